@@ -1,0 +1,54 @@
+import ipaddr from 'ipaddr.js'
+import type { Issue } from '../core/errors.js'
+import type { Config } from './schema.js'
+
+/** What a schema cannot say: references, uniqueness, ranges. */
+export function crossCheck(config: Config): Issue[] {
+  return [
+    ...duplicates('accounts', 'id', config.accounts),
+    ...duplicates('zones', 'id', config.zones),
+    ...duplicates('zones', 'name', config.zones),
+    ...duplicates('lists', 'name', config.lists),
+    ...config.zones.flatMap((zone, index) => zoneIssues(config, zone, index)),
+    ...config.proxy.trusted_proxies.flatMap((cidr, index) =>
+      isCidr(cidr)
+        ? []
+        : [{ pointer: `/proxy/trusted_proxies/${index}`, message: 'must be a CIDR, as in 10.0.0.0/8, or an address' }],
+    ),
+    ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
+      portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
+    ),
+  ]
+}
+
+function duplicates<K extends string>(where: string, key: K, items: readonly Readonly<Record<K, string>>[]): Issue[] {
+  const seen = new Set<string>()
+  return items.flatMap((item, index) => {
+    const value = item[key].toLowerCase()
+    if (seen.has(value)) return [{ pointer: `/${where}/${index}/${key}`, message: `${value} stands there twice` }]
+    seen.add(value)
+    return []
+  })
+}
+
+const HOSTNAME = /^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
+
+function zoneIssues(config: Config, zone: Config['zones'][number], index: number): Issue[] {
+  const issues: Issue[] = []
+  const pointer = `/zones/${index}`
+  if (!config.accounts.some(({ id }) => id === zone.account))
+    issues.push({ pointer: `${pointer}/account`, message: `names no entry of accounts: ${zone.account}` })
+  if (zone.plan === 'free' && zone.settings.content_converter === 'on')
+    issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
+  for (const [at, name] of (zone.hostnames ?? []).entries()) {
+    if (!HOSTNAME.test(name) && !ipaddr.isValid(name.replace(/^\[|\]$/g, '')))
+      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `is no host name: ${name}` })
+    const other = config.zones.findIndex((zone, i) => i < index && zone.hostnames?.includes(name))
+    if (other >= 0)
+      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `${name} belongs to zone ${other + 1} already` })
+  }
+  return issues
+}
+
+const isCidr = (text: string): boolean => ipaddr.isValidCIDR(text) || ipaddr.isValid(text)
+const portOf = (listen: string): number => Number(listen.slice(listen.lastIndexOf(':') + 1))

@@ -1,0 +1,218 @@
+import { Type, type Static } from 'typebox'
+import { strict } from '../core/schema.js'
+import { Duration, Size } from './units.js'
+
+const Id = (what: string) =>
+  Type.String({ pattern: '^[0-9a-f]{32}$', description: what, 'x-message': 'must be 32 digits of 0-9 and a-f' })
+
+const Listen = (byDefault: string, description: string) =>
+  Type.String({
+    pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$',
+    default: byDefault,
+    description,
+    'x-message': 'must be an address and a port, as in 127.0.0.1:8080',
+  })
+
+const Count = (byDefault: number, description: string) => Type.Integer({ minimum: 0, default: byDefault, description })
+
+const ProxyLimits = Type.Object(
+  {
+    header_bytes: Size('16KiB', 'Request line and header fields of one request; larger ones get 431.'),
+    header_count: Count(128, 'Header fields of one request; more get 431.'),
+    header_timeout: Duration('10s', 'For all of the header fields to arrive.'),
+    request_timeout: Duration('5m', 'For the whole request, body included, to arrive.'),
+    keep_alive_timeout: Duration('75s', 'An idle connection stays open for this long.'),
+    connections: Count(10_000, 'Open client connections; more are closed at once.'),
+    connections_per_address: Count(
+      1000,
+      'Open connections of one client address; more are closed at once. Trusted proxies are not counted. 0: no limit.',
+    ),
+    body_bytes: Size('0B', 'Request body; larger ones get 413. 0B: no limit.'),
+  },
+  { ...strict, default: {} },
+)
+
+const OriginLimits = Type.Object(
+  {
+    connect_timeout: Duration('5s', 'For the connection to an origin, TLS included.'),
+    headers_timeout: Duration('60s', 'From the end of the request to the header fields of the answer.'),
+    body_timeout: Duration('100s', 'Between two reads of the answer.'),
+    connections: Type.Integer({ minimum: 1, default: 256, description: 'Open connections to one origin.' }),
+    waiting: Count(4096, 'Requests that wait for a connection to one origin; more get 503.'),
+  },
+  { ...strict, default: {} },
+)
+
+const Proxy = Type.Object(
+  {
+    listen: Listen('127.0.0.1:8080', 'Address of the reverse proxy. Port 0 takes a free one.'),
+    trusted_proxies: Type.Array(Type.String(), {
+      default: [],
+      description: 'CIDRs whose X-Forwarded-For and X-Forwarded-Proto are believed.',
+    }),
+    drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
+    limits: ProxyLimits,
+    origin: OriginLimits,
+    markdown_memory: Size(
+      '256MB',
+      'For pages held back until their size is known, all requests together; beyond it a request gets the HTML.',
+    ),
+  },
+  { ...strict, default: {} },
+)
+
+const Zone = Type.Object(
+  {
+    id: Id('Identifier of the zone.'),
+    account: Id('Identifier of its account.'),
+    name: Type.String({ minLength: 1, maxLength: 253, description: 'Domain name.' }),
+    hostnames: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+        minItems: 1,
+        description: 'Host names served, `*.` allowed in front. Default: the name and every subdomain.',
+      }),
+    ),
+    origin: Type.String({
+      pattern: '^(demo|https?://[^\\s/?#@]+/?)$',
+      description: 'http or https URL of the origin without a path; `demo` is the bundled sample site.',
+      'x-message': 'must be http://host:port, https://host:port or demo',
+    }),
+    origin_ca_file: Type.Optional(
+      Type.String({ description: 'PEM file of the authority that signs an https origin, added to the default ones.' }),
+    ),
+    plan: Type.Union(
+      [Type.Literal('free'), Type.Literal('pro'), Type.Literal('business'), Type.Literal('enterprise')],
+      { default: 'pro', description: 'Free zones have no Markdown conversion.' },
+    ),
+    settings: Type.Object(
+      {
+        content_converter: Type.Union([Type.Literal('on'), Type.Literal('off')], {
+          default: 'off',
+          description: 'Answer in Markdown where the client asks for it. In force until the API sets another value.',
+        }),
+      },
+      { ...strict, default: {} },
+    ),
+    negotiation: Type.Union([Type.Literal('listed'), Type.Literal('preferred')], {
+      default: 'listed',
+      description: 'preferred: Markdown only where its quality is not below that of text/html.',
+    }),
+    websockets: Type.Boolean({ default: false, description: 'Pass WebSocket upgrades through to the origin.' }),
+    custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
+      default: 'selected',
+      description: 'all: conversion is on for every custom hostname of the zone, whatever its metadata says.',
+    }),
+  },
+  strict,
+)
+
+const Access = {
+  permissions: Type.Array(Type.String({ minLength: 1 }), { description: 'Names of permissions, or "*".' }),
+  accounts: Type.Array(Type.String({ minLength: 1 }), { default: ['*'], description: 'Account ids, or "*".' }),
+  zones: Type.Array(Type.String({ minLength: 1 }), { default: ['*'], description: 'Zone ids, or "*".' }),
+}
+
+const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
+
+/** The configuration file of the daemon. */
+export const ConfigFile = Type.Object(
+  {
+    data: Type.String({ default: './data', description: 'Folder of the embedded store, the spool and blobs.' }),
+    store: Type.String({
+      default: 'embedded',
+      pattern: '^(embedded|memory|rediss?://.+)$',
+      description: 'embedded, or redis://host:6379/0 when several machines share the work.',
+      'x-message': 'must be embedded or a redis:// URL',
+    }),
+    secrets: Type.Object(
+      {
+        key_file: Type.Optional(
+          Type.String({ description: 'Key for secrets at rest; made when absent. Default: secret.key inside data.' }),
+        ),
+        key: Type.Optional(Type.String({ description: 'The key itself: 64 hexadecimal digits or 44 of base64.' })),
+        old_keys: Type.Optional(
+          Type.Array(Type.String(), { description: 'Keys that still open what they sealed, for a rotation.' }),
+        ),
+      },
+      { ...strict, default: {} },
+    ),
+    log: Type.Object(
+      {
+        level: Type.Union(
+          ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level) => Type.Literal(level)),
+          { default: 'info', description: 'The least level that is written.' },
+        ),
+      },
+      { ...strict, default: {} },
+    ),
+    proxy: Proxy,
+    control: Type.Object(
+      {
+        listen: Listen('127.0.0.1:8787', 'Address of the API.'),
+        rate_limit: Type.Object(
+          {
+            requests: Count(1200, 'Requests of one token per period. 0: no limit.'),
+            period: Duration('5m', 'The period.'),
+          },
+          { ...strict, default: {} },
+        ),
+        quotas: Type.Object(
+          {
+            rulesets_per_scope: Count(500, 'Rulesets of one account or zone.'),
+            rules_per_ruleset: Count(1000, 'Rules of one ruleset.'),
+            custom_hostnames_per_zone: Count(50_000, 'Custom hostnames of one zone.'),
+          },
+          { ...strict, default: {} },
+        ),
+      },
+      { ...strict, default: {} },
+    ),
+    admin: Type.Object(
+      { listen: Listen('127.0.0.1:9901', 'Address of /livez, /readyz and /metrics. Never public.') },
+      { ...strict, default: {} },
+    ),
+    accounts: Type.Array(
+      Type.Object(
+        { id: Id('Identifier of the account.'), name: Type.String({ minLength: 1, maxLength: 100 }) },
+        strict,
+      ),
+      { default: [], description: 'Accounts.' },
+    ),
+    zones: Type.Array(Zone, { default: [], description: 'Zones: the sites served.' }),
+    tokens: Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ minLength: 1, maxLength: 120 }),
+          token: Type.String({ minLength: 20, description: 'The token, best as ${ENV}.' }),
+          ...Access,
+        },
+        strict,
+      ),
+      { default: [], description: 'API tokens; `edged token create` makes more.' },
+    ),
+    legacy_keys: Type.Array(
+      Type.Object(
+        { email: Type.String({ minLength: 3, maxLength: 254 }), key: Type.String({ minLength: 20 }), ...Access },
+        strict,
+      ),
+      { default: [], description: 'X-Auth-Email and X-Auth-Key pairs. None: the pair is off.' },
+    ),
+    lists: Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ pattern: '^[a-z0-9_]{1,50}$' }),
+          kind: Type.Union(['ip', 'hostname', 'asn', 'redirect'].map((kind) => Type.Literal(kind))),
+          items: Type.Array(ListItem, { default: [] }),
+        },
+        strict,
+      ),
+      { default: [], description: 'Named lists for expressions.' },
+    ),
+  },
+  strict,
+)
+
+/** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute. */
+export type Config = Static<typeof ConfigFile>
+export type ProxyConfig = Config['proxy']
+export type ZoneConfig = Config['zones'][number]

@@ -1,0 +1,64 @@
+import { Type } from 'typebox'
+
+const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
+const SIZE = /^(\d+(?:\.\d+)?)(B|KB|MB|GB|KiB|MiB|GiB)$/
+const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const BYTES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
+
+/** A duration as written, `10s`; milliseconds once {@link settle} has read it. */
+export const Duration = (byDefault: string, description: string) =>
+  Type.Unsafe<number>(
+    Type.String({
+      pattern: DURATION.source,
+      default: byDefault,
+      description,
+      'x-unit': 'duration',
+      'x-message': 'must be a number with a unit: ms, s, m, h or d, as in 10s',
+    }),
+  )
+
+/** A size as written, `16KB`; bytes once {@link settle} has read it. */
+export const Size = (byDefault: string, description: string) =>
+  Type.Unsafe<number>(
+    Type.String({
+      pattern: SIZE.source,
+      default: byDefault,
+      description,
+      'x-unit': 'size',
+      'x-message': 'must be a number with a unit: B, KB, MB, GB, KiB, MiB or GiB, as in 16KB',
+    }),
+  )
+
+/** Milliseconds of `10s`, or undefined where the text is no duration. */
+export function milliseconds(text: string): number | undefined {
+  const [, number, unit] = DURATION.exec(text) ?? []
+  return number === undefined ? undefined : Number(number) * MILLISECONDS[unit as keyof typeof MILLISECONDS]
+}
+
+/** Bytes of `16KB`, or undefined where the text is no size. */
+export function bytes(text: string): number | undefined {
+  const [, number, unit] = SIZE.exec(text) ?? []
+  return number === undefined ? undefined : Math.floor(Number(number) * BYTES[unit as keyof typeof BYTES])
+}
+
+interface Shape {
+  readonly 'x-unit'?: string
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly items?: Shape
+}
+
+/** A valid value with each duration and size that its schema names turned into a number. */
+export function settle(schema: object, value: unknown): unknown {
+  return settled(schema as Shape, value)
+}
+
+function settled(schema: Shape, value: unknown): unknown {
+  if (typeof value === 'string') {
+    if (schema['x-unit'] === 'duration') return milliseconds(value)
+    if (schema['x-unit'] === 'size') return bytes(value)
+  }
+  if (Array.isArray(value)) return schema.items ? value.map((item) => settled(schema.items ?? {}, item)) : value
+  if (value === null || typeof value !== 'object' || !schema.properties) return value
+  const { properties } = schema
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, settled(properties[key] ?? {}, member)]))
+}

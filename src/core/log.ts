@@ -1,0 +1,14 @@
+import { pino, type Logger } from 'pino'
+import pretty from 'pino-pretty'
+
+export type Log = Logger
+
+/** One JSON object a line on standard output; readable text where that is a terminal. */
+export function openLog({ level }: { level: string }): Log {
+  const base = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+  if (!process.stdout.isTTY) return pino(base, pino.destination({ dest: 1, sync: true }))
+  return pino(base, pretty({ sync: true, ignore: 'pid,hostname' }))
+}
+
+/** Takes everything and writes nothing, for tests and libraries. */
+export const silentLog: Log = pino({ level: 'silent' })

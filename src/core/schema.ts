@@ -1,0 +1,86 @@
+import addFormats from 'ajv-formats'
+import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Type, type Static, type TSchema } from 'typebox'
+import { InvalidInput, type Issue } from './errors.js'
+
+const OPTIONS: Options = { allErrors: true, discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
+const plain = addFormats.default(new Ajv2020(OPTIONS))
+const filling = addFormats.default(new Ajv2020({ ...OPTIONS, useDefaults: true }))
+
+/** Turns a schema into a function that returns its argument, now typed, or throws {@link InvalidInput}. */
+export function parser<S extends TSchema>(schema: S, { defaults = false } = {}): (input: unknown) => Static<S> {
+  // Compiled at first use: start-up does not pay for schemas that no request touches.
+  let valid: ValidateFunction<Static<S>> | undefined
+  return (input) => {
+    valid ??= (defaults ? filling : plain).compile<Static<S>>(schema)
+    if (valid(input)) return input as Static<S>
+    throw new InvalidInput(issues(valid.errors ?? []))
+  }
+}
+
+/** One issue per pointer; where a union failed, what the branches said gives way to the union's own sentence. */
+function issues(errors: readonly ErrorObject[]): Issue[] {
+  const found = new Map<string, string>()
+  for (const error of errors) {
+    const { pointer, message } = issue(error)
+    const known = found.get(pointer)
+    if (known === undefined || error.keyword === 'anyOf') found.set(pointer, message)
+  }
+  return [...found].map(([pointer, message]) => ({ pointer, message }))
+}
+
+function issue(error: ErrorObject): Issue {
+  const { params, instancePath, keyword } = error
+  const own: unknown = error.parentSchema?.['x-message']
+  const member: unknown = params['missingProperty'] ?? params['additionalProperty'] ?? params['propertyName']
+  if (typeof member === 'string') {
+    const message =
+      keyword === 'additionalProperties'
+        ? 'is not a known member'
+        : keyword === 'required'
+          ? 'is required'
+          : (error.message ?? 'is not valid')
+    return { pointer: `${instancePath}/${pointerToken(member)}`, message }
+  }
+  if (typeof own === 'string') return { pointer: instancePath, message: own }
+  if (keyword === 'enum') return { pointer: instancePath, message: `must be one of ${listed(params['allowedValues'])}` }
+  if (keyword === 'const')
+    return { pointer: instancePath, message: `must be ${JSON.stringify(params['allowedValue'])}` }
+  if (keyword === 'discriminator')
+    return { pointer: `${instancePath}/${String(params['tag'])}`, message: 'is not one of the known values' }
+  if (keyword === 'anyOf') return { pointer: instancePath, message: alternatives(error.schema) }
+  return { pointer: instancePath, message: error.message ?? 'is not valid' }
+}
+
+function alternatives(schema: unknown): string {
+  const branches = Array.isArray(schema) ? schema : []
+  const constants = branches.map((branch) => (branch as { const?: unknown }).const)
+  if (constants.length > 0 && constants.every((value) => value !== undefined))
+    return `must be one of ${listed(constants)}`
+  return 'fits none of the allowed forms'
+}
+
+const listed = (values: unknown): string =>
+  (Array.isArray(values) ? values : []).map((value) => JSON.stringify(value)).join(', ')
+
+/** One step of a JSON pointer, escaped (RFC 6901, 3). */
+export const pointerToken = (step: string | number): string => String(step).replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** 0 switches the limit off; any other value must fit `schema`. */
+export const orOff = <S extends TSchema>(schema: S) => Type.Union([Type.Literal(0), schema])
+
+/** The value, or null. */
+export const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+
+/** One of several object shapes, told apart by the literal that each has in `key`. */
+export function variants<const S extends TSchema[]>(key: string, shapes: [...S]) {
+  return Type.Unsafe<Static<S[number]>>({
+    type: 'object',
+    discriminator: { propertyName: key },
+    required: [key],
+    oneOf: shapes,
+  })
+}
+
+/** An object that refuses members it does not know. */
+export const strict = { additionalProperties: false } as const
