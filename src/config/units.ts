@@ -49,7 +49,7 @@ interface Shape {
 
 /** A valid value with each duration and size that its schema names turned into a number. */
 export function settle(schema: object, value: unknown): unknown {
-  return settled(schema as Shape, value)
+  return settled(schema, value)
 }
 
 function settled(schema: Shape, value: unknown): unknown {

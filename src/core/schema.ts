@@ -13,7 +13,7 @@ export function parser<S extends TSchema>(schema: S, { defaults = false } = {}):
   let valid: ValidateFunction<Static<S>> | undefined
   return (input) => {
     valid ??= (defaults ? filling : plain).compile<Static<S>>(schema)
-    if (valid(input)) return input as Static<S>
+    if (valid(input)) return input
     throw new InvalidInput(issues(valid.errors ?? []))
   }
 }
