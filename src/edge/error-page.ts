@@ -1,0 +1,203 @@
+import { STATUS_CODES } from 'node:http'
+import Negotiator from 'negotiator'
+
+/** What an error answer tells. Nothing else about the inside of the proxy gets into it. */
+export interface ErrorFacts {
+  readonly status: number
+  readonly rayId: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** A sentence for this one case; default: the one of the status. Shown to everyone, escaped. */
+  readonly detail?: string | undefined
+  /** Seconds after which another try makes sense. */
+  readonly retryAfter?: number | undefined
+}
+
+/** A complete answer: header fields in lower case, `content-length` among them, and the body (to be left out on HEAD). */
+export interface ErrorPage {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+type Category = 'request' | 'edge' | 'origin'
+
+interface Explanation {
+  readonly category: Category
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean
+  readonly happened: string
+  readonly advice: string
+}
+
+const refused = (happened: string, advice: string): Explanation => ({
+  category: 'request',
+  retryable: false,
+  happened,
+  advice,
+})
+const failed = (category: Category, happened: string, advice: string): Explanation => ({
+  category,
+  retryable: true,
+  happened,
+  advice,
+})
+
+const LATER = 'Try again in a moment. If it stays like this, tell the owner of the site, with the Ray ID below.'
+
+const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
+  400: refused('The request is not valid HTTP, so it was not passed on.', 'Correct the request and send it again.'),
+  401: refused('This address asks for credentials.', 'Send the request again with valid credentials.'),
+  403: refused(
+    'The owner of this site does not allow this request.',
+    'Ask the owner of the site, with the Ray ID below.',
+  ),
+  404: refused('No site is set up here under this name.', 'Check the address for a mistake.'),
+  405: refused('This method is not supported here.', 'Use one of the methods that the Allow header lists.'),
+  408: failed('request', 'The request did not arrive in time.', 'Send the request again.'),
+  411: refused('The length of the request body is missing.', 'Send the request with a Content-Length.'),
+  413: refused('The request body is larger than this site takes.', 'Send a smaller body.'),
+  414: refused('The address is longer than this site takes.', 'Use a shorter address.'),
+  417: refused('The expectation in the request cannot be met.', 'Send the request without the Expect header.'),
+  421: refused('This server does not answer for that site.', 'Open a new connection and try again.'),
+  429: failed('edge', 'Too many requests came in a short time.', 'Wait a little before the next request.'),
+  431: refused('The header fields of the request are larger than this site takes.', 'Send fewer or shorter headers.'),
+  500: failed('edge', 'Something went wrong here while the request was handled.', LATER),
+  501: refused('This kind of request is not supported.', 'Use another method or transfer coding.'),
+  502: failed('origin', 'The server behind this site gave no valid answer.', LATER),
+  503: failed('edge', 'There is no room for this request right now.', LATER),
+  504: failed('origin', 'The server behind this site did not answer in time.', LATER),
+  505: refused('This version of HTTP is not supported.', 'Use HTTP/1.1.'),
+  508: refused('The request came back to this proxy in a loop.', 'Tell the owner of the site, with the Ray ID below.'),
+}
+
+const explanation = (status: number): Explanation =>
+  EXPLANATIONS[status] ??
+  (status < 500
+    ? refused('The request was refused.', 'Correct the request and send it again.')
+    : failed('edge', 'The request could not be answered.', LATER))
+
+type Facts = ReturnType<typeof told>
+
+/** The members that every form carries, by the names that machines read. */
+function told({ status, rayId, at, detail, retryAfter }: ErrorFacts) {
+  const { category, retryable, happened, advice } = explanation(status)
+  const title = STATUS_CODES[status] ?? (status < 500 ? 'Request Refused' : 'Server Error')
+  return {
+    title,
+    detail: detail ?? happened,
+    advice,
+    machine: {
+      error_name: title.toLowerCase().replaceAll(/[^a-z]+/g, '_'),
+      error_category: category,
+      http_status: status,
+      ray_id: rayId,
+      timestamp: new Date(at).toISOString(),
+      retryable,
+      ...(retryAfter !== undefined && { retry_after: retryAfter }),
+      owner_action_required: category === 'origin' || status === 508,
+    },
+  }
+}
+
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
+
+const escapeMarkdown = (text: string): string =>
+  text.replaceAll(/[\r\n]+/g, ' ').replaceAll(/[\\`*_[\]<>|~&#]/g, (char) => `\\${char}`)
+
+const STYLE = `:root{color-scheme:light dark}
+body{margin:0;min-height:100vh;display:grid;place-items:center;font:17px/1.6 system-ui,sans-serif;background:#fafafa;color:#222}
+main{max-width:34rem;padding:2rem}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 1rem}
+h1 b{color:#c2410c;font-weight:600}
+dl{margin:2rem 0 0;padding-top:1rem;border-top:1px solid #ddd;font-size:.85rem;color:#666;display:grid;grid-template-columns:auto 1fr;gap:0 1rem}
+dd{margin:0;font-family:ui-monospace,monospace;overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){body{background:#18181b;color:#e4e4e7}h1 b{color:#fb923c}dl{border-color:#3f3f46;color:#a1a1aa}}`
+
+function html({ title, detail, advice, machine }: Facts): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${machine.http_status} ${escapeHtml(title)}</title>
+<style>
+${STYLE}
+</style>
+</head>
+<body>
+<main>
+<h1><b>${machine.http_status}</b> ${escapeHtml(title)}</h1>
+<p>${escapeHtml(detail)}</p>
+<p>${escapeHtml(advice)}</p>
+<dl>
+<dt>Ray ID</dt><dd>${escapeHtml(machine.ray_id)}</dd>
+<dt>Time</dt><dd>${machine.timestamp}</dd>
+</dl>
+</main>
+</body>
+</html>
+`
+}
+
+function markdown({ title, detail, advice, machine }: Facts): string {
+  // A JSON text is a YAML value too, and a quoted one cannot turn into a number or a second line.
+  const frontMatter = Object.entries(machine).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+  return `---
+${frontMatter.join('\n')}
+---
+
+# ${machine.http_status} ${escapeMarkdown(title)}
+
+## What happened
+
+${escapeMarkdown(detail)}
+
+## What you can do
+
+${escapeMarkdown(advice)}
+`
+}
+
+const json = ({ title, detail, machine }: Facts): string => `${JSON.stringify({ ...machine, title, detail })}\n`
+
+/** RFC 9457. No type of its own: the status says what there is to say. */
+const problem = ({ title, detail, machine }: Facts): string =>
+  `${JSON.stringify({ type: 'about:blank', title, status: machine.http_status, detail, ...machine })}\n`
+
+const FORMS: Readonly<Record<string, (facts: Facts) => string>> = {
+  'text/html': html,
+  'text/markdown': markdown,
+  'application/json': json,
+  'application/problem+json': problem,
+}
+const OFFERED = Object.keys(FORMS)
+
+/** Longer ones are not looked at: no client needs one, and the work stays bounded. */
+const MAX_ACCEPT = 1024
+
+/** Highest quality wins, then the order in the header; what accepts anything (or nothing that there is) gets HTML. */
+function form(accept: string | undefined): string {
+  if (!accept || accept.length > MAX_ACCEPT) return 'text/html'
+  return new Negotiator({ headers: { accept } }).mediaType(OFFERED) ?? 'text/html'
+}
+
+/** The answer for an error, in the form that `accept` (the Accept header) asks for: HTML, Markdown, JSON or problem+json. */
+export function errorPage(accept: string | undefined, facts: ErrorFacts): ErrorPage {
+  const type = form(accept)
+  const body = Buffer.from((FORMS[type] ?? html)(told(facts)))
+  return {
+    status: facts.status,
+    headers: {
+      'content-type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
+      'content-length': String(body.length),
+      'cache-control': 'no-store',
+      vary: 'accept',
+      'x-content-type-options': 'nosniff',
+      ...(type === 'text/html' && { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'" }),
+      ...(facts.retryAfter !== undefined && { 'retry-after': String(facts.retryAfter) }),
+    },
+    body,
+  }
+}
