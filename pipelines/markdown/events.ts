@@ -1,0 +1,46 @@
+/**
+ * The face that every reader of a page has, in the manner of sax: the HTML tokenizer, and the XML parser for XHTML.
+ *
+ * A reader reports tags as they stand in the text. It adds no end tags that an author left out and drops none that
+ * match nothing: what an end tag means is for the receiver to decide.
+ */
+
+/** An open tag, valid only during the `open` call that hands it over: the same object is used for every tag. */
+export interface Tag {
+  /** In lower case. Names of HTML elements are always the same string object, so lookups by name are cheap. */
+  readonly name: string
+  /** Written as `<name/>`. HTML gives that a meaning only inside `svg` and `math`. */
+  readonly selfClosing: boolean
+  /** The decoded value of an attribute (its name in lower case), '' for one without a value. Decoded when asked. */
+  attribute(name: string): string | undefined
+  /** Every attribute, in order, decoded. The first of several with one name counts. */
+  attributes(): Map<string, string>
+}
+
+/**
+ * What `open` answers for an element whose contents are not wanted. Nothing inside it is reported, its own end tag
+ * included, and no text of it is copied or decoded. One exception: script elements inside are still announced by
+ * `open`, and one that is not skipped in turn has its text and its end tag reported.
+ *
+ * The element ends where a browser would end it: at its own end tag, or at the end tag of an element around it,
+ * which is then reported as usual. Elements that have no contents (`img`) end at once.
+ */
+export type Skip = 'skip'
+
+/** What happens in a page, in order. */
+export interface Events {
+  open(tag: Tag): Skip | void
+  close(name: string): void
+  /** A piece of text, decoded. One run of text may arrive in several pieces, cut anywhere but inside a character. */
+  text(text: string): void
+  comment?(text: string): void
+  /** `null` for what the doctype does not say. */
+  doctype?(name: string | null, publicId: string | null, systemId: string | null, quirks: boolean): void
+}
+
+/** Reads a page handed over in pieces of any size and reports its events as soon as they are certain. */
+export interface Tokenizer {
+  write(text: string): void
+  /** Reports what is left. Nothing may be written after it. */
+  end(): void
+}
