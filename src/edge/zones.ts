@@ -1,0 +1,148 @@
+import type { ZoneConfig } from '../config/schema.js'
+
+/** The settings of a zone that the proxy acts on. Named as on the wire. */
+export interface Settings {
+  readonly content_converter: boolean
+}
+
+/** A site as the proxy serves it. Immutable: a change makes another zone, and another table. */
+export interface Zone {
+  readonly id: string
+  readonly accountId: string
+  readonly name: string
+  /** Lower case; `*.` in front stands for every name below, at any depth. */
+  readonly hostnames: readonly string[]
+  /** Scheme, host and port of the origin, as in `http://127.0.0.1:9000`. */
+  readonly origin: string
+  /** PEM text of the authority that signs an https origin, added to the default ones. */
+  readonly originCa: string | undefined
+  readonly plan: ZoneConfig['plan']
+  readonly settings: Settings
+  readonly negotiation: ZoneConfig['negotiation']
+  readonly websockets: boolean
+  /** `all`: conversion is on for each custom hostname of the zone, whatever its metadata says. */
+  readonly customHostnames: ZoneConfig['custom_hostnames']
+}
+
+/** A customer's name that a zone answers to. */
+export interface CustomHostname {
+  readonly id: string
+  readonly hostname: string
+  readonly zoneId: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** The zone that serves a host. */
+export interface Served {
+  readonly zone: Zone
+  /** The host asked for: lower case, without port and trailing dot. */
+  readonly host: string
+  /** The custom hostname that led here, where one did. */
+  readonly custom: CustomHostname | undefined
+}
+
+/** Finds the zone of a host name. */
+export interface ZoneTable {
+  readonly zones: readonly Zone[]
+  /** Takes a Host field's value. An exact name wins over a custom hostname, that over the longest `*.` pattern. */
+  find(host: string): Served | undefined
+}
+
+/** The table in force. Replaced as a whole; a request keeps the zone that it found when it began. */
+export interface Zones {
+  current: ZoneTable
+}
+
+/**
+ * Custom hostnames by name. Kept apart from the tables, because there may be 50,000 of them and they change one by one:
+ * a change costs the same however many there are, and is seen by the next request.
+ */
+export class CustomHostnames {
+  readonly #byName = new Map<string, CustomHostname>()
+
+  get size(): number {
+    return this.#byName.size
+  }
+
+  get(host: string): CustomHostname | undefined {
+    return this.#byName.get(host)
+  }
+
+  set(hostname: CustomHostname): void {
+    this.#byName.set(normalHost(hostname.hostname), hostname)
+  }
+
+  delete(name: string): void {
+    this.#byName.delete(normalHost(name))
+  }
+}
+
+/** A zone as its configuration has it, `origin` being where it is found (the bundled site has no address of its own). */
+export function zoneOf(
+  config: ZoneConfig,
+  { origin = config.origin, ca }: { origin?: string; ca?: string } = {},
+): Zone {
+  const name = normalHost(config.name)
+  return {
+    id: config.id,
+    accountId: config.account,
+    name,
+    hostnames: config.hostnames?.map(normalHost) ?? [name, `*.${name}`],
+    origin: origin.replace(/\/$/, ''),
+    originCa: ca,
+    plan: config.plan,
+    settings: { content_converter: config.settings.content_converter === 'on' && config.plan !== 'free' },
+    negotiation: config.negotiation,
+    websockets: config.websockets,
+    customHostnames: config.custom_hostnames,
+  }
+}
+
+/** A table of these zones. Of two zones with the same host name the first has it. */
+export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHostnames()): ZoneTable {
+  const byId = new Map(zones.map((zone) => [zone.id, zone]))
+  const exact = new Map<string, Served>()
+  const below = new Map<string, Zone>()
+  for (const zone of zones) {
+    for (const hostname of zone.hostnames) {
+      if (hostname.startsWith('*.')) {
+        const parent = hostname.slice(2)
+        if (!below.has(parent)) below.set(parent, zone)
+      } else if (!exact.has(hostname)) exact.set(hostname, { zone, host: hostname, custom: undefined })
+    }
+  }
+
+  return {
+    zones,
+    find(field) {
+      const known = exact.get(field)
+      if (known) return known
+      const host = normalHost(field)
+      return exact.get(host) ?? ofCustomer(host) ?? ofParent(host)
+    },
+  }
+
+  function ofCustomer(host: string): Served | undefined {
+    const custom = customHostnames.get(host)
+    const zone = custom && byId.get(custom.zoneId)
+    return zone && { zone, host, custom }
+  }
+
+  function ofParent(host: string): Served | undefined {
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      const zone = below.get(host.slice(dot + 1))
+      if (zone) return { zone, host, custom: undefined }
+    }
+    return undefined
+  }
+}
+
+const PORT = /:\d*$/
+
+/** Lower case, without port, trailing dot and the brackets of an IPv6 literal. */
+export function normalHost(field: string): string {
+  let host = field.toLowerCase()
+  if (host.startsWith('[')) return host.slice(1, Math.max(host.indexOf(']'), 1))
+  if (host.includes(':') && host.indexOf(':') === host.lastIndexOf(':')) host = host.replace(PORT, '')
+  return host.endsWith('.') ? host.slice(0, -1) : host
+}
