@@ -10,15 +10,26 @@ export interface Kind<T> {
 /** Declares a kind. */
 export const kind = <T>(name: string): Kind<T> => ({ name })
 
-/** A stored value with the number of its last change, for compare-and-set (ETag, If-Match). */
+/**
+ * A stored value with the number of its last change, for compare-and-set (ETag, If-Match). Versions grow over the
+ * whole store and are never used twice, so a record that was removed and made anew has another version than before.
+ */
 export interface Stored<T> {
-  readonly id: string
+  /** Name of its kind. */
+  readonly kind: string
   readonly scope: Scope
+  readonly id: string
   readonly version: number
   readonly value: T
 }
 
-/** One write. `value: undefined` removes; `ifVersion` (0: must not exist) makes the whole batch fail on a mismatch. */
+/** What happened to one record; its value is undefined when it was removed. */
+export type Change = Stored<unknown>
+
+/**
+ * One write. `value: undefined` removes, anything else must be JSON; `ifVersion` (0: must not exist) makes the whole
+ * batch fail on a mismatch. A batch names each record at most once.
+ */
 export interface Write {
   readonly kind: Kind<unknown>
   readonly scope: Scope
@@ -44,9 +55,20 @@ export class VersionConflict extends Error {
   override readonly name = 'VersionConflict'
 }
 
-/** The store takes no writes now (disk full, Redis away); nothing was changed. */
+/**
+ * The store takes no writes now (disk full, Redis away); nothing was changed. Only a write that was on its way to Redis
+ * when the connection broke may have been done all the same: reads show it once the connection is back.
+ */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
+}
+
+/** How much of the audit record is kept; what goes beyond is dropped with a later change. */
+export interface AuditRetention {
+  /** Newest entries kept. */
+  readonly entries: number
+  /** Entries older than this may go as well. */
+  readonly days?: number
 }
 
 /**
@@ -55,23 +77,34 @@ export class StoreUnavailable extends Error {
  */
 export interface Store {
   get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined
-  /** All of one kind, of one scope or of every scope, in the order of their ids. */
-  list<T>(kind: Kind<T>, scope?: Scope): Iterable<Stored<T>>
+  /** All of one kind, of one scope or of every scope, in the order of their ids (UTF-16 code units). Never changes later. */
+  list<T>(kind: Kind<T>, scope?: Scope): readonly Stored<T>[]
   count<T>(kind: Kind<T>, scope?: Scope): number
-  /** All or nothing, durable when it resolves. Rejects with {@link VersionConflict} or {@link StoreUnavailable}. */
-  batch(writes: readonly Write[], audit?: readonly AuditEntry[]): Promise<void>
-  /** Reads, edits and writes one record, again when it changed meanwhile; returning undefined removes it. */
+  /** Every record of every kind, in no order. */
+  records(): Iterable<Stored<unknown>>
+  /**
+   * All or nothing, durable when it resolves, with the version that each of its records now has. Rejects with
+   * {@link VersionConflict} or {@link StoreUnavailable}.
+   */
+  batch(writes: readonly Write[], audit?: readonly AuditEntry[]): Promise<number>
+  /**
+   * Reads, edits and writes one record as one step that no other change comes between, and resolves with what is stored
+   * then. `edit` gets the value and its version (undefined and 0 where there is none), may run more than once, may throw
+   * to refuse; it returns the new value, the very value it got to leave all as it is, or undefined to remove.
+   */
   change<T>(
     kind: Kind<T>,
     scope: Scope,
     id: string,
-    edit: (old: T | undefined) => T | undefined,
+    edit: (old: T | undefined, version: number) => T | undefined,
     audit?: (before: T | undefined, after: T | undefined) => AuditEntry,
-  ): Promise<T | undefined>
-  /** Calls after each batch with what it changed, in order, from any machine. Returns how to stop it. */
-  watch(listener: (changes: readonly Stored<unknown>[], removed: readonly Write[]) => void): () => void
-  /** Audit entries, oldest first, after a cursor. */
-  audit(after?: string, limit?: number): AsyncIterable<{ cursor: string; entry: AuditEntry }>
+  ): Promise<Stored<T> | undefined>
+  /** Calls after each batch with what it changed, in the order of the batches, from any machine. Returns how to stop it. */
+  watch(listener: (changes: readonly Change[]) => void): () => void
+  /**
+   * Audit entries, oldest first, after a cursor that an earlier entry came with. Throws InvalidInput when that is none.
+   */
+  audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }>
   /** False while writes are refused. */
   readonly writable: boolean
   close(): Promise<void>

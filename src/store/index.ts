@@ -1,0 +1,26 @@
+import { systemClock } from '../core/clock.js'
+import type { Store } from '../core/store.js'
+import { RETENTION } from './audit-trail.js'
+import { openMemory } from './memory.js'
+import type { StoreOptions } from './options.js'
+
+type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
+
+/** Every kind of store, by what its URL starts with. */
+export const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
+  ['memory', (_url, options) => openMemory(options)],
+])
+
+/**
+ * Opens the store that a configuration names: `embedded`, `memory`, `redis://host:6379/0` or `rediss://...`. Rejects
+ * with a message that says what to do when the store is in use, damaged, of a newer version or out of reach.
+ */
+export async function openStore(
+  url: string,
+  options: Pick<StoreOptions, 'folder' | 'log'> & Partial<StoreOptions>,
+): Promise<Store> {
+  const open = STORES.get(url.split('://', 1)[0]!)
+  if (!open)
+    throw new Error('a store is one of embedded, memory, redis://host:port/number and rediss://host:port/number')
+  return await open(url, { clock: systemClock, retention: RETENTION, ...options })
+}

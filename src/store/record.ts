@@ -1,0 +1,108 @@
+import type { Scope } from '../core/scope.js'
+import { VersionConflict, type AuditEntry, type Stored, type Write } from '../core/store.js'
+
+/**
+ * The name of a record in every store: a JSON array, so that any text may stand in an id without meeting another
+ * record's name, and so that the name can be read back.
+ */
+export const recordName = (kind: string, scope: Scope, id: string): string =>
+  JSON.stringify([kind, scope.type, scope.id, id])
+
+/** A record as it is kept: its JSON is parsed when somebody first asks, so that a start pays only for what is used. */
+export class Row {
+  readonly name: string
+  readonly version: number
+  #json: Buffer | string | undefined
+  #stored: Stored<unknown> | undefined
+
+  constructor(name: string, version: number, json: Buffer | string) {
+    this.name = name
+    this.version = version
+    this.#json = json
+  }
+
+  get stored(): Stored<unknown> {
+    if (this.#stored) return this.#stored
+    this.#stored = storedOf(this.name, this.version, frozen(JSON.parse(String(this.#json))))
+    this.#json = undefined
+    return this.#stored
+  }
+
+  get json(): string {
+    return this.#json === undefined ? JSON.stringify(this.stored.value) : String(this.#json)
+  }
+}
+
+/** One change of one record: what it is from now on, undefined when it was removed. */
+export interface RowChange {
+  readonly name: string
+  readonly row: Row | undefined
+}
+
+/** A write whose value has become text, so that nothing that its caller does later changes what is stored. */
+export interface Prepared {
+  readonly name: string
+  readonly json: string | undefined
+  readonly ifVersion: number | undefined
+}
+
+/** Throws TypeError for a value that JSON has no form for and for a record that is named twice. */
+export function prepared(writes: readonly Write[]): Prepared[] {
+  const names = new Set<string>()
+  return writes.map(({ kind, scope, id, value, ifVersion }) => {
+    const name = recordName(kind.name, scope, id)
+    if (names.has(name)) throw new TypeError(`the batch names ${name} twice`)
+    names.add(name)
+    return { name, json: value === undefined ? undefined : jsonOf(value, name), ifVersion }
+  })
+}
+
+/** What one batch is to do. */
+export interface Decided {
+  readonly writes: readonly Prepared[]
+  readonly audit: readonly AuditEntry[]
+}
+
+/** What the edit of one record comes to, given what is stored now. Throws what `edit` throws. */
+export function decidedBy<T>(
+  name: string,
+  old: Stored<T> | undefined,
+  edit: (old: T | undefined, version: number) => T | undefined,
+  auditOf: ((before: T | undefined, after: T | undefined) => AuditEntry) | undefined,
+): Decided {
+  const ifVersion = old?.version ?? 0
+  const value = edit(old?.value, ifVersion)
+  if (value === old?.value) return { writes: [], audit: [] }
+  const json = value === undefined ? undefined : jsonOf(value, name)
+  return { writes: [{ name, json, ifVersion }], audit: auditOf ? [auditOf(old?.value, value)] : [] }
+}
+
+export const conflict = (name: string, found: number, wanted: number): VersionConflict =>
+  new VersionConflict(`${name} has version ${found}, not ${wanted}`)
+
+/** The text of a value; TypeError where it has none, as for a function or a BigInt. */
+function jsonOf(value: unknown, name: string): string {
+  const json = JSON.stringify(value) as string | undefined
+  if (json === undefined) throw new TypeError(`the value of ${name} is not JSON`)
+  return json
+}
+
+/** The parts that {@link recordName} made a name of. */
+export function placeOf(name: string): { kind: string; scope: Scope; id: string } {
+  const [kind, type, scopeId, id] = JSON.parse(name) as [string, Scope['type'], string, string]
+  return { kind, scope: Object.freeze({ type, id: scopeId }), id }
+}
+
+export const storedOf = (name: string, version: number, value: unknown): Stored<unknown> =>
+  Object.freeze({ ...placeOf(name), version, value })
+
+/** Freezes a JSON value with all that is inside. A list of what is left rather than recursion: depth has no limit. */
+function frozen(value: unknown): unknown {
+  const left = [value]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next !== 'object' || next === null) continue
+    Object.freeze(next)
+    for (const inner of Object.values(next)) if (typeof inner === 'object' && inner !== null) left.push(inner)
+  }
+  return value
+}

@@ -1,0 +1,179 @@
+import { messageOf } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import type { Scope } from '../core/scope.js'
+import type { Change, Kind, Stored } from '../core/store.js'
+import { placeOf, storedOf, type Row, type RowChange } from './record.js'
+
+/** All records in memory: what every store reads from. Changed only by batches that are durable. */
+export class Resident {
+  readonly #rows = new Map<string, Row>()
+  readonly #kinds = new Map<string, OfKind>()
+  readonly #listeners = new Set<(changes: readonly Change[]) => void>()
+  readonly #log: Log
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  row(name: string): Row | undefined {
+    return this.#rows.get(name)
+  }
+
+  get size(): number {
+    return this.#rows.size
+  }
+
+  get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined {
+    return this.#kinds.get(kind.name)?.scopes.get(scopeKey(scope))?.rows.get(id)?.stored as Stored<T> | undefined
+  }
+
+  list<T>(kind: Kind<T>, scope?: Scope): readonly Stored<T>[] {
+    const ofKind = this.#kinds.get(kind.name)
+    const found = scope ? ofKind?.scopes.get(scopeKey(scope))?.list() : ofKind?.list()
+    return (found ?? []) as readonly Stored<T>[]
+  }
+
+  count(kind: Kind<unknown>, scope?: Scope): number {
+    const ofKind = this.#kinds.get(kind.name)
+    return (scope ? ofKind?.scopes.get(scopeKey(scope))?.rows.size : ofKind?.size) ?? 0
+  }
+
+  *records(): Generator<Stored<unknown>> {
+    for (const row of this.#rows.values()) yield row.stored
+  }
+
+  watch(listener: (changes: readonly Change[]) => void): () => void {
+    const own = (changes: readonly Change[]) => listener(changes)
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  /** Puts a loaded row in its place; nobody is told. */
+  load(row: Row): void {
+    this.#put(row)
+  }
+
+  /** Makes one durable batch visible, then tells the watchers. */
+  apply(changes: readonly RowChange[]): void {
+    const seen: Change[] = []
+    for (const { name, row } of changes) {
+      const old = this.#rows.get(name)
+      if (row) this.#put(row)
+      else if (old) this.#remove(old)
+      if (this.#listeners.size === 0) continue
+      if (row) seen.push(row.stored)
+      else if (old) seen.push(storedOf(name, old.version, undefined))
+    }
+    if (seen.length > 0) this.#tell(Object.freeze(seen))
+  }
+
+  /** Becomes exactly these rows; the watchers are told of the differences as of one batch. */
+  replace(rows: ReadonlyMap<string, Row>): void {
+    const changes: RowChange[] = []
+    for (const name of this.#rows.keys()) if (!rows.has(name)) changes.push({ name, row: undefined })
+    for (const [name, row] of rows) {
+      const old = this.#rows.get(name)
+      if (old?.version !== row.version || old.json !== row.json) changes.push({ name, row })
+    }
+    this.apply(changes)
+  }
+
+  #tell(changes: readonly Change[]): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(changes)
+      } catch (error) {
+        this.#log.error({ event: 'store_watcher_failed', error: messageOf(error) })
+      }
+    }
+  }
+
+  #put(row: Row): void {
+    this.#rows.set(row.name, row)
+    const { kind, scope, id } = placeOf(row.name)
+    let ofKind = this.#kinds.get(kind)
+    if (!ofKind) this.#kinds.set(kind, (ofKind = new OfKind()))
+    ofKind.put(scopeKey(scope), id, row)
+  }
+
+  #remove(row: Row): void {
+    this.#rows.delete(row.name)
+    const { kind, scope, id } = placeOf(row.name)
+    this.#kinds.get(kind)?.remove(scopeKey(scope), id)
+  }
+}
+
+// No type of scope has a colon in it.
+const scopeKey = (scope: Scope): string => `${scope.type}:${scope.id}`
+
+class OfKind {
+  readonly scopes = new Map<string, OfScope>()
+  size = 0
+  #listed: readonly Stored<unknown>[] | undefined
+
+  put(scope: string, id: string, row: Row): void {
+    let ofScope = this.scopes.get(scope)
+    if (!ofScope) this.scopes.set(scope, (ofScope = new OfScope()))
+    this.size += ofScope.put(id, row) ? 1 : 0
+    this.#listed = undefined
+  }
+
+  remove(scope: string, id: string): void {
+    const ofScope = this.scopes.get(scope)
+    if (!ofScope?.remove(id)) return
+    this.size -= 1
+    if (ofScope.rows.size === 0) this.scopes.delete(scope)
+    this.#listed = undefined
+  }
+
+  list(): readonly Stored<unknown>[] {
+    this.#listed ??= Object.freeze([...this.scopes.values()].flatMap((scope) => scope.list()).sort(byId))
+    return this.#listed
+  }
+}
+
+/** The ids are kept in order from the first list on, so that writes and lists by turns do not sort again each time. */
+class OfScope {
+  readonly rows = new Map<string, Row>()
+  #ids: string[] | undefined
+  #listed: readonly Stored<unknown>[] | undefined
+
+  /** True when the id is new. */
+  put(id: string, row: Row): boolean {
+    const isNew = !this.rows.has(id)
+    this.rows.set(id, row)
+    if (isNew) this.#ids?.splice(placeIn(this.#ids, id), 0, id)
+    this.#listed = undefined
+    return isNew
+  }
+
+  remove(id: string): boolean {
+    if (!this.rows.delete(id)) return false
+    this.#ids?.splice(placeIn(this.#ids, id), 1)
+    this.#listed = undefined
+    return true
+  }
+
+  list(): readonly Stored<unknown>[] {
+    this.#ids ??= [...this.rows.keys()].sort()
+    this.#listed ??= Object.freeze(this.#ids.map((id) => this.rows.get(id)!.stored))
+    return this.#listed
+  }
+}
+
+const byId = (a: Stored<unknown>, b: Stored<unknown>): number =>
+  compare(a.id, b.id) || compare(scopeKey(a.scope), scopeKey(b.scope))
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Where `id` stands in a sorted list, or would. */
+function placeIn(ids: readonly string[], id: string): number {
+  let from = 0
+  let to = ids.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (ids[middle]! < id) from = middle + 1
+    else to = middle
+  }
+  return from
+}
