@@ -1,0 +1,49 @@
+import Router from '@koa/router'
+import Koa from 'koa'
+import { authenticate } from './auth.js'
+import { readBody } from './body.js'
+import type { Endpoint } from './endpoint.js'
+import { envelope } from './envelope.js'
+import { locate } from './locate.js'
+import { manual } from './openapi.js'
+import { bySpecificity, endpointPath, PREFIX } from './paths.js'
+import { limitRate } from './rate-limit.js'
+import { reply } from './reply.js'
+import type { ControlDeps, State } from './state.js'
+import { trace } from './trace.js'
+import { unmatched } from './unmatched.js'
+
+/** The API: its middleware in the order they run, around the endpoints of all areas. */
+export function api(endpoints: readonly Endpoint[], deps: ControlDeps): Koa<State> {
+  const app = new Koa<State>()
+  app.use(trace(deps))
+  app.use(envelope(deps.log))
+  app.use(manual(endpoints))
+  app.use(routes(endpoints, deps).routes())
+  app.use(unmatched())
+  return app
+}
+
+/** One route for each endpoint in each of its scopes, and the steps that each request takes on it. */
+export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<State> {
+  const router = new Router<State>({ prefix: PREFIX, sensitive: true })
+  const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody(), reply()]
+  const rows = endpoints.flatMap((endpoint) =>
+    endpoint.scopes.map((type) => ({ endpoint, type, path: endpointPath(endpoint, type) })),
+  )
+  for (const { endpoint, type, path } of rows.sort((a, b) => bySpecificity(a.path, b.path))) {
+    router.register(
+      path,
+      [endpoint.method],
+      [
+        async (ctx, next) => {
+          ctx.state.endpoint = endpoint
+          ctx.state.scopeType = type
+          await next()
+        },
+        ...steps,
+      ],
+    )
+  }
+  return router
+}

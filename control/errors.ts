@@ -1,0 +1,71 @@
+/** Every error that the API answers with: code, status, message. Codes and texts: those of the public v4 API where known. */
+export const ERRORS = {
+  // Who is asking
+  noCredentials: [9106, 400, 'Missing X-Auth-Key, X-Auth-Email or Authorization headers'],
+  badHeaders: [6003, 400, 'Invalid request headers'],
+  badAuthorization: [6111, 400, 'Invalid format for Authorization header'],
+  badAuthEmail: [6102, 400, 'Invalid format for X-Auth-Email header'],
+  badAuthKey: [6103, 400, 'Invalid format for X-Auth-Key header'],
+  unknownToken: [9109, 403, 'Invalid access token'],
+  unknownKey: [9103, 403, 'Unknown X-Auth-Key or X-Auth-Email'],
+  unverifiedToken: [1000, 401, 'Invalid API Token'],
+  notVisible: [9109, 403, 'Unauthorized to access requested resource'],
+  notAllowed: [10000, 403, 'Authentication error'],
+  rateLimited: [10429, 429, 'More than the allowed number of requests; wait before the next one'],
+
+  // What is asked for
+  unroutable: [7003, 404, 'Could not route to the path, perhaps your object identifier is invalid?'],
+  noRoute: [7000, 404, 'No route for that URI'],
+  badMethod: [10405, 405, 'the method is not allowed on this path'],
+  notFound: [10404, 404, 'not found'],
+  conflict: [10409, 409, 'the resource was changed by another request; read it again'],
+  exists: [10410, 409, 'exists already'],
+
+  // What came with it
+  invalid: [10001, 400, 'the request does not fit its schema'],
+  badJson: [6007, 400, 'Malformed JSON in request body'],
+  badRequest: [10003, 400, 'the request could not be read'],
+  badBody: [10026, 400, 'the request body could not be read'],
+  wrongType: [10415, 415, 'the content type is not one that this endpoint takes'],
+  tooLarge: [10413, 413, 'the request body is too large'],
+  badQuery: [10002, 400, 'the query does not fit its schema'],
+
+  // Whose turn it is not
+  internal: [10500, 500, 'internal error'],
+  unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],
+} as const satisfies Record<string, readonly [code: number, status: number, message: string]>
+
+export type ErrorKind = keyof typeof ERRORS
+
+/** What may go with an {@link ApiError} besides its row. */
+export interface ErrorDetail {
+  /** Stands in the place of the row's message. */
+  readonly message?: string
+  /** Narrower reasons, as `error_chain` inside the error. */
+  readonly chain?: readonly ErrorKind[]
+  /** Entries of `errors` after this one. */
+  readonly followedBy?: readonly ErrorKind[]
+  readonly headers?: Readonly<Record<string, string>>
+  readonly cause?: unknown
+}
+
+/** The request is answered with this row of {@link ERRORS}. `pointer` is a JSON pointer into the body, or `/name` of the query. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly kind: ErrorKind
+  readonly code: number
+  readonly status: number
+  readonly pointer: string | undefined
+  readonly detail: ErrorDetail
+
+  constructor(kind: ErrorKind, pointer?: string, detail: string | ErrorDetail = {}) {
+    const [code, status, message] = ERRORS[kind]
+    const more = typeof detail === 'string' ? { message: detail } : detail
+    super(more.message ?? message, { cause: more.cause })
+    this.kind = kind
+    this.code = code
+    this.status = status
+    this.pointer = pointer
+    this.detail = more
+  }
+}

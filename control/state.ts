@@ -1,0 +1,45 @@
+import type { Middleware } from 'koa'
+import type { Config } from '../src/config/schema.js'
+import type { Clock } from '../src/core/clock.js'
+import type { Log } from '../src/core/log.js'
+import type { Scope } from '../src/core/scope.js'
+import type { Store } from '../src/core/store.js'
+import type { Caller } from './access.js'
+import type { Credentials } from './auth.js'
+import type { Endpoint } from './endpoint.js'
+
+/** What the middleware know about the request under way; each field is set by the one named in front of it. */
+export interface State {
+  /** trace */
+  requestId: string
+  /** routes */
+  endpoint?: Endpoint
+  scopeType?: Scope['type']
+  /** authenticate */
+  caller?: Caller
+  credentials?: Credentials
+  /** locate */
+  scope?: Scope
+  accountId?: string
+}
+
+export type Step = Middleware<State>
+
+/** The part of the configuration that the API reads; a new object after it was read again. */
+export type ControlConfig = Pick<Config, 'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'control'>
+
+/** What the control plane needs from the daemon. */
+export interface ControlDeps {
+  /** The configuration in force now. */
+  readonly config: () => ControlConfig
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  /** Told about each answered request; the path is the endpoint's pattern, so that it makes a bounded label. */
+  readonly observe?: (request: {
+    readonly method: string
+    readonly path: string
+    readonly status: number
+    readonly seconds: number
+  }) => void
+}

@@ -1,0 +1,42 @@
+import { Type, type Static } from 'typebox'
+import { strict } from '../schema.js'
+import { kind } from '../store.js'
+
+const names = Type.Array(Type.String())
+
+/** One policy of a token: what it allows or denies, and where. See `Grant` of the API for how the lists are read. */
+export const TokenPolicy = Type.Object(
+  {
+    id: Type.String(),
+    effect: Type.Union([Type.Literal('allow'), Type.Literal('deny')]),
+    permissions: names,
+    accounts: names,
+    zones: names,
+    zonesOf: names,
+  },
+  strict,
+)
+export type TokenPolicy = Static<typeof TokenPolicy>
+
+/** An API token as stored: its secret only as SHA-256. Scope: the daemon. */
+export const Token = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    /** SHA-256 of the secret, hexadecimal. */
+    hash: Type.String(),
+    status: Type.Union([Type.Literal('active'), Type.Literal('disabled')]),
+    policies: Type.Array(TokenPolicy),
+    issued_on: Type.String(),
+    modified_on: Type.String(),
+    not_before: Type.Optional(Type.String()),
+    expires_on: Type.Optional(Type.String()),
+  },
+  strict,
+)
+export type Token = Static<typeof Token>
+export const TOKEN = kind<Token>('token')
+
+/** Finds a token by its secret: the id of this record is the secret's SHA-256. Scope: the daemon. */
+export type Credential = { readonly token_id: string }
+export const CREDENTIAL = kind<Credential>('credential')
