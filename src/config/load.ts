@@ -48,7 +48,7 @@ export function readConfig(text: string, file: string, environment: Environment 
     throw new BadConfig(issues.map(({ pointer, message }) => at(pointer, message)))
   }
   try {
-    const config = settle(ConfigFile, parse(document.toJS() ?? {})) as Config
+    const config = settle(ConfigFile, parse(withoutNulls(document.toJS()) ?? {})) as Config
     const issues = crossCheck(config)
     if (issues.length > 0) fail(issues)
     return absolute(config, dirname(resolve(file)))
@@ -56,6 +56,15 @@ export function readConfig(text: string, file: string, environment: Environment 
     if (error instanceof InvalidInput) return fail(error.issues)
     throw error
   }
+}
+
+/** A key without a value (`secrets:` and nothing below it) is as good as absent. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (value === null || typeof value !== 'object') return value ?? undefined
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, member]) => (member === null ? [] : [[key, withoutNulls(member)]])),
+  )
 }
 
 /** A YAML document with `${NAME}` replaced, and where in the file a JSON pointer points. */
@@ -109,7 +118,7 @@ function retyped(text: string): unknown {
   return text
 }
 
-/** Where a JSON pointer points: the key of an unknown member, else the value, else the nearest one around it. */
+/** Where a JSON pointer points: the key of a member, an item of a list, or the nearest thing around what is missing. */
 function offsetOf(document: Document, pointer: string): number {
   let node: unknown = document.contents
   let offset = (node as Node | null)?.range?.[0] ?? 0

@@ -2,8 +2,16 @@ import { Type, type Static } from 'typebox'
 import { strict } from '../core/schema.js'
 import { Duration, Size } from './units.js'
 
-const Id = (what: string) =>
-  Type.String({ pattern: '^[0-9a-f]{32}$', description: what, 'x-message': 'must be 32 digits of 0-9 and a-f' })
+const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
+const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+
+const Id = (example: string, description: string) =>
+  Type.String({
+    pattern: '^[0-9a-f]{32}$',
+    description,
+    examples: [example],
+    'x-message': 'must be 32 digits of 0-9 and a-f',
+  })
 
 const Listen = (byDefault: string, description: string) =>
   Type.String({
@@ -29,7 +37,7 @@ const ProxyLimits = Type.Object(
     ),
     body_bytes: Size('0B', 'Request body; larger ones get 413. 0B: no limit.'),
   },
-  { ...strict, default: {} },
+  { ...strict, default: {}, description: 'What a client may send and hold open.' },
 )
 
 const OriginLimits = Type.Object(
@@ -40,7 +48,7 @@ const OriginLimits = Type.Object(
     connections: Type.Integer({ minimum: 1, default: 256, description: 'Open connections to one origin.' }),
     waiting: Count(4096, 'Requests that wait for a connection to one origin; more get 503.'),
   },
-  { ...strict, default: {} },
+  { ...strict, default: {}, description: 'What an origin may take.' },
 )
 
 const Proxy = Type.Object(
@@ -58,27 +66,32 @@ const Proxy = Type.Object(
       'For pages held back until their size is known, all requests together; beyond it a request gets the HTML.',
     ),
   },
-  { ...strict, default: {} },
+  { ...strict, default: {}, description: 'The reverse proxy.' },
 )
 
 const Zone = Type.Object(
   {
-    id: Id('Identifier of the zone.'),
-    account: Id('Identifier of its account.'),
-    name: Type.String({ minLength: 1, maxLength: 253, description: 'Domain name.' }),
+    id: Id(ZONE, 'Identifier of the zone.'),
+    account: Id(ACCOUNT, 'Identifier of its account.'),
+    name: Type.String({ minLength: 1, maxLength: 253, description: 'Domain name.', examples: ['example.com'] }),
     hostnames: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
         minItems: 1,
         description: 'Host names served, `*.` allowed in front. Default: the name and every subdomain.',
+        examples: [['example.com', '*.example.com']],
       }),
     ),
     origin: Type.String({
       pattern: '^(demo|https?://[^\\s/?#@]+/?)$',
       description: 'http or https URL of the origin without a path; `demo` is the bundled sample site.',
+      examples: ['http://127.0.0.1:9000'],
       'x-message': 'must be http://host:port, https://host:port or demo',
     }),
     origin_ca_file: Type.Optional(
-      Type.String({ description: 'PEM file of the authority that signs an https origin, added to the default ones.' }),
+      Type.String({
+        description: 'PEM file of the authority that signs an https origin, added to the default ones.',
+        examples: ['./origin-ca.pem'],
+      }),
     ),
     plan: Type.Union(
       [Type.Literal('free'), Type.Literal('pro'), Type.Literal('business'), Type.Literal('enterprise')],
@@ -91,7 +104,7 @@ const Zone = Type.Object(
           description: 'Answer in Markdown where the client asks for it. In force until the API sets another value.',
         }),
       },
-      { ...strict, default: {} },
+      { ...strict, default: {}, description: 'Settings of the zone.' },
     ),
     negotiation: Type.Union([Type.Literal('listed'), Type.Literal('preferred')], {
       default: 'listed',
@@ -107,12 +120,21 @@ const Zone = Type.Object(
 )
 
 const Access = {
-  permissions: Type.Array(Type.String({ minLength: 1 }), { description: 'Names of permissions, or "*".' }),
+  permissions: Type.Array(Type.String({ minLength: 1 }), {
+    description: 'Names of permissions, or "*".',
+    examples: [['Zone Settings Write']],
+  }),
   accounts: Type.Array(Type.String({ minLength: 1 }), { default: ['*'], description: 'Account ids, or "*".' }),
   zones: Type.Array(Type.String({ minLength: 1 }), { default: ['*'], description: 'Zone ids, or "*".' }),
 }
 
 const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
+
+/** Sections of the contract whose areas this version does not run; accepted, so that one file serves many versions. */
+const NOT_YET = Type.Optional(
+  Type.Unknown({ examples: [{}], description: 'Accepted and not in force in this version.' }),
+)
+export const NOT_IN_FORCE = ['logpush', 'webhooks', 'egress', 'pipelines', 'workers'] as const
 
 /** The configuration file of the daemon. */
 export const ConfigFile = Type.Object(
@@ -127,14 +149,25 @@ export const ConfigFile = Type.Object(
     secrets: Type.Object(
       {
         key_file: Type.Optional(
-          Type.String({ description: 'Key for secrets at rest; made when absent. Default: secret.key inside data.' }),
+          Type.String({
+            description: 'Key for secrets at rest; made when absent. Default: secret.key inside data.',
+            examples: ['./data/secret.key'],
+          }),
         ),
-        key: Type.Optional(Type.String({ description: 'The key itself: 64 hexadecimal digits or 44 of base64.' })),
+        key: Type.Optional(
+          Type.String({
+            description: 'The key itself: 64 hexadecimal digits or 44 of base64.',
+            examples: ['${EDGED_SECRET_KEY}'],
+          }),
+        ),
         old_keys: Type.Optional(
-          Type.Array(Type.String(), { description: 'Keys that still open what they sealed, for a rotation.' }),
+          Type.Array(Type.String(), {
+            description: 'Keys that still open what they sealed, for a rotation.',
+            examples: [['${EDGED_OLD_KEY}']],
+          }),
         ),
       },
-      { ...strict, default: {} },
+      { ...strict, default: {}, description: 'Secrets at rest are sealed with AES-256-GCM.' },
     ),
     log: Type.Object(
       {
@@ -143,7 +176,7 @@ export const ConfigFile = Type.Object(
           { default: 'info', description: 'The least level that is written.' },
         ),
       },
-      { ...strict, default: {} },
+      { ...strict, default: {}, description: 'Log lines on standard output.' },
     ),
     proxy: Proxy,
     control: Type.Object(
@@ -154,7 +187,7 @@ export const ConfigFile = Type.Object(
             requests: Count(1200, 'Requests of one token per period. 0: no limit.'),
             period: Duration('5m', 'The period.'),
           },
-          { ...strict, default: {} },
+          { ...strict, default: {}, description: 'Requests of one token.' },
         ),
         quotas: Type.Object(
           {
@@ -162,37 +195,57 @@ export const ConfigFile = Type.Object(
             rules_per_ruleset: Count(1000, 'Rules of one ruleset.'),
             custom_hostnames_per_zone: Count(50_000, 'Custom hostnames of one zone.'),
           },
-          { ...strict, default: {} },
+          { ...strict, default: {}, description: 'What may be stored.' },
         ),
       },
-      { ...strict, default: {} },
+      { ...strict, default: {}, description: 'The API.' },
     ),
     admin: Type.Object(
       { listen: Listen('127.0.0.1:9901', 'Address of /livez, /readyz and /metrics. Never public.') },
-      { ...strict, default: {} },
+      { ...strict, default: {}, description: 'For operators and their monitoring.' },
     ),
     accounts: Type.Array(
       Type.Object(
-        { id: Id('Identifier of the account.'), name: Type.String({ minLength: 1, maxLength: 100 }) },
+        {
+          id: Id(ACCOUNT, 'Identifier of the account.'),
+          name: Type.String({ minLength: 1, maxLength: 100, description: 'Display name.', examples: ['Example'] }),
+        },
         strict,
       ),
-      { default: [], description: 'Accounts.' },
+      { default: [], description: 'Accounts.', 'x-shown': true },
     ),
-    zones: Type.Array(Zone, { default: [], description: 'Zones: the sites served.' }),
+    zones: Type.Array(Zone, { default: [], description: 'Zones: the sites served.', 'x-shown': true }),
     tokens: Type.Array(
       Type.Object(
         {
-          name: Type.String({ minLength: 1, maxLength: 120 }),
-          token: Type.String({ minLength: 20, description: 'The token, best as ${ENV}.' }),
+          name: Type.String({ minLength: 1, maxLength: 120, description: 'Display name.', examples: ['admin'] }),
+          token: Type.String({
+            minLength: 20,
+            description: 'The token; best taken from the environment.',
+            examples: ['${EDGED_ADMIN_TOKEN}'],
+          }),
           ...Access,
         },
         strict,
       ),
-      { default: [], description: 'API tokens; `edged token create` makes more.' },
+      { default: [], description: 'API tokens; `edged token create` makes more.', 'x-shown': true },
     ),
     legacy_keys: Type.Array(
       Type.Object(
-        { email: Type.String({ minLength: 3, maxLength: 254 }), key: Type.String({ minLength: 20 }), ...Access },
+        {
+          email: Type.String({
+            minLength: 3,
+            maxLength: 254,
+            description: 'What X-Auth-Email says.',
+            examples: ['admin@example.com'],
+          }),
+          key: Type.String({
+            minLength: 20,
+            description: 'What X-Auth-Key says.',
+            examples: ['${EDGED_LEGACY_KEY}'],
+          }),
+          ...Access,
+        },
         strict,
       ),
       { default: [], description: 'X-Auth-Email and X-Auth-Key pairs. None: the pair is off.' },
@@ -200,14 +253,28 @@ export const ConfigFile = Type.Object(
     lists: Type.Array(
       Type.Object(
         {
-          name: Type.String({ pattern: '^[a-z0-9_]{1,50}$' }),
-          kind: Type.Union(['ip', 'hostname', 'asn', 'redirect'].map((kind) => Type.Literal(kind))),
-          items: Type.Array(ListItem, { default: [] }),
+          name: Type.String({
+            pattern: '^[a-z0-9_]{1,50}$',
+            description: 'Expressions say $name.',
+            examples: ['office'],
+          }),
+          kind: Type.Union(
+            ['ip', 'hostname', 'asn', 'redirect'].map((kind) => Type.Literal(kind)),
+            { description: 'What its items are: ip, hostname, asn or redirect.', examples: ['ip'] },
+          ),
+          items: Type.Array(ListItem, {
+            default: [],
+            description: 'Texts and numbers, or objects as the Lists API has them.',
+          }),
         },
         strict,
       ),
       { default: [], description: 'Named lists for expressions.' },
     ),
+    ...(Object.fromEntries(NOT_IN_FORCE.map((name) => [name, NOT_YET])) as Record<
+      (typeof NOT_IN_FORCE)[number],
+      typeof NOT_YET
+    >),
   },
   strict,
 )

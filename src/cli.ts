@@ -1,0 +1,32 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander'
+import { check } from './commands/check.js'
+import { Exit, type AddCommand } from './commands/command.js'
+import { schema } from './commands/schema.js'
+import { BadConfig } from './config/load.js'
+import { messageOf } from './core/errors.js'
+import { VERSION } from './package.js'
+
+/** Every command, in the order of `edged --help`. */
+const COMMANDS: readonly AddCommand[] = [check, schema]
+
+const program = new Command('edged')
+  .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')
+  .version(VERSION)
+  .showHelpAfterError('(edged --help tells more)')
+  .exitOverride()
+for (const add of COMMANDS) add(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = exitCode(error)
+}
+
+/** Prints what went wrong, unless commander has, and gives the exit code. */
+function exitCode(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1
+  process.stderr.write(`${error instanceof BadConfig ? '' : 'edged: '}${messageOf(error)}\n`)
+  if (error instanceof BadConfig) return 2
+  return error instanceof Exit ? error.code : 1
+}

@@ -1,0 +1,17 @@
+import { documented } from '../config/document.js'
+import { ConfigFile } from '../config/schema.js'
+import type { AddCommand } from './command.js'
+
+/** `edged schema config`: the JSON Schema of the configuration file. */
+export const schema: AddCommand = (program) => {
+  const command = program.command('schema').description('print the schemas that edged validates with')
+  command
+    .command('config')
+    .description('the JSON Schema of the configuration file')
+    .option('--yaml', 'a configuration file with every option, its default and what it does')
+    .action(({ yaml }: { yaml?: boolean }) => {
+      if (yaml) return void process.stdout.write(documented(ConfigFile))
+      const head = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'edged configuration' }
+      process.stdout.write(`${JSON.stringify({ ...head, ...ConfigFile }, null, 2)}\n`)
+    })
+}

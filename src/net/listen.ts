@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { isIPv6, type AddressInfo } from 'node:net'
+
+/** A server that listens, and where. */
+export interface Listening {
+  /** `http://127.0.0.1:8080`, without a slash at the end. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** `127.0.0.1:8080` or `[::1]:8080` as host and port. */
+export function hostAndPort(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+}
+
+/** The base URL of a server that listens. */
+export function urlOf(server: Server): string {
+  const { address, port } = server.address() as AddressInfo
+  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
+}
+
+/** Starts to listen on `host:port`; rejects with a sentence that names the address and what to do. */
+export async function listen(server: Server, address: string): Promise<Listening> {
+  const { host, port } = hostAndPort(address)
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    throw new Error(listenFailure(address, error), { cause: error })
+  }
+  return {
+    url: urlOf(server),
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function listenFailure(address: string, error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === 'EADDRINUSE') return `${address} is in use already; stop what listens there, or choose another port`
+  if (code === 'EACCES') return `${address} may not be used by this user; choose a port above 1023`
+  if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine`
+  return `cannot listen on ${address}: ${code ?? String(error)}`
+}

@@ -1,0 +1,12 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const candidates = ['../', '../../'].map((path) => new URL(path, import.meta.url))
+const root = candidates.find((url) => existsSync(new URL('package.json', url)))
+if (!root) throw new Error('package.json of edged is missing beside its code; install the package again')
+
+/** The folder of this package, with what ships beside the code: `demo`, `config`. */
+export const PACKAGE_ROOT = fileURLToPath(root)
+
+/** The version of this package. */
+export const VERSION = (JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }).version

@@ -1,0 +1,58 @@
+import { ATTACKS } from './attacks.mjs'
+import { CONVERTERS } from './markdown-converters.mjs'
+import { inChild, median, table } from './measure.mjs'
+import { readPages } from './pages.mjs'
+
+const ROUNDS = 3
+const SLOW = new Set(['turndown', 'rehype-remark'])
+
+async function speed() {
+  const pages = readPages()
+  const megabytes = pages.reduce((sum, page) => sum + page.bytes.length, 0) / 1e6
+  console.log(
+    `\n${pages.length} pages, ${megabytes.toFixed(1)} MB; MB per CPU-second, each converter in its own process\n`,
+  )
+  const found = new Map(Object.keys(CONVERTERS).map((name) => [name, []]))
+  const trouble = new Map()
+  // Interleaved, so that a busy minute of the machine falls on all alike.
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const name of found.keys()) {
+      if (round > 0 && SLOW.has(name)) continue
+      const result = await inChild('./markdown-child.mjs', [name, SLOW.has(name) ? '1' : '3'])
+      if (result.speed !== undefined) found.get(name).push(result.speed)
+      if (result.failed !== undefined) trouble.set(name, result.failed)
+    }
+  }
+  const ours = median(found.get('edged'))
+  table(
+    [...found].map(([name, speeds]) => ({
+      converter: name,
+      'MB per CPU-s': speeds.length > 0 ? median(speeds).toFixed(1) : '-',
+      'edged is faster by':
+        speeds.length > 0 && !name.startsWith('edged') ? `${(ours / median(speeds)).toFixed(2)}x` : '',
+      note: trouble.get(name) ?? '',
+    })),
+  )
+}
+
+async function latency() {
+  const page = readPages().reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))
+  const result = await inChild('./latency-child.mjs', [], { execArgv: ['--expose-gc'] })
+  console.log(`\none page of ${(page.bytes.length / 1e6).toFixed(2)} MB (${page.file}) in chunks of 16 KiB\n`)
+  table([result.cold, result.warm])
+}
+
+async function attacks() {
+  console.log('\n6 MB attack inputs, milliseconds of wall time, each in a process of its own\n')
+  const rows = []
+  for (const name of Object.keys(ATTACKS)) {
+    const { whole, chunks, memory, failed } = await inChild('./attack-child.mjs', [name], { execArgv: ['--expose-gc'] })
+    rows.push({ input: name, whole, '16 KiB chunks': chunks, 'peak MB above start': memory, note: failed ?? '' })
+  }
+  table(rows)
+  const worst = Math.max(...rows.map((row) => Math.max(Number(row.whole), Number(row['16 KiB chunks']))))
+  console.log(`\nslowest: ${worst} ms`)
+}
+
+const only = process.argv[2]
+for (const part of [speed, latency, attacks]) if (only === undefined || only === part.name) await part()

@@ -1,0 +1,113 @@
+// Every proxy behind one face: start(originPort, folder) gives { port, pid, stop }, or undefined where it is not installed.
+import { execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+
+export const PROXIES = {
+  async edged(origin, folder) {
+    writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin))
+    const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
+    const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
+    for await (const line of child.stdout) {
+      const ready = String(line)
+        .split('\n')
+        .find((text) => text.includes('"event":"ready"'))
+      if (ready) return { port: Number(new URL(JSON.parse(ready).proxy).port), ...process_(child) }
+    }
+  },
+
+  async 'http-proxy'(origin) {
+    const child = fork(new URL('./http-proxy-child.mjs', import.meta.url), [`http://127.0.0.1:${origin}`])
+    const [{ port }] = await once(child, 'message')
+    return { port, ...process_(child) }
+  },
+
+  async nginx(origin, folder) {
+    if (!installed('nginx')) return undefined
+    const port = await freePort()
+    writeFileSync(
+      `${folder}/nginx.conf`,
+      `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log;
+      events { worker_connections 1024; }
+      http { access_log off; client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder};
+        uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
+        upstream origin { server 127.0.0.1:${origin}; keepalive 256; }
+        server { listen 127.0.0.1:${port}; keepalive_requests 10000000;
+          location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`,
+    )
+    const child = spawn('nginx', ['-c', `${folder}/nginx.conf`], { stdio: 'ignore' })
+    await accepting(port)
+    return { port, ...process_(child) }
+  },
+
+  async caddy(origin, folder) {
+    if (!installed('caddy')) return undefined
+    const port = await freePort()
+    writeFileSync(
+      `${folder}/Caddyfile`,
+      `{\n admin off\n auto_https off\n}\nhttp://:${port} {\n bind 127.0.0.1\n reverse_proxy 127.0.0.1:${origin}\n}\n`,
+    )
+    const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+    const args = ['run', '--config', `${folder}/Caddyfile`, '--adapter', 'caddyfile']
+    const child = spawn('caddy', args, { stdio: 'ignore', env })
+    await accepting(port)
+    return { port, ...process_(child) }
+  },
+}
+
+const process_ = (child) => ({
+  pid: child.pid,
+  async stop() {
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    await gone
+  },
+})
+
+const edgedConfig = (origin) => `data: ./data
+store: memory
+log: { level: info }
+proxy: { listen: "127.0.0.1:0" }
+control: { listen: "127.0.0.1:0" }
+admin: { listen: "127.0.0.1:0" }
+accounts: [{ id: 023e105f4ecef8ad9ca31a8372d0c353, name: Bench }]
+zones:
+  - id: 9f1839b6152d298aca64c4e906b6d074
+    account: 023e105f4ecef8ad9ca31a8372d0c353
+    name: bench.test
+    origin: http://127.0.0.1:${origin}
+    settings: { content_converter: on }
+`
+
+function installed(name) {
+  try {
+    execFileSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function accepting(port) {
+  for (let i = 0; i < 100; i++) {
+    const socket = connect(port, '127.0.0.1')
+    const up = await new Promise((resolve) =>
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false)),
+    )
+    socket.destroy()
+    if (up) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`nothing listens on ${port}`)
+}

@@ -1,0 +1,74 @@
+// CPU per request of the proxy process alone (user and system, children included), 10 KB page, interleaved rounds.
+import { execFileSync, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inChild, median, table } from './measure.mjs'
+import { PROXIES } from './proxies.mjs'
+
+const ROUNDS = Number(process.argv[2] ?? 5)
+const SECONDS = 2
+const CONNECTIONS = 32
+const MARKDOWN = 'Accept: text/markdown, text/html, */*'
+const TICKS = Number(execFileSync('getconf', ['CLK_TCK']))
+
+/** CPU seconds of a process and its children so far, from /proc. */
+function cpuOf(pid) {
+  const parents = new Map()
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    try {
+      const fields = readFileSync(`/proc/${entry}/stat`, 'utf8').split(') ')[1].split(' ')
+      parents.set(Number(entry), { parent: Number(fields[1]), cpu: Number(fields[11]) + Number(fields[12]) })
+    } catch {
+      // A process that ended meanwhile.
+    }
+  }
+  let sum = 0
+  for (const [id, { parent, cpu }] of parents) if (id === pid || parent === pid) sum += cpu
+  return sum / TICKS
+}
+
+async function measure({ port, pid }, headers) {
+  const before = cpuOf(pid)
+  const load = await inChild('./load-child.mjs', [String(port), String(CONNECTIONS), String(SECONDS), ...headers])
+  if (load.failed) throw new Error(load.failed)
+  return { ...load, microseconds: ((cpuOf(pid) - before) * 1e6) / load.requests }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
+const origin = fork(new URL('./origin-child.mjs', import.meta.url))
+const [{ port: originPort, bytes }] = await once(origin, 'message')
+const running = []
+try {
+  for (const [name, start] of Object.entries(PROXIES)) {
+    const proxy = await start(originPort, folder)
+    if (!proxy) console.log(`${name}: not installed`)
+    else running.push({ name, proxy, headers: [], samples: [] })
+  }
+  const { proxy } = running[0]
+  running.push({ name: 'edged, answered in Markdown', proxy, headers: [MARKDOWN], samples: [] })
+  for (const { proxy, headers } of running) await measure(proxy, headers)
+  for (let round = 0; round < ROUNDS; round++)
+    for (const { proxy, headers, samples } of running) samples.push(await measure(proxy, headers))
+
+  const of = (samples, key) => median(samples.map((sample) => sample[key]))
+  const ours = of(running[0].samples, 'microseconds')
+  console.log(`\n${bytes} byte page, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SECONDS} s, medians\n`)
+  table(
+    running.map(({ name, samples }) => ({
+      proxy: name,
+      'CPU us per request': of(samples, 'microseconds').toFixed(1),
+      "edged's pass-through is": `${(ours / of(samples, 'microseconds')).toFixed(2)} of it`,
+      'requests per CPU-second': Math.round(1e6 / of(samples, 'microseconds')),
+      'requests/s': Math.round(of(samples, 'requests') / SECONDS),
+      'p50 ms': of(samples, 'p50').toFixed(2),
+      'p99 ms': of(samples, 'p99').toFixed(2),
+    })),
+  )
+} finally {
+  for (const { proxy } of new Map(running.map((entry) => [entry.proxy.pid, entry])).values()) await proxy.stop()
+  origin.disconnect()
+  rmSync(folder, { recursive: true, force: true })
+}

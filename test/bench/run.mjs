@@ -1,0 +1,26 @@
+// npm run bench -- NAME [options]: one benchmark. Builds nothing itself: `npm run bench` has built the product before.
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const BENCHMARKS = {
+  markdown: 'HTML to Markdown against turndown, mdream, kreuzberg, rehype-remark; latency; attack inputs',
+  proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
+  rules: 'the rules language against a linear pass and npm expression engines',
+  control: 'the API at 10 and at 10,000 stored rulesets',
+}
+
+const [name = '', ...options] = process.argv.slice(2)
+if (!(name in BENCHMARKS)) {
+  for (const [known, about] of Object.entries(BENCHMARKS))
+    console.error(`npm run bench -- ${known.padEnd(10)} ${about}`)
+  process.exit(name === '' ? 0 : 2)
+}
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+if (!existsSync(`${here}node_modules`)) {
+  console.error('installing the peers (test/bench/package.json) ...')
+  execFileSync('npm', ['ci'], { cwd: here, stdio: ['ignore', 'ignore', 'inherit'] })
+}
+process.argv.splice(2, process.argv.length, ...options)
+await import(`./${name}.mjs`)

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { documented } from '../../src/config/document.js'
+import { BadConfig, loadConfig, readConfig } from '../../src/config/load.js'
+import { ConfigFile } from '../../src/config/schema.js'
+
+const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
+const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+const zone = (more = '') =>
+  `accounts: [{ id: ${ACCOUNT}, name: A }]\nzones:\n  - id: ${ZONE}\n    account: ${ACCOUNT}\n    name: a.test\n    origin: http://127.0.0.1:1\n${more}`
+
+const faults = (text: string, environment = {}): string[] => {
+  try {
+    readConfig(text, 'f.yaml', environment)
+  } catch (error) {
+    if (error instanceof BadConfig) return error.message.split('\n')
+    throw error
+  }
+  return []
+}
+
+t.test('every option has its default', async (t) => {
+  const config = readConfig('', '/etc/edged/f.yaml', {})
+  t.match(config, {
+    data: '/etc/edged/data',
+    store: 'embedded',
+    secrets: { key_file: '/etc/edged/data/secret.key' },
+    proxy: { listen: '127.0.0.1:8080', drain_timeout: 30_000, limits: { header_bytes: 16_384 } },
+    zones: [],
+  })
+  t.match(readConfig(zone(), 'f.yaml', {}).zones[0], {
+    plan: 'pro',
+    settings: { content_converter: 'off' },
+    websockets: false,
+  })
+})
+
+const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
+  ['an unknown key', 'proxi: {}', 'f.yaml:1:1: proxi is not a known member'],
+  ['an unknown key deep inside', 'proxy:\n  limits:\n    foo: 1', 'f.yaml:3:5: proxy.limits.foo is not a known member'],
+  ['a missing key', zone().replace('    name: a.test\n', ''), 'f.yaml:3:5: zones.0.name is required'],
+  [
+    'a duration without a unit',
+    'proxy: { drain_timeout: 30 }',
+    /^f.yaml:1:10: proxy.drain_timeout must be a number with/,
+  ],
+  [
+    'a listener without a port',
+    'proxy: { listen: localhost }',
+    /^f.yaml:1:10: proxy.listen must be an address and a port/,
+  ],
+  ['a port that is none', 'admin: { listen: "127.0.0.1:70000" }', /^f.yaml:1:10: admin.listen has a port above 65535/],
+  [
+    'a zone of an unknown account',
+    zone().replace(`id: ${ACCOUNT}`, `id: ${ZONE}`),
+    /^f.yaml:4:5: zones.0.account names no/,
+  ],
+  ['two keys of one name', 'data: a\ndata: b', /^f.yaml:2:1: Map keys must be unique/],
+  ['broken YAML', 'data: [', /^f.yaml:1:8: /],
+  ['a variable that is not set', 'data: ${NOWHERE}', /^f.yaml:1:7: the environment has no NOWHERE; set it, or write/],
+  [
+    'a free zone with conversion',
+    zone('    plan: free\n    settings: { content_converter: on }'),
+    /not available on the free plan/,
+  ],
+  ['an origin with a path', zone().replace('http://127.0.0.1:1', 'http://a/b'), /^f.yaml:6:5: zones.0.origin must be/],
+  [
+    'a host name that is none',
+    zone('    hostnames: ["a b"]'),
+    /^f.yaml:7:17: zones.0.hostnames.0 is no host name: a b/,
+  ],
+  ['no CIDR', 'proxy: { trusted_proxies: [nobody] }', /^f.yaml:1:28: proxy.trusted_proxies.0 must be a CIDR/],
+  ['a list where an object belongs', 'proxy: []', /^f.yaml:1:1: proxy must be object/],
+  [
+    'a short token',
+    'tokens: [{ name: a, token: short, permissions: ["*"] }]',
+    /^f.yaml:1:21: tokens.0.token must NOT have fewer/,
+  ],
+]
+for (const [what, text, fault] of REFUSED) {
+  t.test(`${what} is refused, with line and column`, async (t) => {
+    const [first = ''] = faults(text)
+    if (typeof fault === 'string') t.equal(first, fault)
+    else t.match(first, fault)
+  })
+}
+
+t.test('all faults are told at once', async (t) => {
+  t.equal(faults('foo: 1\nbar: 2\nproxy: { listen: x }').length, 3)
+})
+
+t.test('the environment is read inside scalars', async (t) => {
+  const environment = { NAME: 'b.test', LEVEL: 'warn', EMPTY: '' }
+  const text = zone('    hostnames: ["${NAME}", "x.${EMPTY:-c.test}"]\nlog: { level: "${LEVEL}" }\ndata: "a$${b}"')
+  const config = readConfig(text, '/f.yaml', environment)
+  t.strictSame(config.zones[0]?.hostnames, ['b.test', 'x.c.test'])
+  t.equal(config.log.level, 'warn')
+  t.equal(config.data, '/a${b}')
+})
+
+t.test('a plain scalar from the environment may be a number, a quoted one stays text', async (t) => {
+  const config = readConfig('proxy:\n  limits:\n    header_count: ${COUNT}', 'f.yaml', { COUNT: '7' })
+  t.equal(config.proxy.limits.header_count, 7)
+  t.match(faults('proxy:\n  limits:\n    header_count: "${COUNT}"', { COUNT: '7' }), [/header_count must be integer/])
+})
+
+t.test('full.yaml is what the schema says, and valid', async (t) => {
+  const file = join(import.meta.dirname, '../../config/full.yaml')
+  t.equal(readFileSync(file, 'utf8'), documented(ConfigFile), 'print it again: edged schema config --yaml')
+  t.doesNotThrow(() => loadConfig(file, { EDGED_ADMIN_TOKEN: 'a-token-of-forty-characters-or-so' }))
+})
+
+for (const name of ['demo', 'minimal']) {
+  t.test(`${name}.yaml is valid`, async (t) => {
+    t.doesNotThrow(() => loadConfig(join(import.meta.dirname, `../../config/${name}.yaml`), {}))
+  })
+}
+
+t.test('a file that is not there is a fault too', async (t) => {
+  t.throws(() => loadConfig('/nowhere/f.yaml'), {
+    name: 'BadConfig',
+    message: /^\/nowhere\/f.yaml:1:1: cannot be read/,
+  })
+})
