@@ -1,6 +1,7 @@
 import { systemClock } from '../core/clock.js'
 import type { Store } from '../core/store.js'
 import { RETENTION } from './audit-trail.js'
+import { openLevel } from './level.js'
 import { openMemory } from './memory.js'
 import type { StoreOptions } from './options.js'
 
@@ -8,6 +9,7 @@ type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
 
 /** Every kind of store, by what its URL starts with. */
 export const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
+  ['embedded', (_url, options) => openLevel(options)],
   ['memory', (_url, options) => openMemory(options)],
 ])
 

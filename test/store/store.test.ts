@@ -7,3 +7,8 @@ storeContract(t, 'memory', () => ({
   durable: false,
   open: () => openStore('memory', { folder: '', log: silentLog }),
 }))
+
+storeContract(t, 'embedded', (t) => {
+  const folder = t.testdir()
+  return { durable: true, open: () => openStore('embedded', { folder, log: silentLog }) }
+})

@@ -1,0 +1,77 @@
+import { crc32 } from 'node:zlib'
+import type { ClassicLevel } from 'classic-level'
+import { Row } from './record.js'
+
+/**
+ * What stands in the embedded database:
+ *
+ *     meta           {"schema":1,"version":812,"records":3,"sum":2748,"audit":42}
+ *     r["zone",...]  1c291ca3 811 {"...":"..."}       checksum of name, version and value; version; value
+ *     a0000000000000042  {"at":"..."}                 audit entries, numbered without gaps
+ *
+ * `meta` is written with every batch and tells of all records together, so that a start notices a batch that the disk
+ * confirmed and lost. Each record has a checksum because the engine does not verify what it reads back.
+ */
+export interface Meta {
+  readonly schema: number
+  readonly version: number
+  readonly records: number
+  /** All checksums of records, XORed. */
+  readonly sum: number
+  /** Number of the last audit entry. */
+  readonly audit: number
+}
+
+export type Database = ClassicLevel<string, Buffer>
+export type Operation = { type: 'put'; key: string; value: Buffer | string } | { type: 'del'; key: string }
+
+export const SCHEMA = 1
+export const META = 'meta'
+export const RECORDS = { gte: 'r', lt: 's' }
+export const AUDIT = { gte: 'a', lt: 'b' }
+
+export const rowKey = (name: string): string => `r${name}`
+export const auditKey = (number: number): string => `a${String(number).padStart(16, '0')}`
+export const auditNumber = (key: string): number => Number(key.slice(1))
+
+export const putMeta = (meta: Meta): Operation => ({ type: 'put', key: META, value: JSON.stringify(meta) })
+
+/** Resolves once all of it, or by a fault none of it, is on the disk. */
+export async function write(db: Database, operations: Operation[]): Promise<void> {
+  await db.batch<string, Buffer | string>(operations, { sync: true })
+}
+
+/** The bytes of a record and their checksum. */
+export function encodeRow({ name, version, json }: Row): { bytes: Buffer; sum: number } {
+  const text = Buffer.from(`         ${version} ${json}`)
+  const sum = checksum(name, text.subarray(9))
+  text.write(sum.toString(16).padStart(8, '0'), 0, 'latin1')
+  return { bytes: text, sum }
+}
+
+/** The record that has these bytes; undefined where they are not what was written. */
+export function decodeRow(name: string, bytes: Buffer): { row: Row; sum: number } | undefined {
+  const sum = checksum(name, bytes.subarray(9))
+  if (bytes.toString('latin1', 0, 8) !== sum.toString(16).padStart(8, '0')) return undefined
+  const end = bytes.indexOf(0x20, 9)
+  return { row: new Row(name, Number(bytes.toString('latin1', 9, end)), bytes.subarray(end + 1)), sum }
+}
+
+const checksum = (name: string, rest: Buffer): number => crc32(rest, crc32(name))
+
+/** A message for whoever starts edged, made from what the database said when it was opened. */
+export function openFault(error: unknown, folder: string): Error {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error)
+  const code = (cause as { code?: string }).code
+  if (code === 'LEVEL_LOCKED')
+    return new Error(
+      `the store in ${folder} is in use by another process; several processes or machines share one store ` +
+        `through Redis: store: redis://host:6379/0`,
+      { cause },
+    )
+  if (code === 'LEVEL_CORRUPTION') return damaged(folder, cause.message)
+  return new Error(`the store in ${folder} cannot be opened: ${cause.message}`, { cause })
+}
+
+export const damaged = (folder: string, how: string): Error =>
+  new Error(`the store in ${folder} is damaged (${how}); restore the folder from a backup`)

@@ -1,0 +1,76 @@
+import type { Clock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
+import { StoreUnavailable, type AuditEntry, type AuditRetention } from '../core/store.js'
+import { keptFrom } from './audit-trail.js'
+import { AUDIT, auditKey, auditNumber, type Database, type Operation } from './level-format.js'
+
+const PAGE = 256
+// Entries that one group of batches drops at most, so that no writer waits long for it.
+const MOST_DROPPED = 512
+const AGE_CHECK_MS = 60_000
+
+/** The audit record in the embedded database. Its entries have numbers without gaps, so their count is known. */
+export class LevelTrail {
+  readonly #db: Database
+  readonly #retention: AuditRetention
+  readonly #clock: Clock
+  #first = 1
+  #ageCheckedAt = -Infinity
+
+  constructor(db: Database, { retention, clock }: { retention: AuditRetention; clock: Clock }) {
+    this.#db = db
+    this.#retention = retention
+    this.#clock = clock
+  }
+
+  /** Looks up where the entries begin; to be done whenever the database was opened. */
+  async find(last: number): Promise<void> {
+    const [first] = await this.#db.keys({ ...AUDIT, limit: 1 }).all()
+    this.#first = first === undefined ? last + 1 : auditNumber(first)
+  }
+
+  /** What puts these entries behind the last one, and drops from the other end what the retention no longer keeps. */
+  async append(entries: readonly AuditEntry[], last: number): Promise<Operation[]> {
+    if (entries.length === 0) return []
+    const drops = Array.from({ length: await this.#tooMany(last + entries.length) }, (): Operation => {
+      return { type: 'del', key: auditKey(this.#first++) }
+    })
+    const puts = entries.map((entry, index): Operation => {
+      return { type: 'put', key: auditKey(last + 1 + index), value: JSON.stringify(entry) }
+    })
+    return [...drops, ...puts]
+  }
+
+  /** Entries after a cursor, a page at a time: a slow reader holds nothing open. Rejects with StoreUnavailable. */
+  async *read(after: string, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
+    let number = Number(after)
+    for (let left = limit; left > 0;) {
+      const page = await this.#page(number + 1, Math.min(left, PAGE))
+      for (const [key, entry] of page) {
+        number = auditNumber(key)
+        yield { cursor: String(number), entry }
+      }
+      if (page.length < PAGE) return
+      left -= page.length
+    }
+  }
+
+  async #tooMany(last: number): Promise<number> {
+    const many = Math.min(Math.max(last - this.#first + 1 - this.#retention.entries, 0), MOST_DROPPED)
+    const now = this.#clock.now()
+    if (this.#retention.days === undefined || now - this.#ageCheckedAt < AGE_CHECK_MS) return many
+    this.#ageCheckedAt = now
+    const oldest = await this.#page(this.#first, MOST_DROPPED)
+    const kept = oldest.findIndex(([, { at }]) => Date.parse(at) >= keptFrom(this.#retention, now))
+    return Math.max(many, kept === -1 ? oldest.length : kept)
+  }
+
+  async #page(from: number, limit: number): Promise<[key: string, entry: AuditEntry][]> {
+    try {
+      const found = await this.#db.iterator({ gte: auditKey(from), lt: AUDIT.lt, limit }).all()
+      return found.map(([key, value]) => [key, JSON.parse(value.toString()) as AuditEntry])
+    } catch (error) {
+      throw new StoreUnavailable(`the audit record cannot be read: ${messageOf(error)}`, { cause: error })
+    }
+  }
+}

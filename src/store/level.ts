@@ -1,0 +1,187 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
+import { messageOf } from '../core/errors.js'
+import { StoreUnavailable, type Store } from '../core/store.js'
+import { GroupWriter, type Commit } from './group-writer.js'
+import {
+  auditKey,
+  damaged,
+  decodeRow,
+  encodeRow,
+  META,
+  openFault,
+  putMeta,
+  RECORDS,
+  rowKey,
+  SCHEMA,
+  write,
+  type Database,
+  type Meta,
+  type Operation,
+} from './level-format.js'
+import { LevelTrail } from './level-trail.js'
+import { localStore, type Place } from './local.js'
+import type { StoreOptions } from './options.js'
+import { Resident } from './resident.js'
+
+const RETRY_MS = 5000
+
+/** The store in a folder of this machine, for one process: every write is on the disk before it is confirmed. */
+export async function openLevel(options: StoreOptions): Promise<Store> {
+  const folder = join(options.folder, 'store')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const db: Database = new ClassicLevel(folder, { keyEncoding: 'utf8', valueEncoding: 'buffer' })
+  try {
+    await db.open()
+  } catch (error) {
+    throw openFault(error, folder)
+  }
+  try {
+    const loaded = await load(db, folder, new Resident(options.log))
+    const trail = new LevelTrail(db, options)
+    await trail.find(loaded.meta.audit)
+    return localStore(new LevelPlace(db, loaded, trail, options))
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
+
+interface Loaded {
+  readonly resident: Resident
+  readonly meta: Meta
+  /** Checksum of each record, to keep that of all without reading what is overwritten. */
+  readonly sums: Map<string, number>
+}
+
+async function load(db: Database, folder: string, resident: Resident): Promise<Loaded> {
+  const text = await db.get<string, string>(META, { valueEncoding: 'utf8' })
+  const meta = text === undefined ? NEW : (JSON.parse(text) as Meta)
+  if (meta.schema > SCHEMA)
+    throw new Error(`the store in ${folder} was written by a newer edged (schema ${meta.schema}, not ${SCHEMA})`)
+
+  const sums = new Map<string, number>()
+  let all = 0
+  const entries = db.iterator({ ...RECORDS, fillCache: false, highWaterMarkBytes: 1 << 20 })
+  // Fewer than asked for may come; only none means the end.
+  for (let some = await entries.nextv(1000); some.length > 0; some = await entries.nextv(1000)) {
+    for (const [key, bytes] of some) {
+      const decoded = decodeRow(key.slice(1), bytes)
+      if (!decoded) throw damaged(folder, `the record ${key.slice(1)} fails its checksum`)
+      resident.load(decoded.row)
+      sums.set(decoded.row.name, decoded.sum)
+      all ^= decoded.sum
+    }
+  }
+  await entries.close()
+  if (resident.size !== meta.records || all !== meta.sum)
+    throw damaged(folder, `it holds ${resident.size} records, not the ${meta.records} that were last written`)
+  if (text === undefined) await write(db, [putMeta(meta)])
+  return { resident, meta, sums }
+}
+
+const NEW: Meta = { schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 }
+
+class LevelPlace implements Place {
+  readonly resident: Resident
+  readonly writer: GroupWriter
+  readonly #db: Database
+  readonly #trail: LevelTrail
+  readonly #options: StoreOptions
+  readonly #sums: Map<string, number>
+  #meta: Meta
+  readonly #closing = new AbortController()
+  #recovering: Promise<void> | undefined
+
+  constructor(db: Database, { resident, meta, sums }: Loaded, trail: LevelTrail, options: StoreOptions) {
+    this.resident = resident
+    this.writer = new GroupWriter(resident, meta.version, (commits) => this.#persist(commits))
+    this.#db = db
+    this.#trail = trail
+    this.#options = options
+    this.#sums = sums
+    this.#meta = meta
+  }
+
+  readonly audit: Place['audit'] = (after, limit) => this.#trail.read(after, limit)
+  readonly available = (): boolean => this.#recovering === undefined
+
+  readonly close = async (): Promise<void> => {
+    this.#closing.abort()
+    await this.#recovering
+    await this.#db.close()
+  }
+
+  async #persist(commits: readonly Commit[]): Promise<void> {
+    if (!this.available()) throw new StoreUnavailable('the store takes no writes until its disk does again')
+
+    const sums = new Map<string, number | undefined>()
+    const operations: Operation[] = []
+    for (const { name, row } of commits.flatMap(({ changes }) => changes)) {
+      const encoded = row && encodeRow(row)
+      const key = rowKey(name)
+      operations.push(encoded ? { type: 'put', key, value: encoded.bytes } : { type: 'del', key })
+      sums.set(name, encoded?.sum)
+    }
+    const entries = commits.flatMap(({ audit }) => audit)
+    const meta = this.#metaAfter(sums, commits.at(-1)!.version, entries.length)
+    try {
+      operations.push(...(await this.#trail.append(entries, this.#meta.audit)), putMeta(meta))
+      await write(this.#db, operations)
+    } catch (error) {
+      this.#recovering = this.#recover(this.#undo(sums.keys(), entries.length), error)
+      throw new StoreUnavailable(`the store cannot write: ${messageOf(error)}`, { cause: error })
+    }
+
+    this.#meta = meta
+    for (const [name, sum] of sums) {
+      if (sum === undefined) this.#sums.delete(name)
+      else this.#sums.set(name, sum)
+    }
+  }
+
+  #metaAfter(sums: ReadonlyMap<string, number | undefined>, version: number, entries: number): Meta {
+    let { records, sum } = this.#meta
+    for (const [name, next] of sums) {
+      const before = this.#sums.get(name)
+      records += Number(next !== undefined) - Number(before !== undefined)
+      sum ^= (before ?? 0) ^ (next ?? 0)
+    }
+    return { schema: SCHEMA, version, records, sum, audit: this.#meta.audit + entries }
+  }
+
+  /** Brings back what was before a failed write: the disk may have kept it although it said no. */
+  #undo(names: Iterable<string>, entries: number): Operation[] {
+    const operations: Operation[] = [putMeta(this.#meta)]
+    for (const name of names) {
+      const row = this.resident.row(name)
+      const key = rowKey(name)
+      operations.push(row ? { type: 'put', key, value: encodeRow(row).bytes } : { type: 'del', key })
+    }
+    for (let index = 1; index <= entries; index += 1)
+      operations.push({ type: 'del', key: auditKey(this.#meta.audit + index) })
+    return operations
+  }
+
+  /** After an I/O error the handle refuses every write: it is opened anew until a write succeeds. */
+  async #recover(undo: Operation[], error: unknown): Promise<void> {
+    const { log, clock } = this.#options
+    const { signal } = this.#closing
+    log.error({ event: 'store_unavailable', error: messageOf(error) })
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(RETRY_MS, signal)
+        await this.#db.close()
+        await this.#db.open()
+        await write(this.#db, undo)
+        await this.#trail.find(this.#meta.audit)
+        this.#recovering = undefined
+        log.info({ event: 'store_available' })
+        return
+      } catch (failure) {
+        log.debug({ event: 'store_still_unavailable', error: messageOf(failure) })
+      }
+    }
+  }
+}
