@@ -1,0 +1,71 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import type { Sealed, Vault } from '../core/vault.js'
+
+const FORM = /^v1\.([0-9a-f]{8})\.([\w-]{38,})$/
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** True for what stands in a record where a secret does. */
+export const isSealed = (value: unknown): value is Sealed =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.keys(value).length === 1 &&
+  FORM.test(String((value as Partial<Sealed>).sealed))
+
+/**
+ * Secrets at rest: AES-256-GCM with a random 96-bit nonce for each. A sealed text is
+ *
+ *     v1.9f86d081.<nonce, ciphertext and tag in base64url>
+ *        ^ first 8 hexadecimal digits of the key's SHA-256
+ */
+export class Keyring implements Vault {
+  readonly #keys: ReadonlyMap<string, Buffer>
+  /** What marks a text that the current key sealed. */
+  readonly #current: string
+
+  /** The first key seals; all of them open. */
+  constructor(keys: readonly [Buffer, ...Buffer[]]) {
+    this.#keys = new Map(keys.map((key) => [keyId(key), key]))
+    this.#current = keyId(keys[0])
+  }
+
+  seal(plaintext: string, aad: string): string {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#keys.get(this.#current)!, nonce)
+    cipher.setAAD(Buffer.from(aad))
+    const body = Buffer.concat([nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    return `v1.${this.#current}.${body.toString('base64url')}`
+  }
+
+  open(sealed: string, aad: string): string {
+    const [, id = '', text = ''] = FORM.exec(sealed) ?? []
+    const key = this.#keys.get(id)
+    if (!key) throw new Error(id ? `no key ${id} is configured` : 'not a sealed text')
+    const body = Buffer.from(text, 'base64url')
+    const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES))
+    decipher.setAAD(Buffer.from(aad))
+    decipher.setAuthTag(body.subarray(-TAG_BYTES))
+    try {
+      return decipher.update(body.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+    } catch (cause) {
+      throw new Error(`the sealed text does not fit key ${id} and its place`, { cause })
+    }
+  }
+
+  /** True for a text that another than the current key sealed. */
+  stale(sealed: string): boolean {
+    return keyIdOf(sealed) !== this.#current
+  }
+}
+
+/** 32 bytes out of 64 hexadecimal digits or 44 of base64. The message names the place, never the text. */
+export function parsedKey(text: string, place: string): Buffer {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64')
+  throw new Error(`${place} is no key: 64 hexadecimal digits or 44 of base64 are needed`)
+}
+
+export const keyId = (key: Buffer): string => createHash('sha256').update(key).digest('hex').slice(0, 8)
+
+/** The id of the key that a text was sealed with. */
+export const keyIdOf = (sealed: string): string | undefined => FORM.exec(sealed)?.[1]

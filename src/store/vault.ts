@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Log } from '../core/log.js'
+import { DAEMON } from '../core/scope.js'
+import { kind, type Store, type Stored } from '../core/store.js'
+import { secretOf, type Sealed } from '../core/vault.js'
+import { writeDurably } from './durable-file.js'
+import { isSealed, keyId, keyIdOf, Keyring, parsedKey } from './keyring.js'
+
+/** Where the key for secrets at rest comes from. */
+export interface SecretKeys {
+  /** The key itself, 64 hexadecimal digits or 44 of base64; goes before the file. */
+  readonly key?: string
+  /** File of the key; made, for its owner only, when it is absent and the store holds no secrets yet. */
+  readonly keyFile: string
+  /** Keys that still open what they sealed. */
+  readonly oldKeys?: readonly string[]
+}
+
+/** Sealed when the vault is first opened, so that a wrong key is noticed before anything is lost. */
+const CHECK = kind<Sealed>('vault_check')
+const CHECK_ID = 'key'
+const CHECK_TEXT = 'edged'
+
+/**
+ * The vault of a store. Rejects when the key is not the one that the store's secrets were sealed with. With a store
+ * that several machines share, all of them need the same key.
+ */
+export async function openVault(store: Store, { key, keyFile, oldKeys = [] }: SecretKeys, log: Log): Promise<Keyring> {
+  const check = store.get(CHECK, DAEMON, CHECK_ID)
+  const current = key === undefined ? await keyFrom(keyFile, check === undefined, log) : parsedKey(key, 'secrets.key')
+  const ring = new Keyring([current, ...oldKeys.map((old) => parsedKey(old, 'secrets.old_keys'))])
+  const aad = secretOf(CHECK, DAEMON, CHECK_ID)
+  const made = check ?? (await firstCheck(store, { sealed: ring.seal(CHECK_TEXT, aad) }))
+  try {
+    ring.open(made.value.sealed, aad)
+  } catch (cause) {
+    const needed = keyIdOf(made.value.sealed)
+    throw new Error(
+      `the secrets key has id ${keyId(current)}, but the secrets in the store were sealed with key ${needed}: ` +
+        `configure that key, or name it in secrets.old_keys`,
+      { cause },
+    )
+  }
+  if (ring.stale(made.value.sealed)) log.warn({ event: 'secrets_under_old_key', next: 'run edged secrets rotate' })
+  return ring
+}
+
+/** Of several machines that start at the same time, one makes the check; the others take it. */
+async function firstCheck(store: Store, value: Sealed): Promise<{ value: Sealed }> {
+  const stored = await store.change(CHECK, DAEMON, CHECK_ID, (old) => old ?? value)
+  return stored ?? { value }
+}
+
+async function keyFrom(file: string, mayMake: boolean, log: Log): Promise<Buffer> {
+  try {
+    const text = await readFile(file, 'utf8')
+    const others = (await stat(file)).mode & 0o077
+    if (others) log.warn({ event: 'secrets_key_readable_by_others', file })
+    return parsedKey(text.trim(), file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    if (!mayMake)
+      throw new Error(`the key file ${file} is missing, and the store holds secrets that only its key opens`, {
+        cause: error,
+      })
+  }
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const key = randomBytes(32)
+  await writeDurably(file, `${key.toString('hex')}\n`)
+  return key
+}
+
+/** What a rotation did, in sealed texts. */
+export interface Rotation {
+  /** Sealed anew under the current key. */
+  readonly resealed: number
+  /** Left as they were, because none of the keys opens them. */
+  readonly failed: number
+}
+
+const AT_ONCE = 64
+
+/** Seals every sealed text in the store under the current key; after that, old keys are no longer needed. */
+export async function rotate(store: Store, ring: Keyring): Promise<Rotation> {
+  const total = { resealed: 0, failed: 0 }
+  // The check goes last: until all is done, a start without the old key is refused.
+  const records = [...store.records()]
+    .filter(({ value }) => JSON.stringify(value).includes('{"sealed":"v1.'))
+    .sort((a, b) => Number(a.kind === CHECK.name) - Number(b.kind === CHECK.name))
+  for (let from = 0; from < records.length; from += AT_ONCE) {
+    const some = records.slice(from, from + AT_ONCE).map((record) => rotateIn(store, ring, record))
+    for (const { resealed, failed } of await Promise.all(some)) {
+      total.resealed += resealed
+      total.failed += failed
+    }
+  }
+  return total
+}
+
+async function rotateIn(store: Store, ring: Keyring, { kind: name, scope, id }: Stored<unknown>): Promise<Rotation> {
+  const aad = secretOf(kind(name), scope, id)
+  let done = { resealed: 0, failed: 0 }
+  await store.change(kind(name), scope, id, (old) => {
+    done = { resealed: 0, failed: 0 }
+    if (old === undefined) return old
+    const next: unknown = JSON.parse(JSON.stringify(old), (_key, part: unknown) => {
+      if (!isSealed(part) || !ring.stale(part.sealed)) return part
+      try {
+        const sealed = ring.seal(ring.open(part.sealed, aad), aad)
+        done.resealed += 1
+        return { sealed }
+      } catch {
+        done.failed += 1
+        return part
+      }
+    })
+    return done.resealed > 0 ? next : old
+  })
+  return done
+}
