@@ -1,0 +1,120 @@
+/** How the contents of an element are to be read. WHATWG HTML, 13.2.5. */
+export type Content = 'data' | 'rcdata' | 'rawtext' | 'script' | 'plaintext' | 'cdata'
+
+/** What the tokenizer has to know about an element. */
+export interface ElementName {
+  readonly name: string
+  /** Position in the table, for counters. */
+  readonly id: number
+  readonly content: Content
+  readonly isVoid: boolean
+  /** Its end tag closes whatever is open inside it. */
+  readonly closes: boolean
+  /** End tags inside it do not reach what is around it. WHATWG HTML, 13.2.4.2, "in scope". */
+  readonly barrier: boolean
+  /** Its start tag inside `svg` or `math` ends those. WHATWG HTML, 13.2.6.5. */
+  readonly breakout: boolean
+  /** Inside this foreign element its contents are HTML again. */
+  readonly integration: 'svg' | 'math' | undefined
+  /** It begins SVG or MathML. */
+  readonly foreignRoot: 'svg' | 'math' | undefined
+  /** A row, a cell or the like: its start tag closes everything since the table's. */
+  readonly tablePart: boolean
+}
+
+const words = (text: string) => text.trim().split(/\s+/)
+const set = (text: string): ReadonlySet<string> => new Set(words(text))
+
+const CONTENT: ReadonlyMap<string, Content> = new Map([
+  ['title', 'rcdata'],
+  ['textarea', 'rcdata'],
+  ['style', 'rawtext'],
+  ['xmp', 'rawtext'],
+  ['iframe', 'rawtext'],
+  ['noembed', 'rawtext'],
+  ['noframes', 'rawtext'],
+  ['script', 'script'],
+  ['plaintext', 'plaintext'],
+])
+const VOID = set('area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr')
+const BARRIERS = set('applet caption marquee object table td th template')
+const INTEGRATION: ReadonlyMap<string, 'svg' | 'math'> = new Map([
+  ...words('foreignobject desc title').map((name) => [name, 'svg'] as const),
+  ...words('mi mo mn ms mtext annotation-xml').map((name) => [name, 'math'] as const),
+])
+const CLOSES = set(`address article aside blockquote button center details dialog dir div dl fieldset figcaption figure
+  footer header hgroup listing main menu nav ol pre search section select summary ul svg math ${[...BARRIERS].join(' ')}`)
+const BREAKOUT = set(`b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li
+  listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var`)
+const TABLE_PARTS = set('caption col colgroup tbody td tfoot th thead tr')
+const OTHERS = words(`a abbr acronym area audio base bdi bdo canvas cite colgroup data datalist del dfn font frame
+  frameset html input ins kbd label legend link map mark meter form optgroup option output picture progress q
+  rb rp rt rtc samp slot source time track video wbr noscript g path use symbol defs circle rect line polygon polyline
+  lineargradient stop text tspan image clippath`)
+
+const TABLE: readonly ElementName[] = [
+  ...new Set([...CONTENT.keys(), ...INTEGRATION.keys(), ...VOID, ...CLOSES, ...BREAKOUT, ...TABLE_PARTS, ...OTHERS]),
+].map((name, id) => ({
+  name,
+  id,
+  content: CONTENT.get(name) ?? 'data',
+  isVoid: VOID.has(name),
+  closes: CLOSES.has(name),
+  barrier: BARRIERS.has(name),
+  breakout: BREAKOUT.has(name),
+  integration: INTEGRATION.get(name),
+  foreignRoot: name === 'svg' || name === 'math' ? name : undefined,
+  tablePart: TABLE_PARTS.has(name),
+}))
+
+/** How many names the table has: one more than the greatest `id`. */
+export const KNOWN_NAMES = TABLE.length
+
+/** The hash of a name goes over its characters, in any case: start with 0 and mix in each. */
+export const mix = (hash: number, char: number) => (Math.imul(hash, 31) + (char | 0x20)) | 0
+
+const SLOTS = 4096
+const slots: (ElementName | undefined)[] = Array.from({ length: SLOTS })
+
+function hashOf(name: string): number {
+  let hash = 0
+  for (let at = 0; at < name.length; at++) hash = mix(hash, name.charCodeAt(at))
+  return hash
+}
+
+for (const element of TABLE) {
+  let slot = hashOf(element.name) & (SLOTS - 1)
+  while (slots[slot] !== undefined) slot = (slot + 1) & (SLOTS - 1)
+  slots[slot] = element
+}
+
+/** Whether `html` has `name`, which is in lower case, at `start`, in any case. Nothing is copied. */
+export function matches(html: string, start: number, name: string): boolean {
+  for (let at = 0; at < name.length; at++) {
+    const char = html.charCodeAt(start + at)
+    const lower = char >= 0x41 && char <= 0x5a ? char + 0x20 : char
+    if (lower !== name.charCodeAt(at)) return false
+  }
+  return true
+}
+
+/** The element whose name stands in `html` between two positions; undefined for any that the table does not have. */
+export function elementAt(html: string, start: number, end: number, hash: number): ElementName | undefined {
+  for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
+    const element = slots[slot]
+    if (element === undefined) return undefined
+    if (element.name.length === end - start && matches(html, start, element.name)) return element
+  }
+}
+
+/** Lower case for A to Z alone, and the replacement character for NUL, as tag and attribute names have it. */
+export const lowerName = (name: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  /[A-Z\0]/.test(name) ? name.replace(/[A-Z]+/g, (upper) => upper.toLowerCase()).replaceAll('\0', '\ufffd') : name
+
+/** The table's row of a name that is in it. */
+export function elementNamed(name: string): ElementName {
+  const element = elementAt(name, 0, name.length, hashOf(name))
+  if (element === undefined) throw new RangeError(`no element ${name} in the table`)
+  return element
+}

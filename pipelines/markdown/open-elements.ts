@@ -1,0 +1,186 @@
+import { KNOWN_NAMES, type ElementName } from './names.js'
+import type { OpenTag } from './tag.js'
+
+/** Deeper elements are not followed: an unwanted one among them may end early. */
+const MAX_DEPTH = 32_768
+
+/** Stands for the root of a skipped region that is not otherwise followed, such as a `span`, and its namesakes in it. */
+const UNLISTED = KNOWN_NAMES
+
+type Namespace = 0 | 1 | 2
+const HTML: Namespace = 0
+const SVG: Namespace = 1
+const MATH: Namespace = 2
+
+/**
+ * As much of the browser's stack of open elements as reading tokens takes: whether the text stands in `svg` or `math`,
+ * where markup reads otherwise, and where an unwanted element ends. Followed are the elements whose end tag closes
+ * what is open inside them; inline elements, list items and paragraphs are not.
+ *
+ * Every lookup takes constant time and every entry is removed once, so depth does not make a page slow.
+ */
+export class OpenElements {
+  /** For each open element: its id, the namespace of its contents, the next one below of its name, and the next barrier. */
+  #ids: number[] = []
+  #inside: Namespace[] = []
+  #below: number[] = []
+  #barriers: number[] = []
+  /** The topmost open element of each name. */
+  #last = new Int32Array(KNOWN_NAMES + 1).fill(-1)
+  #barrier = -1
+
+  /** Where the unwanted element is, -1 without one. */
+  #unwanted = -1
+  #unwantedName = ''
+  #pushed = false
+
+  readonly #table: number
+  readonly #template: number
+
+  constructor(table: ElementName, template: ElementName) {
+    this.#table = table.id
+    this.#template = template.id
+  }
+
+  /** Whether what is read now belongs to an unwanted element. */
+  get skipping(): boolean {
+    return this.#unwanted >= 0
+  }
+
+  /** Whether what is read now is SVG or MathML. */
+  get foreign(): boolean {
+    return this.#namespace() !== HTML
+  }
+
+  #namespace(): Namespace {
+    return this.#inside.at(-1) ?? HTML
+  }
+
+  /** Takes note of an open tag, which may end an unwanted element. Returns whether the new element has contents. */
+  open(tag: OpenTag): boolean {
+    this.#pushed = false
+    const element = tag.element
+    if (element === undefined) {
+      if (this.#unwanted >= 0 && tag.name === this.#unwantedName) this.#push(UNLISTED, this.#namespace(), false)
+      return !(tag.selfClosing && this.foreign)
+    }
+    if (this.foreign && this.#breaksOut(tag, element)) {
+      while (this.foreign) this.#pop()
+    }
+    const namespace = this.#namespace()
+    if (namespace !== HTML || element.foreignRoot !== undefined) return this.#openForeign(tag, element, namespace)
+    if (element.isVoid) return false
+
+    if (element.tablePart) {
+      const table = this.#openTable()
+      if (table < 0) return true
+      this.#popTo(table + 1)
+      if (element.closes) this.#push(element.id, HTML, true)
+    } else if (element.closes) {
+      this.#push(element.id, HTML, element.barrier)
+    } else if (this.#unwanted >= 0 && tag.name === this.#unwantedName) {
+      this.#push(UNLISTED, HTML, false)
+    }
+    return true
+  }
+
+  #openForeign(tag: OpenTag, element: ElementName, namespace: Namespace): boolean {
+    if (tag.selfClosing) return false
+    if (element.foreignRoot !== undefined) this.#push(element.id, element.foreignRoot === 'svg' ? SVG : MATH, false)
+    else if (this.#isIntegration(tag, element, namespace)) this.#push(element.id, HTML, true)
+    else if (element.closes) this.#push(element.id, namespace, false)
+    else if (this.#unwanted >= 0 && tag.name === this.#unwantedName) this.#push(UNLISTED, namespace, false)
+    return true
+  }
+
+  #isIntegration(tag: OpenTag, element: ElementName, namespace: Namespace): boolean {
+    if (element.integration !== (namespace === SVG ? 'svg' : 'math')) return false
+    if (element.name !== 'annotation-xml') return true
+    return /^(text\/html|application\/xhtml\+xml)$/i.test(tag.attribute('encoding') ?? '')
+  }
+
+  #breaksOut(tag: OpenTag, element: ElementName): boolean {
+    if (element.breakout) return true
+    return element.name === 'font' && ['color', 'face', 'size'].some((name) => tag.attribute(name) !== undefined)
+  }
+
+  /** Says that the element just opened is not wanted. */
+  skip(tag: OpenTag): void {
+    if (!this.#pushed) {
+      this.#unwantedName = tag.name
+      this.#push(UNLISTED, this.#namespace(), false)
+      if (!this.#pushed) return
+    }
+    this.#unwanted = this.#ids.length - 1
+  }
+
+  /** Takes note of an end tag. Returns whether it is to be reported: not inside an unwanted element, nor for that. */
+  close(tag: OpenTag): boolean {
+    const root = this.#unwanted
+    const element = tag.element
+    if (root < 0) {
+      if (element !== undefined) this.#close(element)
+      return true
+    }
+    const own = this.#ids[root] === UNLISTED ? tag.name === this.#unwantedName : this.#ids[root] === element?.id
+    if (tag.name === this.#unwantedName) {
+      const last = this.#last[UNLISTED] ?? -1
+      if (last > this.#barrier) this.#popTo(last)
+    } else if (element !== undefined) this.#close(element)
+    return !this.skipping && !own
+  }
+
+  #close(element: ElementName): void {
+    const last = this.#last[element.id] ?? -1
+    if (this.#ids.length > 0 && this.#ids.at(-1) === element.id) this.#pop()
+    else if (element.tablePart || element.id === this.#table) this.#closeTablePart(element, last)
+    else if (element.id === this.#template) this.#popFrom(last)
+    else if (element.integration === undefined && last >= this.#barrier) this.#popFrom(last)
+  }
+
+  #closeTablePart(element: ElementName, last: number): void {
+    const table = this.#openTable()
+    if (table < 0) return
+    if (element.id === this.#table) this.#popTo(table)
+    else if (!element.closes) this.#popTo(table + 1)
+    else if (last > table) this.#popTo(last)
+  }
+
+  /** The table that a cell or row belongs to. */
+  #openTable(): number {
+    const table = this.#last[this.#table] ?? -1
+    return table > (this.#last[this.#template] ?? -1) ? table : -1
+  }
+
+  #push(id: number, inside: Namespace, barrier: boolean): void {
+    const at = this.#ids.length
+    if (at >= MAX_DEPTH) return
+    this.#ids.push(id)
+    this.#inside.push(inside)
+    this.#below.push(this.#last[id] ?? -1)
+    this.#barriers.push(this.#barrier)
+    this.#last[id] = at
+    if (barrier) this.#barrier = at
+    this.#pushed = true
+  }
+
+  #pop(): void {
+    const id = this.#ids.pop()
+    if (id === undefined) return
+    this.#inside.pop()
+    this.#last[id] = this.#below.pop() ?? -1
+    this.#barrier = this.#barriers.pop() ?? -1
+    if (this.#ids.length <= this.#unwanted) {
+      this.#unwanted = -1
+      this.#unwantedName = ''
+    }
+  }
+
+  #popTo(depth: number): void {
+    while (this.#ids.length > depth) this.#pop()
+  }
+
+  #popFrom(at: number): void {
+    if (at >= 0) this.#popTo(at)
+  }
+}

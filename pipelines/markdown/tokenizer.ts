@@ -1,0 +1,370 @@
+import { readDoctype } from './doctype.js'
+import { decodeText, unfinishedReference } from './entities.js'
+import type { Events, Tokenizer } from './events.js'
+import { elementNamed, matches, type Content } from './names.js'
+import { OpenElements } from './open-elements.js'
+import { RawText } from './raw-text.js'
+import { OpenTag } from './tag.js'
+
+/** Where in the page the next character stands: in an element's contents or in a comment. */
+type Mode = Content | 'comment' | 'bogus comment'
+
+/** An unfinished tag longer than this is read again only when twice as much is there, so small pieces cost no more. */
+const RETRY_AT_ONCE = 128
+
+const SLASH = 0x2f
+const EXCLAMATION = 0x21
+const GREATER = 0x3e
+const DASH = 0x2d
+const QUESTION = 0x3f
+
+const isLetter = (char: number) => (char >= 0x61 && char <= 0x7a) || (char >= 0x41 && char <= 0x5a)
+const isHighSurrogate = (char: number) => char >= 0xd800 && char <= 0xdbff
+
+/**
+ * The tokenizer of the WHATWG HTML standard (13.2.5), in one pass and without a tree. Text runs are found with
+ * `indexOf`; characters are looked at one by one only inside tags. Scripting counts as off, so `noscript` holds markup.
+ *
+ * NUL in text is left out where a browser leaves it out (in HTML content) and is U+FFFD elsewhere. Line ends are `\n`.
+ * What is kept between two calls is the one token that is not finished: at worst what was written so far.
+ */
+export class HtmlTokenizer implements Tokenizer {
+  readonly #events: Events
+  readonly #tag = new OpenTag()
+  readonly #elements = new OpenElements(elementNamed('table'), elementNamed('template'))
+
+  /** What is not read yet, from `#at` on. */
+  #html = ''
+  #at = 0
+  #mode: Mode
+  #raw: RawText
+  /** Whether the element whose raw text is being read was wanted. */
+  #rawWanted = true
+  #comment = ''
+  /** No character of the comment is read yet: `>` and `->` end it. */
+  #commentStarts = false
+
+  /** The next `&` in `#html`, or any position before the text in question if it is not known. */
+  #ampersand = -1
+  #hasNul = false
+  #afterReturn = false
+  #surrogate = ''
+  #readAgainAt = 0
+
+  /** `within` says whose contents the page begins in, for a page that is the inside of one element. */
+  constructor(events: Events, within: { content: Content; element: string } = { content: 'data', element: '' }) {
+    this.#events = events
+    this.#mode = within.content
+    this.#raw = new RawText(within.element, within.content === 'script')
+  }
+
+  write(text: string): void {
+    let more = this.#surrogate + text
+    if (more === '') return
+    this.#surrogate = ''
+    if (isHighSurrogate(more.charCodeAt(more.length - 1))) {
+      this.#surrogate = more.slice(-1)
+      more = more.slice(0, -1)
+    }
+    this.#html += this.#newlines(more)
+    if (this.#html.length >= this.#readAgainAt) this.#read(false)
+  }
+
+  end(): void {
+    this.#html += this.#surrogate
+    this.#read(true)
+    if (this.#mode === 'comment' || this.#mode === 'bogus comment') this.#endComment()
+    this.#html = ''
+    this.#tag.clear()
+  }
+
+  #newlines(text: string): string {
+    let more = text
+    if (this.#afterReturn && more !== '') {
+      if (more.startsWith('\n')) more = more.slice(1)
+      this.#afterReturn = false
+    }
+    if (!more.includes('\r')) return more
+    this.#afterReturn = more.endsWith('\r')
+    return more.replace(/\r\n?/g, '\n')
+  }
+
+  #read(ended: boolean): void {
+    this.#ampersand = -1
+    this.#hasNul = this.#html.includes('\0')
+    this.#at = 0
+    while (this.#step(ended));
+    this.#html = this.#at === 0 ? this.#html : this.#html.slice(this.#at)
+    this.#readAgainAt = this.#html.length > RETRY_AT_ONCE ? this.#html.length * 2 : 0
+  }
+
+  /** Reads on in the current mode. Returns whether another mode begins; if not, there is nothing left to read. */
+  #step(ended: boolean): boolean {
+    switch (this.#mode) {
+      case 'data':
+        return this.#data(ended)
+      case 'rcdata':
+      case 'rawtext':
+      case 'script':
+        return this.#rawText(ended)
+      case 'plaintext':
+        this.#plainText(this.#at, this.#html.length)
+        this.#at = this.#html.length
+        return false
+      case 'cdata':
+        return this.#cdata(ended)
+      case 'comment':
+        return this.#readComment(ended)
+      case 'bogus comment':
+        return this.#readBogusComment()
+    }
+  }
+
+  #data(ended: boolean): boolean {
+    const html = this.#html
+    const tag = this.#tag
+    let textStart = this.#at
+    let from = textStart
+    for (;;) {
+      const at = html.indexOf('<', from)
+      if (at < 0) {
+        this.#lastText(textStart, ended)
+        return false
+      }
+      const char = html.charCodeAt(at + 1)
+      if (isLetter(char)) {
+        if (textStart < at) this.#text(textStart, at)
+        const end = tag.read(html, at + 1)
+        if (end < 0) return this.#wait(at, ended)
+        textStart = from = end
+        if (this.#opened()) {
+          this.#at = end
+          return true
+        }
+      } else if (char === SLASH && isLetter(html.charCodeAt(at + 2))) {
+        if (textStart < at) this.#text(textStart, at)
+        const end = tag.read(html, at + 2)
+        if (end < 0) return this.#wait(at, ended)
+        textStart = from = end
+        if (this.#elements.close(tag)) this.#events.close(tag.name)
+      } else if (char === SLASH && html.charCodeAt(at + 2) === GREATER) {
+        if (textStart < at) this.#text(textStart, at)
+        textStart = from = at + 3
+      } else if (at + (char === SLASH ? 2 : 1) === html.length) {
+        // The page may go on after a `<` or `</`; if it does not, that is text.
+        if (ended) {
+          from = html.length
+          continue
+        }
+        if (textStart < at) this.#text(textStart, at)
+        return this.#wait(at, false)
+      } else if (char === SLASH || char === EXCLAMATION || char === QUESTION) {
+        if (textStart < at) this.#text(textStart, at)
+        return this.#declaration(at, ended)
+      } else {
+        from = at + 1
+      }
+    }
+  }
+
+  /** The markup at `at` is not finished. What the page ends in is no token and is dropped. */
+  #wait(at: number, ended: boolean): false {
+    this.#at = ended ? this.#html.length : at
+    return false
+  }
+
+  /** An open tag was read. Returns whether its contents read in another mode. */
+  #opened(): boolean {
+    const tag = this.#tag
+    const elements = this.#elements
+    const hasContents = elements.open(tag)
+    const element = tag.element
+    const content = element === undefined || elements.foreign ? 'data' : element.content
+    const skipping = elements.skipping
+    const wanted = (!skipping || content === 'script') && this.#events.open(tag) !== 'skip'
+    if (element !== undefined && content !== 'data') {
+      this.#mode = content
+      this.#raw = new RawText(element.name, content === 'script')
+      this.#rawWanted = wanted
+      return true
+    }
+    if (!wanted && !skipping && hasContents) elements.skip(tag)
+    return false
+  }
+
+  /**
+   * What begins with `<!`, `<?` or `</` and is no end tag: a comment, a doctype, a CDATA section, or something that
+   * reads as a comment up to the next `>`. WHATWG HTML, 13.2.5.42.
+   */
+  #declaration(at: number, ended: boolean): boolean {
+    const html = this.#html
+    const start = at + 2
+    this.#comment = ''
+    if (html.charCodeAt(at + 1) !== EXCLAMATION) {
+      this.#mode = 'bogus comment'
+      this.#at = html.charCodeAt(at + 1) === QUESTION ? at + 1 : start
+      return true
+    }
+    if (html.startsWith('--', start)) {
+      this.#mode = 'comment'
+      this.#commentStarts = true
+      this.#at = start + 2
+      return true
+    }
+    if (html.length - start < 'doctype'.length && !ended) return this.#wait(at, false)
+    if (matches(html, start, 'doctype')) return this.#doctype(at, start + 'doctype'.length, ended)
+    if (this.#elements.foreign && html.startsWith('[CDATA[', start)) {
+      this.#mode = 'cdata'
+      this.#at = start + '[CDATA['.length
+      return true
+    }
+    this.#mode = 'bogus comment'
+    this.#at = start
+    return true
+  }
+
+  #doctype(at: number, start: number, ended: boolean): boolean {
+    const end = this.#html.indexOf('>', start)
+    if (end < 0 && !ended) return this.#wait(at, false)
+    if (this.#events.doctype !== undefined && !this.#elements.skipping) {
+      const text = this.#html.slice(start, end < 0 ? undefined : end).replaceAll('\0', '\ufffd')
+      const { name, publicId, systemId, quirks } = readDoctype(text, end < 0)
+      this.#events.doctype(name, publicId, systemId, quirks)
+    }
+    this.#at = end < 0 ? this.#html.length : end + 1
+    return true
+  }
+
+  #readComment(ended: boolean): boolean {
+    const html = this.#html
+    let from = this.#at
+    if (this.#commentStarts) {
+      const empty = html.startsWith('>', from) ? 1 : html.startsWith('->', from) ? 2 : 0
+      if (empty > 0) return this.#finishComment(from, from + empty)
+      if (html.length - from < 2 && !ended) return false
+      this.#commentStarts = false
+    }
+    for (let dashes = html.indexOf('--', from); dashes >= 0; dashes = html.indexOf('--', from)) {
+      let at = dashes + 2
+      while (html.charCodeAt(at) === DASH) at++
+      const char = html.charCodeAt(at)
+      if (char === GREATER) return this.#finishComment(at - 2, at + 1)
+      if (char === EXCLAMATION && html.charCodeAt(at + 1) === GREATER) return this.#finishComment(at - 2, at + 2)
+      from = at
+    }
+    if (ended) {
+      const rest = html.slice(this.#at)
+      const cut = rest.endsWith('--!') ? 3 : rest.endsWith('--') ? 2 : rest.endsWith('-') ? 1 : 0
+      this.#keepComment(html.length - cut, html.length)
+    } else {
+      // The first three characters of `--!>` may stand at the very end.
+      const end = Math.max(this.#at, html.length - 3)
+      this.#keepComment(end, end)
+    }
+    return false
+  }
+
+  #readBogusComment(): boolean {
+    const end = this.#html.indexOf('>', this.#at)
+    if (end >= 0) return this.#finishComment(end, end + 1)
+    this.#keepComment(this.#html.length, this.#html.length)
+    return false
+  }
+
+  #keepComment(end: number, next: number): void {
+    if (this.#events.comment !== undefined && !this.#elements.skipping) {
+      this.#comment += this.#html.slice(this.#at, end)
+    }
+    this.#at = next
+  }
+
+  #finishComment(end: number, next: number): true {
+    this.#keepComment(end, next)
+    this.#endComment()
+    this.#mode = 'data'
+    return true
+  }
+
+  #endComment(): void {
+    if (!this.#elements.skipping) this.#events.comment?.(this.#comment.replaceAll('\0', '\ufffd'))
+    this.#comment = ''
+  }
+
+  #rawText(ended: boolean): boolean {
+    const html = this.#html
+    const raw = this.#raw
+    const start = this.#at
+    const found = raw.find(html, start, ended)
+    if (this.#rawWanted) {
+      if (this.#mode !== 'rcdata') this.#plainText(start, raw.end)
+      else if (found || raw.end < html.length) this.#rcdata(start, raw.end)
+      else {
+        this.#at = ended ? html.length : unfinishedReference(html, start)
+        this.#rcdata(start, this.#at)
+        return false
+      }
+    }
+    this.#at = raw.end
+    if (!found) return false
+
+    const end = this.#tag.read(html, raw.end + 2)
+    if (end < 0) return this.#wait(raw.end, ended)
+    this.#mode = 'data'
+    this.#at = end
+    if (this.#rawWanted) this.#events.close(this.#tag.name)
+    return true
+  }
+
+  #cdata(ended: boolean): boolean {
+    const html = this.#html
+    const end = html.indexOf(']]>', this.#at)
+    if (end >= 0) {
+      if (!this.#elements.skipping) this.#plainText(this.#at, end)
+      this.#mode = 'data'
+      this.#at = end + 3
+      return true
+    }
+    const certain = ended ? html.length : Math.max(this.#at, html.length - 2)
+    if (!this.#elements.skipping) this.#plainText(this.#at, certain)
+    this.#at = certain
+    return false
+  }
+
+  /** Reports the text from `start` to the end of what is there, but for a character reference that may go on. */
+  #lastText(start: number, ended: boolean): void {
+    const html = this.#html
+    const end = ended || this.#nextAmpersand(start) === Infinity ? html.length : unfinishedReference(html, start)
+    if (start < end) this.#text(start, end)
+    this.#at = end
+  }
+
+  #nextAmpersand(from: number): number {
+    if (this.#ampersand < from) {
+      const at = this.#html.indexOf('&', from)
+      this.#ampersand = at < 0 ? Infinity : at
+    }
+    return this.#ampersand
+  }
+
+  #text(start: number, end: number): void {
+    if (this.#elements.skipping) return
+    const slice = this.#html.slice(start, end)
+    const text = this.#nextAmpersand(start) < end ? decodeText(slice) : slice
+    if (!this.#hasNul) this.#events.text(text)
+    else this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
+  }
+
+  #rcdata(start: number, end: number): void {
+    const slice = this.#html.slice(start, end)
+    this.#reportText((slice.includes('&') ? decodeText(slice) : slice).replaceAll('\0', '\ufffd'))
+  }
+
+  #plainText(start: number, end: number): void {
+    const slice = this.#html.slice(start, end)
+    this.#reportText(this.#hasNul ? slice.replaceAll('\0', '\ufffd') : slice)
+  }
+
+  #reportText(text: string): void {
+    if (text !== '') this.#events.text(text)
+  }
+}
