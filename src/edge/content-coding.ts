@@ -1,10 +1,9 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
+import { MAX_HTML_BYTES } from './page-sink.js'
 
-/** Undoes one content coding. It fails on data that is broken, cut short, or has a wrong checksum. */
-export type Decoder = Transform
-
-type MakeDecoder = (firstBytes: Uint8Array) => Decoder
+/** Makes what undoes one content coding, from the first bytes of the data. */
+type MakeDecoder = (firstBytes: Uint8Array) => Transform
 
 // What `deflate` names is zlib's format (RFC 9110, 8.4.1.2); some servers send the bare stream all the same. A bare
 // stream cannot begin with a valid zlib header: its first block would be a stored one with padding that is not zero.
@@ -14,7 +13,7 @@ const inflate: MakeDecoder = ([method = 0, flags]) => {
 }
 
 /** Content codings that can be undone, by their names in `Content-Encoding`. */
-export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map<string, MakeDecoder>([
+export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map([
   ['gzip', () => zlib.createGunzip()],
   ['x-gzip', () => zlib.createGunzip()],
   ['deflate', inflate],
@@ -24,7 +23,7 @@ export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map<string, MakeDec
 
 /** Where this Node has it (22.15 and newer). */
 function zstd(): [string, MakeDecoder][] {
-  const make = (zlib as { createZstdDecompress?: () => Decoder }).createZstdDecompress
+  const make = (zlib as { createZstdDecompress?: () => Transform }).createZstdDecompress
   return make ? [['zstd', () => make()]] : []
 }
 
@@ -44,4 +43,106 @@ export function codingsToUndo(contentEncoding: string): string[] | undefined {
     codings.unshift(coding)
   }
   return codings
+}
+
+/** Takes what comes out of a decoder. */
+export interface Decoded {
+  /** False: send no more until told to. */
+  write(bytes: Uint8Array): boolean
+  end(): void
+  /** The data is not what its coding says: broken, cut short, with a wrong checksum, or with more behind its end. */
+  fail(error: Error): void
+}
+
+/** No coding makes a page longer than this; longer input would be work for nothing. */
+const MAX_ENCODED_BYTES = MAX_HTML_BYTES + 65_536
+
+/** Undoes one content coding in the thread pool. A chunk that was written must not change until more is asked for. */
+export class Decoder implements Decoded {
+  readonly #make: MakeDecoder
+  readonly #to: Decoded
+  readonly #drained: () => void
+  #transform: Transform | undefined
+  #bytes = 0
+  #ended = false
+
+  /** `drained` is called when more is welcome after {@link write} said false. */
+  constructor(coding: string, to: Decoded, drained: () => void) {
+    this.#make = CODINGS.get(coding)!
+    this.#to = to
+    this.#drained = drained
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.#bytes += bytes.length
+    if (this.#bytes > MAX_ENCODED_BYTES) {
+      this.fail(new Error('more encoded data than any page needs'))
+      return false
+    }
+    this.#transform ??= this.#open(bytes)
+    return this.#transform.write(bytes)
+  }
+
+  end(): void {
+    this.#ended = true
+    if (this.#transform) this.#transform.end()
+    else this.fail(new Error('no data'))
+  }
+
+  fail(error: Error): void {
+    this.destroy()
+    this.#to.fail(error)
+  }
+
+  /** Goes on after `to` said false. */
+  resume(): void {
+    this.#transform?.resume()
+  }
+
+  destroy(): void {
+    this.#transform?.destroy()
+  }
+
+  #open(firstBytes: Uint8Array): Transform {
+    const transform = this.#make(firstBytes)
+    transform.on('data', (bytes: Buffer) => {
+      if (!this.#to.write(bytes)) transform.pause()
+    })
+    transform.on('end', () => {
+      // zlib reports the end of its own format, and takes no notice of what follows it.
+      const { bytesWritten } = transform as Transform & { bytesWritten: number }
+      if (this.#ended && bytesWritten === this.#bytes) this.#to.end()
+      else this.fail(new Error('data after the end'))
+    })
+    transform.on('error', (error) => this.fail(error))
+    transform.on('drain', this.#drained)
+    return transform
+  }
+}
+
+/** A row of decoders; the first takes what came over the wire, the last hands the content to `to`. */
+export class Decoders {
+  readonly #row: Decoder[] = []
+
+  /** `codings` as from {@link codingsToUndo}, one at least. `drained`: more is welcome after {@link write} said false. */
+  constructor(codings: readonly string[], to: Decoded, drained: () => void) {
+    for (let i = codings.length - 1; i >= 0; i--) {
+      const before = i - 1
+      const next = this.#row[0] ?? to
+      const welcome = before < 0 ? drained : () => this.#row[before]?.resume()
+      this.#row.unshift(new Decoder(codings[i]!, next, welcome))
+    }
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#row[0]!.write(bytes)
+  }
+
+  end(): void {
+    this.#row[0]!.end()
+  }
+
+  destroy(): void {
+    for (const decoder of this.#row) decoder.destroy()
+  }
 }

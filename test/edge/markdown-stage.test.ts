@@ -1,0 +1,622 @@
+import { randomBytes } from 'node:crypto'
+import zlib from 'node:zlib'
+import fc from 'fast-check'
+import t from 'tap'
+import { NotConvertible } from '../../pipelines/markdown/not-convertible.js'
+import { silentLog } from '../../src/core/log.js'
+import { openMetrics } from '../../src/core/metrics.js'
+import type { AnswerSink, RawHeaders } from '../../src/edge/answer.js'
+import type { Exchange } from '../../src/edge/exchange.js'
+import { markdownStage } from '../../src/edge/markdown.js'
+import { MemoryBudget } from '../../src/edge/memory-budget.js'
+
+/*
+ * The stage between a source and a sink that the test holds in its hands, with a converter that is easy to predict:
+ * what matters here is which bytes go out and when. Real pages over real sockets: markdown.test.ts.
+ */
+
+const LIMIT = 6_291_456
+const MEMORY = 64 * 1024 * 1024
+
+/** Upper case; "boom" in an XHTML page is a mistake, in an HTML page it is ours. */
+const shouting = (contentType: string) => ({
+  write(html: Uint8Array): string {
+    const text = Buffer.from(html).toString('latin1')
+    if (text.includes('boom')) throw contentType.startsWith('text/html') ? new Error('bug') : new NotConvertible('boom')
+    return text.toUpperCase()
+  },
+  end: () => 'THE END',
+})
+const shout = (html: Buffer): string => `${html.toString('latin1').toUpperCase()}THE END`
+
+/** The client's end: takes `window` chunks, then one more each time it is asked to. */
+class Client implements AnswerSink {
+  status = 0
+  headers: Record<string, string | undefined> = {}
+  readonly chunks: Buffer[] = []
+  state: 'waiting' | 'open' | 'ended' | 'failed' = 'waiting'
+  window = Infinity
+  #blocked = false
+  #listener = (): void => {}
+
+  head(status: number, headers: RawHeaders): void {
+    if (this.state !== 'waiting') throw new Error(`head when ${this.state}`)
+    this.state = 'open'
+    this.status = status
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i]!.toLowerCase()
+      this.headers[name] = name in this.headers ? `${this.headers[name]!} | ${headers[i + 1]!}` : headers[i + 1]!
+    }
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.state !== 'open') throw new Error(`data when ${this.state}`)
+    if (this.#blocked) throw new Error('data after "no more"')
+    this.chunks.push(chunk)
+    this.#blocked = --this.window <= 0
+    return !this.#blocked
+  }
+
+  end(): void {
+    if (this.state !== 'open') throw new Error(`end when ${this.state}`)
+    this.state = 'ended'
+  }
+
+  fail(): void {
+    this.state = 'failed'
+  }
+
+  onDrain(listener: () => void): void {
+    this.#listener = listener
+  }
+
+  /** Room for more. */
+  drain(chunks = 1): void {
+    this.window = chunks
+    if (!this.#blocked) return
+    this.#blocked = false
+    this.#listener()
+  }
+
+  get body(): Buffer {
+    return Buffer.concat(this.chunks)
+  }
+}
+
+interface Case {
+  readonly accept?: string | string[]
+  readonly method?: string
+  readonly on?: boolean
+  readonly memory?: number
+  readonly window?: number
+}
+
+/** A stage with a client behind it, and what a source does in front of it. */
+function stand({ accept = 'text/markdown', method = 'GET', on = true, memory = MEMORY, window = Infinity }: Case = {}) {
+  const budget = new MemoryBudget(memory)
+  const metrics = openMetrics({ process: false })
+  const stage = markdownStage({ memory: budget, metrics, log: silentLog, converter: shouting })
+  const client = new Client()
+  client.window = window
+  const exchange = {
+    method,
+    rawHeaders: [accept].flat().flatMap((value) => ['Accept', value]),
+    headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
+    settings: { content_converter: on },
+    zone: { negotiation: 'listed' },
+  } as unknown as Exchange
+  const sink = stage(exchange, client)
+
+  let welcome: (() => void) | undefined
+  sink.onDrain(() => {
+    const then = welcome
+    welcome = undefined
+    then?.()
+  })
+  const send = async (chunk: Buffer): Promise<void> => {
+    if (sink.data(chunk)) return
+    await new Promise<void>((resolve) => (welcome = resolve))
+  }
+  const outcome = async (): Promise<string | undefined> => {
+    const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
+    return values.find(({ value }) => value > 0)?.labels['outcome'] as string | undefined
+  }
+  /** Until the client has all of the answer, or has lost it. */
+  const settled = async (): Promise<void> => {
+    while (client.state !== 'ended' && client.state !== 'failed') {
+      await new Promise((resolve) => setImmediate(resolve))
+      client.drain()
+    }
+  }
+  return { sink, client, exchange, budget, send, outcome, settled }
+}
+
+const chunked = ['Content-Type', 'text/html; charset=utf-8']
+const withLength = (bytes: number) => [...chunked, 'Content-Length', String(bytes)]
+const encoded = (coding: string) => [...chunked, 'Content-Encoding', coding]
+
+/** The answer to one whole body. */
+async function answer(
+  headers: string[],
+  body: Buffer,
+  { status = 200, piece = 16_384, ...rest }: Case & { status?: number; piece?: number } = {},
+) {
+  const all = stand(rest)
+  all.sink.head(status, headers)
+  const sent = (async () => {
+    for (let at = 0; at < body.length; at += piece) await all.send(body.subarray(at, at + piece))
+    all.sink.end()
+  })()
+  await Promise.all([sent, all.settled()])
+  t.equal(all.budget.used, 0, 'everything held was let go of')
+  const { status: sentStatus, headers: sentHeaders, body: sentBody } = all.client
+  return { status: sentStatus, headers: sentHeaders, body: sentBody, outcome: await all.outcome() }
+}
+
+t.test('a converted answer has the header fields of Markdown, and keeps those that hold for it too', async (t) => {
+  const gone = [
+    'Content-Length',
+    '5',
+    'Content-Range',
+    'bytes 0-4/5',
+    'ETag',
+    '"a"',
+    'Last-Modified',
+    'x',
+    'Digest',
+    'x',
+  ]
+  gone.push('Accept-Ranges', 'bytes', 'Content-MD5', 'x', 'Repr-Digest', 'x', 'Content-Digest', 'x', 'Trailer', 'x')
+  const kept = ['Strict-Transport-Security', 'max-age=1', 'Content-Security-Policy', "default-src 'self'"]
+  kept.push('X-Frame-Options', 'DENY', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'Access-Control-Allow-Origin', '*')
+  kept.push('Cache-Control', 'max-age=60', 'Expires', 'x', 'Age', '3', 'Vary', 'Accept-Encoding, Cookie', 'X-Own', 'y')
+  const { status, headers, body, outcome } = await answer([...chunked, ...gone, ...kept], Buffer.from('hello'))
+  t.equal(status, 200)
+  t.same(headers, {
+    'content-type': 'text/markdown; charset=utf-8',
+    'content-signal': 'ai-train=yes, search=yes, ai-input=yes',
+    'x-markdown-tokens': '3',
+    'strict-transport-security': 'max-age=1',
+    'content-security-policy': "default-src 'self'",
+    'x-frame-options': 'DENY',
+    'set-cookie': 'a=1 | b=2',
+    'access-control-allow-origin': '*',
+    'cache-control': 'max-age=60',
+    expires: 'x',
+    age: '3',
+    vary: 'Accept-Encoding, Cookie, accept',
+    'x-own': 'y',
+  })
+  t.equal(body.toString(), 'HELLOTHE END')
+  t.equal(outcome, 'streamed', 'its length was known')
+})
+
+const VARY: [origin: string[], sent: string | undefined][] = [
+  [[], 'accept'],
+  [[''], 'accept'],
+  [['Cookie'], 'Cookie, accept'],
+  [['Cookie', 'Origin'], 'Cookie, accept | Origin'],
+  [['*'], '*'],
+  [['Cookie', 'foo,ACCEPT ,bar'], 'Cookie | foo,ACCEPT ,bar'],
+  [['Accept-Encoding'], 'Accept-Encoding, accept'],
+]
+for (const [origin, sent] of VARY) {
+  t.test(`Vary ${JSON.stringify(origin)} becomes ${sent}, in Markdown and in HTML`, async (t) => {
+    const headers = [...chunked, ...origin.flatMap((value) => ['vary', value])]
+    t.equal((await answer(headers, Buffer.from('x'))).headers['vary'], sent)
+    t.equal((await answer(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], sent)
+  })
+}
+
+t.test("the origin's own content-signal stays as it is", async (t) => {
+  const { headers } = await answer([...chunked, 'Content-Signal', 'ai-train=no'], Buffer.from('x'))
+  t.equal(headers['content-signal'], 'ai-train=no')
+})
+
+t.test('any other status converts and stays', async (t) => {
+  for (const status of [200, 201, 301, 404, 410, 500, 503]) {
+    const { headers, ...page } = await answer(chunked, Buffer.from('x'), { status })
+    t.match({ headers, ...page }, { status, headers: { 'content-type': 'text/markdown; charset=utf-8' } })
+  }
+})
+
+const PASSING: [what: string, status: number, headers: string[]][] = [
+  ['a 204', 204, chunked],
+  ['a 206', 206, [...chunked, 'Content-Range', 'bytes 0-1/2']],
+  ['a 304', 304, [...chunked, 'ETag', '"x"']],
+  ['JSON', 200, ['Content-Type', 'application/json']],
+  ['Markdown of its own', 200, ['Content-Type', 'text/markdown', 'ETag', '"x"']],
+  ['a type that only begins like HTML', 200, ['Content-Type', 'text/html2']],
+  ['no type', 200, ['ETag', '"x"']],
+  ['two types', 200, [...chunked, ...chunked]],
+  ['no-transform', 200, [...chunked, 'Cache-Control', 'max-age=3, No-Transform']],
+  ['no-transform in a second field', 200, [...chunked, 'Cache-Control', 'public', 'cache-control', 'no-transform']],
+  ['an unknown coding', 200, encoded('compress')],
+  ['too many codings', 200, encoded('gzip, gzip, gzip, gzip')],
+]
+for (const [what, status, headers] of PASSING) {
+  t.test(`${what} passes as it came`, async (t) => {
+    const body = status === 204 || status === 304 ? Buffer.alloc(0) : randomBytes(50_000)
+    const answered = await answer(headers, body, { status, window: 2 })
+    const { vary, ...others } = answered.headers
+    t.equal(vary, 'accept')
+    t.same(Object.values(others), joined(headers))
+    t.equal(answered.status, status)
+    t.ok(answered.body.equals(body))
+  })
+}
+
+const joined = (headers: string[]): string[] => {
+  const map = new Map<string, string>()
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!.toLowerCase()
+    map.set(name, map.has(name) ? `${map.get(name)!} | ${headers[i + 1]!}` : headers[i + 1]!)
+  }
+  return [...map.values()]
+}
+
+t.test('a quoted no-transform is no directive', async (t) => {
+  const { headers } = await answer([...chunked, 'Cache-Control', 'private="a, no-transform"'], Buffer.from('x'))
+  t.equal(headers['content-type'], 'text/markdown; charset=utf-8')
+})
+
+t.test('an ordinary request of an enabled zone gets its HTML, with Vary', async (t) => {
+  for (const accept of ['text/html', '*/*', 'text/markdown;q=0']) {
+    const { sink, client, exchange } = stand({ accept })
+    t.match(exchange.headers, ['Accept', accept, 'If-None-Match', '"x"'], 'the request is left alone')
+    sink.head(200, [...withLength(5), 'ETag', '"x"'])
+    sink.data(Buffer.from('hello'))
+    sink.end()
+    t.match(client, { state: 'ended', headers: { vary: 'accept', etag: '"x"', 'content-length': '5' } })
+    t.equal(client.body.toString(), 'hello')
+  }
+})
+
+t.test('only pages of an enabled zone get Vary', async (t) => {
+  const vary = async (status: number, headers: string[], rest: Case) =>
+    (await answer(headers, Buffer.alloc(0), { status, ...rest })).headers['vary']
+  t.equal(await vary(200, ['Content-Type', 'image/png'], { accept: '*/*' }), undefined)
+  t.equal(await vary(304, [], { accept: '*/*' }), 'accept')
+  t.equal(await vary(204, [], { accept: '*/*' }), undefined)
+  t.equal(await vary(200, ['Content-Type', 'application/xhtml+xml'], { accept: '*/*' }), 'accept')
+  t.equal(await vary(200, chunked, { on: false }), undefined)
+  t.equal(await vary(200, chunked, { method: 'POST' }), undefined)
+})
+
+t.test('several Accept fields count as one, and the origin is asked for a page to convert', async (t) => {
+  const { exchange } = stand({ accept: ['image/png', 'text/markdown'] })
+  t.same(exchange.headers, ['accept', 'image/png, text/markdown, text/html', 'accept-encoding', 'gzip'])
+})
+
+t.test('HEAD gets the head of GET', async (t) => {
+  const head = async (headers: string[]) => (await answer(headers, Buffer.alloc(0), { method: 'HEAD' })).headers
+  for (const headers of [chunked, withLength(LIMIT), [...encoded('br'), 'Content-Length', '9000000']]) {
+    t.same(await head([...headers, 'ETag', '"x"']), {
+      'content-type': 'text/markdown; charset=utf-8',
+      'content-signal': 'ai-train=yes, search=yes, ai-input=yes',
+      vary: 'accept',
+    })
+  }
+  t.match(await head(withLength(LIMIT + 1)), { 'content-type': /html/, 'content-length': '6291457', vary: 'accept' })
+  t.match(await head(['Content-Type', 'image/png']), { 'content-type': 'image/png' })
+})
+
+const ENCODERS: [coding: string, encode: (body: Buffer) => Buffer][] = [
+  ['gzip', (body) => zlib.gzipSync(body, { level: 1 })],
+  ['x-gzip', (body) => zlib.gzipSync(body, { level: 1 })],
+  ['GZIP', (body) => Buffer.concat([zlib.gzipSync(body.subarray(0, 9)), zlib.gzipSync(body.subarray(9))])],
+  ['deflate', (body) => zlib.deflateSync(body, { level: 1 })],
+  ['deflate', (body) => zlib.deflateRawSync(body, { level: 1 })],
+  ['deflate', (body) => zlib.deflateRawSync(body, { level: 0 })],
+  ['br', (body) => zlib.brotliCompressSync(body, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })],
+  ['identity', (body) => body],
+  ['gzip, deflate', (body) => zlib.deflateSync(zlib.gzipSync(body, { level: 1 }))],
+  ['deflate, identity, br, gzip', (body) => zlib.gzipSync(zlib.brotliCompressSync(zlib.deflateRawSync(body)))],
+]
+if ('zstdCompressSync' in zlib)
+  ENCODERS.push(['zstd', (body) => (zlib as unknown as { zstdCompressSync(b: Buffer): Buffer }).zstdCompressSync(body)])
+
+const PAGE = Buffer.from('<p>a page, </p>'.repeat(10_000))
+
+for (const [i, [coding, encode]] of ENCODERS.entries()) {
+  t.test(`${coding} (${i}) is undone, however it is cut`, async (t) => {
+    for (const piece of [1, 7, 16_384, Infinity]) {
+      const body = encode(piece === 1 ? PAGE.subarray(0, 3000) : PAGE)
+      const { headers, ...page } = await answer(encoded(coding), body, { piece, window: 1 })
+      t.equal(page.outcome, 'converted')
+      const expected = shout(piece === 1 ? PAGE.subarray(0, 3000) : PAGE)
+      t.equal(page.body.toString(), expected)
+      t.equal(headers['content-encoding'], undefined)
+      t.equal(headers['x-markdown-tokens'], String(Math.ceil(expected.length / 4)))
+    }
+  })
+
+  if (coding === 'identity') continue
+  t.test(`${coding} (${i}) that is cut short, has more behind its end or is broken passes as it came`, async (t) => {
+    const whole = encode(PAGE.subarray(0, 90_000))
+    const bodies = [
+      Buffer.alloc(0),
+      whole.subarray(0, 1),
+      whole.subarray(0, whole.length >> 1),
+      whole.subarray(0, -1),
+      Buffer.concat([whole, Buffer.from('and more')]),
+      Buffer.concat([whole, Buffer.alloc(3)]),
+      Buffer.from('<p>not encoded at all</p>'),
+    ]
+    for (const [j, body] of bodies.entries()) {
+      for (const piece of [500, Infinity]) {
+        const page = await answer(encoded(coding), body, { piece, window: 1 })
+        t.match(page, { outcome: 'undecodable', headers: { 'content-encoding': coding, vary: 'accept' } }, `body ${j}`)
+        t.ok(page.body.equals(body), `body ${j}`)
+      }
+    }
+  })
+}
+
+t.test('gzip with a wrong checksum passes as it came', async (t) => {
+  const body = zlib.gzipSync(PAGE)
+  body[body.length - 6]! ^= 1
+  const page = await answer(encoded('gzip'), body)
+  t.equal(page.outcome, 'undecodable')
+  t.ok(page.body.equals(body))
+})
+
+const full = Buffer.alloc(LIMIT, '<p>x</p>')
+const over = Buffer.concat([full, Buffer.from('y')])
+const LIMITS: [what: string, headers: (body: Buffer) => string[], encode: (body: Buffer) => Buffer, outcome: string][] =
+  [
+    ['with its length', (body) => withLength(body.length), (body) => body, 'streamed'],
+    ['chunked', () => chunked, (body) => body, 'converted'],
+    ['in gzip', () => encoded('gzip'), (body) => zlib.gzipSync(body, { level: 1 }), 'converted'],
+    ['in gzip that makes it longer', () => encoded('gzip'), (body) => zlib.gzipSync(body, { level: 0 }), 'converted'],
+    ['in br', () => encoded('br'), ENCODERS[6]![1], 'converted'],
+    ['in gzip of gzip', () => encoded('gzip, gzip'), (body) => zlib.gzipSync(zlib.gzipSync(body)), 'converted'],
+  ]
+for (const [what, headers, encode, outcome] of LIMITS) {
+  t.test(`a page of 6,291,456 bytes ${what} converts, and one byte more passes as it came`, async (t) => {
+    const fits = await answer(headers(full), encode(full), { piece: 65_536 })
+    t.equal(fits.outcome, outcome)
+    t.ok(fits.body.equals(Buffer.from(shout(full))))
+    const body = encode(over)
+    const page = await answer(headers(over), body, { piece: 65_536, window: 1 })
+    t.equal(page.outcome, 'too_large')
+    t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', vary: 'accept' })
+    t.ok(page.body.equals(body))
+  })
+}
+
+t.test('encoded data that never becomes a page is not held beyond what a page needs', async (t) => {
+  const { sink, client, budget, send } = stand()
+  sink.head(200, encoded('gzip'))
+  // A gzip member of nothing, again and again.
+  const empty = Buffer.concat(Array.from({ length: 3000 }, () => zlib.gzipSync('')))
+  let most = 0
+  for (let sent = 0; sent < 3 * LIMIT; sent += empty.length) {
+    await send(empty)
+    most = Math.max(most, budget.used)
+  }
+  t.equal(client.state, 'open')
+  t.ok(most > 1_000_000 && most < LIMIT + 1_000_000, String(most))
+  t.equal(budget.used, 0)
+  sink.fail(new Error('enough'))
+})
+
+t.test('a bomb in gzip costs no more than a page and goes out as it came', async (t) => {
+  const { sink, client, budget, send, settled, outcome } = stand()
+  sink.head(200, encoded('gzip'))
+  const gzip = zlib.createGzip({ level: 9 })
+  const came: Buffer[] = []
+  let most = 0
+  const zeros = Buffer.alloc(1 << 20)
+  const written = (async () => {
+    for (let i = 0; i < 1024; i++) if (!gzip.write(zeros)) await new Promise((resolve) => gzip.once('drain', resolve))
+    gzip.end()
+  })()
+  for await (const chunk of gzip as AsyncIterable<Buffer>) {
+    came.push(chunk)
+    await send(chunk)
+    most = Math.max(most, budget.used)
+  }
+  await written
+  sink.end()
+  await settled()
+  t.equal(await outcome(), 'too_large')
+  t.ok(most < 8 * LIMIT, String(most))
+  t.ok(client.body.equals(Buffer.concat(came)))
+  t.match(client.headers, { 'content-encoding': 'gzip' })
+  t.equal(budget.used, 0)
+})
+
+const XHTML = ['Content-Type', 'Application/XHTML+XML; charset=utf-8']
+
+t.test('XHTML converts when its end is there and it is well-formed', async (t) => {
+  const { sink, client, send, settled } = stand()
+  sink.head(200, [...XHTML, 'Content-Length', '10'])
+  await send(Buffer.from('<p>hi'))
+  t.equal(client.state, 'waiting', 'nothing goes out before the end')
+  await send(Buffer.from('boo..'))
+  sink.end()
+  await settled()
+  t.equal(client.body.toString(), '<P>HIBOO..THE END')
+})
+
+t.test('malformed XHTML passes as it came', async (t) => {
+  const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
+  for (const [headers, sent] of [
+    [XHTML, body],
+    [[...XHTML, 'Content-Encoding', 'gzip'], zlib.gzipSync(body)],
+  ] as const) {
+    const page = await answer([...headers], sent, { window: 1, piece: 1000 })
+    t.match(page, { outcome: 'malformed', headers: { 'content-type': XHTML[1]! } })
+    t.ok(page.body.equals(sent))
+  }
+})
+
+t.test('a fault of the converter costs the conversion, not the page', async (t) => {
+  const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
+  const page = await answer(chunked, body)
+  t.equal(page.outcome, 'internal_error')
+  t.ok(page.body.equals(body))
+})
+
+t.test('a fault of the converter in a page that streams breaks the transfer', async (t) => {
+  const { sink, client, settled } = stand()
+  const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
+  sink.head(200, withLength(body.length))
+  sink.data(body)
+  await settled()
+  t.equal(client.state, 'failed')
+  t.ok(sink.data(Buffer.from('more')), 'what still comes is taken and dropped')
+  sink.end()
+  t.equal(client.state, 'failed')
+})
+
+t.test('a page with its length streams from its first piece', async (t) => {
+  const { sink, client, send, budget, outcome } = stand()
+  sink.head(200, withLength(10))
+  t.equal(client.state, 'waiting')
+  await send(Buffer.from('hello'))
+  t.equal(client.body.toString(), 'HELLO')
+  t.equal(client.headers['x-markdown-tokens'], undefined, 'how much follows is not known')
+  await send(Buffer.from('world'))
+  sink.end()
+  t.equal(client.body.toString(), 'HELLOWORLDTHE END')
+  t.equal(client.state, 'ended')
+  t.equal(budget.used, 0)
+  t.equal(await outcome(), 'streamed')
+})
+
+t.test('an empty page converts', async (t) => {
+  for (const headers of [withLength(0), chunked]) {
+    const { body, headers: sent } = await answer(headers, Buffer.alloc(0))
+    t.equal(body.toString(), 'THE END')
+    t.equal(sent['x-markdown-tokens'], '2')
+  }
+})
+
+t.test('a slow client slows the origin down, and one large piece is worked on in slices', async (t) => {
+  const { sink, client, settled } = stand({ window: 1 })
+  const body = Buffer.alloc(1_000_000, 'abcdefgh')
+  sink.head(200, withLength(body.length))
+  let drained = false
+  sink.onDrain(() => (drained = true))
+  t.equal(sink.data(body), false)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(client.chunks.length, 1, 'one slice, since the client takes no more')
+  t.ok(client.chunks[0]!.length <= 65_536)
+  t.notOk(drained)
+  sink.end()
+  await settled()
+  t.ok(client.body.equals(Buffer.from(shout(body))))
+})
+
+t.test('without memory left the page goes out as HTML', async (t) => {
+  for (const [headers, body] of [
+    [chunked, PAGE],
+    [encoded('gzip'), zlib.gzipSync(randomBytes(200_000))],
+  ] as const) {
+    for (const memory of [0, 16_384, 100_000]) {
+      const page = await answer([...headers], body, { memory, window: 1, piece: 5000 })
+      t.equal(page.outcome, 'no_memory')
+      t.match(page.headers, { vary: 'accept', 'content-type': /html/ })
+      t.ok(page.body.equals(body))
+    }
+  }
+  const { outcome } = await answer(withLength(PAGE.length), PAGE, { memory: 0 })
+  t.equal(outcome, 'streamed', 'a page that streams needs none')
+})
+
+t.test('the memory is shared by all', async (t) => {
+  const budget = new MemoryBudget(100_000)
+  t.ok(budget.take(90_000))
+  t.notOk(budget.take(20_000))
+  t.equal(budget.used, 90_000)
+  budget.give(90_000)
+  t.ok(budget.take(100_000))
+})
+
+t.test('an origin that dies before the head went out fails the answer, and nothing stays held', async (t) => {
+  for (const headers of [chunked, encoded('gzip'), withLength(PAGE.length + 1)]) {
+    const { sink, client, budget, send } = stand()
+    sink.head(200, headers)
+    if (headers.length === 2) await send(PAGE)
+    if (headers.includes('gzip')) await send(zlib.gzipSync(PAGE).subarray(0, 100))
+    sink.fail(new Error('reset'))
+    t.equal(client.status, 0)
+    t.equal(client.state, 'failed')
+    t.equal(budget.used, 0)
+  }
+})
+
+t.test('an origin that dies while the page streams breaks the transfer', async (t) => {
+  const { sink, client, send } = stand()
+  sink.head(200, withLength(PAGE.length + 1))
+  await send(PAGE)
+  sink.fail(new Error('reset'))
+  t.equal(client.state, 'failed')
+  t.equal(client.status, 200)
+})
+
+t.test('a client that leaves while its page goes out leaves nothing behind', async (t) => {
+  for (const [headers, body] of [
+    [chunked, PAGE],
+    [encoded('gzip'), zlib.gzipSync(PAGE)],
+    [encoded('gzip'), randomBytes(100_000)],
+  ] as const) {
+    const { sink, client, budget, send } = stand({ window: 1 })
+    sink.head(200, [...headers])
+    void send(body)
+    sink.end()
+    while (client.state === 'waiting') await new Promise((resolve) => setImmediate(resolve))
+    t.ok(budget.used > 0)
+    sink.fail(new Error('client left'))
+    sink.fail(new Error('and again'))
+    t.equal(budget.used, 0)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    t.equal(client.chunks.length, 1)
+  }
+})
+
+t.test('whatever comes in whatever pieces, the client gets the Markdown or the very bytes', async () => {
+  const coding = fc.constantFrom(...ENCODERS)
+  const damage = fc.constantFrom('none', 'none', 'cut', 'flip', 'more')
+  const size = fc.integer({ min: 0, max: 60_000 })
+  const pieces = fc.array(fc.integer({ min: 1, max: 30_000 }), { minLength: 1, maxLength: 5 })
+  const memory = fc.constantFrom(MEMORY, MEMORY, 40_000, 100_000)
+  const window = fc.integer({ min: 1, max: 4 })
+  await fc.assert(
+    fc.asyncProperty(
+      coding,
+      damage,
+      size,
+      pieces,
+      memory,
+      window,
+      async ([name, encode], damage, size, pieces, memory, window) => {
+        const html = PAGE.subarray(0, size)
+        let body = Buffer.from(encode(html))
+        if (damage === 'cut') body = body.subarray(0, body.length >> 1)
+        if (damage === 'flip' && body.length > 0) body[body.length >> 1]! ^= 4
+        if (damage === 'more') body = Buffer.concat([body, Buffer.from('x')])
+        const { sink, client, budget, send, settled } = stand({ memory, window })
+        sink.head(200, encoded(name))
+        const sent = (async () => {
+          for (let at = 0, i = 0; at < body.length; i++) {
+            const piece = pieces[i % pieces.length]!
+            await send(body.subarray(at, at + piece))
+            at += piece
+          }
+          sink.end()
+        })()
+        await settled()
+        await sent
+        if (budget.used !== 0) throw new Error(`${budget.used} bytes stay held`)
+        const converted = client.headers['content-type'] === 'text/markdown; charset=utf-8'
+        if (!converted) return client.body.equals(body) && client.headers['content-encoding'] === name
+        if (damage === 'none') return client.body.toString() === shout(html)
+        return name === 'identity' || name.includes('deflate') || name === 'br'
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
