@@ -5,6 +5,7 @@ import { CREDENTIAL, TOKEN } from '../src/core/model/token.js'
 import type { Caller } from './access.js'
 import { configured, sha256 } from './configured.js'
 import { ApiError } from './errors.js'
+import { grantsOf } from './policies.js'
 import type { ControlDeps, Step } from './state.js'
 
 /** A token that is known, and whether it may be used now. */
@@ -60,7 +61,7 @@ function known({ config, store, clock }: Deps, secret: string): Credentials | un
   if (!token || !sameHash(token.hash, hash)) return undefined
   const { id, name, policies, expires_on, not_before } = token
   return {
-    caller: { type: 'token', id, name, grants: policies },
+    caller: { type: 'token', id, name, grants: grantsOf(policies) },
     status: statusOf(token, clock.now()),
     ...(expires_on !== undefined && { expires_on }),
     ...(not_before !== undefined && { not_before }),

@@ -15,6 +15,7 @@ type Headers = Readonly<Record<string, string>>
 export interface Message {
   readonly code: number
   readonly message: string
+  readonly type?: null
   readonly documentation_url?: string
   readonly source?: { readonly pointer: string }
 }

@@ -24,11 +24,27 @@ export const ERRORS = {
   // What came with it
   invalid: [10001, 400, 'the request does not fit its schema'],
   badJson: [6007, 400, 'Malformed JSON in request body'],
-  badRequest: [10003, 400, 'the request could not be read'],
+  badRequest: [10400, 400, 'the request could not be read'],
   badBody: [10026, 400, 'the request body could not be read'],
   wrongType: [10415, 415, 'the content type is not one that this endpoint takes'],
   tooLarge: [10413, 413, 'the request body is too large'],
   badQuery: [10002, 400, 'the query does not fit its schema'],
+
+  // Zone settings
+  unknownSetting: [1003, 400, 'Undefined zone setting'],
+  badSetting: [1007, 400, 'Invalid value for zone setting'],
+  notEntitled: [1015, 400, "not available on the zone's plan"],
+
+  // Custom hostnames
+  badHostname: [1407, 400, 'the custom hostname does not fit'],
+  duplicateHostname: [1406, 409, 'Duplicate custom hostname found.'],
+  unknownHostname: [1436, 404, 'The custom hostname was not found.'],
+  hostnameQuota: [1405, 403, 'the zone has no room for another custom hostname'],
+
+  // Tokens
+  noSuchToken: [10040, 404, 'the token was not found'],
+  tokenQuota: [10041, 403, 'there is no room for another token'],
+  notYours: [10042, 403, 'a token can give no more than it has itself'],
 
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],

@@ -2,17 +2,25 @@ import { Type, type Static } from 'typebox'
 import { strict } from '../schema.js'
 import { kind } from '../store.js'
 
-const names = Type.Array(Type.String())
+/** What a policy is about: `com.cloudflare.api.account.<id>` and its like, to `*` or to the same one level below. */
+export const TokenResources = Type.Record(
+  Type.String({ maxLength: 128 }),
+  Type.Union([
+    Type.Literal('*'),
+    Type.Record(Type.String({ maxLength: 128 }), Type.Literal('*'), { maxProperties: 1000 }),
+  ]),
+  { maxProperties: 1000 },
+)
+export type TokenResources = Static<typeof TokenResources>
 
-/** One policy of a token: what it allows or denies, and where. See `Grant` of the API for how the lists are read. */
+/** One policy of a token: what it allows or denies, and where. */
 export const TokenPolicy = Type.Object(
   {
     id: Type.String(),
-    effect: Type.Union([Type.Literal('allow'), Type.Literal('deny')]),
-    permissions: names,
-    accounts: names,
-    zones: names,
-    zonesOf: names,
+    effect: Type.Enum(['allow', 'deny']),
+    /** Names of permissions, or `*`. */
+    permissions: Type.Array(Type.String()),
+    resources: TokenResources,
   },
   strict,
 )

@@ -1,0 +1,18 @@
+import { accounts } from './accounts.js'
+import type { Endpoint } from './endpoint.js'
+import { hostnames } from './hostnames.js'
+import { settings } from './settings.js'
+import type { ControlDeps } from './state.js'
+import { tokens } from './tokens.js'
+import { user } from './user.js'
+import { zones } from './zones.js'
+
+/** Every endpoint of the areas that need no more than configuration and store. */
+export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
+  ...user(),
+  ...tokens(deps),
+  ...accounts(deps),
+  ...zones(deps),
+  ...settings(deps),
+  ...hostnames(deps),
+]

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { InvalidInput, type Issue } from '../src/core/errors.js'
+import { newId, newUuid } from '../src/core/ids.js'
+import { CREDENTIAL, TOKEN, type Token } from '../src/core/model/token.js'
+import { DAEMON } from '../src/core/scope.js'
+import type { Store } from '../src/core/store.js'
+import { systemClock, type Clock } from '../src/core/clock.js'
+import { audit } from './audit.js'
+import { sha256 } from './configured.js'
+import type { Call } from './endpoint.js'
+import { PERMISSIONS } from './permissions.js'
+import { flatPolicies, type FlatAccess } from './policies.js'
+
+/** Who makes a change, for the audit record. */
+export type Maker = Pick<Call, 'caller' | 'requestId'>
+
+/** A token and its secret, which is told this once and not kept. */
+export interface NewToken {
+  readonly token: Token
+  readonly value: string
+}
+
+/** 240 random bits in the 40 characters that clients expect of a token. */
+export const newSecret = (): string => randomBytes(30).toString('base64url')
+
+/** Stores a new token. */
+export async function addToken(
+  store: Store,
+  clock: Clock,
+  maker: Maker,
+  token: Pick<Token, 'name' | 'policies' | 'expires_on' | 'not_before'>,
+): Promise<NewToken> {
+  const value = newSecret()
+  const now = new Date(clock.now()).toISOString()
+  const after: Token = {
+    id: newId(),
+    hash: sha256(value),
+    status: 'active',
+    issued_on: now,
+    modified_on: now,
+    ...token,
+  }
+  const { id, hash } = after
+  await store.batch(
+    [
+      { kind: TOKEN, scope: DAEMON, id, value: after, ifVersion: 0 },
+      { kind: CREDENTIAL, scope: DAEMON, id: hash, value: { token_id: id }, ifVersion: 0 },
+    ],
+    [audit(clock, maker, { action: 'create', kind: TOKEN, scope: DAEMON, id, after })],
+  )
+  return { token: after, value }
+}
+
+/**
+ * Makes an API token from the command line, on a store that no daemon has open. Throws {@link InvalidInput} for unknown
+ * permissions, ids of another form and an `expires_on` that is no time to come.
+ */
+export async function createToken(
+  store: Store,
+  { name, expires_on, ...access }: FlatAccess & { readonly name: string; readonly expires_on?: string },
+  clock: Clock = systemClock,
+): Promise<NewToken> {
+  const issues: Issue[] = [
+    ...unknownPermissions(access.permissions).map((index) => ({
+      pointer: `/permissions/${index}`,
+      message: `is no permission: ${access.permissions[index]}`,
+    })),
+    ...(['accounts', 'zones'] as const).flatMap((list) =>
+      access[list].flatMap((id, index) =>
+        id === '*' || /^[0-9a-f]{32}$/.test(id)
+          ? []
+          : [{ pointer: `/${list}/${index}`, message: 'must be 32 digits of 0-9 and a-f, or *' }],
+      ),
+    ),
+    ...timeIssues({ expires_on }, clock.now()),
+  ]
+  if (name.length === 0 || name.length > 120)
+    issues.push({ pointer: '/name', message: 'must have 1 to 120 characters' })
+  if (access.permissions.length === 0) issues.push({ pointer: '/permissions', message: 'must name at least one' })
+  if (issues.length > 0) throw new InvalidInput(issues)
+  const maker: Maker = {
+    caller: { type: 'token', id: 'command-line', name: 'edged token create', grants: [] },
+    requestId: newUuid(),
+  }
+  return await addToken(store, clock, maker, {
+    name,
+    policies: flatPolicies(access),
+    ...(expires_on !== undefined && { expires_on }),
+  })
+}
+
+function unknownPermissions(permissions: readonly string[]): number[] {
+  const known: ReadonlySet<string> = new Set(['*', ...PERMISSIONS])
+  return [...permissions.keys()].filter((index) => !known.has(permissions[index] ?? ''))
+}
+
+/** What is wrong with the times between which a token is valid. */
+export function timeIssues(
+  times: { readonly expires_on?: string | undefined; readonly not_before?: string | undefined },
+  now: number,
+): Issue[] {
+  const { expires_on, not_before } = times
+  if (expires_on === undefined) return []
+  const end = Date.parse(expires_on)
+  if (!(end > now)) return [{ pointer: '/expires_on', message: 'must be a time to come, as in 2030-01-31T00:00:00Z' }]
+  if (not_before !== undefined && Date.parse(not_before) >= end)
+    return [{ pointer: '/not_before', message: 'must be before expires_on' }]
+  return []
+}

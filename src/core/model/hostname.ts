@@ -1,0 +1,51 @@
+import { Type, type Static } from 'typebox'
+import { strict } from '../schema.js'
+import { kind } from '../store.js'
+
+const onOff = Type.Enum(['on', 'off'])
+
+/** What a client may say about the certificate of a custom hostname. Kept and told; TLS ends in front of the proxy. */
+export const HostnameSsl = Type.Object(
+  {
+    method: Type.Optional(Type.Enum(['http', 'txt', 'email'], { description: 'Domain control validation.' })),
+    type: Type.Optional(Type.Literal('dv')),
+    bundle_method: Type.Optional(Type.Enum(['ubiquitous', 'optimal', 'force'])),
+    certificate_authority: Type.Optional(Type.Enum(['google', 'lets_encrypt', 'ssl_com'])),
+    cloudflare_branding: Type.Optional(Type.Boolean()),
+    wildcard: Type.Optional(Type.Boolean()),
+    settings: Type.Optional(
+      Type.Object(
+        {
+          ciphers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
+          early_hints: Type.Optional(onOff),
+          http2: Type.Optional(onOff),
+          min_tls_version: Type.Optional(Type.Enum(['1.0', '1.1', '1.2', '1.3'])),
+          tls_1_3: Type.Optional(onOff),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+)
+export type HostnameSsl = Static<typeof HostnameSsl>
+
+/** A customer's host name that a zone serves. Scope: the zone; id: a UUID. */
+export interface Hostname {
+  readonly id: string
+  /** Lower case, in ASCII. */
+  readonly hostname: string
+  readonly custom_metadata?: Readonly<Record<string, string>>
+  readonly custom_origin_server?: string
+  readonly custom_origin_sni?: string
+  readonly ssl?: HostnameSsl & { readonly id: string }
+  readonly created_at: string
+}
+export const HOSTNAME = kind<Hostname>('hostname')
+
+/** Which custom hostname has a name: no two zones have the same. Scope: the daemon; id: the name. */
+export interface HostnameOwner {
+  readonly zone_id: string
+  readonly id: string
+}
+export const HOSTNAME_OWNER = kind<HostnameOwner>('hostname_owner')

@@ -1,0 +1,152 @@
+import addFormats from 'ajv-formats'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Test } from 'tap'
+import type { Endpoint } from '../../control/endpoint.js'
+import { basicEndpoints } from '../../control/index.js'
+import { listenControl } from '../../control/listen.js'
+import { openapiDocument } from '../../control/openapi.js'
+import { bySpecificity } from '../../control/paths.js'
+import type { ControlConfig, ControlDeps } from '../../control/state.js'
+import type { Clock } from '../../src/core/clock.js'
+import { silentLog } from '../../src/core/log.js'
+import type { Store } from '../../src/core/store.js'
+import { openStore } from '../../src/store/index.js'
+
+export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
+export const OTHER_ACCOUNT = '11111111111111111111111111111111'
+export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+export const FREE_ZONE = '22222222222222222222222222222222'
+export const OTHER_ZONE = '33333333333333333333333333333333'
+export const ADMIN = 'admin-token-0123456789-abcdefghijklmnop'
+/** No account, zone or anything else has it. */
+export const NOWHERE = 'ffffffffffffffffffffffffffffffff'
+
+const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): ControlConfig['zones'][number] => ({
+  id,
+  account,
+  name,
+  origin: 'http://127.0.0.1:9000',
+  plan,
+  settings: { content_converter: 'off' },
+  negotiation: 'listed',
+  websockets: false,
+  custom_hostnames: 'selected',
+})
+
+/** Two accounts, three zones, one token that may do all. */
+export const CONFIG: ControlConfig = {
+  accounts: [
+    { id: ACCOUNT, name: 'Example' },
+    { id: OTHER_ACCOUNT, name: 'Other' },
+  ],
+  zones: [
+    zone(ZONE, ACCOUNT, 'example.test', 'pro'),
+    zone(FREE_ZONE, ACCOUNT, 'free.test', 'free'),
+    zone(OTHER_ZONE, OTHER_ACCOUNT, 'other.test', 'pro'),
+  ],
+  tokens: [{ name: 'admin', token: ADMIN, permissions: ['*'], accounts: ['*'], zones: ['*'] }],
+  legacy_keys: [],
+  control: {
+    listen: '127.0.0.1:0',
+    rate_limit: { requests: 0, period: 300_000 },
+    quotas: { rulesets_per_scope: 500, rules_per_ruleset: 1000, custom_hostnames_per_zone: 50_000 },
+  },
+}
+
+/** A clock that stands until it is moved. */
+export function handClock(start = Date.parse('2026-11-21T12:00:00Z')): Clock & { advance(ms: number): void } {
+  let now = start
+  return {
+    now: () => now,
+    monotonic: () => now - start,
+    sleep: async () => {},
+    advance: (ms) => {
+      now += ms
+    },
+  }
+}
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly headers: Headers
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into it with t.match
+  readonly body: any
+}
+
+export interface Client {
+  readonly url: string
+  readonly store: Store
+  readonly deps: ControlDeps
+  readonly clock: ReturnType<typeof handClock>
+  readonly endpoints: readonly Endpoint[]
+  /** Sends a request as the administrator and checks the answer against the OpenAPI document. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>
+  /** The same as the holder of a token with this access. */
+  as(token: string): Client['call']
+}
+
+/** The API on a port of its own, over a memory store; ends with the test. */
+export async function client(
+  t: Test,
+  options: { readonly config?: Partial<ControlConfig>; readonly areas?: (deps: ControlDeps) => Endpoint[] } = {},
+): Promise<Client> {
+  const clock = handClock()
+  const store = await openStore('memory', { folder: '', log: silentLog, clock })
+  const config: ControlConfig = { ...CONFIG, ...options.config }
+  const deps: ControlDeps = { config: () => config, store, clock, log: silentLog }
+  const endpoints = (options.areas ?? basicEndpoints)(deps)
+  const control = await listenControl(endpoints, deps)
+  t.teardown(async () => {
+    await control.close(0)
+    await store.close()
+  })
+  const check = conformance(endpoints)
+  const as =
+    (token: string): Client['call'] =>
+    async (method, path, body, headers = {}) => {
+      const sent = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+      const response = await fetch(control.url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(sent !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(sent !== undefined && { body: sent }),
+      })
+      const text = await response.text()
+      const answer = {
+        status: response.status,
+        headers: response.headers,
+        body: text === '' ? undefined : JSON.parse(text),
+      }
+      check(method, path, answer)
+      return answer
+    }
+  return { url: control.url, store, deps, clock, endpoints, as, call: as(ADMIN) }
+}
+
+/** Throws when an answer is not what the OpenAPI document promises. */
+export function conformance(endpoints: readonly Endpoint[]) {
+  const document = openapiDocument(endpoints)
+  const ajv = addFormats.default(new Ajv2020({ strict: false, discriminator: true }))
+  ajv.addSchema(document, 'api')
+  const templates = Object.keys(document['paths'] as object).sort((a, b) => bySpecificity(colon(a), colon(b)))
+  return (method: string, path: string, { status, body }: { status: number; body: unknown }): void => {
+    if (body === undefined) return
+    const bare = path.split('?')[0] ?? ''
+    const template = templates.find((one) => new RegExp(`^${one.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(bare))
+    const success = (body as { success?: unknown }).success === true
+    const where =
+      success && template !== undefined
+        ? `api#/paths/${escape(template)}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`
+        : 'api#/components/schemas/Failure'
+    const valid = ajv.getSchema(where)
+    if (!valid) throw new Error(`the document has no answer ${status} of ${method} ${path}`)
+    if (!valid(body))
+      throw new Error(`${method} ${path} answered against its document: ${ajv.errorsText(valid.errors)}`)
+  }
+}
+
+const colon = (template: string): string => template.replaceAll(/\{([^}]+)\}/g, ':$1')
+const escape = (template: string): string => encodeURI(template.replaceAll('~', '~0').replaceAll('/', '~1'))
