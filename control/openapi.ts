@@ -8,6 +8,13 @@ import type { Step } from './state.js'
 
 type Json = Record<string, unknown>
 
+interface Shape {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Json & { readonly default?: unknown; readonly description?: string }>>
+  readonly required?: readonly string[]
+}
+const shape = (schema: TSchema | undefined): Shape => schema ?? {}
+
 const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
@@ -119,10 +126,7 @@ function pathParameters(template: string): Json[] {
 }
 
 function queryParameters(schema: TSchema | undefined): Json[] {
-  const { properties = {}, required = [] } = (schema ?? {}) as {
-    properties?: Record<string, Json & { default?: unknown; description?: string }>
-    required?: readonly string[]
-  }
+  const { properties = {}, required = [] } = shape(schema)
   return Object.entries(properties).map(([name, { description, ...property }]) => ({
     name,
     in: 'query',
@@ -138,15 +142,15 @@ function body({ body, raw, method }: Endpoint): Json {
     return { requestBody: { required: raw.optional !== true, content } }
   }
   if (!body) return {}
-  const { required = [] } = body as { required?: readonly string[] }
+  const { required = [] } = shape(body)
   return { requestBody: { required: method !== 'delete' && required.length > 0, content: json(body) } }
 }
 
 function success({ result, download, top, query }: Endpoint, status: number): Json {
   if (status === 204) return { description: 'Done; nothing to tell.' }
   if (download !== undefined) return { description: 'The file.', content: { [download]: {} } }
-  const list = (result as { type?: string } | undefined)?.type === 'array'
-  const { properties = {}, required = [] } = (top ?? {}) as { properties?: Json; required?: readonly string[] }
+  const list = shape(result).type === 'array'
+  const { properties = {}, required = [] } = shape(top)
   const schema = {
     type: 'object',
     required: ['success', 'errors', 'messages', 'result', ...required],
@@ -164,8 +168,7 @@ function success({ result, download, top, query }: Endpoint, status: number): Js
 }
 
 /** Requests that may ask to be checked only; those answer null. */
-const dryRun = (query: TSchema | undefined): boolean =>
-  (query as { properties?: Json } | undefined)?.properties?.['dry_run'] !== undefined
+const dryRun = (query: TSchema | undefined): boolean => shape(query).properties?.['dry_run'] !== undefined
 
 /** Answers `GET /openapi.json`, the one path besides the API that anybody may ask for. */
 export function manual(endpoints: readonly Endpoint[]): Step {
