@@ -1,0 +1,98 @@
+import { decoderFor, encodingOf, type BytesDecoder } from './encodings.js'
+import { OpenTag } from './tag.js'
+
+/** As far into a page as a declaration of its encoding counts. WHATWG HTML, 13.2.3.2. */
+const DECLARED_WITHIN = 1024
+
+const MARKS: readonly [mark: readonly number[], encoding: string][] = [
+  [[0xef, 0xbb, 0xbf], 'utf-8'],
+  [[0xfe, 0xff], 'utf-16be'],
+  [[0xff, 0xfe], 'utf-16le'],
+]
+const LONGEST_MARK = 3
+
+/**
+ * Reads a page's bytes as text. Which encoding they have says, in this order: a byte order mark, the charset of the
+ * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. Where nothing says, it
+ * is UTF-8: browsers fall back to windows-1252 there, for pages older than those that agents read.
+ *
+ * Until that is known, at most 1,024 bytes are held back. Malformed bytes become U+FFFD.
+ */
+export class CharsetDecoder {
+  readonly #header: string | undefined
+  readonly #xml: boolean
+  #decoder: BytesDecoder | undefined
+  #held: Buffer = Buffer.alloc(0)
+
+  /** `charset` is the header's; one that no encoding has counts as none. `xml` leaves `<meta>` aside. */
+  constructor({ charset, xml = false }: { charset?: string | undefined; xml?: boolean } = {}) {
+    this.#header = charset === undefined ? undefined : encodingOf(charset)
+    this.#xml = xml
+  }
+
+  /** Throws NotConvertible for an encoding that browsers refuse. */
+  write(bytes: Uint8Array): string {
+    if (this.#decoder !== undefined) return this.#decoder.decode(bytes)
+    this.#held = Buffer.concat([this.#held, bytes])
+    return this.#held.length < (this.#header === undefined ? DECLARED_WITHIN : LONGEST_MARK) ? '' : this.#begin()
+  }
+
+  /** What is left of the text. */
+  end(): string {
+    const text = this.#decoder === undefined ? this.#begin() : ''
+    return text + (this.#decoder?.end() ?? '')
+  }
+
+  #begin(): string {
+    const held = this.#held
+    this.#held = Buffer.alloc(0)
+    const marked = MARKS.find(([mark]) => mark.every((byte, at) => held[at] === byte))?.[1]
+    const encoding = marked ?? this.#header ?? declaredEncoding(held.subarray(0, DECLARED_WITHIN), this.#xml) ?? 'utf-8'
+    this.#decoder = decoderFor(encoding)
+    return this.#decoder.decode(held)
+  }
+}
+
+/** The encoding that a page declares for itself at its start, if it does. */
+function declaredEncoding(bytes: Buffer, xml: boolean): string | undefined {
+  const start = bytes.toString('latin1')
+  if (start.startsWith('<\0?\0x\0')) return 'utf-16le'
+  if (start.startsWith('\0<\0?\0x')) return 'utf-16be'
+  const inMeta = xml ? undefined : metaEncoding(start.replaceAll('\r', '\n'))
+  return inMeta ?? readable(/^<\?xml[^>]*?[\s"']encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')/.exec(start))
+}
+
+/** The encoding of a label found by a pattern. What could be read as ASCII so far cannot be UTF-16. */
+function readable(found: RegExpExecArray | null): string | undefined {
+  const label = found?.slice(1).find((group) => group !== undefined)
+  const encoding = label === undefined ? undefined : encodingOf(label)
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return 'utf-8'
+  return encoding === 'x-user-defined' ? 'windows-1252' : encoding
+}
+
+/** The prescan of the WHATWG standard: tags are read wherever they stand, in scripts too, and comments are not. */
+function metaEncoding(html: string): string | undefined {
+  const tag = new OpenTag()
+  let next = 0
+  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', next)) {
+    next = at + 1
+    if (html.startsWith('<!--', at)) next = html.indexOf('-->', at + 2) + 3
+    else if (/^<\/?[a-z]/i.test(html.slice(at, at + 3))) {
+      const isEnd = html.charAt(at + 1) === '/'
+      next = tag.read(html, isEnd ? at + 2 : at + 1)
+      const encoding = tag.name === 'meta' && !isEnd && next > 0 ? encodingOfMeta(tag) : undefined
+      if (encoding !== undefined) return encoding
+    } else if (/^<[!/?]/.test(html.slice(at, at + 2))) next = html.indexOf('>', at) + 1
+    // A tag or a comment that goes on beyond what is looked at.
+    if (next <= at) return undefined
+  }
+  return undefined
+}
+
+function encodingOfMeta(tag: OpenTag): string | undefined {
+  const charset = tag.attribute('charset')
+  if (charset !== undefined) return readable(/^([^]*)$/.exec(charset))
+  if (tag.attribute('http-equiv')?.toLowerCase() !== 'content-type') return undefined
+  const content = tag.attribute('content') ?? ''
+  return readable(/charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"'][^\s;]*))/i.exec(content))
+}

@@ -1,0 +1,133 @@
+import { NotConvertible } from './not-convertible.js'
+
+/** Encodings that browsers refuse to read, by their labels. WHATWG Encoding, 4.2, "replacement". */
+const REFUSED: ReadonlySet<string> = new Set([
+  'csiso2022kr',
+  'hz-gb-2312',
+  'iso-2022-cn',
+  'iso-2022-cn-ext',
+  'iso-2022-kr',
+  'replacement',
+])
+
+const LATIN_10 = `\u00a0ĄąŁ€„Š§š©Ș«Ź\u00adźŻ°±ČłŽ”¶·žčș»ŒœŸżÀÁÂĂÄĆÆÇÈÉÊËÌÍÎÏĐŃÒÓÔŐÖŚŰÙÚÛÜĘȚßàáâăäćæçèéêëìíîïđńòóôőöśűùúûüęțÿ`
+
+/** Single-byte encodings that TextDecoder does not have: the code unit for a byte from 0x80 on. */
+const MISSING: ReadonlyMap<string, (byte: number) => number> = new Map([
+  ['iso-8859-16', (byte: number) => (byte < 0xa0 ? byte : LATIN_10.charCodeAt(byte - 0xa0))],
+  ['x-user-defined', (byte: number) => 0xf700 + byte],
+])
+
+/** Single-byte encodings whose bytes each have a fixed meaning. */
+const SINGLE_BYTE = /^(ibm866|iso-8859-.*|koi8-[ru]|macintosh|windows-.*|x-mac-cyrillic|x-user-defined)$/
+
+const NONE = 0xfffd
+
+/** Where the tables of ICU, on which TextDecoder stands, differ from those of the WHATWG. */
+const CORRECTIONS: Readonly<Record<string, readonly [byte: number, codeUnit: number][]>> = {
+  'koi8-u': [
+    [0xae, 0x045e],
+    [0xbe, 0x040e],
+  ],
+  'windows-874': [0xdb, 0xdc, 0xdd, 0xde, 0xfc, 0xfd, 0xfe, 0xff].map((byte) => [byte, NONE]),
+  'windows-1253': [[0xaa, NONE]],
+  'windows-1255': [[0xca, 0x05ba]],
+}
+
+/**
+ * The name of the encoding that a label means (`latin1` means windows-1252); undefined for a label that the WHATWG
+ * Encoding standard does not have. Throws NotConvertible for an encoding that browsers refuse.
+ */
+export function encodingOf(label: string): string | undefined {
+  const name = label.trim().toLowerCase()
+  if (REFUSED.has(name)) throw new NotConvertible(`the encoding ${name} is not read`)
+  if (MISSING.has(name)) return name
+  try {
+    return new TextDecoder(name).encoding
+  } catch {
+    return undefined
+  }
+}
+
+/** Turns bytes into text piece by piece; what they mean does not depend on where they are cut. */
+export interface BytesDecoder {
+  decode(bytes: Uint8Array): string
+  end(): string
+}
+
+/** The decoder for an encoding by its name, as `encodingOf` gives it. A leading byte order mark is dropped. */
+export function decoderFor(encoding: string): BytesDecoder {
+  if (encoding === 'utf-8') return utf8()
+  if (SINGLE_BYTE.test(encoding)) return singleByte(encoding)
+  const decoder = new TextDecoder(encoding)
+  return { decode: (bytes) => decoder.decode(bytes, { stream: true }), end: () => decoder.decode() }
+}
+
+const view = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/**
+ * Where the character starts that `bytes` ends in the middle of, or their length. To cut right before the first byte
+ * of a character never changes what malformed bytes around it decode to.
+ */
+function wholeCharacters(bytes: Uint8Array): number {
+  const length = bytes.length
+  for (let back = 1; back <= 3 && back <= length; back++) {
+    const byte = bytes[length - back] ?? 0
+    if (byte < 0x80) return length
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? length - back : length
+  }
+  return length
+}
+
+/**
+ * Much faster than a streaming TextDecoder where text is ASCII, and the strings take one byte for a character where
+ * they can, which the tokenizer gains from as well.
+ */
+function utf8(): BytesDecoder {
+  let rest: Buffer = Buffer.alloc(0)
+  let first = true
+  const text = (bytes: Buffer) => {
+    if (bytes.length === 0) return ''
+    const decoded = bytes.toString('utf8')
+    const begins = first
+    first = false
+    return begins && decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded
+  }
+  return {
+    decode(bytes) {
+      const all = rest.length === 0 ? view(bytes) : Buffer.concat([rest, bytes])
+      const end = wholeCharacters(all)
+      rest = Buffer.from(all.subarray(end))
+      return text(all.subarray(0, end))
+    },
+    end: () => text(rest),
+  }
+}
+
+const tables = new Map<string, Uint16Array>()
+
+function tableOf(encoding: string): Uint16Array {
+  const known = tables.get(encoding)
+  if (known !== undefined) return known
+  const missing = MISSING.get(encoding)
+  const table = Uint16Array.from({ length: 256 }, (_, byte) => {
+    if (byte < 0x80) return byte
+    // In one go, without `stream`, Node reads windows-1252 as ISO-8859-1: 0x80 would not be the euro sign.
+    return missing?.(byte) ?? new TextDecoder(encoding).decode(Uint8Array.of(byte), { stream: true }).charCodeAt(0)
+  })
+  for (const [byte, codeUnit] of CORRECTIONS[encoding] ?? []) table[byte] = codeUnit
+  tables.set(encoding, table)
+  return table
+}
+
+function singleByte(encoding: string): BytesDecoder {
+  const table = tableOf(encoding)
+  return {
+    decode(bytes) {
+      const units = new Uint16Array(bytes.length)
+      for (let at = 0; at < bytes.length; at++) units[at] = table[bytes[at] ?? 0] ?? NONE
+      return view(new Uint8Array(units.buffer)).toString('utf16le')
+    },
+    end: () => '',
+  }
+}
