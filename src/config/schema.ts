@@ -30,6 +30,7 @@ const ProxyLimits = Type.Object(
     header_timeout: Duration('10s', 'For all of the header fields to arrive.'),
     request_timeout: Duration('5m', 'For the whole request, body included, to arrive.'),
     keep_alive_timeout: Duration('75s', 'An idle connection stays open for this long.'),
+    write_timeout: Duration('60s', 'A client that takes nothing of its answer for this long is disconnected.'),
     connections: Count(10_000, 'Open client connections; more are closed at once.'),
     connections_per_address: Count(
       1000,
@@ -45,6 +46,9 @@ const OriginLimits = Type.Object(
     connect_timeout: Duration('5s', 'For the connection to an origin, TLS included.'),
     headers_timeout: Duration('60s', 'From the end of the request to the header fields of the answer.'),
     body_timeout: Duration('100s', 'Between two reads of the answer.'),
+    keep_alive_timeout: Duration('4s', 'An idle connection to an origin stays open for this long.'),
+    waiting_timeout: Duration('30s', 'A request that waits this long for a connection to become free gets 503.'),
+    header_bytes: Size('64KiB', 'Header fields of one answer; larger ones become 502.'),
     connections: Type.Integer({ minimum: 1, default: 256, description: 'Open connections to one origin.' }),
     waiting: Count(4096, 'Requests that wait for a connection to one origin; more get 503.'),
   },

@@ -1,0 +1,173 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { messageOf } from '../core/errors.js'
+import type { AnswerSink, RawHeaders } from './answer.js'
+import type { ClientConnection } from './connection.js'
+import { errorPage } from './error-page.js'
+import type { Exchange } from './exchange.js'
+import type { Fault } from './framing.js'
+import { originFault } from './origin-fault.js'
+import { refuse } from './refusal.js'
+import type { Surroundings } from './surroundings.js'
+
+/** The status that is recorded for a client that left without an answer. */
+const CLIENT_LEFT = 499
+
+/** The end of every answer: the client. */
+export class ClientAnswer implements AnswerSink {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly connection: ClientConnection
+  readonly #exchange: Exchange
+  readonly #around: Surroundings
+  readonly #accept: string | undefined
+  /** Called when the client has left and nobody wants the rest of the answer. */
+  cancel: (() => void) | undefined
+  #drained: (() => void) | undefined
+  #over = false
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: ClientConnection,
+    exchange: Exchange,
+    accept: string | undefined,
+    around: Surroundings,
+  ) {
+    this.request = request
+    this.response = response
+    this.connection = connection
+    this.#exchange = exchange
+    this.#accept = accept
+    this.#around = around
+    around.metrics.inFlight++
+    connection.answering = (fault) => this.#faulted(fault)
+    response.on('close', () => this.#closed())
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    if (this.#over) return
+    const { response, connection } = this
+    const fields = [...headers, 'cf-ray', this.#exchange.rayId]
+    // Where the answer overtakes the request, its rest has to be thrown away with the connection.
+    if (this.#around.draining || !connection.framing.complete) fields.push('connection', 'close')
+    response.writeHead(status, fields)
+    this.#exchange.status = status
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true
+    this.#exchange.bytes += chunk.length
+    if (this.response.write(chunk)) return true
+    this.#stalled()
+    return false
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.#drained = undefined
+    this.response.end()
+    if (this.response.writableLength > 0) this.connection.socket.setTimeout(this.#around.config.limits.write_timeout)
+  }
+
+  fail(error: unknown): void {
+    if (this.#over) return
+    const { kind, status, reason, retryAfter } = originFault(error)
+    this.#around.metrics.originFailed(kind)
+    this.#log('request_failed', { status, kind, reason, cut: this.response.headersSent })
+    if (this.response.headersSent) this.#cut()
+    else this.page({ status }, retryAfter)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drained = listener
+  }
+
+  /** Answers with an error page. */
+  page(fault: Fault, retryAfter?: number): void {
+    if (!this.connection.framing.complete) {
+      this.#refused(fault)
+      return
+    }
+    const { rayId, method, startedAt: at } = this.#exchange
+    const facts = { status: fault.status, rayId, at, detail: fault.detail, retryAfter }
+    const { headers, body } = errorPage(this.#accept, facts)
+    this.head(fault.status, Object.entries({ ...headers, ...fault.headers }).flat())
+    if (method !== 'HEAD') this.data(body)
+    this.end()
+  }
+
+  /** Hands the connection over to another protocol: there will be no answer in HTTP. Counted when it closes. */
+  switched(status: number): void {
+    this.#exchange.status = status
+    this.#drained = undefined
+  }
+
+  #faulted(fault: Fault): void {
+    if (this.#over) return
+    this.#log('request_refused', { status: fault.status, reason: fault.detail })
+    if (this.response.headersSent || this.#exchange.status !== 0) this.#cut()
+    else this.#refused(fault)
+  }
+
+  /** Answers by hand, because the rest of the request is not to be read. */
+  #refused(fault: Fault): void {
+    const { rayId, method, startedAt: at } = this.#exchange
+    this.#exchange.status = fault.status
+    this.connection.finish()
+    refuse(this.connection.socket, fault, { rayId, at, accept: this.#accept, head: method === 'HEAD' })
+    this.#finish()
+  }
+
+  /** The client must not take what it has for the whole. */
+  #cut(): void {
+    // Without a length only a reset tells a broken answer from a complete one (HTTP/1.0).
+    this.connection.socket.resetAndDestroy()
+    this.#finish()
+  }
+
+  #stalled(): void {
+    const { socket } = this.connection
+    socket.setTimeout(this.#around.config.limits.write_timeout)
+    this.response.once('drain', () => {
+      if (this.#over) return
+      socket.setTimeout(0)
+      this.#drained?.()
+    })
+  }
+
+  #closed(): void {
+    if (this.#over) return
+    if (this.response.writableFinished) {
+      // What the origin did not want to read of the request is in the way of the next one.
+      if (!this.request.readableEnded) this.request.resume()
+      this.#finish()
+      this.connection.next()
+      return
+    }
+    if (this.#exchange.status !== 101) {
+      this.#around.metrics.aborted++
+      if (this.#exchange.status === 0) this.#exchange.status = CLIENT_LEFT
+    }
+    this.#finish()
+  }
+
+  #finish(): void {
+    this.#over = true
+    this.#drained = undefined
+    this.connection.answering = undefined
+    const { metrics, clock } = this.#around
+    const { status, bytes, startedMonotonic } = this.#exchange
+    metrics.inFlight--
+    metrics.answered(status, clock.monotonic() - startedMonotonic, bytes)
+    try {
+      this.cancel?.()
+    } catch (error) {
+      this.#log('cancel_failed', { reason: messageOf(error) })
+    }
+  }
+
+  #log(event: string, facts: object): void {
+    const { rayId, zone, host, method, clientAddress } = this.#exchange
+    this.#around.log.warn({ event, ray: rayId, zone: zone.id, host, method, client: clientAddress, ...facts })
+  }
+}

@@ -1,0 +1,85 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Metrics } from '../core/metrics.js'
+import { ORIGIN_FAULTS, type OriginFaultKind } from './origin-fault.js'
+
+const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** Counts what the proxy does. Plain numbers while requests run; put into the registry's form when it is read. */
+export class ProxyMetrics {
+  inFlight = 0
+  connections = 0
+  tunnels = 0
+  /** Connections closed because there were too many. */
+  dropped = 0
+  /** Requests refused before a zone was looked for. */
+  refused = 0
+  /** Clients that left before they had their answer. */
+  aborted = 0
+  retries = 0
+  sentBytes = 0
+  readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
+  readonly #originFaults = new Map<OriginFaultKind, number>(ORIGIN_FAULTS.map((kind) => [kind, 0]))
+  readonly #duration: Histogram
+
+  constructor(metrics: Metrics) {
+    const registers = [metrics]
+    const counted = (name: string, help: string, read: () => number) =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset()
+          this.inc(read())
+        },
+      })
+    const gauged = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        },
+      })
+    const labelled = (name: string, help: string, label: string, counts: ReadonlyMap<string, number>) =>
+      new Counter({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset()
+          for (const [value, count] of counts) this.inc({ [label]: value }, count)
+        },
+      })
+    gauged('edged_proxy_requests_in_flight', 'Requests being answered.', () => this.inFlight)
+    gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
+    gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
+    counted('edged_proxy_connections_dropped_total', 'Connections above a limit.', () => this.dropped)
+    counted('edged_proxy_requests_refused_total', 'Malformed or oversized requests.', () => this.refused)
+    counted('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
+    counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
+    counted('edged_proxy_sent_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
+
+    labelled('edged_proxy_requests_total', 'Answered requests by class of status.', 'class', this.#byClass)
+    labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)
+    this.#duration = new Histogram({
+      name: 'edged_proxy_request_seconds',
+      help: 'From the head of a request to the end of its answer.',
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100],
+      registers,
+    })
+  }
+
+  answered(status: number, milliseconds: number, bytes: number): void {
+    const name = CLASSES[Math.floor(status / 100) - 1]
+    if (name) this.#byClass.set(name, (this.#byClass.get(name) ?? 0) + 1)
+    this.sentBytes += bytes
+    this.#duration.observe(milliseconds / 1000)
+  }
+
+  originFailed(kind: OriginFaultKind): void {
+    this.#originFaults.set(kind, (this.#originFaults.get(kind) ?? 0) + 1)
+  }
+}

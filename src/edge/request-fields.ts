@@ -1,0 +1,125 @@
+import type { RawHeaders } from './answer.js'
+import type { Fault } from './framing.js'
+
+/** What the proxy itself wants to know from a request's fields, and the fields that go on to the origin. */
+export class RequestFields {
+  /** Without hop-by-hop fields and those that the proxy sets itself. */
+  readonly kept: string[] = []
+  host: string | undefined
+  /** Fields named Host. */
+  hosts = 0
+  /** Lower case, joined with commas. */
+  connection = ''
+  upgrade: string | undefined
+  accept: string | undefined
+  via: string | undefined
+  forwardedFor: string | undefined
+  forwardedProto: string | undefined
+
+  /** Reads the fields in one pass. `trusted`: the peer's word on the visitor's scheme counts. */
+  constructor(raw: RawHeaders) {
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = raw[i]!
+      const value = raw[i + 1]!
+      if (this.#read(name, value)) this.kept.push(name, value)
+    }
+    if (this.connection !== '') this.#dropNamed()
+  }
+
+  /** True: the field goes on to the origin as it is. */
+  #read(name: string, value: string): boolean {
+    // Most names have a length that none of these has, so most cost one comparison and no lower-case copy.
+    switch (name.length) {
+      case 2:
+        return name.toLowerCase() !== 'te'
+      case 3:
+        if (name.toLowerCase() !== 'via') return true
+        this.via = joined(this.via, value)
+        return false
+      case 4:
+        if (name.toLowerCase() !== 'host') return true
+        this.host = value
+        this.hosts++
+        return false
+      case 6: {
+        const lower = name.toLowerCase()
+        if (lower === 'accept') this.accept = joined(this.accept, value)
+        return lower !== 'expect' && lower !== 'cf-ray'
+      }
+      case 7: {
+        const lower = name.toLowerCase()
+        if (lower === 'upgrade') this.upgrade = joined(this.upgrade, value)
+        return lower !== 'upgrade' && lower !== 'trailer'
+      }
+      case 10: {
+        const lower = name.toLowerCase()
+        if (lower === 'connection') this.connection = joined(this.connection || undefined, value.toLowerCase())
+        return lower !== 'connection' && lower !== 'keep-alive'
+      }
+      case 14:
+        return name.toLowerCase() !== 'http2-settings'
+      case 15:
+        if (name.toLowerCase() !== 'x-forwarded-for') return true
+        this.forwardedFor = joined(this.forwardedFor, value)
+        return false
+      case 16: {
+        const lower = name.toLowerCase()
+        return lower !== 'proxy-connection' && lower !== 'x-forwarded-host' && lower !== 'cf-connecting-ip'
+      }
+      case 17: {
+        const lower = name.toLowerCase()
+        if (lower === 'x-forwarded-proto') this.forwardedProto = value.trim().toLowerCase()
+        return lower !== 'x-forwarded-proto' && lower !== 'transfer-encoding'
+      }
+      case 18:
+        return name.toLowerCase() !== 'proxy-authenticate'
+      case 19:
+        return name.toLowerCase() !== 'proxy-authorization'
+      default:
+        return true
+    }
+  }
+
+  /** RFC 9110, 7.6.1: a field that Connection names belongs to this connection only. The length is not up to it. */
+  #dropNamed(): void {
+    if (this.connection === 'keep-alive' || this.connection === 'close') return
+    const named = new Set(this.connection.split(',').map((name) => name.trim()))
+    named.delete('content-length')
+    let to = 0
+    for (let from = 0; from < this.kept.length; from += 2) {
+      const name = this.kept[from]!
+      if (named.has(name.toLowerCase())) continue
+      this.kept[to++] = name
+      this.kept[to++] = this.kept[from + 1]!
+    }
+    this.kept.length = to
+  }
+}
+
+const joined = (known: string | undefined, value: string): string =>
+  known === undefined ? value : `${known}, ${value}`
+
+const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
+const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i
+
+/** Refuses a request whose host is missing, repeated or odd. */
+export function hostFault({ host, hosts }: RequestFields): Fault | undefined {
+  if (host === undefined) return { status: 400, detail: 'the Host field is missing' }
+  if (hosts > 1) return { status: 400, detail: 'there are several Host fields' }
+  return HOST.test(host) ? undefined : { status: 400, detail: 'the Host field is no host name' }
+}
+
+/**
+ * The target in origin form (RFC 9112, 3.2). An absolute one has to name the host that the Host field names, since the
+ * origin sees only one of them; `*` is for OPTIONS.
+ */
+export function originForm(target: string, method: string, host: string): string | Fault {
+  if (target.charCodeAt(0) === 47) return target
+  if (target === '*' && method === 'OPTIONS') return target
+  const [, authority, rest] = ABSOLUTE.exec(target) ?? []
+  if (authority === undefined || rest === undefined) return { status: 400, detail: 'the target is no path' }
+  if (authority.toLowerCase() !== host.toLowerCase())
+    return { status: 400, detail: 'the target and the Host field name different hosts' }
+  if (rest === '' && method === 'OPTIONS') return '*'
+  return rest.startsWith('/') ? rest : `/${rest}`
+}

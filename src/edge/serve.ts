@@ -1,0 +1,143 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { newRayId } from '../core/ids.js'
+import { Overloaded } from '../net/origin.js'
+import type { AnswerSink } from './answer.js'
+import { visitorAddress } from './client-address.js'
+import { ClientAnswer } from './client-answer.js'
+import type { ClientConnection } from './connection.js'
+import { Exchange } from './exchange.js'
+import { Forward } from './forward.js'
+import type { Fault } from './framing.js'
+import { refuse } from './refusal.js'
+import { hostFault, originForm, RequestFields } from './request-fields.js'
+import type { Surroundings } from './surroundings.js'
+import { Upload } from './upload.js'
+import { asksForWebSocket, openTunnel } from './websocket.js'
+import type { Served } from './zones.js'
+
+const ALLOW = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
+const NAME = 'edged'
+/** A request that passed so many of us is going round in circles. */
+const MAX_HOPS = 8
+
+/** Answers one request: reads it, finds its zone, runs it through the stages and its origin. */
+export function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  connection: ClientConnection,
+  around: Surroundings,
+): void {
+  const fields = new RequestFields(request.rawHeaders)
+  const method = request.method ?? ''
+  const target = originForm(request.url ?? '', method, fields.host ?? '')
+  const fault =
+    hostFault(fields) ??
+    (method === 'TRACE' ? NOT_ALLOWED : undefined) ??
+    (typeof target === 'string' ? loopFault(fields) : target)
+  if (fault || typeof target !== 'string') {
+    if (fault) refuseRequest(connection, fault, around, { accept: fields.accept, method })
+    return
+  }
+
+  const served = around.zones.current.find(fields.host ?? '')
+  if (!served) {
+    refuseRequest(connection, { status: 404 }, around, { accept: fields.accept, method })
+    return
+  }
+  const exchange = arrival(request, connection, fields, { method, target, served, around })
+  const client = new ClientAnswer(request, response, connection, exchange, fields.accept, around)
+  if (target === '*') serverOptions(client)
+  else forward(client, exchange, fields, around)
+}
+
+/** For the methods that a gateway has no business with. */
+export const NOT_ALLOWED: Fault = { status: 405, headers: { allow: ALLOW } }
+
+function loopFault({ via }: RequestFields): Fault | undefined {
+  return via !== undefined && via.split(NAME).length > MAX_HOPS ? { status: 508 } : undefined
+}
+
+/** Refuses what is not well-formed, or is nobody's to answer, before it has become an exchange. */
+export function refuseRequest(
+  connection: ClientConnection,
+  fault: Fault,
+  { clock, log, metrics }: Surroundings,
+  { accept, method }: { accept?: string | undefined; method?: string } = {},
+): void {
+  const rayId = newRayId()
+  metrics.refused++
+  metrics.answered(fault.status, 0, 0)
+  log.info({
+    event: 'request_refused',
+    ray: rayId,
+    client: connection.address,
+    status: fault.status,
+    reason: fault.detail,
+  })
+  connection.finish()
+  refuse(connection.socket, fault, { rayId, at: clock.now(), accept, head: method === 'HEAD' })
+}
+
+function arrival(
+  request: IncomingMessage,
+  connection: ClientConnection,
+  fields: RequestFields,
+  { method, target, served, around }: { method: string; target: string; served: Served; around: Surroundings },
+): Exchange {
+  const rayId = newRayId()
+  const believed = around.trusted(connection.address)
+  const clientAddress = visitorAddress(connection.address, fields.forwardedFor, around.trusted)
+  const scheme = believed && fields.forwardedProto === 'https' ? 'https' : 'http'
+  const host = fields.host ?? ''
+  const { kept: headers, via, forwardedFor } = fields
+  headers.push('host', host)
+  headers.push('x-forwarded-for', forwardedFor ? `${forwardedFor}, ${connection.address}` : connection.address)
+  headers.push('x-forwarded-proto', scheme, 'x-forwarded-host', host)
+  headers.push('via', via ? `${via}, ${request.httpVersion} ${NAME}` : `${request.httpVersion} ${NAME}`)
+  headers.push('cf-ray', rayId, 'cf-connecting-ip', clientAddress)
+  return new Exchange({
+    rayId,
+    clientAddress,
+    scheme,
+    served,
+    method,
+    target,
+    httpVersion: request.httpVersion,
+    rawHeaders: request.rawHeaders,
+    headers,
+    startedAt: around.clock.now(),
+    startedMonotonic: around.clock.monotonic(),
+  })
+}
+
+/** `OPTIONS *` asks what this server can do (RFC 9110, 9.3.7); no origin speaks for it. */
+function serverOptions(client: ClientAnswer): void {
+  client.head(204, ['allow', ALLOW])
+  client.end()
+}
+
+function forward(client: ClientAnswer, exchange: Exchange, fields: RequestFields, around: Surroundings): void {
+  const { request, response, connection } = client
+  let sink: AnswerSink = client
+  for (const stage of around.stages) sink = stage(exchange, sink)
+
+  const body = connection.framing.hasBody
+    ? new Upload(request, () => {
+        if (request.headers.expect !== undefined && !response.headersSent) response.writeContinue()
+      })
+    : null
+  const switched =
+    exchange.zone.websockets && asksForWebSocket(exchange.method, exchange.httpVersion, fields)
+      ? (status: number, answer: readonly Buffer[], origin: Parameters<typeof openTunnel>[3]['origin']) =>
+          openTunnel(client, exchange, around, { status, fields: answer, origin })
+      : undefined
+  try {
+    const origin = around.origins.get(exchange.zone.origin, exchange.zone.originCa)
+    const forward = new Forward(exchange, origin, sink, around, { body, switched })
+    client.cancel = () => forward.cancel()
+    forward.send()
+  } catch (error) {
+    if (error instanceof Overloaded) sink.fail(error)
+    else throw error
+  }
+}

@@ -1,0 +1,22 @@
+import type { ProxyConfig } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import type { Log } from '../core/log.js'
+import type { Origins } from '../net/origin.js'
+import type { Stage } from './answer.js'
+import type { Trust } from './client-address.js'
+import type { ProxyMetrics } from './proxy-metrics.js'
+import type { Zones } from './zones.js'
+
+/** What every request finds around it. One object for the life of the proxy; a reload changes its members. */
+export interface Surroundings {
+  config: ProxyConfig
+  trusted: Trust
+  /** The proxy is about to stop: connections end with the answer that they are at. */
+  draining: boolean
+  readonly zones: Zones
+  readonly origins: Origins
+  readonly stages: readonly Stage[]
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: ProxyMetrics
+}
