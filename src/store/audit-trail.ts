@@ -4,7 +4,10 @@ import type { AuditEntry, AuditRetention } from '../core/store.js'
 /** Kept unless told otherwise: at some 500 bytes an entry, half a gigabyte at most. */
 export const RETENTION: AuditRetention = { entries: 1_000_000 }
 
-/** A cursor that came back from a client, after a check that it is one; `form` has the digits of this store's cursors. */
+/** Cursors of the stores that number their entries. */
+export const NUMBERS = /^\d{1,15}$/
+
+/** A cursor that came back from a client, after a check that it is one. */
 export function checkedCursor(cursor: string, form: RegExp): string {
   if (form.test(cursor)) return cursor
   throw new InvalidInput([{ pointer: '/cursor', message: 'is not a cursor of the audit record' }])
@@ -33,8 +36,8 @@ export class MemoryTrail {
     this.#dropped += gone
   }
 
-  async *read(after: string, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
-    let number = Math.max(Number(after), this.#dropped)
+  async *read(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
+    let number = Number(after ?? 0)
     for (let left = limit; left > 0; left -= 1) {
       // Looked up anew each time: entries may come and go while the reader takes its time.
       number = Math.max(number, this.#dropped)

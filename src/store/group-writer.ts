@@ -1,17 +1,6 @@
-import { StoreUnavailable, type AuditEntry } from '../core/store.js'
-import { conflict, Row, type Decided, type Prepared, type RowChange } from './record.js'
+import { StoreUnavailable } from '../core/store.js'
+import { committed, conflict, isNothing, type Commit, type Decide, type Prepared, type Row } from './record.js'
 import type { Resident } from './resident.js'
-
-/** What one batch does to the disk. */
-export interface Commit {
-  /** Number of the batch, and version of all that it writes; when it does nothing, that of the last one. */
-  readonly version: number
-  readonly changes: readonly RowChange[]
-  readonly audit: readonly AuditEntry[]
-}
-
-/** What a batch wants, said when its turn comes: `row` shows the state that all batches before it leave behind. */
-type Decide = (row: (name: string) => Row | undefined) => Decided
 
 interface Waiting {
   readonly decide: Decide
@@ -32,7 +21,6 @@ export class GroupWriter {
   #waiting: Waiting[] = []
   #running: Promise<void> | undefined
   #version: number
-  #closed = false
 
   constructor(resident: Resident, version: number, persist: (commits: readonly Commit[]) => Promise<void>) {
     this.#resident = resident
@@ -42,7 +30,6 @@ export class GroupWriter {
 
   /** Resolves with what was done, once it is durable and visible. */
   async write(decide: Decide): Promise<Commit> {
-    if (this.#closed) throw new StoreUnavailable('the store is closed')
     if (this.#waiting.length >= MOST_WAITING)
       throw new StoreUnavailable(`the store is ${MOST_WAITING} writes behind; try again later`)
     return await new Promise((resolve, reject) => {
@@ -54,13 +41,8 @@ export class GroupWriter {
     })
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
-  /** Refuses what is asked from now on; resolves when all that was asked before has been answered. */
-  async close(): Promise<void> {
-    this.#closed = true
+  /** Resolves when all that was asked for has been answered. */
+  async idle(): Promise<void> {
     await this.#running
   }
 
@@ -77,11 +59,11 @@ export class GroupWriter {
     const commits: Commit[] = []
     const outcomes = group.map(({ decide }) => {
       try {
-        const { writes, audit } = decide(row)
-        checkVersions(writes, row)
+        const decided = decide(row)
+        checkVersions(decided.writes, row)
         const last = this.#version + commits.length
-        if (writes.length + audit.length === 0) return { version: last, changes: [], audit }
-        const commit = { version: last + 1, changes: writes.map((write) => changeOf(write, last + 1)), audit }
+        if (isNothing(decided)) return committed(decided, last)
+        const commit = committed(decided, last + 1)
         for (const change of commit.changes) pending.set(change.name, change.row)
         commits.push(commit)
         return commit
@@ -102,11 +84,6 @@ export class GroupWriter {
     for (const [index, { settle }] of group.entries()) settle(outcomes[index]!)
   }
 }
-
-const changeOf = ({ name, json }: Prepared, version: number): RowChange => ({
-  name,
-  row: json === undefined ? undefined : new Row(name, version, json),
-})
 
 function checkVersions(writes: readonly Prepared[], row: (name: string) => Row | undefined): void {
   for (const { name, ifVersion } of writes) {

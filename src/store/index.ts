@@ -3,6 +3,7 @@ import type { Store } from '../core/store.js'
 import { RETENTION } from './audit-trail.js'
 import { openLevel } from './level.js'
 import { openMemory } from './memory.js'
+import { openRedis } from './redis.js'
 import type { StoreOptions } from './options.js'
 
 type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
@@ -11,6 +12,8 @@ type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
 export const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
   ['embedded', (_url, options) => openLevel(options)],
   ['memory', (_url, options) => openMemory(options)],
+  ['redis', openRedis],
+  ['rediss', openRedis],
 ])
 
 /**

@@ -42,8 +42,8 @@ export class LevelTrail {
   }
 
   /** Entries after a cursor, a page at a time: a slow reader holds nothing open. Rejects with StoreUnavailable. */
-  async *read(after: string, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
-    let number = Number(after)
+  async *read(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
+    let number = Number(after ?? 0)
     for (let left = limit; left > 0;) {
       const page = await this.#page(number + 1, Math.min(left, PAGE))
       for (const [key, entry] of page) {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, type Store } from '../core/store.js'
-import { GroupWriter, type Commit } from './group-writer.js'
+import { NUMBERS } from './audit-trail.js'
+import { GroupWriter } from './group-writer.js'
 import {
   auditKey,
   damaged,
@@ -21,9 +22,10 @@ import {
   type Operation,
 } from './level-format.js'
 import { LevelTrail } from './level-trail.js'
-import { localStore, type Place } from './local.js'
+import type { Commit } from './record.js'
 import type { StoreOptions } from './options.js'
 import { Resident } from './resident.js'
+import { storeOver, type Place } from './store-over.js'
 
 const RETRY_MS = 5000
 
@@ -41,7 +43,7 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
     const loaded = await load(db, folder, new Resident(options.log))
     const trail = new LevelTrail(db, options)
     await trail.find(loaded.meta.audit)
-    return localStore(new LevelPlace(db, loaded, trail, options))
+    return storeOver(new LevelPlace(db, loaded, trail, options))
   } catch (error) {
     await db.close()
     throw error
@@ -85,7 +87,8 @@ const NEW: Meta = { schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 }
 
 class LevelPlace implements Place {
   readonly resident: Resident
-  readonly writer: GroupWriter
+  readonly cursors = NUMBERS
+  readonly #writer: GroupWriter
   readonly #db: Database
   readonly #trail: LevelTrail
   readonly #options: StoreOptions
@@ -96,7 +99,7 @@ class LevelPlace implements Place {
 
   constructor(db: Database, { resident, meta, sums }: Loaded, trail: LevelTrail, options: StoreOptions) {
     this.resident = resident
-    this.writer = new GroupWriter(resident, meta.version, (commits) => this.#persist(commits))
+    this.#writer = new GroupWriter(resident, meta.version, (commits) => this.#persist(commits))
     this.#db = db
     this.#trail = trail
     this.#options = options
@@ -104,10 +107,12 @@ class LevelPlace implements Place {
     this.#meta = meta
   }
 
+  readonly write: Place['write'] = (decide) => this.#writer.write(decide)
   readonly audit: Place['audit'] = (after, limit) => this.#trail.read(after, limit)
   readonly available = (): boolean => this.#recovering === undefined
 
   readonly close = async (): Promise<void> => {
+    await this.#writer.idle()
     this.#closing.abort()
     await this.#recovering
     await this.#db.close()

@@ -1,9 +1,9 @@
 import type { Store } from '../core/store.js'
-import { MemoryTrail } from './audit-trail.js'
+import { MemoryTrail, NUMBERS } from './audit-trail.js'
 import { GroupWriter } from './group-writer.js'
-import { localStore } from './local.js'
 import type { StoreOptions } from './options.js'
 import { Resident } from './resident.js'
+import { storeOver } from './store-over.js'
 
 /** A store that forgets all when it is closed, for tests and trials. */
 export function openMemory({ log, clock, retention }: StoreOptions): Store {
@@ -12,11 +12,12 @@ export function openMemory({ log, clock, retention }: StoreOptions): Store {
   const writer = new GroupWriter(resident, 0, async (commits) => {
     for (const { audit } of commits) trail.append(audit, clock.now())
   })
-  return localStore({
+  return storeOver({
     resident,
-    writer,
+    write: (decide) => writer.write(decide),
     audit: (after, limit) => trail.read(after, limit),
+    cursors: NUMBERS,
     available: () => true,
-    close: async () => {},
+    close: () => writer.idle(),
   })
 }

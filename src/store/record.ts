@@ -63,6 +63,29 @@ export interface Decided {
   readonly audit: readonly AuditEntry[]
 }
 
+export const isNothing = ({ writes, audit }: Decided): boolean => writes.length + audit.length === 0
+
+/** What a batch wants, said when its turn comes: `row` shows what all batches before it leave behind. */
+export type Decide = (row: (name: string) => Row | undefined) => Decided
+
+/** What a batch did. */
+export interface Commit {
+  /** Number of the batch, and version of all that it wrote; when it did nothing, that of the last one. */
+  readonly version: number
+  readonly changes: readonly RowChange[]
+  readonly audit: readonly AuditEntry[]
+}
+
+/** The commit that a decision comes to, with the version that it got. */
+export const committed = ({ writes, audit }: Decided, version: number): Commit => ({
+  version,
+  changes: writes.map(({ name, json }) => ({
+    name,
+    row: json === undefined ? undefined : new Row(name, version, json),
+  })),
+  audit,
+})
+
 /** What the edit of one record comes to, given what is stored now. Throws what `edit` throws. */
 export function decidedBy<T>(
   name: string,

@@ -2,6 +2,7 @@ import t from 'tap'
 import { silentLog } from '../../src/core/log.js'
 import { openStore } from '../../src/store/index.js'
 import { storeContract } from '../contracts/store.js'
+import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 storeContract(t, 'memory', () => ({
   durable: false,
@@ -12,3 +13,15 @@ storeContract(t, 'embedded', (t) => {
   const folder = t.testdir()
   return { durable: true, open: () => openStore('embedded', { folder, log: silentLog }) }
 })
+
+if (NO_REDIS) t.test('redis', { skip: NO_REDIS }, async () => undefined)
+else {
+  const server = await redisServer(t.testdir(), '--databases', '64')
+  t.teardown(() => server.kill())
+  let database = 0
+  storeContract(t, 'redis', () => {
+    database += 1
+    const url = `redis://127.0.0.1:${server.port}/${database}`
+    return { durable: true, open: () => openStore(url, { folder: '', log: silentLog }) }
+  })
+}

@@ -1,0 +1,85 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Redis, type RedisOptions } from 'ioredis'
+import { messageOf } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import { AUDIT, BEGIN, CHANGES, COMMIT, META, SCHEMA } from './redis-script.js'
+
+const OPTIONS: RedisOptions = {
+  lazyConnect: true,
+  connectTimeout: 5000,
+  // A server that is there but does not answer counts as away.
+  commandTimeout: 5000,
+  keepAlive: 10_000,
+  // Nothing is queued for later: whoever writes is told at once that Redis is away, and may decide.
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  retryStrategy: (tries) => Math.min(50 * 2 ** Math.min(tries, 6), 2000),
+}
+
+/** The two connections of a store, one that waits for changes and one for all else. */
+export interface Link {
+  readonly redis: Redis
+  readonly follower: Redis
+  /** Host and port, for messages; never the password. */
+  readonly where: string
+}
+
+/** Rejects with a message that names host and port when Redis cannot be reached or is not as it should be. */
+export async function openLink(url: string, log: Log): Promise<Link> {
+  const { host } = new URL(url)
+  const where = `Redis at ${host}`
+  const redis = new Redis(url, OPTIONS)
+  const follower = new Redis(url, OPTIONS)
+  let fault: unknown
+  for (const connection of [redis, follower]) connection.on('error', (error) => (fault = error))
+  try {
+    await redis.connect()
+    await follower.connect()
+    await warnOfLoss(redis, log)
+    return { redis, follower, where }
+  } catch (error) {
+    redis.disconnect()
+    follower.disconnect()
+    throw new Error(`${where} cannot be used: ${messageOf(fault ?? error)}`, { cause: error })
+  }
+}
+
+/** Which data this is: differs when Redis was restarted, another took its place, or all was deleted. */
+export async function identity(redis: Redis): Promise<{ run: string; epoch: string }> {
+  const began = await redis.eval(BEGIN, 2, META, CHANGES, randomBytes(8).toString('hex'))
+  const [schema, epoch] = began as [string, string]
+  if (Number(schema) > SCHEMA)
+    throw new Error(`its data was written by a newer edged (schema ${schema}, not ${SCHEMA})`)
+  // Where INFO is not allowed, every connection counts as another server.
+  const server = await redis.info('server').catch(() => '')
+  return { run: /^run_id:(\w+)/m.exec(server)?.[1] ?? randomUUID(), epoch }
+}
+
+/** Runs COMMIT, which a server may have forgotten since it was last sent. */
+export async function commit(redis: Redis, keys: readonly string[], args: readonly (string | number)[]) {
+  const all = [META, CHANGES, AUDIT, ...keys]
+  try {
+    return (await redis.evalsha(COMMIT.sha, all.length, ...all, ...args)) as [string, ...number[]]
+  } catch (error) {
+    if (!messageOf(error).startsWith('NOSCRIPT')) throw error
+    return (await redis.eval(COMMIT.lua, all.length, ...all, ...args)) as [string, ...number[]]
+  }
+}
+
+/** Says in the log where the configuration of Redis may lose what was confirmed. */
+async function warnOfLoss(redis: Redis, log: Log): Promise<void> {
+  const wanted: [name: string, value: string, otherwise: string][] = [
+    ['appendonly', 'yes', 'a restart of Redis loses what was written since its last snapshot'],
+    ['appendfsync', 'always', 'a crash of its machine loses up to a second of confirmed writes'],
+    ['maxmemory-policy', 'noeviction', 'Redis may drop records when its memory is full'],
+  ]
+  for (const [name, value, otherwise] of wanted) {
+    try {
+      const [, found] = (await redis.config('GET', name)) as [string, string]
+      if (found !== value) log.warn({ event: 'redis_may_lose', setting: name, found, wanted: value, otherwise })
+    } catch (error) {
+      log.warn({ event: 'redis_setting_unknown', setting: name, wanted: value, error: messageOf(error) })
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type { Redis } from 'ioredis'
+import { Row, type RowChange } from './record.js'
+import { CHANGES, META, ROW_PATTERN, rowName } from './redis-script.js'
+
+const PAGE = 256
+
+/** An entry of the change stream. */
+export interface Followed {
+  readonly version: number
+  readonly changes: readonly RowChange[]
+}
+
+/** Everything in Redis, as it was after the batch `version`. */
+export async function loadAll(redis: Redis): Promise<{ version: number; rows: Map<string, Row> }> {
+  for (;;) {
+    const before = Number(await redis.hget(META, 'version'))
+    const rows = await scanned(redis)
+    // Batches that came while it was read are in the stream; when it was cut beyond them, the reading starts over.
+    const since = await redis.xrange(CHANGES, `${before + 1}-0`, '+')
+    const version = Number(await redis.hget(META, 'version'))
+    const meanwhile = since.map(followed)
+    if (meanwhile[0] ? meanwhile[0].version !== before + 1 : version !== before) continue
+    for (const { version, changes } of meanwhile) replay(rows, version, changes)
+    return { version: meanwhile.at(-1)?.version ?? before, rows }
+  }
+}
+
+/** What one entry of the stream says. */
+export function followed([id, [, told = '[]']]: [id: string, fields: string[]]): Followed {
+  const version = Number(id.split('-', 1)[0])
+  const changes = (JSON.parse(told) as [name: unknown, value?: unknown][]).map((change): RowChange => {
+    const name = JSON.stringify(change[0])
+    return { name, row: change.length === 1 ? undefined : new Row(name, version, JSON.stringify(change[1])) }
+  })
+  return { version, changes }
+}
+
+async function scanned(redis: Redis): Promise<Map<string, Row>> {
+  const rows = new Map<string, Row>()
+  let cursor = '0'
+  do {
+    const [next, keys] = await redis.scan(cursor, 'MATCH', ROW_PATTERN, 'COUNT', 1000)
+    for (let from = 0; from < keys.length; from += PAGE)
+      for (const row of await read(redis, keys.slice(from, from + PAGE))) rows.set(row.name, row)
+    cursor = next
+  } while (cursor !== '0')
+  return rows
+}
+
+async function read(redis: Redis, keys: readonly string[]): Promise<Row[]> {
+  const asked = redis.pipeline()
+  for (const key of keys) asked.hmgetBuffer(key, 'v', 'j')
+  const answers = (await asked.exec()) ?? []
+  return answers.flatMap(([error, answer], index) => {
+    if (error) throw error
+    const [version, json] = answer as [Buffer | null, Buffer | null]
+    // Removed since the scan named it.
+    return version && json ? [new Row(rowName(keys[index]!), Number(version.toString()), json)] : []
+  })
+}
+
+function replay(rows: Map<string, Row>, version: number, changes: readonly RowChange[]): void {
+  for (const { name, row } of changes) {
+    if ((rows.get(name)?.version ?? 0) >= version) continue
+    if (row) rows.set(name, row)
+    else rows.delete(name)
+  }
+}

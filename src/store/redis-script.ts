@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * What stands in Redis, all names with the prefix `edged:`
+ *
+ *     meta        hash: schema, epoch (drawn when the data was new), version (of the last batch)
+ *     r["zone",..]  hash per record: v (version), j (JSON)
+ *     changes     stream, an entry per batch with the batch's version as its id; cut at about CHANGES_KEPT
+ *     audit       stream of audit entries
+ */
+export const META = 'edged:meta'
+export const CHANGES = 'edged:changes'
+export const AUDIT = 'edged:audit'
+const ROWS = 'edged:r'
+
+export const SCHEMA = 1
+export const rowKey = (name: string): string => ROWS + name
+export const rowName = (key: string): string => key.slice(ROWS.length)
+export const ROW_PATTERN = `${ROWS}*`
+
+/** A follower that is further behind than this loads everything anew. */
+export const CHANGES_KEPT = 4096
+
+/**
+ * Compares the versions of a whole batch, then writes all of it, its audit entries and its entry in the change stream.
+ *
+ *     KEYS  meta, changes, audit, then the key of each record
+ *     ARGV  epoch, changes kept, audit entries kept, number of records,
+ *           then for each record its name, the version it must have ('' for any), its JSON ('' to remove it),
+ *           then each audit entry
+ *
+ * Answers {'done', version}, {'conflict', version of the last batch, position of the record, version found}, or
+ * {'epoch'} when the data is not what the caller knows. The change entry is a JSON array with [name, value] for what
+ * was written and [name] for what was removed.
+ */
+const COMMIT_LUA = `
+local meta, changes, audit = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return {'epoch'} end
+local count = tonumber(ARGV[4])
+for i = 1, count do
+  local wanted = ARGV[3 * i + 3]
+  if wanted ~= '' then
+    local found = redis.call('HGET', KEYS[3 + i], 'v') or '0'
+    if found ~= wanted then return {'conflict', tonumber(redis.call('HGET', meta, 'version')), i, tonumber(found)} end
+  end
+end
+local version = redis.call('HINCRBY', meta, 'version', 1)
+local told = {}
+for i = 1, count do
+  local name, json = ARGV[3 * i + 2], ARGV[3 * i + 4]
+  if json == '' then
+    redis.call('DEL', KEYS[3 + i])
+    told[i] = '[' .. name .. ']'
+  else
+    redis.call('HSET', KEYS[3 + i], 'v', version, 'j', json)
+    told[i] = '[' .. name .. ',' .. json .. ']'
+  end
+end
+for i = 3 * count + 5, #ARGV do
+  redis.call('XADD', audit, 'MAXLEN', '~', ARGV[3], '*', 'e', ARGV[i])
+end
+redis.call('XADD', changes, 'MAXLEN', '~', ARGV[2], version .. '-0', 'c', '[' .. table.concat(told, ',') .. ']')
+return {'done', version}
+`
+
+export const COMMIT = { lua: COMMIT_LUA, sha: createHash('sha1').update(COMMIT_LUA).digest('hex') }
+
+/**
+ * Makes `meta` where there is none, and answers {schema, epoch}.
+ *
+ *     KEYS  meta, changes
+ *     ARGV  epoch for new data
+ */
+export const BEGIN = `
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('DEL', KEYS[2])
+  redis.call('HSET', KEYS[1], 'schema', ${SCHEMA}, 'epoch', ARGV[1], 'version', 0)
+end
+return redis.call('HMGET', KEYS[1], 'schema', 'epoch')
+`

@@ -1,0 +1,255 @@
+import { messageOf } from '../core/errors.js'
+import { StoreUnavailable, VersionConflict, type AuditEntry, type Store } from '../core/store.js'
+import { keptFrom } from './audit-trail.js'
+import { InTurn } from './in-turn.js'
+import type { StoreOptions } from './options.js'
+import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
+import { commit, identity, openLink, type Link } from './redis-link.js'
+import { followed, loadAll } from './redis-load.js'
+import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
+import { Resident } from './resident.js'
+import { storeOver, type Place } from './store-over.js'
+import { Visible } from './visible.js'
+
+const MOST_UNDER_WAY = 10_000
+// How often one change is decided again because another machine was faster.
+const MOST_TRIES = 100
+const FOLLOW_MS = 1000
+const PROBE_MS = 5000
+const RETRY_MS = 250
+const TRIM_MS = 60_000
+const AUDIT_PAGE = 256
+
+/** The store that several machines share: what is confirmed is in Redis, and each machine follows what all of them do. */
+export async function openRedis(url: string, options: StoreOptions): Promise<Store> {
+  const link = await openLink(url, options.log)
+  const place = new RedisPlace(link, options)
+  try {
+    await place.begin()
+  } catch (error) {
+    await place.close()
+    throw new Error(`${link.where} cannot be used: ${messageOf(error)}`, { cause: error })
+  }
+  return storeOver(place)
+}
+
+class RedisPlace implements Place {
+  readonly resident: Resident
+  readonly cursors = /^\d{1,15}-\d{1,15}$/
+  readonly #link: Link
+  readonly #options: StoreOptions
+  readonly #visible: Visible
+  readonly #turns = new InTurn()
+  readonly #closing = new AbortController()
+  #following: Promise<void> | undefined
+  #known = { run: '', epoch: '' }
+  /** False from the moment a connection is lost until it is certain that memory and Redis tell the same story. */
+  #inSync = false
+  /** Redis answers, but takes no writes. */
+  #refusing = false
+  #probeAt = 0
+  #trimAt = 0
+  readonly #underWay = new Set<Promise<Commit>>()
+
+  constructor(link: Link, options: StoreOptions) {
+    this.#link = link
+    this.#options = options
+    this.resident = new Resident(options.log)
+    this.#visible = new Visible(this.resident, 0)
+  }
+
+  /** Loads everything, then follows in the background. */
+  async begin(): Promise<void> {
+    this.#link.redis.on('close', () => this.#lost(`the connection to ${this.#link.where} was lost`))
+    await this.#resync()
+    this.#following = this.#follow()
+  }
+
+  readonly available = (): boolean => this.#inSync && !this.#refusing
+
+  readonly write: Place['write'] = async (decide, only) => {
+    const row = (name: string) => this.resident.row(name)
+    if (only === undefined) return await this.#commit(decide(row))
+    return await this.#turns.run(only, async () => {
+      for (let tries = 1; ; tries += 1) {
+        const decided = decide(row)
+        try {
+          return await this.#commit(decided)
+        } catch (error) {
+          if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+        }
+      }
+    })
+  }
+
+  readonly close = async (): Promise<void> => {
+    await Promise.allSettled(this.#underWay)
+    this.#closing.abort()
+    this.#link.follower.disconnect()
+    await this.#link.redis.quit().catch(() => this.#link.redis.disconnect())
+    await this.#following
+  }
+
+  async *audit(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
+    let cursor = after ?? '-'
+    for (let left = limit; left > 0;) {
+      const page = await this.#auditPage(cursor, Math.min(left, AUDIT_PAGE))
+      for (const [id, [, json = '{}']] of page) {
+        cursor = id
+        yield { cursor, entry: JSON.parse(json) as AuditEntry }
+      }
+      if (page.length < AUDIT_PAGE) return
+      left -= page.length
+    }
+  }
+
+  async #commit(decided: Decided): Promise<Commit> {
+    if (isNothing(decided)) return committed(decided, this.#visible.version)
+    const { where } = this.#link
+    if (!this.#inSync) throw new StoreUnavailable(`${where} is out of reach`)
+    if (this.#refusing) throw new StoreUnavailable(`${where} takes no writes`)
+    if (this.#underWay.size >= MOST_UNDER_WAY)
+      throw new StoreUnavailable(`${where} is ${MOST_UNDER_WAY} writes behind; try again later`)
+
+    const done = this.#confirmed(decided)
+    this.#underWay.add(done)
+    try {
+      return await done
+    } finally {
+      this.#underWay.delete(done)
+    }
+  }
+
+  async #confirmed(decided: Decided): Promise<Commit> {
+    const [outcome, version = 0, position = 0, found = 0] = await this.#send(decided)
+    if (outcome === 'epoch') {
+      this.#lost('its data is not what it was')
+      throw new StoreUnavailable(`the data in ${this.#link.where} was replaced and is read anew`)
+    }
+    if (outcome === 'conflict') {
+      // Whoever reads again after this must find what was in the way.
+      await this.#visible.reached(version)
+      const { name, ifVersion = 0 } = decided.writes[position - 1]!
+      throw conflict(name, found, ifVersion)
+    }
+    const done = committed(decided, version)
+    this.#visible.deliver(version, done.changes)
+    await this.#visible.reached(version)
+    return done
+  }
+
+  async #send({ writes, audit }: Decided): Promise<[string, ...number[]]> {
+    const args = [
+      this.#known.epoch,
+      CHANGES_KEPT,
+      this.#options.retention.entries,
+      writes.length,
+      ...writes.flatMap(({ name, ifVersion, json }) => [name, ifVersion ?? '', json ?? '']),
+      ...audit.map((entry) => JSON.stringify(entry)),
+    ]
+    const keys = writes.map(({ name }) => rowKey(name))
+    try {
+      return await commit(this.#link.redis, keys, args)
+    } catch (error) {
+      const reason = `${this.#link.where}: ${messageOf(error)}`
+      if (saysNo(error)) this.#refuse(reason)
+      else {
+        this.#lost(reason)
+        this.#link.redis.disconnect(true)
+      }
+      throw new StoreUnavailable(reason, { cause: error })
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      try {
+        if (!this.#inSync) await this.#resync()
+        await this.#readChanges()
+        await this.#upkeep()
+      } catch (error) {
+        if (signal.aborted) return
+        this.#lost(messageOf(error))
+        if (this.#link.follower.status === 'ready') this.#link.follower.disconnect(true)
+        await this.#options.clock.sleep(RETRY_MS, signal).catch(() => undefined)
+      }
+    }
+  }
+
+  async #readChanges(): Promise<void> {
+    const from = `${this.#visible.version}-0`
+    const answer = await this.#link.follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
+    for (const entry of answer?.[0]?.[1] ?? []) {
+      const { version, changes } = followed(entry)
+      // What comes next is no longer in the stream.
+      if (version > this.#visible.version + 1) return await this.#reload()
+      this.#visible.deliver(version, changes)
+    }
+  }
+
+  /** Makes sure that memory tells what Redis tells, whichever Redis it is by now. */
+  async #resync(): Promise<void> {
+    const { redis, follower } = this.#link
+    await follower.ping()
+    const found = await identity(redis)
+    if (found.run !== this.#known.run || found.epoch !== this.#known.epoch) {
+      await this.#reload()
+      this.#known = found
+    }
+    this.#inSync = true
+    this.#options.log.info({ event: 'store_available', store: this.#link.where })
+  }
+
+  async #reload(): Promise<void> {
+    const { version, rows } = await loadAll(this.#link.redis)
+    this.#visible.replace(rows, version)
+  }
+
+  #lost(reason: string): void {
+    if (!this.#inSync) return
+    this.#inSync = false
+    this.#visible.breakOff(reason)
+    if (!this.#closing.signal.aborted) this.#options.log.error({ event: 'store_unavailable', error: reason })
+  }
+
+  #refuse(reason: string): void {
+    if (this.#refusing) return
+    this.#refusing = true
+    this.#probeAt = this.#options.clock.monotonic() + PROBE_MS
+    this.#options.log.error({ event: 'store_unavailable', error: reason })
+  }
+
+  /** Tries whether Redis takes writes again, and drops audit entries that are too old. */
+  async #upkeep(): Promise<void> {
+    const { clock, log, retention } = this.#options
+    const { redis, where } = this.#link
+    const now = clock.monotonic()
+    if (this.#refusing && now >= this.#probeAt) {
+      this.#probeAt = now + PROBE_MS
+      try {
+        await redis.hset(META, 'probe', clock.now())
+        this.#refusing = false
+        log.info({ event: 'store_available', store: where })
+      } catch (error) {
+        if (!saysNo(error)) throw error
+        log.debug({ event: 'store_still_unavailable', error: messageOf(error) })
+      }
+    }
+    if (retention.days !== undefined && now >= this.#trimAt) {
+      this.#trimAt = now + TRIM_MS
+      await redis.xtrim(AUDIT, 'MINID', '~', String(keptFrom(retention, clock.now())))
+    }
+  }
+
+  async #auditPage(after: string, limit: number): Promise<[id: string, fields: string[]][]> {
+    try {
+      return await this.#link.redis.xrange(AUDIT, after === '-' ? after : `(${after}`, '+', 'COUNT', limit)
+    } catch (error) {
+      throw new StoreUnavailable(`the audit record cannot be read: ${messageOf(error)}`, { cause: error })
+    }
+  }
+}
+
+/** True for an answer of Redis itself, such as MISCONF or OOM; false where none came. */
+const saysNo = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError'

@@ -1,0 +1,71 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { Redis } from 'ioredis'
+
+/** Why tests with a real Redis are skipped here; false where the server is installed. */
+export const NO_REDIS: string | false =
+  spawnSync('redis-server', ['--version']).status === 0 ? false : 'redis-server is not installed'
+
+/** A Redis of its own on 127.0.0.1. */
+export interface RedisServer {
+  readonly url: string
+  readonly port: number
+  /** Starts the process, again after a kill, on the same port and data. */
+  start(): Promise<void>
+  /** Ends the process with SIGKILL, as a crash would. */
+  kill(): Promise<void>
+}
+
+/** A server that confirms nothing before it is on the disk, in `folder`; more `arguments` go after that. */
+export async function redisServer(folder: string, ...more: string[]): Promise<RedisServer> {
+  const port = await freePort()
+  const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--loglevel', 'warning']
+  let child: ChildProcess | undefined
+
+  async function start(): Promise<void> {
+    const own = spawn(
+      'redis-server',
+      ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...safe, ...more],
+      {
+        stdio: 'ignore',
+      },
+    )
+    child = own
+    await answering(port, own)
+  }
+
+  async function kill(): Promise<void> {
+    const own = child
+    child = undefined
+    if (!own || own.exitCode !== null || own.signalCode !== null) return
+    own.kill('SIGKILL')
+    await once(own, 'exit')
+  }
+
+  await start()
+  return { url: `redis://127.0.0.1:${port}/0`, port, start, kill }
+}
+
+async function answering(port: number, child: ChildProcess): Promise<void> {
+  const probe = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => 30, maxRetriesPerRequest: 300 })
+  probe.on('error', () => undefined)
+  try {
+    // The offline queue holds the PING until the server has loaded its data and answers.
+    await Promise.race([
+      probe.ping(),
+      once(child, 'exit').then(() => Promise.reject(new Error('redis-server ended while it started'))),
+    ])
+  } finally {
+    probe.disconnect()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
