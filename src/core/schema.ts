@@ -8,15 +8,29 @@ const plain = addFormats.default(new Ajv2020(OPTIONS))
 const filling = addFormats.default(new Ajv2020({ ...OPTIONS, useDefaults: true }))
 
 /** Turns a schema into a function that returns its argument, now typed, or throws {@link InvalidInput}. */
-export function parser<S extends TSchema>(schema: S, { defaults = false } = {}): (input: unknown) => Static<S> {
-  // Compiled at first use: start-up does not pay for schemas that no request touches.
-  let valid: ValidateFunction<Static<S>> | undefined
+export function parser<S extends TSchema>(
+  schema: S,
+  options: { defaults?: boolean } = {},
+): (input: unknown) => Static<S> {
+  const check = issuesOf(schema, options)
   return (input) => {
-    valid ??= (defaults ? filling : plain).compile<Static<S>>(schema)
-    if (valid(input)) return input
-    throw new InvalidInput(issues(valid.errors ?? []))
+    const found = check(input)
+    if (found.length > 0) throw new InvalidInput(found)
+    return input as Static<S>
   }
 }
+
+/** Turns a schema into a function that says what is wrong with its argument: one issue per pointer, none where it fits. */
+export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: unknown) => readonly Issue[] {
+  // Compiled at first use: start-up does not pay for schemas that no request touches.
+  let valid: ValidateFunction | undefined
+  return (input) => {
+    valid ??= (defaults ? filling : plain).compile(schema)
+    return valid(input) ? NONE : issues(valid.errors ?? [])
+  }
+}
+
+const NONE: readonly Issue[] = []
 
 /** One issue per pointer; where a union failed, what the branches said gives way to the union's own sentence. */
 function issues(errors: readonly ErrorObject[]): Issue[] {

@@ -1,0 +1,57 @@
+import type { RulesetKind } from '../../core/model/ruleset.js'
+import type { Action } from '../action.js'
+import type { PhaseName } from '../phases.js'
+import { block } from './block.js'
+import { challenge } from './challenge.js'
+import { compressResponse } from './compress-response.js'
+import { ddosDynamic } from './ddos-dynamic.js'
+import { execute } from './execute.js'
+import { forceConnectionClose } from './force-connection-close.js'
+import { jsChallenge } from './js-challenge.js'
+import { log } from './log.js'
+import { logCustomField } from './log-custom-field.js'
+import { managedChallenge } from './managed-challenge.js'
+import { redirect } from './redirect.js'
+import { rewrite } from './rewrite.js'
+import { route } from './route.js'
+import { score } from './score.js'
+import { serveError } from './serve-error.js'
+import { setCacheControl } from './set-cache-control.js'
+import { setCacheSettings } from './set-cache-settings.js'
+import { setCacheTags } from './set-cache-tags.js'
+import { setConfig } from './set-config.js'
+import { skip } from './skip.js'
+import { transformResponseHtml } from './transform-response-html.js'
+
+const ALL: readonly Action[] = [
+  block,
+  challenge,
+  compressResponse,
+  ddosDynamic,
+  execute,
+  forceConnectionClose,
+  jsChallenge,
+  log,
+  logCustomField,
+  managedChallenge,
+  redirect,
+  rewrite,
+  route,
+  score,
+  serveError,
+  setCacheControl,
+  setCacheSettings,
+  setCacheTags,
+  setConfig,
+  skip,
+  transformResponseHtml,
+]
+
+/** Every action that a rule can name. */
+export const ACTIONS: ReadonlyMap<string, Action> = new Map(ALL.map((action) => [action.name, action]))
+
+/** The actions that rules of such a ruleset can name. */
+export const actionsOf = (phase: PhaseName, kind: RulesetKind): readonly Action[] =>
+  ALL.filter(
+    ({ phases, managedPhases }) => phases.includes(phase) || (kind === 'managed' && managedPhases.includes(phase)),
+  )
