@@ -46,6 +46,20 @@ export const ERRORS = {
   tokenQuota: [10041, 403, 'there is no room for another token'],
   notYours: [10042, 403, 'a token can give no more than it has itself'],
 
+  // Rulesets
+  noEntryPoint: [10003, 404, 'could not find entrypoint ruleset'],
+  rulesetNotFound: [20001, 404, 'could not find the ruleset'],
+  ruleNotFound: [20002, 404, 'could not find the rule'],
+  versionNotFound: [20003, 404, 'could not find that version of the ruleset'],
+  unknownPhase: [20004, 404, 'there is no such phase'],
+  badRuleset: [20005, 400, 'the ruleset does not fit its schema'],
+  entryPointExists: [20006, 400, 'the phase has an entry point already'],
+  rulesetInUse: [20007, 400, 'the ruleset is run by execute rules'],
+  latestVersion: [20008, 400, 'the latest version cannot be deleted; delete the ruleset instead'],
+  tooManyRulesets: [20009, 403, 'as many rulesets as are allowed'],
+  tooManyRules: [20010, 400, 'more rules than are allowed'],
+  rulesetsBusy: [20011, 429, 'too many changes to rulesets at once; try again'],
+
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],

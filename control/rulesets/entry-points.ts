@@ -1,0 +1,96 @@
+import { Type } from 'typebox'
+import type { Ruleset, StoredRuleset } from '../../src/core/model/ruleset.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Stored } from '../../src/core/store.js'
+import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/edge/phases.js'
+import { createRuleset, replaceRuleset } from '../../src/rulesets/edit.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { READ, WRITE } from './permissions.js'
+import type { RulesCheck } from './rules-check.js'
+import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
+import { levelOf, type Decided, type Shelf, type Writer } from './shelf.js'
+import { versionList } from './versions.js'
+import { refuseChanged } from './wholes.js'
+
+const scopes = ['account', 'zone'] as const
+const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
+
+/** Entry points of phases: read, and put, which makes them where there are none. */
+export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
+  const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
+    const found = shelf.entryPoint(scope, phaseOf(name).name)
+    if (found) return found
+    const where = `in the ${name} phase at the ${levelOf(scope)} level`
+    throw new ApiError('noEntryPoint', undefined, `could not find entrypoint ruleset ${where}`)
+  }
+
+  /** `name` can be given anew here, unlike elsewhere: clients put an entry point without knowing how it was named. */
+  const put = (writer: Writer, phase: Phase, body: RulesetChange): Decided => {
+    const level = levelOf(writer.scope)
+    if (!phase.levels.includes(level))
+      throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
+    const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
+    const stored = shelf.entryPoint(writer.scope, phase.name)
+    const old = stored?.value.ruleset
+    refuseChanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
+    const rules = check.rules(writer, fixed, body.rules)
+    const { name, description } = body
+    const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
+    if (!stored || !old) {
+      const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, shelf.making())
+      return shelf.created(writer, made)
+    }
+    const named = name === undefined ? old : { ...old, name }
+    return shelf.changed(writer, stored, replaceRuleset(named, given, shelf.making()))
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'Read the entry point of a phase',
+      result: RulesetResult,
+      answer: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
+    }),
+    endpoint({
+      method: 'put',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace the entry point of a phase; it is made where there is none',
+      query: DryRun,
+      body: RulesetChange,
+      result: WrittenRuleset,
+      refusal: 'badRuleset',
+      answer: async (call) =>
+        await shelf.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/versions`,
+      scopes,
+      permissions: READ,
+      summary: 'List the versions of the entry point of a phase',
+      result: Type.Array(RulesetSummary),
+      answer: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/versions/:ruleset_version`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a version of the entry point of a phase',
+      result: RulesetResult,
+      answer: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),
+    }),
+  ]
+}
+
+function phaseOf(name: string): Phase {
+  const phase = phaseNamed(name)
+  if (!phase) throw new ApiError('unknownPhase', undefined, `there is no phase ${JSON.stringify(name)}`)
+  return phase
+}

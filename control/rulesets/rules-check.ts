@@ -1,0 +1,66 @@
+import { InvalidInput } from '../../src/core/errors.js'
+import type { Ruleset } from '../../src/core/model/ruleset.js'
+import { phaseNamed } from '../../src/edge/phases.js'
+import type { RuleInput } from '../../src/rulesets/rule-input.js'
+import { ruleIssues, rulesIssues, type RuleContext } from '../../src/rulesets/validate.js'
+import { configured } from '../configured.js'
+import { ApiError } from '../errors.js'
+import type { ControlDeps } from '../state.js'
+import { levelOf, type Shelf, type Writer } from './shelf.js'
+
+type Home = Pick<Ruleset, 'kind' | 'phase'>
+
+/** Checks rules for a ruleset of that kind and phase: their shape, their number, and what the zone's plan has. */
+export class RulesCheck {
+  readonly #deps: ControlDeps
+  readonly #shelf: Shelf
+
+  constructor(deps: ControlDeps, shelf: Shelf) {
+    this.#deps = deps
+    this.#shelf = shelf
+  }
+
+  /** The rules of a body. Throws with pointers below `/rules`. */
+  rules(writer: Writer, home: Home, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
+    if (!rules) return undefined
+    this.room(rules.length, '/rules')
+    const issues = rulesIssues(rules, this.#context(writer, home))
+    if (issues.length > 0) throw new InvalidInput(issues)
+    const checked = rules as readonly RuleInput[]
+    for (const [index, rule] of checked.entries()) this.#refuseUnlessEntitled(writer, rule, `/rules/${index}`)
+    return checked
+  }
+
+  /** One rule; pointers are relative to it. */
+  rule(writer: Writer, home: Home, rule: unknown): RuleInput {
+    const issues = ruleIssues(rule, this.#context(writer, home))
+    if (issues.length > 0) throw new InvalidInput(issues)
+    this.#refuseUnlessEntitled(writer, rule as RuleInput, '')
+    return rule as RuleInput
+  }
+
+  /** Throws `tooManyRules` when a ruleset cannot have that many. */
+  room(count: number, pointer?: string): void {
+    const most = this.#deps.config().control.quotas.rules_per_ruleset
+    if (count > most)
+      throw new ApiError('tooManyRules', pointer, `the ruleset would have ${count} rules; ${most} are allowed`)
+  }
+
+  #context({ scope, accountId }: Writer, { kind, phase: name }: Home): RuleContext {
+    const phase = phaseNamed(name)
+    if (!phase) throw new Error(`a ruleset of the unknown phase ${name} is stored`)
+    const target = (id: string) => this.#shelf.target(scope, accountId, id)?.value.ruleset
+    return { phase, kind, level: levelOf(scope), target }
+  }
+
+  #refuseUnlessEntitled({ scope }: Writer, { action, action_parameters: params }: RuleInput, at: string): void {
+    if (action !== 'set_config' || params?.['content_converter'] === undefined) return
+    const plan = configured(this.#deps.config()).zones.get(scope.id)?.plan
+    if (plan === 'free')
+      throw new ApiError(
+        'notEntitled',
+        `${at}/action_parameters/content_converter`,
+        `content_converter is not available on the ${plan} plan of the zone`,
+      )
+  }
+}

@@ -1,0 +1,116 @@
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import type { Rule, Ruleset } from '../../src/core/model/ruleset.js'
+import { issuesOf } from '../../src/core/schema.js'
+import { addRule, changeRule, patched, removeRule, ruleIn } from '../../src/rulesets/edit.js'
+import { Position } from '../../src/rulesets/rule-input.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { WRITE } from './permissions.js'
+import type { RulesCheck } from './rules-check.js'
+import { DryRun, PlacedRule, RulePatch, WrittenRuleset } from './schemas.js'
+import type { Shelf } from './shelf.js'
+
+const scopes = ['account', 'zone'] as const
+const PATH = '/rulesets/:ruleset_id/rules'
+
+/** Single rules of a ruleset: add, change and move, delete. Each makes a new version of the ruleset and answers it whole. */
+export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
+  return [
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Add a rule to a ruleset, at its end or at a position',
+      query: DryRun,
+      body: PlacedRule,
+      result: WrittenRuleset,
+      refusal: 'badRuleset',
+      answer: async (call) =>
+        await shelf.write(call, call.query.dry_run, () => {
+          const stored = shelf.get(call.scope, call.params.ruleset_id)
+          const old = stored.value.ruleset
+          check.room(old.rules.length + 1)
+          const { members, position } = apart(call.body)
+          const rule = checked(position, () => check.rule(call, old, members))
+          return shelf.changed(call, stored, addRule(old, rule, position.value, shelf.making()))
+        }),
+    }),
+    endpoint({
+      method: 'patch',
+      path: `${PATH}/:rule_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Change or move a rule of a ruleset; members that are not sent stay',
+      query: DryRun,
+      body: RulePatch,
+      result: WrittenRuleset,
+      refusal: 'badRuleset',
+      answer: async (call) =>
+        await shelf.write(call, call.query.dry_run, () => {
+          const { scope, params, body } = call
+          const stored = shelf.get(scope, params.ruleset_id)
+          const old = stored.value.ruleset
+          const rule = known(old, params.rule_id)
+          const { members, position } = apart(body)
+          if (members['id'] !== undefined && members['id'] !== rule.id)
+            position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
+          const input = checked(position, () => check.rule(call, old, patched(rule, members)))
+          return shelf.changed(call, stored, changeRule(old, rule.id, input, position.value, shelf.making()))
+        }),
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:rule_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a rule of a ruleset',
+      query: DryRun,
+      result: WrittenRuleset,
+      answer: async (call) =>
+        await shelf.write(call, call.query.dry_run, () => {
+          const stored = shelf.get(call.scope, call.params.ruleset_id)
+          const old = stored.value.ruleset
+          const { id } = known(old, call.params.rule_id)
+          return shelf.changed(call, stored, removeRule(old, id, shelf.making()))
+        }),
+    }),
+  ]
+}
+
+const positionIssues = issuesOf(Position)
+
+interface Place {
+  readonly value: Position | undefined
+  readonly issues: Issue[]
+}
+
+/** The members of the rule, and where it goes. */
+function apart(body: unknown): { members: Readonly<Record<string, unknown>>; position: Place } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new InvalidInput([{ pointer: '', message: 'must be object' }])
+  const { position, ...members } = body as Record<string, unknown>
+  const issues =
+    position === undefined
+      ? []
+      : positionIssues(position).map(({ pointer, message }) => ({ pointer: `/position${pointer}`, message }))
+  return { members, position: { value: position as Position | undefined, issues } }
+}
+
+/** What `check` gives; throws with what it says together with what is wrong with the position. */
+function checked<T>({ issues }: Place, check: () => T): T {
+  try {
+    const result = check()
+    if (issues.length === 0) return result
+  } catch (error) {
+    if (error instanceof InvalidInput) throw new InvalidInput([...error.issues, ...issues])
+    throw error
+  }
+  throw new InvalidInput(issues)
+}
+
+function known(ruleset: Ruleset, ruleId: string): Rule {
+  const rule = ruleIn(ruleset, ruleId)
+  if (!rule) throw new ApiError('ruleNotFound', undefined, `could not find the rule ${ruleId} in the ruleset`)
+  return rule
+}

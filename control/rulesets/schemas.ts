@@ -1,0 +1,88 @@
+import { Type, type Static } from 'typebox'
+import { RULESET_KINDS, type Ruleset, type RulesetVersion } from '../../src/core/model/ruleset.js'
+import { strict } from '../../src/core/schema.js'
+import { PHASES } from '../../src/edge/phases.js'
+import { Position, RuleShapes } from '../../src/rulesets/rule-input.js'
+
+/** Rules are checked one by one, so that a long list of bad ones costs no more than a short one. `x-schema` is for the manual. */
+const Rules = Type.Optional(
+  Type.Array(Type.Unknown({ 'x-schema': RuleShapes }), {
+    description: 'In the order in which they run. Default: none.',
+  }),
+)
+
+const Name = Type.String({ minLength: 1, description: 'For people; cannot be changed.' })
+const Description = Type.Optional(Type.String({ description: 'Default: empty.' }))
+const Kind = Type.Enum([...RULESET_KINDS], {
+  description: 'root and zone are the entry points of accounts and zones; the others run through execute rules.',
+})
+const Phase = Type.Enum(PHASES.map(({ name }) => name))
+
+const ReadOnly = {
+  id: Type.Optional(Type.String({ description: 'As it is.' })),
+  version: Type.Optional(Type.String({ description: 'Ignored.' })),
+  last_updated: Type.Optional(Type.String({ description: 'Ignored.' })),
+}
+
+export const NewRuleset = Type.Object(
+  { name: Name, kind: Kind, phase: Phase, description: Description, rules: Rules },
+  strict,
+)
+
+/** A whole ruleset in the place of the old one; members that cannot change may be sent as they are. */
+export const RulesetChange = Type.Object(
+  {
+    ...ReadOnly,
+    name: Type.Optional(Name),
+    kind: Type.Optional(Kind),
+    phase: Type.Optional(Phase),
+    description: Description,
+    rules: Rules,
+  },
+  strict,
+)
+export type RulesetChange = Static<typeof RulesetChange>
+
+/** One rule with its place; checked by hand where the rules of its ruleset are known. */
+export const PlacedRule = Type.Unknown({
+  'x-schema': Type.Unsafe({ allOf: [RuleShapes, Type.Object({ position: Type.Optional(Position) })] }),
+})
+export const RulePatch = Type.Unknown({
+  'x-schema': Type.Unsafe({ description: 'Any members of a rule, and position.', type: 'object' }),
+})
+
+/** Looks like a write, checks like a write, stores nothing. */
+export const DryRun = Type.Object({
+  dry_run: Type.Optional(Type.Boolean({ description: 'Checks everything and stores nothing; the result is null.' })),
+})
+
+export const ListQuery = Type.Object({
+  cursor: Type.Optional(Type.String({ maxLength: 200, description: 'Of the page before, from its result_info.' })),
+  per_page: Type.Integer({ minimum: 1, maximum: 1000, default: 50 }),
+})
+
+const summary = {
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  kind: Kind,
+  version: Type.String({ description: 'Counts the writes, from 1.' }),
+  last_updated: Type.String({ description: 'UTC, with six digits of the second.' }),
+  phase: Phase,
+}
+
+export type RulesetSummary = Omit<Ruleset, 'rules'>
+export const RulesetSummary = Type.Unsafe<RulesetSummary>(Type.Object(summary))
+
+export const RulesetResult = Type.Unsafe<Ruleset>(
+  Type.Object({ ...summary, rules: Type.Array(Type.Unknown({ 'x-schema': RuleShapes })) }),
+)
+
+/** What a write gives: the ruleset as it is now; null for a dry run. */
+export const WrittenRuleset = Type.Unsafe<Ruleset | null>(Type.Union([RulesetResult, Type.Null()]))
+
+/** A ruleset, or an older version of it, without its rules. */
+export const summaryOf = (
+  { id, name, kind, phase }: Ruleset,
+  { version, last_updated, description }: RulesetVersion,
+): RulesetSummary => ({ id, name, description, kind, version, last_updated, phase })

@@ -1,0 +1,187 @@
+import PQueue from 'p-queue'
+import { newId } from '../../src/core/ids.js'
+import {
+  ENTRY_POINTS,
+  OLDER_RULESETS,
+  olderVersionId,
+  RULESET_USES,
+  RULESETS,
+  type Ruleset,
+  type StoredRuleset,
+} from '../../src/core/model/ruleset.js'
+import { account, type Scope } from '../../src/core/scope.js'
+import { VersionConflict, type AuditEntry, type Stored, type Write } from '../../src/core/store.js'
+import { ENTRY_KIND, type Level } from '../../src/edge/phases.js'
+import { timestamp, type Making } from '../../src/rulesets/edit.js'
+import { audit } from '../audit.js'
+import type { Call } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { ControlDeps } from '../state.js'
+import { useWrites } from './uses.js'
+
+/** A decided write: what it stores, and what it answers. */
+export interface Decided {
+  readonly result: Ruleset | null
+  readonly writes: readonly Write[]
+  readonly audit: readonly AuditEntry[]
+}
+
+/** The parts of a call that writing needs. */
+export type Writer = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
+
+// Beyond this many the last one would wait for seconds.
+const MOST_WAITING = 1000
+const TRIES = 5
+
+/** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
+export class Shelf {
+  readonly #deps: ControlDeps
+  readonly #turns = new Map<string, PQueue>()
+
+  constructor(deps: ControlDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `rulesetNotFound`. */
+  get(scope: Scope, id: string): Stored<StoredRuleset> {
+    const found = this.#deps.store.get(RULESETS, scope, id)
+    if (!found) throw new ApiError('rulesetNotFound', undefined, `could not find the ruleset ${id}`)
+    return found
+  }
+
+  list(scope: Scope): readonly Stored<StoredRuleset>[] {
+    return this.#deps.store.list(RULESETS, scope)
+  }
+
+  entryPoint(scope: Scope, phase: string): Stored<StoredRuleset> | undefined {
+    const entry = this.#deps.store.get(ENTRY_POINTS, scope, phase)
+    return entry && this.#deps.store.get(RULESETS, scope, entry.value.ruleset_id)
+  }
+
+  /** Throws `versionNotFound`. */
+  version({ scope, value: { ruleset } }: Stored<StoredRuleset>, version: string): Ruleset {
+    if (version === ruleset.version) return ruleset
+    const found = this.#deps.store.get(OLDER_RULESETS, scope, olderVersionId(ruleset.id, version))
+    if (!found) throw new ApiError('versionNotFound', undefined, `could not find version ${version} of the ruleset`)
+    return found.value
+  }
+
+  /** A ruleset that rules of `scope` can run: one of its own, or one of its account. */
+  target(scope: Scope, accountId: string, id: string): Stored<StoredRuleset> | undefined {
+    const { store } = this.#deps
+    return store.get(RULESETS, scope, id) ?? store.get(RULESETS, account(accountId), id)
+  }
+
+  making(): Making {
+    return { now: timestamp(this.#deps.clock.now()), newId }
+  }
+
+  /**
+   * Runs `decide` on the present state and stores what it says; a dry run stores nothing and gives null. Writes of one
+   * account take turns. What another machine changed meanwhile is read again.
+   */
+  async write(writer: Writer, dryRun: boolean | undefined, decide: () => Decided): Promise<Ruleset | null> {
+    if (dryRun) {
+      decide()
+      return null
+    }
+    const queue = this.#turnsOf(writer.accountId)
+    if (queue.size >= MOST_WAITING) throw new ApiError('rulesetsBusy', undefined, { headers: { 'retry-after': '1' } })
+    return await queue.add(async () => await this.#store(decide))
+  }
+
+  #turnsOf(accountId: string): PQueue {
+    const known = this.#turns.get(accountId)
+    if (known) return known
+    const queue = new PQueue({ concurrency: 1 })
+    this.#turns.set(accountId, queue)
+    return queue
+  }
+
+  async #store(decide: () => Decided): Promise<Ruleset | null> {
+    for (let tried = 1; ; tried++) {
+      const { result, writes, audit } = decide()
+      try {
+        await this.#deps.store.batch(writes, audit)
+        return result
+      } catch (error) {
+        if (!(error instanceof VersionConflict) || tried === TRIES) throw error
+      }
+    }
+  }
+
+  /** Puts a new ruleset on the shelf. Throws `tooManyRulesets`. */
+  created(writer: Writer, ruleset: Ruleset): Decided {
+    const { scope } = writer
+    const most = this.#deps.config().control.quotas.rulesets_per_scope
+    if (this.#deps.store.count(RULESETS, scope) >= most)
+      throw new ApiError('tooManyRulesets', undefined, `there are ${most} rulesets, as many as are allowed`)
+    const { id, kind, phase } = ruleset
+    const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: [] }, ifVersion: 0 }]
+    if (kind === ENTRY_KIND[levelOf(scope)])
+      writes.push({ kind: ENTRY_POINTS, scope, id: phase, value: { ruleset_id: id }, ifVersion: 0 })
+    else writes.push({ kind: RULESET_USES, scope, id, value: { rules: 0 }, ifVersion: 0 })
+    writes.push(...useWrites(this.#deps.store, writer, undefined, ruleset))
+    return { result: ruleset, writes, audit: [this.#entry(writer, 'create', id, undefined, ruleset)] }
+  }
+
+  /** Puts the next version of a ruleset in its place; the one before becomes an older version. */
+  changed(writer: Writer, stored: Stored<StoredRuleset>, ruleset: Ruleset): Decided {
+    const { scope, id, version: ifVersion, value } = stored
+    const before = value.ruleset
+    const { version, last_updated, description } = before
+    const kept = this.#deps.config().control.quotas.ruleset_versions
+    const all = [...value.older, { version, last_updated, description }]
+    const dropped = all.splice(0, Math.max(0, all.length - kept))
+    const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: all }, ifVersion }]
+    if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), value: before })
+    for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
+    writes.push(...useWrites(this.#deps.store, writer, before, ruleset))
+    return { result: ruleset, writes, audit: [this.#entry(writer, 'update', id, before, ruleset)] }
+  }
+
+  /** Takes a ruleset off with all of its versions. Throws `rulesetInUse` while execute rules run it. */
+  removed(writer: Writer, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Decided {
+    const { ruleset, older } = value
+    const uses = this.#deps.store.get(RULESET_USES, scope, id)
+    if (uses && uses.value.rules > 0)
+      throw new ApiError('rulesetInUse', undefined, `the ruleset is run by ${uses.value.rules} execute rules`)
+    const writes: Write[] = [{ kind: RULESETS, scope, id, value: undefined, ifVersion }]
+    if (uses) writes.push({ kind: RULESET_USES, scope, id, value: undefined, ifVersion: uses.version })
+    if (ruleset.kind === ENTRY_KIND[levelOf(scope)])
+      writes.push({ kind: ENTRY_POINTS, scope, id: ruleset.phase, value: undefined })
+    for (const { version } of older) writes.push(removal(scope, olderVersionId(id, version)))
+    writes.push(...useWrites(this.#deps.store, writer, ruleset, undefined))
+    return { result: null, writes, audit: [this.#entry(writer, 'delete', id, ruleset, undefined)] }
+  }
+
+  /** Takes one older version off. Throws `versionNotFound` and `latestVersion`. */
+  versionRemoved(writer: Writer, stored: Stored<StoredRuleset>, version: string): Decided {
+    const { scope, id, version: ifVersion, value } = stored
+    const before = this.version(stored, version)
+    if (before === value.ruleset) throw new ApiError('latestVersion')
+    const older = value.older.filter((kept) => kept.version !== version)
+    return {
+      result: null,
+      writes: [
+        { kind: RULESETS, scope, id, value: { ...value, older }, ifVersion },
+        removal(scope, olderVersionId(id, version)),
+      ],
+      audit: [this.#entry(writer, 'delete', olderVersionId(id, version), before, undefined)],
+    }
+  }
+
+  #entry(
+    writer: Writer,
+    action: 'create' | 'update' | 'delete',
+    id: string,
+    before: unknown,
+    after: unknown,
+  ): AuditEntry {
+    return audit(this.#deps.clock, writer, { action, kind: RULESETS, scope: writer.scope, id, before, after })
+  }
+}
+
+export const levelOf = ({ type }: Scope): Level => (type === 'account' ? 'account' : 'zone')
+
+const removal = (scope: Scope, id: string): Write => ({ kind: OLDER_RULESETS, scope, id, value: undefined })

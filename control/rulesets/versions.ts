@@ -1,0 +1,66 @@
+import { Type } from 'typebox'
+import type { StoredRuleset } from '../../src/core/model/ruleset.js'
+import type { Stored } from '../../src/core/store.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { READ, WRITE } from './permissions.js'
+import { DryRun, RulesetResult, RulesetSummary, summaryOf } from './schemas.js'
+import type { Shelf } from './shelf.js'
+
+const scopes = ['account', 'zone'] as const
+const PATH = '/rulesets/:ruleset_id/versions'
+
+/** The versions of a ruleset: the latest, and as many older ones as the configuration keeps. */
+export function versions(shelf: Shelf): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the versions of a ruleset, oldest first',
+      result: Type.Array(RulesetSummary),
+      answer: ({ scope, params }) => versionList(shelf.get(scope, params.ruleset_id)),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:ruleset_version`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a version of a ruleset with its rules',
+      result: RulesetResult,
+      answer: ({ scope, params }) => shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version),
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:ruleset_version`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete an older version of a ruleset',
+      query: DryRun,
+      status: 204,
+      answer: async (call) =>
+        await shelf.write(call, call.query.dry_run, () =>
+          shelf.versionRemoved(call, shelf.get(call.scope, call.params.ruleset_id), call.params.ruleset_version),
+        ),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:ruleset_version/by_tag/:rule_tag`,
+      scopes: ['account'],
+      permissions: READ,
+      summary: 'Read the rules of one category of a version of a managed ruleset',
+      result: RulesetResult,
+      answer({ scope, params }) {
+        const ruleset = shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version)
+        if (ruleset.kind !== 'managed') throw new ApiError('badRuleset', undefined, 'the ruleset is not a managed one')
+        const rules = ruleset.rules.filter(({ categories }) => categories?.includes(params.rule_tag))
+        return { ...ruleset, rules }
+      },
+    }),
+  ]
+}
+
+/** Every version that is kept, oldest first, without rules. */
+export const versionList = ({ value: { ruleset, older } }: Stored<StoredRuleset>): RulesetSummary[] =>
+  [...older, ruleset].map((version) => summaryOf(ruleset, version))
