@@ -1,6 +1,7 @@
 import { accounts } from './accounts.js'
 import type { Endpoint } from './endpoint.js'
 import { hostnames } from './hostnames.js'
+import { rulesets } from './rulesets.js'
 import { settings } from './settings.js'
 import type { ControlDeps } from './state.js'
 import { tokens } from './tokens.js'
@@ -15,4 +16,5 @@ export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
   ...zones(deps),
   ...settings(deps),
   ...hostnames(deps),
+  ...rulesets(deps),
 ]

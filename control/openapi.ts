@@ -27,7 +27,7 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
     const template = endpointPath(endpoint, type).replaceAll(/:([a-z_]+)/g, '{$1}')
     paths[template] = { ...paths[template], [endpoint.method]: operation(endpoint, type, template) }
   }
-  return {
+  return withComponents({
     openapi: '3.1.1',
     info: {
       title: 'edged',
@@ -48,7 +48,22 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
       },
       schemas: COMPONENTS,
     },
-  }
+  })
+}
+
+/** The document with the schemas of what is checked by hand as components, each once. */
+function withComponents(document: Json): Json {
+  const found = new Map<string, unknown>()
+  const shown: unknown = JSON.parse(
+    JSON.stringify(document, (_key, value: Json | null) => {
+      const name = value?.['x-component']
+      if (typeof name !== 'string') return value
+      found.set(name, value?.['x-schema'])
+      return ref(name)
+    }),
+  )
+  const { components, ...rest } = shown as { components: { schemas: Json } } & Json
+  return { ...rest, components: { ...components, schemas: { ...components.schemas, ...Object.fromEntries(found) } } }
 }
 
 const codes = (): string =>

@@ -2,14 +2,10 @@ import { Type, type Static } from 'typebox'
 import { RULESET_KINDS, type Ruleset, type RulesetVersion } from '../../src/core/model/ruleset.js'
 import { strict } from '../../src/core/schema.js'
 import { PHASES } from '../../src/edge/phases.js'
-import { Position, RuleShapes } from '../../src/rulesets/rule-input.js'
+import { AnyRule } from '../../src/rulesets/rule-input.js'
 
-/** Rules are checked one by one, so that a long list of bad ones costs no more than a short one. `x-schema` is for the manual. */
-const Rules = Type.Optional(
-  Type.Array(Type.Unknown({ 'x-schema': RuleShapes }), {
-    description: 'In the order in which they run. Default: none.',
-  }),
-)
+/** Checked one by one, so that a long list of bad ones costs no more than a short one. */
+const Rules = Type.Optional(Type.Array(AnyRule, { description: 'In the order in which they run. Default: none.' }))
 
 const Name = Type.String({ minLength: 1, description: 'For people; cannot be changed.' })
 const Description = Type.Optional(Type.String({ description: 'Default: empty.' }))
@@ -43,14 +39,6 @@ export const RulesetChange = Type.Object(
 )
 export type RulesetChange = Static<typeof RulesetChange>
 
-/** One rule with its place; checked by hand where the rules of its ruleset are known. */
-export const PlacedRule = Type.Unknown({
-  'x-schema': Type.Unsafe({ allOf: [RuleShapes, Type.Object({ position: Type.Optional(Position) })] }),
-})
-export const RulePatch = Type.Unknown({
-  'x-schema': Type.Unsafe({ description: 'Any members of a rule, and position.', type: 'object' }),
-})
-
 /** Looks like a write, checks like a write, stores nothing. */
 export const DryRun = Type.Object({
   dry_run: Type.Optional(Type.Boolean({ description: 'Checks everything and stores nothing; the result is null.' })),
@@ -74,12 +62,10 @@ const summary = {
 export type RulesetSummary = Omit<Ruleset, 'rules'>
 export const RulesetSummary = Type.Unsafe<RulesetSummary>(Type.Object(summary))
 
-export const RulesetResult = Type.Unsafe<Ruleset>(
-  Type.Object({ ...summary, rules: Type.Array(Type.Unknown({ 'x-schema': RuleShapes })) }),
-)
+export const RulesetResult = Type.Unsafe<Ruleset>(Type.Object({ ...summary, rules: Type.Array(AnyRule) }))
 
 /** What a write gives: the ruleset as it is now; null for a dry run. */
-export const WrittenRuleset = Type.Unsafe<Ruleset | null>(Type.Union([RulesetResult, Type.Null()]))
+export const WrittenRuleset = Type.Unsafe<Ruleset | null>(RulesetResult)
 
 /** A ruleset, or an older version of it, without its rules. */
 export const summaryOf = (

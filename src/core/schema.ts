@@ -98,3 +98,10 @@ export function variants<const S extends TSchema[]>(key: string, shapes: [...S])
 
 /** An object that refuses members it does not know. */
 export const strict = { additionalProperties: false } as const
+
+/**
+ * Anything at all, where it is checked by hand, piece by piece. The manual shows `schema` in its place, as the component
+ * `name`.
+ */
+export const checkedByHand = (name: string, schema: TSchema) =>
+  Type.Unknown({ 'x-component': name, 'x-schema': schema })

@@ -1,7 +1,7 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TProperties } from 'typebox'
 import { HexId } from '../edge/actions/shared.js'
 import { ACTIONS } from '../edge/actions/index.js'
-import { strict } from '../core/schema.js'
+import { checkedByHand, strict, variants } from '../core/schema.js'
 import { MOST_CHARACTERS } from './expression.js'
 
 const Expression = (description: string, minLength = 1) =>
@@ -101,22 +101,6 @@ export const RuleInput = Type.Object(
 )
 export type RuleInput = Static<typeof RuleInput> & { readonly action_parameters?: Readonly<Record<string, unknown>> }
 
-/** The same for the manual: one shape for each action. */
-export const RuleShapes = Type.Unsafe<RuleInput>({
-  type: 'object',
-  discriminator: { propertyName: 'action' },
-  oneOf: [...ACTIONS.values()].map(({ name, summary, params, optional }) =>
-    Type.Object(
-      {
-        action: Type.Literal(name),
-        action_parameters: optional ? Type.Optional(params) : params,
-        ...common,
-      },
-      { ...strict, description: summary },
-    ),
-  ),
-})
-
 const RuleOrEnd = Type.String({
   pattern: '^([0-9a-f]{32})?$',
   'x-message': 'must be the id of a rule, or empty',
@@ -132,3 +116,32 @@ export const Position = Type.Object(
   { ...strict, minProperties: 1, maxProperties: 1, 'x-message': 'must have one of before, after and index' },
 )
 export type Position = Static<typeof Position>
+
+/** Every shape of a rule, one for each action, with further members. */
+const shapes = (further: TProperties) =>
+  variants(
+    'action',
+    [...ACTIONS.values()].map(({ name, summary, params, optional }) =>
+      Type.Object(
+        {
+          action: Type.Literal(name),
+          action_parameters: optional ? Type.Optional(params) : params,
+          ...common,
+          ...further,
+        },
+        { ...strict, description: summary },
+      ),
+    ),
+  )
+
+/** A rule, for the manual. */
+export const AnyRule = checkedByHand('Rule', shapes({}))
+
+/** A rule and where it is put, for the manual. */
+export const PlacedRule = checkedByHand('PlacedRule', shapes({ position: Type.Optional(Position) }))
+
+/** Some members of a rule, and where it is put, for the manual. */
+export const RulePatch = checkedByHand(
+  'RulePatch',
+  Type.Object({ ...Type.Partial(RuleInput).properties, position: Type.Optional(Position) }, strict),
+)

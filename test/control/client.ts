@@ -49,7 +49,12 @@ export const CONFIG: ControlConfig = {
   control: {
     listen: '127.0.0.1:0',
     rate_limit: { requests: 0, period: 300_000 },
-    quotas: { rulesets_per_scope: 500, rules_per_ruleset: 1000, custom_hostnames_per_zone: 50_000 },
+    quotas: {
+      rulesets_per_scope: 500,
+      rules_per_ruleset: 1000,
+      ruleset_versions: 50,
+      custom_hostnames_per_zone: 50_000,
+    },
   },
 }
 

@@ -50,8 +50,10 @@ const ALL: readonly Action[] = [
 /** Every action that a rule can name. */
 export const ACTIONS: ReadonlyMap<string, Action> = new Map(ALL.map((action) => [action.name, action]))
 
-/** The actions that rules of such a ruleset can name. */
+/** The actions that rules of such a ruleset can name. Managed rulesets run no others: they are where it ends. */
 export const actionsOf = (phase: PhaseName, kind: RulesetKind): readonly Action[] =>
-  ALL.filter(
-    ({ phases, managedPhases }) => phases.includes(phase) || (kind === 'managed' && managedPhases.includes(phase)),
+  ALL.filter((action) =>
+    kind === 'managed'
+      ? action !== execute && (action.phases.includes(phase) || action.managedPhases.includes(phase))
+      : action.phases.includes(phase),
   )
