@@ -118,3 +118,6 @@ export function elementNamed(name: string): ElementName {
   if (element === undefined) throw new RangeError(`no element ${name} in the table`)
   return element
 }
+
+/** Whether an element of this name, in lower case, never has contents. */
+export const isVoid = (name: string): boolean => VOID.has(name)

@@ -1,6 +1,7 @@
 import { readDoctype } from './doctype.js'
 import { decodeText, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
+import { LineEnds } from './line-ends.js'
 import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
@@ -31,6 +32,7 @@ const isHighSurrogate = (char: number) => char >= 0xd800 && char <= 0xdbff
 export class HtmlTokenizer implements Tokenizer {
   readonly #events: Events
   readonly #tag = new OpenTag()
+  readonly #lineEnds = new LineEnds()
   readonly #elements = new OpenElements(elementNamed('table'), elementNamed('template'))
 
   /** What is not read yet, from `#at` on. */
@@ -47,7 +49,6 @@ export class HtmlTokenizer implements Tokenizer {
   /** The next `&` in `#html`, or any position before the text in question if it is not known. */
   #ampersand = -1
   #hasNul = false
-  #afterReturn = false
   #surrogate = ''
   #readAgainAt = 0
 
@@ -66,7 +67,7 @@ export class HtmlTokenizer implements Tokenizer {
       this.#surrogate = more.slice(-1)
       more = more.slice(0, -1)
     }
-    this.#html += this.#newlines(more)
+    this.#html += this.#lineEnds.read(more)
     if (this.#html.length >= this.#readAgainAt) this.#read(false)
   }
 
@@ -76,17 +77,6 @@ export class HtmlTokenizer implements Tokenizer {
     if (this.#mode === 'comment' || this.#mode === 'bogus comment') this.#endComment()
     this.#html = ''
     this.#tag.clear()
-  }
-
-  #newlines(text: string): string {
-    let more = text
-    if (this.#afterReturn && more !== '') {
-      if (more.startsWith('\n')) more = more.slice(1)
-      this.#afterReturn = false
-    }
-    if (!more.includes('\r')) return more
-    this.#afterReturn = more.endsWith('\r')
-    return more.replace(/\r\n?/g, '\n')
   }
 
   #read(ended: boolean): void {
