@@ -6,6 +6,7 @@ import { InvalidQuery } from './query.js'
 import type { Step } from './state.js'
 
 const MOST_ERRORS = 100
+const LONGEST_POINTER = 2048
 
 /** The one place where an error becomes an answer, and where no answer becomes "no route". */
 export function envelope(log: Log): Step {
@@ -43,7 +44,7 @@ export const failure = (errors: readonly ApiError[]) => ({
     {
       code,
       message,
-      ...(pointer === undefined ? {} : { source: { pointer } }),
+      ...(pointer === undefined ? {} : { source: { pointer: pointer.slice(0, LONGEST_POINTER) } }),
       ...(detail.chain && { error_chain: detail.chain.map(row) }),
     },
     ...(detail.followedBy ?? []).map(row),

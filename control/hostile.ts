@@ -5,24 +5,40 @@ import { pointerToken } from '../src/core/schema.js'
 const MOST_DEPTH = 64
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
+const MOST_ISSUES = 10
+
 /**
  * Refuses what no schema should have to think about: more than 64 levels of lists and objects, and keys that reach
- * into prototypes. Walks with a stack of its own, so that depth cannot exhaust the engine's.
+ * into prototypes.
  */
 export function refuseHostile(value: unknown): void {
   const issues: Issue[] = []
-  const open: { value: unknown; pointer: string; depth: number }[] = [{ value, pointer: '', depth: 1 }]
-  for (let at = open.pop(); at && issues.length < 10; at = open.pop()) {
-    const { value, pointer, depth } = at
-    if (value === null || typeof value !== 'object') continue
-    if (depth > MOST_DEPTH) {
-      throw new InvalidInput([{ pointer, message: `is nested deeper than ${MOST_DEPTH} levels` }])
-    }
-    for (const [key, member] of Object.entries(value)) {
-      const here = `${pointer}/${pointerToken(key)}`
-      if (FORBIDDEN.has(key)) issues.push({ pointer: here, message: 'is not a member that a body may have' })
-      if (member !== null && typeof member === 'object') open.push({ value: member, pointer: here, depth: depth + 1 })
-    }
-  }
+  walk(value, [], issues)
   if (issues.length > 0) throw new InvalidInput(issues)
 }
+
+/** `path` leads to `value`; what is below the deepest level is not looked at, so the recursion has an end. */
+function walk(value: unknown, path: (string | number)[], issues: Issue[]): void {
+  if (value === null || typeof value !== 'object' || issues.length >= MOST_ISSUES) return
+  if (path.length >= MOST_DEPTH) {
+    issues.push({ pointer: pointer(path), message: `is nested deeper than ${MOST_DEPTH} levels` })
+    return
+  }
+  if (Array.isArray(value)) {
+    for (const [index, member] of value.entries()) {
+      if (typeof member !== 'object') continue
+      path.push(index)
+      walk(member, path, issues)
+      path.pop()
+    }
+    return
+  }
+  for (const key of Object.keys(value)) {
+    path.push(key)
+    if (FORBIDDEN.has(key)) issues.push({ pointer: pointer(path), message: 'is not a member that a body may have' })
+    walk((value as Record<string, unknown>)[key], path, issues)
+    path.pop()
+  }
+}
+
+const pointer = (path: readonly (string | number)[]): string => path.map((step) => `/${pointerToken(step)}`).join('')

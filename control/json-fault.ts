@@ -3,16 +3,12 @@
  * message has no place in it, and quotes the text.
  */
 export function jsonFault(text: string): string | undefined {
-  try {
-    JSON.parse(text)
-    return undefined
-  } catch {
-    const { at, expected } = scan(text)
-    const before = text.slice(0, at)
-    const line = before.split('\n').length
-    const column = at - before.lastIndexOf('\n')
-    return `line ${line}, column ${column}: ${at >= text.length ? 'the text ends too early' : `${expected} is expected`}`
-  }
+  const { at, expected } = scan(text)
+  if (at === text.length && expected === 'the end of the text') return undefined
+  const before = text.slice(0, at)
+  const line = (before.match(/\n/g)?.length ?? 0) + 1
+  const column = at - before.lastIndexOf('\n')
+  return `line ${line}, column ${column}: ${at >= text.length ? 'the text ends too early' : `${expected} is expected`}`
 }
 
 const SPACE = /[ \t\n\r]*/y

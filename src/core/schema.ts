@@ -3,9 +3,18 @@ import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from '
 import { Type, type Static, type TSchema } from 'typebox'
 import { InvalidInput, type Issue } from './errors.js'
 
-const OPTIONS: Options = { allErrors: true, discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
-const plain = addFormats.default(new Ajv2020(OPTIONS))
-const filling = addFormats.default(new Ajv2020({ ...OPTIONS, useDefaults: true }))
+const OPTIONS: Options = { discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
+
+/** A checker that stops at the first error, and one that finds them all. */
+const checkers = (options: Options) => ({
+  first: addFormats.default(new Ajv2020(options)),
+  all: addFormats.default(new Ajv2020({ ...options, allErrors: true })),
+})
+const plain = checkers(OPTIONS)
+const filling = checkers({ ...OPTIONS, useDefaults: true })
+
+/** An input with more lists, objects and members than this is told its first error only, as all of them could fill the memory. */
+const MOST_EXPLAINED = 10_000
 
 /** Turns a schema into a function that returns its argument, now typed, or throws {@link InvalidInput}. */
 export function parser<S extends TSchema>(
@@ -23,14 +32,34 @@ export function parser<S extends TSchema>(
 /** Turns a schema into a function that says what is wrong with its argument: one issue per pointer, none where it fits. */
 export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: unknown) => readonly Issue[] {
   // Compiled at first use: start-up does not pay for schemas that no request touches.
+  const { first, all } = defaults ? filling : plain
   let valid: ValidateFunction | undefined
   return (input) => {
-    valid ??= (defaults ? filling : plain).compile(schema)
-    return valid(input) ? NONE : issues(valid.errors ?? [])
+    valid ??= first.compile(schema)
+    if (valid(input)) return NONE
+    const { errors } = valid
+    if (!fewer(input, MOST_EXPLAINED)) return issues(errors ?? [])
+    const complete = all.compile(schema)
+    complete(input)
+    return issues(complete.errors ?? errors ?? [])
   }
 }
 
 const NONE: readonly Issue[] = []
+
+/** Whether a value has less than `most` members in all; looks at no more of it than it must. */
+function fewer(value: unknown, most: number): boolean {
+  const open = [value]
+  let found = 0
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next === null || typeof next !== 'object') continue
+    const members: readonly unknown[] = Array.isArray(next) ? next : Object.values(next)
+    found += members.length
+    if (found >= most) return false
+    for (const member of members) if (typeof member === 'object') open.push(member)
+  }
+  return true
+}
 
 /** One issue per pointer; where a union failed, what the branches said gives way to the union's own sentence. */
 function issues(errors: readonly ErrorObject[]): Issue[] {
