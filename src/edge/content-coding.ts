@@ -55,7 +55,7 @@ export interface Decoded {
 }
 
 /** No coding makes a page longer than this; longer input would be work for nothing. */
-const MAX_ENCODED_BYTES = MAX_HTML_BYTES + 65_536
+export const MAX_ENCODED_BYTES = MAX_HTML_BYTES + 65_536
 
 /** Undoes one content coding in the thread pool. A chunk that was written must not change until more is asked for. */
 export class Decoder implements Decoded {

@@ -53,6 +53,7 @@ const OF_THE_HTML = new Set([
   'repr-digest',
   'content-digest',
   'trailer',
+  'x-markdown-tokens',
 ])
 
 const DEFAULT_SIGNAL = 'ai-train=yes, search=yes, ai-input=yes'

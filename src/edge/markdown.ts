@@ -2,6 +2,7 @@ import { Counter, Gauge } from 'prom-client'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import type { AnswerSink, RawHeaders, Stage } from './answer.js'
+import { MAX_ENCODED_BYTES } from './content-coding.js'
 import { HeldPage } from './held-page.js'
 import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './markdown-headers.js'
 import type { MemoryBudget } from './memory-budget.js'
@@ -107,8 +108,9 @@ class MarkdownHead extends HtmlVariant {
   }
 }
 
-/** False where the length shows that the page is over the limit. That of encoded bytes says nothing about it. */
-const mayFit = ({ length = 0, codings }: Page): boolean => codings.length > 0 || length <= MAX_HTML_BYTES
+/** False where the length shows that the page is over the limit. Encoded bytes may decode to more, hardly to less. */
+const mayFit = ({ length = 0, codings }: Page): boolean =>
+  length <= (codings.length > 0 ? MAX_ENCODED_BYTES : MAX_HTML_BYTES)
 
 /** More of a page than this is not converted in one go: others wait meanwhile. */
 const SLICE = 65_536
