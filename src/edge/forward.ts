@@ -11,6 +11,9 @@ import type { Upload } from './upload.js'
 /** Takes over when the origin agrees to speak another protocol. */
 export type Switch = (status: number, fields: readonly Buffer[], origin: Duplex) => void
 
+// Made once: it is told for every answer, also where nobody listens any more.
+const CLIENT_LEFT = new Error('the client left')
+
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** One request at its origin: sends it and feeds the answer to a sink. */
@@ -63,10 +66,10 @@ export class Forward implements OriginRequest {
 
   /** Nobody wants the answer any more. */
   cancel(): void {
-    if (this.#over) return
-    const reason = new Error('the client left')
-    if (this.#abort) this.#abort(reason)
-    else this.#give(reason)
+    // The stages may still hold what the origin has long sent.
+    if (this.#over) this.#sink.fail(CLIENT_LEFT)
+    else if (this.#abort) this.#abort(CLIENT_LEFT)
+    else this.#give(CLIENT_LEFT)
   }
 
   onConnect(abort: (error?: Error) => void): void {
