@@ -1,0 +1,173 @@
+import type { Clock } from '../../core/clock.js'
+import { SlidingWindows, type KeyBudget } from './windows.js'
+
+/** One rate limit: more than `threshold` in `periodMs` is over. */
+export interface Limit {
+  /** Names the limit on every machine: the rule's id. */
+  readonly id: string
+  readonly periodMs: number
+  readonly threshold: number
+  /** Once over, acted on for this long. 0: acted on while the count stays over the threshold. */
+  readonly mitigationMs: number
+}
+
+/** What was counted here and not told to the other machines yet. */
+export interface Delta {
+  readonly limit: string
+  readonly periodMs: number
+  readonly window: number
+  readonly key: string
+  readonly amount: number
+}
+
+/** Counters that several machines share. */
+export interface SharedCounters {
+  /** Adds each amount; gives the totals of all machines in the same order. Rejects when the counters are out of reach. */
+  add(deltas: readonly Delta[]): Promise<readonly number[]>
+}
+
+interface Tracked {
+  readonly limit: Limit
+  readonly windows: SlidingWindows
+  /** Keys that are acted on, and until when (monotonic). All have the same duration, so the oldest ends first. */
+  readonly mitigated: Map<string, number>
+  readonly pending: Map<string, Delta>
+}
+
+export interface LimiterOptions {
+  readonly clock: Clock
+  /** Keys counted, all limits together; a key counts once for each quarter of the period it came in. Also the most keys under mitigation. */
+  readonly maxKeys?: number
+}
+
+/**
+ * Counts requests and says which are over a limit. Synchronous: a request never waits for another machine. Where
+ * counters are shared, {@link Limiter.exchange} tells them what was counted and takes over their totals.
+ */
+export class Limiter {
+  readonly #clock: Clock
+  readonly #maxKeys: number
+  readonly #budget: KeyBudget
+  readonly #tracked = new Map<string, Tracked>()
+  #shares = false
+
+  constructor({ clock, maxKeys = 1_000_000 }: LimiterOptions) {
+    this.#clock = clock
+    this.#maxKeys = maxKeys
+    this.#budget = { left: maxKeys }
+  }
+
+  /** Keys that are held now. */
+  get keys(): number {
+    return this.#maxKeys - this.#budget.left
+  }
+
+  /** Counts `amount` for the key. */
+  count(limit: Limit, key: string, amount = 1): void {
+    const tracked = this.#of(limit)
+    const now = this.#clock.now()
+    tracked.windows.add(key, amount, now)
+    if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
+  }
+
+  /** Whether a request with this key is acted on now. */
+  over(limit: Limit, key: string): boolean {
+    const tracked = this.#of(limit)
+    if (limit.mitigationMs === 0) return tracked.windows.estimate(key, this.#clock.now()) > limit.threshold
+    const now = this.#clock.monotonic()
+    const until = tracked.mitigated.get(key)
+    if (until !== undefined && until > now) return true
+    if (tracked.windows.estimate(key, this.#clock.now()) <= limit.threshold) return false
+    this.#mitigate(tracked, key, now)
+    return true
+  }
+
+  /** Seconds, rounded up and at least 1, after which a request with this key may pass: for Retry-After. */
+  retryAfter(limit: Limit, key: string): number {
+    const tracked = this.#of(limit)
+    const until = tracked.mitigated.get(key)
+    const wait =
+      until === undefined
+        ? tracked.windows.untilBelow(key, limit.threshold, this.#clock.now())
+        : until - this.#clock.monotonic()
+    return Math.max(1, Math.ceil(wait / 1000))
+  }
+
+  /** The key starts again at nothing: a visitor who passed a challenge. */
+  reset(limit: Limit, key: string): void {
+    const tracked = this.#of(limit)
+    tracked.windows.forget(key)
+    tracked.mitigated.delete(key)
+  }
+
+  /** Lets go of all limits but these: the rules that are in force. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const [id, { windows }] of this.#tracked) {
+      if (ids.has(id)) continue
+      windows.clear()
+      this.#tracked.delete(id)
+    }
+  }
+
+  /**
+   * Tells the shared counters what was counted since the last call and takes over their totals. What could not be told
+   * is told the next time; meanwhile this machine goes by what it counted itself.
+   */
+  async exchange(shared: SharedCounters): Promise<void> {
+    this.#shares = true
+    const deltas = [...this.#tracked.values()].flatMap(({ pending }) => [...pending.values()])
+    if (deltas.length === 0) return
+    for (const { pending } of this.#tracked.values()) pending.clear()
+    try {
+      const totals = await shared.add(deltas)
+      for (const [i, { limit, key, window, amount: told }] of deltas.entries()) {
+        const tracked = this.#tracked.get(limit)
+        const since = tracked?.pending.get(pendingKey(window, key))?.amount ?? 0
+        tracked?.windows.settle(key, (totals[i] ?? told) + since, window)
+      }
+    } catch (error) {
+      for (const { limit, key, window, amount } of deltas) {
+        const tracked = this.#tracked.get(limit)
+        if (tracked?.windows.holds(window)) this.#note(tracked, key, amount, window)
+      }
+      throw error
+    }
+  }
+
+  #of(limit: Limit): Tracked {
+    const known = this.#tracked.get(limit.id)
+    if (known?.limit === limit) return known
+    // A rule that was changed counts anew only where its period is another one.
+    const windows =
+      known?.limit.periodMs === limit.periodMs ? known.windows : new SlidingWindows(limit.periodMs, this.#budget)
+    if (known && known.windows !== windows) known.windows.clear()
+    const kept = known?.windows === windows
+    const tracked = {
+      limit,
+      windows,
+      mitigated: kept && known.limit.mitigationMs === limit.mitigationMs ? known.mitigated : new Map<string, number>(),
+      pending: kept ? known.pending : new Map<string, Delta>(),
+    }
+    this.#tracked.set(limit.id, tracked)
+    return tracked
+  }
+
+  #mitigate({ limit, mitigated }: Tracked, key: string, now: number): void {
+    for (const [oldest, until] of mitigated) {
+      if (until > now && mitigated.size < this.#maxKeys) break
+      mitigated.delete(oldest)
+    }
+    mitigated.delete(key)
+    mitigated.set(key, now + limit.mitigationMs)
+  }
+
+  #note({ limit, pending }: Tracked, key: string, amount: number, window: number): void {
+    const name = pendingKey(window, key)
+    const known = pending.get(name)
+    // Bounded like the keys themselves: past it this machine goes by its own count.
+    if (known === undefined && pending.size >= this.#maxKeys) return
+    pending.set(name, { limit: limit.id, periodMs: limit.periodMs, window, key, amount: amount + (known?.amount ?? 0) })
+  }
+}
+
+const pendingKey = (window: number, key: string): string => `${window} ${key}`
