@@ -4,7 +4,8 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import { AUDIT, BEGIN, CHANGES, COMMIT, META, SCHEMA } from './redis-script.js'
 
-const OPTIONS: RedisOptions = {
+/** How every connection to Redis behaves. */
+export const OPTIONS: RedisOptions = {
   lazyConnect: true,
   connectTimeout: 5000,
   // A server that is there but does not answer counts as away.

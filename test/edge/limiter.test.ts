@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Limiter, type Delta, type Limit, type SharedCounters } from '../../src/edge/limits/limiter.js'
+import type { Delta, SharedCounters } from '../../src/core/counters.js'
+import { Limiter, type Limit } from '../../src/edge/limits/limiter.js'
 
 function handClock(start = 1_000_000_000_000) {
   let at = start

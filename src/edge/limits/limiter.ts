@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.js'
+import type { Delta, SharedCounters } from '../../core/counters.js'
 import { SlidingWindows, type KeyBudget } from './windows.js'
 
 /** One rate limit: more than `threshold` in `periodMs` is over. */
@@ -9,21 +10,6 @@ export interface Limit {
   readonly threshold: number
   /** Once over, acted on for this long. 0: acted on while the count stays over the threshold. */
   readonly mitigationMs: number
-}
-
-/** What was counted here and not told to the other machines yet. */
-export interface Delta {
-  readonly limit: string
-  readonly periodMs: number
-  readonly window: number
-  readonly key: string
-  readonly amount: number
-}
-
-/** Counters that several machines share. */
-export interface SharedCounters {
-  /** Adds each amount; gives the totals of all machines in the same order. Rejects when the counters are out of reach. */
-  add(deltas: readonly Delta[]): Promise<readonly number[]>
 }
 
 interface Tracked {
