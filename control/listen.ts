@@ -17,6 +17,8 @@ const LIMITS = {
   requestTimeout: 600_000,
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5_000,
+  // Node would refuse such a request without an envelope; nothing here asks for the host.
+  requireHostHeader: false,
 }
 const MOST_CONNECTIONS = 4096
 
@@ -31,7 +33,11 @@ export interface Control {
 /** Opens the API's listener. Rejects when the address cannot be had. */
 export async function listenControl(endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> {
   const handle = api(endpoints, deps).callback()
-  const server = createServer(LIMITS, (request, response) => void handle(request, response))
+  const server = createServer(LIMITS, (request, response) => {
+    // The connection of a request that was under way when the listener closed has nothing more to wait for.
+    response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
+    void handle(request, response)
+  })
   server.maxConnections = MOST_CONNECTIONS
   server.on('checkExpectation', (request, response) => void handle(request, response))
   server.on('clientError', refuseUnreadable)

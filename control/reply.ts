@@ -17,7 +17,7 @@ export function reply(): Step {
       accountId,
       credentials: ctx.state.credentials,
       params: ctx.params,
-      query: ctx.URL.searchParams,
+      query: new URLSearchParams(ctx.querystring),
       body: ctx.request.body,
       request: ctx.req,
     })
