@@ -1,0 +1,48 @@
+/** What CommonMark takes a character for where it decides whether `*` or `_` opens or closes emphasis. */
+export type CharacterClass = 'space' | 'punctuation' | 'other'
+
+const ASCII_PUNCTUATION = new Uint8Array(128)
+for (const char of '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~') ASCII_PUNCTUATION[char.charCodeAt(0)] = 1
+
+export const isAsciiPunctuation = (code: number): boolean => code < 128 && ASCII_PUNCTUATION[code] === 1
+
+/** White space of HTML; all other spaces are text. */
+export const isSpace = (code: number): boolean =>
+  code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d || code === 0x0c
+
+/** CommonMark 0.31.2, 2.1: Unicode white space and Unicode punctuation (the general categories P and S). */
+export function classOf(codePoint: number): CharacterClass {
+  if (codePoint < 128) {
+    if (codePoint <= 0x20) return 'space'
+    return ASCII_PUNCTUATION[codePoint] === 1 ? 'punctuation' : 'other'
+  }
+  const char = String.fromCodePoint(codePoint)
+  if (/[\p{P}\p{S}]/u.test(char)) return 'punctuation'
+  return /\p{Zs}/u.test(char) ? 'space' : 'other'
+}
+
+/** The code point that ends `text`. */
+export function lastCodePoint(text: string): number {
+  const last = text.charCodeAt(text.length - 1)
+  if (last < 0xdc00 || last > 0xdfff || text.length < 2) return last
+  return text.codePointAt(text.length - 2) ?? last
+}
+
+/** `text` as one line: a space takes the place of each line break and the white space around it. */
+export function joinLines(text: string): string {
+  if (!/[\r\n]/.test(text)) return text
+  const lines = text.split(/[\r\n]+/)
+  return lines
+    .map((line, index) => (index === 0 ? line.trimEnd() : index === lines.length - 1 ? line.trimStart() : line.trim()))
+    .filter((line, index) => line !== '' || index === 0 || index === lines.length - 1)
+    .join(' ')
+}
+
+/** Without spaces and control characters at its ends, as browsers read addresses. */
+export function trimControls(text: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && text.charCodeAt(start) <= 0x20) start++
+  while (end > start && text.charCodeAt(end - 1) <= 0x20) end--
+  return end - start === text.length ? text : text.slice(start, end)
+}

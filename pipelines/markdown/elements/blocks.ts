@@ -1,0 +1,95 @@
+import { words, type Family } from './element.js'
+
+/** Elements that begin and end a block and mean nothing else. */
+export const blocks: Family = {
+  names: words(`address aside body center details dir figcaption fieldset form hgroup html legend menu optgroup
+    option search`),
+  open: (page) => page.boundary(),
+  close: (page) => page.boundary(),
+}
+
+export const divisions: Family = {
+  names: ['div', 'figure'],
+  open: (page) => page.boundary(),
+  close: (page) => page.boundary(),
+}
+
+export const sections: Family = {
+  names: ['article', 'main', 'section'],
+  open(page) {
+    page.sections++
+    page.boundary()
+  },
+  close(page) {
+    if (page.sections > 0) page.sections--
+    page.boundary()
+  },
+}
+
+export const paragraphs: Family = {
+  names: ['p'],
+  open(page) {
+    page.boundary()
+    if (page.kind === 'text') page.kind = 'paragraph'
+  },
+  close(page) {
+    page.boundary()
+    if (page.kind === 'paragraph') page.kind = 'text'
+  },
+}
+
+export const headings: Family = {
+  names: words('h1 h2 h3 h4 h5 h6'),
+  open(page, tag) {
+    const { inLink } = page.line
+    page.line.close('summary')
+    page.beginBlock()
+    if (inLink) page.line.relink()
+    page.heading = tag.name.charCodeAt(1) - 0x30
+  },
+  close(page) {
+    if (page.heading > 0) page.endHeading()
+    else page.boundary()
+  },
+}
+
+export const rules: Family = {
+  names: ['hr'],
+  open(page) {
+    if (page.beginBlock()) page.writer.leaf('rule', '***')
+  },
+}
+
+export const quotes: Family = {
+  names: ['blockquote'],
+  open(page) {
+    if (page.beginBlock()) page.writer.openQuote()
+  },
+  close(page) {
+    page.endHeading()
+    page.endBlock()
+    if (page.table?.state !== 'data') page.writer.closeQuote()
+  },
+}
+
+/** A summary is what is seen of folded details: it stands out in front of them. */
+export const summaries: Family = {
+  names: ['summary'],
+  open(page) {
+    page.boundary()
+    page.line.open('strong', 'summary')
+  },
+  close(page) {
+    page.line.close('summary')
+    page.boundary()
+  },
+}
+
+export const preformatted: Family = {
+  names: words('pre listing xmp plaintext'),
+  open(page, tag) {
+    page.endHeading()
+    page.endBlock()
+    page.beginPreformatted(tag)
+  },
+}

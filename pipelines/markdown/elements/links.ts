@@ -1,0 +1,32 @@
+import { isReachable } from '../address.js'
+import type { Family } from './element.js'
+
+export const links: Family = {
+  names: ['a'],
+  open(page, tag) {
+    const { line } = page
+    line.close('a')
+    const href = tag.attribute('href')
+    const url = href === undefined ? undefined : page.addresses.resolve(href)
+    if (url === undefined || !isReachable(url)) {
+      line.open('plain', 'a')
+      return
+    }
+    const title = tag.attribute('title')
+    line.openLink('a', { url, title, label: tag.attribute('aria-label') ?? title })
+  },
+  close(page) {
+    const { line } = page
+    const { linkBlocks } = line
+    line.close('a')
+    if (linkBlocks > 0 && page.heading === 0) page.endBlock()
+  },
+}
+
+export const bases: Family = {
+  names: ['base'],
+  open(page, tag) {
+    const href = tag.attribute('href')
+    if (href !== undefined) page.addresses.base = href
+  },
+}

@@ -1,0 +1,70 @@
+import type { Family } from './element.js'
+
+export const lists: Family = {
+  names: ['ul', 'ol'],
+  open(page, tag) {
+    if (!page.beginBlock()) return
+    const start = numberOf(tag.attribute('start'))
+    page.writer.openList(tag.name === 'ol', start)
+  },
+  close(page) {
+    page.endHeading()
+    page.endBlock()
+    if (page.table?.state !== 'data') page.writer.closeList()
+  },
+}
+
+export const items: Family = {
+  names: ['li'],
+  open(page, tag) {
+    page.endHeading()
+    page.endBlock()
+    if (page.table === undefined || page.table.state === 'layout') page.writer.openItem(numberOf(tag.attribute('value')))
+    else page.line.text('- ')
+  },
+  close(page) {
+    page.endHeading()
+    page.endBlock()
+    if (page.table?.state !== 'data') page.writer.closeItem()
+  },
+}
+
+/** A checkbox at the start of an item makes a task of it; all other controls are left out. */
+export const inputs: Family = {
+  names: ['input'],
+  open(page, tag) {
+    const { line, writer } = page
+    if (tag.attribute('type')?.toLowerCase() !== 'checkbox' || !writer.atItemStart || !line.isEmpty) return
+    line.markdown(tag.attribute('checked') === undefined ? '[ ]' : '[x]')
+    line.space()
+  },
+}
+
+/** A number that a list can have in Markdown. CommonMark 0.31.2, 5.2. */
+function numberOf(text: string | undefined): number | undefined {
+  const digits = text === undefined ? null : /^\s*\+?(\d{1,9})(?!\d)/.exec(text)
+  return digits === null ? undefined : Number(digits[1])
+}
+
+export const definitionLists: Family = {
+  names: ['dl'],
+  open(page) {
+    page.beginBlock()
+  },
+  close(page) {
+    page.boundary()
+    page.kind = 'text'
+  },
+}
+
+export const definitions: Family = {
+  names: ['dt', 'dd'],
+  open(page, tag) {
+    page.boundary()
+    page.kind = tag.name === 'dt' ? 'term' : 'detail'
+  },
+  close(page) {
+    page.boundary()
+    page.kind = 'text'
+  },
+}

@@ -1,0 +1,116 @@
+import { isReachable } from '../address.js'
+import { destination, escapeInline } from '../escape.js'
+import type { Tag } from '../events.js'
+import type { Page } from '../page.js'
+import type { Family } from './element.js'
+
+/** Where scripts that load images late keep the address until then. */
+const LATE = ['data-src', 'data-original', 'data-lazy-src', 'data-original-src', 'data-url', 'data-hi-res-src']
+const LATE_SETS = ['data-srcset', 'data-lazy-srcset']
+const PLACEHOLDER = /(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
+
+export const images: Family = {
+  names: ['img', 'image'],
+  open(page, tag) {
+    const source = imageSource(page, tag)
+    const alt = (tag.attribute('alt') ?? '').replace(/[\t\n\f\r ]+/g, ' ').trim()
+    if (source === undefined) {
+      if (alt !== '') page.line.text(alt)
+      return
+    }
+    const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
+    page.line.markdown(`![${text}]${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
+  },
+}
+
+function imageSource(page: Page, tag: Tag): string | undefined {
+  const src = tag.attribute('src')
+  if (isImage(src) && !PLACEHOLDER.test(src)) return src
+  for (const name of LATE) {
+    const late = tag.attribute(name)
+    if (isImage(late)) return late
+  }
+  const sets = [...LATE_SETS.map((name) => tag.attribute(name)), tag.attribute('srcset'), page.picture]
+  for (const set of sets) {
+    const best = set === undefined ? undefined : largest(set)
+    if (isImage(best)) return best
+  }
+  return isImage(src) ? src : undefined
+}
+
+const isImage = (url: string | undefined): url is string => url !== undefined && /\S/.test(url) && isReachable(url.trim())
+
+/** The image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
+function largest(set: string): string | undefined {
+  let best: string | undefined
+  let most = -1
+  for (const [, url, size] of set.matchAll(/([^\s,]\S*[^\s,]|[^\s,])(?:\s+([\d.]+)[wx])?\s*(?:,|$)/g)) {
+    const value = size === undefined ? 1 : Number(size)
+    if (value > most) {
+      most = value
+      best = url
+    }
+  }
+  return best
+}
+
+export const pictures: Family = {
+  names: ['picture'],
+  open(page) {
+    page.picture = undefined
+  },
+  close(page) {
+    page.picture = undefined
+  },
+}
+
+/** A source belongs to the video or audio around it, or else to a picture. */
+export const sources: Family = {
+  names: ['source'],
+  open(page, tag) {
+    const src = tag.attribute('src')
+    const { capture } = page
+    if (capture === undefined) page.picture ??= tag.attribute('srcset') ?? src
+    else if (src !== undefined && capture.text === '') capture.text = src
+  },
+}
+
+const LABELS: Readonly<Record<string, string>> = { audio: 'Audio', video: 'Video', iframe: 'Embedded page' }
+
+export const players: Family = {
+  names: ['audio', 'video'],
+  open(page, tag) {
+    const { name } = tag
+    const label = tag.attribute('title') ?? tag.attribute('aria-label') ?? (LABELS[name] as string)
+    const src = tag.attribute('src')
+    if (src !== undefined) {
+      embed(page, label, src)
+      return 'skip'
+    }
+    page.player = label
+  },
+  close(page) {
+    page.player = undefined
+  },
+}
+
+export const frames: Family = {
+  names: ['iframe', 'frame'],
+  open(page, tag) {
+    const src = tag.attribute('src') ?? tag.attribute('data-src')
+    if (src !== undefined && !isTiny(tag)) embed(page, tag.attribute('title') ?? (LABELS['iframe'] as string), src)
+    return 'skip'
+  },
+}
+
+/** Frames without any size count visits. */
+const isTiny = (tag: Tag) => /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
+
+function embed(page: Page, label: string, src: string): void {
+  const url = page.addresses.resolve(src)
+  if (url === '' || !isReachable(url)) return
+  page.line.space()
+  page.line.openLink('a', { url, title: undefined, label })
+  page.line.close('a')
+  page.line.space()
+}

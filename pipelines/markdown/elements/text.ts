@@ -1,0 +1,78 @@
+import { words, type Family } from './element.js'
+
+export const emphasis: Family = {
+  names: words('em i var dfn cite'),
+  open: (page, tag) => page.line.open('emphasis', tag.name),
+  close: (page, name) => page.line.close(name),
+}
+
+export const strong: Family = {
+  names: words('strong b'),
+  open: (page, tag) => page.line.open('strong', tag.name),
+  close: (page, name) => page.line.close(name),
+}
+
+export const strikes: Family = {
+  names: words('del s strike'),
+  open: (page, tag) => page.line.open('strike', tag.name, '~~'),
+  close: (page, name) => page.line.close(name),
+}
+
+/** What Markdown has no marks for and GFM writes as these tags. */
+export const scripts: Family = {
+  names: ['sub', 'sup'],
+  open: (page, tag) => page.line.open('markup', tag.name, tag.name),
+  close: (page, name) => page.line.close(name),
+}
+
+export const code: Family = {
+  names: words('code kbd samp tt'),
+  open: (page, tag) => page.line.openCode(tag.name),
+  close: (page, name) => page.line.close(name),
+}
+
+export const quotations: Family = {
+  names: ['q'],
+  open: (page) => page.line.text('"'),
+  close: (page) => page.line.text('"'),
+}
+
+/** The reading of a text stands in parentheses behind it. */
+export const readings: Family = {
+  names: ['rt'],
+  open(page) {
+    if (page.reading) page.line.text(')')
+    page.reading = true
+    page.line.text('(')
+  },
+  close(page) {
+    if (page.reading) page.line.text(')')
+    page.reading = false
+  },
+}
+
+export const rubies: Family = {
+  names: ['ruby', 'rb', 'rtc'],
+  close(page) {
+    if (page.reading) page.line.text(')')
+    page.reading = false
+  },
+}
+
+export const lineBreaks: Family = {
+  names: ['br'],
+  open(page) {
+    const { line } = page
+    if (page.heading > 0 || line.inLink) line.space()
+    else if (line.isBroken) page.endBlock()
+    else line.lineBreak()
+  },
+  // `</br>` is read as `<br>`. WHATWG HTML, 13.2.6.4.7.
+  close: (page) => page.line.lineBreak(),
+}
+
+export const labels: Family = {
+  names: ['label'],
+  open: (page) => page.line.space(),
+  close: (page) => page.line.space(),
+}

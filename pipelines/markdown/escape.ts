@@ -1,0 +1,206 @@
+import { classOf, isAsciiPunctuation, lastCodePoint, type CharacterClass } from './characters.js'
+
+/** What may have to be escaped inside of text. */
+export const SPECIAL = /[\\`*_~<&[\]]/
+const ENTITY = /&(?:#(?:\d{1,7}|[xX][\da-fA-F]{1,6})|[A-Za-z][A-Za-z\d]{1,31});/y
+const TAG_START = /[A-Za-z/!?]/
+
+/** What stands around a piece of text. */
+export interface Surroundings {
+  /** The class of the character before it, or `mark` right after Markdown of ours. */
+  before: CharacterClass | 'mark'
+  /** Whether white space follows; if not, Markdown of ours may. */
+  spaceAfter: boolean
+  /** Inside the text of a link, where brackets have to be balanced. */
+  inLink: boolean
+  /** Inside struck-out text, where a single `~` could end it. */
+  inStrike: boolean
+}
+
+/** Whether a link's text can have these brackets as they are. */
+function bracketsAreSafe(text: string): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === 0x5b) depth++
+    else if (char === 0x5d && (--depth < 0 || text.charCodeAt(at + 1) === 0x28)) return false
+  }
+  return depth === 0
+}
+
+/**
+ * `text` with a backslash before each character that would be read as inline Markdown, and before no other: `2 * 3`,
+ * `snake_case`, `a[0]` and `AT&T` stay as they are.
+ */
+export function escapeInline(text: string, around: Surroundings): string {
+  const first = text.search(SPECIAL)
+  if (first < 0) return text
+
+  const length = text.length
+  let out = ''
+  let done = 0
+  let safe: boolean | undefined
+  const escape = (at: number) => {
+    out += text.slice(done, at) + '\\'
+    done = at
+  }
+  for (let at = first; at < length; at++) {
+    const char = text.charCodeAt(at)
+    switch (char) {
+      case 0x60: // `
+        escape(at)
+        break
+
+      case 0x2a: // *
+      case 0x5f: // _
+      case 0x7e: {
+        let end = at + 1
+        while (end < length && text.charCodeAt(end) === char) end++
+        if (delimits(text, char, at, end, around)) for (let each = at; each < end; each++) escape(each)
+        at = end - 1
+        break
+      }
+
+      case 0x5c: {
+        const next = at + 1 < length ? text.charCodeAt(at + 1) : around.spaceAfter ? 0x20 : char
+        if (!isAsciiPunctuation(next)) break
+        escape(at)
+        break
+      }
+
+      case 0x3c: // <
+        if (at + 1 < length ? TAG_START.test(text.charAt(at + 1)) : !around.spaceAfter) escape(at)
+        break
+
+      case 0x26: // &
+        ENTITY.lastIndex = at
+        if (ENTITY.test(text)) escape(at)
+        break
+
+      case 0x5b: // [
+      case 0x5d: // ]
+        if (around.inLink) {
+          safe ??= bracketsAreSafe(text)
+          if (!safe) escape(at)
+        } else if (char === 0x5d && text.charCodeAt(at + 1) === 0x28) escape(at)
+        break
+
+      default:
+    }
+  }
+  return done === 0 && out === '' ? text : out + text.slice(done)
+}
+
+/** Whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */
+function delimits(text: string, char: number, at: number, end: number, around: Surroundings): boolean {
+  if (end === text.length && !around.spaceAfter) return true
+  if (at === 0 && around.before === 'mark') return true
+  const before = at === 0 ? (around.before as CharacterClass) : classOf(lastCodePoint(text.slice(Math.max(0, at - 2), at)))
+  const after = end === text.length ? 'space' : classOf(text.codePointAt(end) ?? 0x20)
+  if (char === 0x7e && end - at === 1) return before !== 'space' || around.inStrike
+
+  const opens = after !== 'space' && (after === 'other' || before !== 'other')
+  const closes = before !== 'space' && (before === 'other' || after !== 'other')
+  if (char !== 0x5f) return opens || closes
+  return (opens && (!closes || before === 'punctuation')) || (closes && (!opens || after === 'punctuation'))
+}
+
+/** A paragraph's Markdown such that no line of it begins a list, a heading, a quote, a rule or the like. */
+export function escapeStarts(markdown: string): string {
+  if (!markdown.includes('\n')) return escapeStart(markdown)
+  return markdown.split('\n').map(escapeStart).join('\n')
+}
+
+function escapeStart(line: string): string {
+  const first = line.charCodeAt(0)
+  if (first > 0x7c) return line
+  switch (first) {
+    case 0x3e: // >
+      return '\\' + line
+    case 0x23: // #
+      return /^#{1,6}(?: |$)/.test(line) ? '\\' + line : line
+    case 0x2b: // +
+      return /^\+(?: |$)/.test(line) ? '\\' + line : line
+    case 0x2a: // *
+      return /^\*(?: |$|[* ]*$)/.test(line) ? '\\' + line : line
+    case 0x2d: // -
+      return /^-(?: |$|[-|: ]*$)/.test(line) ? '\\' + line : line
+    case 0x5f: // _
+      return /^[_ ]+$/.test(line) ? '\\' + line : line
+    case 0x3d: // =
+      return /^=+ *$/.test(line) ? '\\' + line : line
+    case 0x7c: // |
+    case 0x3a: // :
+      return /^[-|: ]+$/.test(line) && line.includes('-') ? '\\' + line : line
+    default:
+      return first >= 0x30 && first <= 0x39 ? line.replace(/^(\d{1,9})([.)])(?= |$)/, '$1\\$2') : line
+  }
+}
+
+/** A link's or an image's destination and title, from the `(` to the `)`. */
+export function destination(url: string, title?: string): string {
+  let target = url
+  if (/[\s<>()\\&\x00-\x1f\x7f]/.test(url)) target = escapeUrl(url) // oxlint-disable-line no-control-regex
+  if (title === undefined || title === '') return `(${target})`
+  if (target === '') target = '<>'
+  const text = title
+    .replace(/\\(?=[!-/:-@[-`{-~]|$)/g, '\\\\')
+    .replaceAll('"', '\\"')
+    .replace(/&(?=[#A-Za-z\d]+;)/g, '\\&')
+    .replace(/\r\n?|\n/g, '&#10;')
+  return `(${target} "${text}")`
+}
+
+function escapeUrl(url: string): string {
+  const encoded = url
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\s\x00-\x1f\x7f<>]/g, (char) => encodeURIComponent(char))
+    .replace(/\\/g, '%5C')
+    .replace(/&(?=[#A-Za-z\d]+;)/g, '\\&')
+  return parenthesesAreBalanced(encoded) ? encoded : encoded.replace(/[()]/g, '\\$&')
+}
+
+function parenthesesAreBalanced(url: string): boolean {
+  let depth = 0
+  for (let at = 0; at < url.length; at++) {
+    const char = url.charCodeAt(at)
+    if (char === 0x28 && ++depth > 30) return false
+    if (char === 0x29 && --depth < 0) return false
+  }
+  return depth === 0
+}
+
+/** A code span that holds exactly `code`, line breaks read as spaces. */
+export function codeSpan(code: string): string {
+  const text = /[\r\n]/.test(code) ? code.replace(/\r\n?|\n/g, ' ') : code
+  if (!text.includes('`')) return needsPadding(text) ? '` ' + text + ' `' : '`' + text + '`'
+  const lengths = new Set<number>()
+  for (const [run] of text.matchAll(/`+/g)) lengths.add(run.length)
+  let length = 1
+  while (lengths.has(length)) length++
+  const fence = '`'.repeat(length)
+  const pad = text.startsWith('`') || text.endsWith('`') || needsPadding(text) ? ' ' : ''
+  return fence + pad + text + pad + fence
+}
+
+/** CommonMark 0.31.2, 6.1: one space is taken off at both ends unless there is nothing but spaces. */
+const needsPadding = (text: string) => text.startsWith(' ') && text.endsWith(' ') && /[^ ]/.test(text)
+
+/** The fence for a block that holds `text`: longer than any such run in it, of backticks unless tildes are shorter. */
+export function fenceFor(text: string, chars = '`~'): string {
+  let best = ''
+  for (const char of chars) {
+    let longest = 0
+    let run = 0
+    for (let at = text.indexOf(char); at >= 0 && at < text.length; ) {
+      run = 0
+      while (text.charAt(at + run) === char) run++
+      longest = Math.max(longest, run)
+      at = text.indexOf(char, at + run)
+    }
+    const fence = char.repeat(Math.max(3, longest + 1))
+    if (best === '' || fence.length < best.length) best = fence
+    if (best.length === 3) break
+  }
+  return best
+}

@@ -1,0 +1,24 @@
+import { joinLines } from './characters.js'
+import { fenceFor } from './escape.js'
+
+/** Whether a script's `type` says that it holds JSON-LD. */
+export const isJsonLd = (type: string | undefined): boolean =>
+  type !== undefined && /^\s*application\/ld\+json\s*(?:;|$)/i.test(type)
+
+/** The JSON-LD of a page: every script on a line of its own, all in one fenced block. */
+export class JsonLd {
+  readonly #lines: string[] = []
+
+  add(script: string): void {
+    const line = joinLines(script.trim())
+    if (line !== '') this.#lines.push(line)
+  }
+
+  /** The block, '' without any scripts. */
+  toString(): string {
+    if (this.#lines.length === 0) return ''
+    const text = this.#lines.join('\n')
+    const fence = fenceFor(text, '`')
+    return `${fence}json\n${text}\n${fence}`
+  }
+}

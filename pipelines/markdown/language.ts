@@ -1,0 +1,36 @@
+import type { Tag } from './events.js'
+
+/** Languages that stand in a class attribute without any prefix. */
+const LANGUAGES = new Set(
+  `bash c clojure cpp csharp css dart diff dockerfile elixir erlang fortran go graphql groovy haskell html http ini java
+  javascript js json jsx julia kotlin latex lisp lua makefile markdown matlab nginx objc ocaml pascal perl php
+  powershell prolog protobuf python python3 r ruby rust scala scheme scss sh shell sql swift toml ts tsx typescript vb
+  vim xml yaml zsh`.split(/\s+/),
+)
+
+/** The program language that the element names: by `language-`, as HTML says, or as highlighters do. */
+export function languageOf(tag: Tag): string | undefined {
+  const data = tag.attribute('data-lang') ?? tag.attribute('data-language')
+  if (data !== undefined && isInfo(data)) return data
+  const classes = tag.attribute('class')
+  if (classes === undefined) return undefined
+  let plain: string | undefined
+  let brush = false
+  for (const name of classes.split(/[\t\n\f\r ]+/)) {
+    const named = /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (brush ? name : '')
+    brush = name === 'brush:'
+    const language = named.replace(/;$/, '')
+    if (isLanguage(name, language)) return language
+    if (LANGUAGES.has(name)) plain ??= name
+  }
+  return plain
+}
+
+/** No word that highlighters have for other things, as in `highlight-lines`; `language-` is never one. */
+const isLanguage = (name: string, language: string): boolean =>
+  name.startsWith('language-') ? isInfo(named(name)) : LANGUAGES.has(language.toLowerCase())
+
+const named = (name: string) => name.slice('language-'.length)
+
+/** What can stand behind a fence. */
+const isInfo = (text: string): boolean => /^[^\s`~]{1,40}$/.test(text)

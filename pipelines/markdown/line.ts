@@ -1,0 +1,431 @@
+import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
+import { codeSpan, destination, escapeInline, SPECIAL } from './escape.js'
+
+/** Elements inside elements that are written; those in deeper ones are read as plain text. */
+const MAX_FORMATS = 32
+
+type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
+
+/** Where a link leads, as it is to be written. */
+export interface Link {
+  url: string
+  title: string | undefined
+  /** What to write for a link without contents. */
+  label: string | undefined
+}
+
+/** An inline element that is open. */
+interface Format {
+  readonly kind: Kind
+  /** Of the element, to find it at its end tag. */
+  readonly name: string
+  /** What opens and closes it in Markdown; for emphasis it is chosen when it is written. */
+  mark: string
+  readonly link: Link | undefined
+  /** How many blocks began or ended inside a link. */
+  blocks: number
+  /** The text of a link as long as it holds nothing but one piece of text. */
+  only: string | undefined
+  pieces: number
+}
+
+/**
+ * The contents of the block that is being read: text, emphasis, links, code spans, images.
+ *
+ * Everything is written as late as possible. White space is written before what follows it, and so it falls outside of
+ * emphasis and off the ends of a block; the marks that open something are written with its first contents, so that
+ * empty elements leave no trace, and at that moment it is known what stands on both sides of them.
+ */
+export class Line {
+  /** Text as the page has it, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
+  #text = ''
+  #done = ''
+  /** The last two pieces, which a neighbour may still change. */
+  #previous = ''
+  #last = ''
+  /** Whether the last piece is Markdown of ours, not text. */
+  #marked = false
+  #gap: '' | ' ' | '  \n' = ''
+  #empty = true
+  /** Right after closing marks: what may not follow them as it is. `word`: the text before them ends in punctuation. */
+  #closed: '' | 'any' | 'word' = ''
+  /** The block begins with a bracket of the text's own. */
+  #bracket = false
+
+  #formats: Format[] = []
+  /** How many of them are written. */
+  #written = 0
+  /** How many more are open. */
+  #tooDeep = 0
+  /** Contents of the code span that is open. */
+  #code: string | undefined
+  /** Contents of the last one that was written. */
+  #span = ''
+  #link: Format | undefined
+  #strikes = 0
+
+  text(text: string): void {
+    if (this.#code === undefined) this.#text += text
+    else this.#code += text
+  }
+
+  /** Nothing but white space so far. */
+  get isEmpty(): boolean {
+    if (this.#text !== '') this.#flush()
+    return this.#empty && (this.#code === undefined || this.#code.trim() === '')
+  }
+
+  /** Characters so far, about. */
+  get length(): number {
+    return this.#done.length + this.#previous.length + this.#last.length + this.#text.length
+  }
+
+  /** Whether text is part of a link. */
+  get inLink(): boolean {
+    return this.#link !== undefined
+  }
+
+  /** Whether the link has any contents yet. */
+  get linkIsWritten(): boolean {
+    if (this.#link === undefined) return false
+    this.#flush()
+    return this.#formats.indexOf(this.#link) < this.#written
+  }
+
+  /** Notes that a block begins or ends inside the link. Returns how many that makes. */
+  countLinkBlock(): number {
+    return this.#link === undefined ? 0 : ++this.#link.blocks
+  }
+
+  /** How many blocks began or ended inside the link. */
+  get linkBlocks(): number {
+    return this.#formats.findLast((format) => format.kind === 'link')?.blocks ?? 0
+  }
+
+  /** White space, as between two words. */
+  space(): void {
+    if (this.#code !== undefined) {
+      this.#code += ' '
+      return
+    }
+    this.#flush()
+    if (this.#gap === '') this.#gap = ' '
+  }
+
+  /** Whether the last thing was a line break. */
+  get isBroken(): boolean {
+    this.#flush()
+    return this.#gap === '  \n'
+  }
+
+  lineBreak(): void {
+    if (this.#code !== undefined) this.#code += ' '
+    else {
+      this.#flush()
+      this.#gap = '  \n'
+    }
+  }
+
+  /** Markdown that stands for itself: an image, a code span. */
+  markdown(markdown: string): void {
+    if (this.#code !== undefined) return
+    this.#flush()
+    this.#put(markdown, true)
+  }
+
+  open(kind: Exclude<Kind, 'link' | 'code'>, name: string, mark = ''): void {
+    this.#push(kind, name, mark, undefined)
+  }
+
+  openCode(name: string): void {
+    this.#flush()
+    if (this.#push(this.#code === undefined ? 'code' : 'plain', name, '', undefined)?.kind === 'code') this.#code = ''
+  }
+
+  openLink(name: string, link: Link): void {
+    if (this.#link !== undefined) this.close(name)
+    if (this.#code === undefined) {
+      this.#link = this.#push('link', name, '', link)
+      return
+    }
+    // A code span has no links inside: the link goes around this part of it.
+    const at = this.#formats.findIndex((format) => format.kind === 'code')
+    this.#endCode()
+    this.#link = newFormat('link', name, '', link)
+    this.#formats.splice(at, 0, this.#link)
+    this.#written = Math.min(this.#written, at)
+  }
+
+  /** Ends the innermost element of that name. Elements opened inside it go on after it, as in a browser. */
+  close(name: string): void {
+    let at = this.#formats.length - 1
+    while (at >= 0 && (this.#formats[at] as Format).name !== name) at--
+    if (at < 0) {
+      if (this.#tooDeep > 0) this.#tooDeep--
+      return
+    }
+    this.#flush()
+    const format = this.#formats[at] as Format
+    if (format.kind === 'link' && at >= this.#written && format.link?.label !== undefined) {
+      this.#text = format.link.label
+      this.#flush()
+    }
+    for (let index = this.#formats.length - 1; index >= at; index--) this.#writeCloser(index)
+    this.#formats.splice(at, 1)
+    this.#written = Math.min(this.#written, at)
+    if (format.kind === 'code') this.#code = undefined
+    if (format.kind === 'strike') this.#strikes--
+    if (format === this.#link) this.#link = undefined
+  }
+
+  /** How many elements are open; those beyond can be ended with `closeDownTo`. */
+  get depth(): number {
+    return this.#formats.length
+  }
+
+  closeDownTo(depth: number): void {
+    while (this.#formats.length > depth) this.close((this.#formats.at(-1) as Format).name)
+    this.#tooDeep = 0
+  }
+
+  /** Ends the block and gives its Markdown, '' if there is none. What is open goes on in the next one, but no link. */
+  take(): string {
+    this.#flush()
+    for (let index = this.#formats.length - 1; index >= 0; index--) this.#writeCloser(index)
+    if (this.#link !== undefined && this.#formats.indexOf(this.#link) < this.#written) this.#link = undefined
+    this.#written = 0
+    this.#gap = ''
+    if (this.#empty) return ''
+
+    let markdown = this.#done + this.#previous + this.#last
+    if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
+    this.#done = this.#previous = this.#last = ''
+    this.#empty = true
+    this.#marked = this.#bracket = false
+    this.#closed = ''
+    return markdown
+  }
+
+  /** Lets the link that was ended with its block go on, once. */
+  relink(): void {
+    // The innermost link is the only one: links do not nest.
+    const link = this.#formats.findLast((format) => format.kind === 'link')
+    if (link !== undefined) this.#link = link
+  }
+
+  /** Ends the link for good: what follows up to its end tag is no part of it. */
+  unlink(): void {
+    this.#link = undefined
+  }
+
+  #push(kind: Kind, name: string, mark: string, link: Link | undefined): Format | undefined {
+    this.#flush()
+    if (this.#formats.length >= MAX_FORMATS) {
+      this.#tooDeep++
+      return undefined
+    }
+    const format = newFormat(this.#code === undefined ? kind : 'plain', name, mark, link)
+    this.#formats.push(format)
+    if (kind === 'strike') this.#strikes++
+    return format
+  }
+
+  #flush(): void {
+    const raw = this.#text
+    if (raw === '') return
+    this.#text = ''
+    let start = 0
+    let end = raw.length
+    while (start < end && isSpace(raw.charCodeAt(start))) start++
+    if (start > 0 && this.#gap === '') this.#gap = ' '
+    if (start === end) return
+    while (isSpace(raw.charCodeAt(end - 1))) end--
+
+    let text = end - start === raw.length ? raw : raw.slice(start, end)
+    if (/[\t\n\f\r]|  /.test(text)) text = text.replace(/[\t\n\f\r ]+/g, ' ')
+    if (this.#empty && text.charCodeAt(0) === 0x5b) this.#bracket = true
+    const plain = text
+    if (SPECIAL.test(text)) {
+      text = escapeInline(text, {
+        before: this.#before(),
+        spaceAfter: end < raw.length,
+        inLink: this.#link !== undefined,
+        inStrike: this.#strikes > 0,
+      })
+    }
+    this.#put(text, false)
+    if (this.#link !== undefined) this.#link.only = this.#link.pieces === 1 ? plain : undefined
+    if (end < raw.length) this.#gap = ' '
+  }
+
+  /** What the next piece of text follows. */
+  #before(): CharacterClass | 'mark' {
+    if (this.#written < this.#formats.length) return 'mark'
+    if (this.#gap !== '' || this.#empty) return 'space'
+    return this.#marked ? 'mark' : classOf(lastCodePoint(this.#last))
+  }
+
+  #append(piece: string): void {
+    this.#done += this.#previous
+    this.#previous = this.#last
+    this.#last = piece
+  }
+
+  #put(markdown: string, marked: boolean): void {
+    let piece = markdown
+    if (this.#gap !== '') {
+      if (!this.#empty) {
+        this.#append(this.#gap)
+        this.#marked = false
+        this.#closed = ''
+      }
+      this.#gap = ''
+    }
+    if (this.#written < this.#formats.length) piece = this.#writeOpeners(piece, marked)
+    if (this.#closed !== '') {
+      if (!marked) piece = this.#afterCloser(piece)
+      this.#closed = ''
+    }
+    if (this.#link !== undefined) {
+      this.#link.pieces++
+      this.#link.only = undefined
+    }
+    if (piece === '') return
+    this.#append(piece)
+    this.#marked = marked
+    this.#empty = false
+  }
+
+  /** Writes the marks of what is open, in front of its first contents, `piece`. Returns what is left of that. */
+  #writeOpeners(piece: string, marked: boolean): string {
+    let marks = ''
+    for (; this.#written < this.#formats.length; this.#written++) {
+      const format = this.#formats[this.#written] as Format
+      const before = marks !== '' ? marks.charAt(marks.length - 1) : this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
+      switch (format.kind) {
+        case 'emphasis':
+          format.mark = before === '*' ? '_' : '*'
+          break
+        case 'strong':
+          // `***` is read as strong inside of emphasis, so it will do for just that.
+          format.mark = before === '*' && !(marks === '*' && this.#last !== '*') ? '__' : '**'
+          break
+        case 'link':
+          format.mark = format === this.#link ? '[' : ''
+          break
+        case 'markup':
+          // A raised link is a reference to a note, and needs no markup around it.
+          if (this.#formats[this.#written + 1]?.kind === 'link') format.mark = ''
+          break
+        default:
+      }
+      marks += format.kind === 'markup' && format.mark !== '' ? `<${format.mark}>` : format.mark
+    }
+    if (marks === '') return piece
+
+    let rest = piece
+    const mark = marks.charAt(0)
+    if (mark === '[' && !this.#marked && this.#last.endsWith('!')) this.#last = this.#last.slice(0, -1) + '\\!'
+    if ((mark === '*' || mark === '~') && !this.#empty && !this.#marked && classOf(lastCodePoint(this.#last)) === 'other') {
+      const next = [...marks].find((char) => char !== mark)
+      if (next !== undefined || marked || classOf(piece.codePointAt(0) ?? 0x20) === 'punctuation') {
+        rest = this.#separate(next === undefined && !marked ? piece : '', piece)
+      }
+    }
+    this.#append(marks)
+    this.#marked = true
+    this.#empty = false
+    this.#closed = ''
+    return rest
+  }
+
+  /**
+   * Marks may not stand between a word and punctuation, as in `a*"b"*`. In text without spaces between words the
+   * punctuation moves out of the emphasis; elsewhere the letter is written as a character reference.
+   */
+  #separate(movable: string, piece: string): string {
+    const letter = lastCodePoint(this.#last)
+    const moved = letter > 127 ? (/^(?!\\)[\p{P}\p{S}](?=[\p{L}\p{N}])/u.exec(movable)?.[0] ?? '') : ''
+    if (moved !== '') {
+      this.#append(moved)
+      return piece.slice(moved.length)
+    }
+    this.#last = this.#last.slice(0, letter > 0xffff ? -2 : -1) + `&#${letter};`
+    return piece
+  }
+
+  /** Text right after closing marks. */
+  #afterCloser(text: string): string {
+    const next = text.codePointAt(0) ?? 0x20
+    if (classOf(next) !== 'other') return text
+    if (this.#closed === 'word') {
+      const moved = next > 127 ? (/(?<=[\p{L}\p{N}])[^\P{P}\\*_`~]+$/u.exec(this.#previous)?.[0] ?? '') : ''
+      if (moved !== '') {
+        this.#previous = this.#previous.slice(0, -moved.length)
+        this.#last += moved
+        return text
+      }
+    }
+    return `&#${next};` + text.slice(next > 0xffff ? 2 : 1)
+  }
+
+  #writeCloser(index: number): void {
+    const format = this.#formats[index] as Format
+    if (format.kind === 'code') this.#endCode()
+    if (index >= this.#written) return
+    this.#written = index
+    if (format.kind === 'plain' || format.kind === 'code' || format.mark === '') return
+    if (format.kind === 'link') {
+      this.#closeLink(format)
+      return
+    }
+    const delimits = format.kind !== 'markup'
+    const punctuation = this.#marked || classOf(lastCodePoint(this.#last)) === 'punctuation'
+    this.#append(delimits ? format.mark : `</${format.mark}>`)
+    this.#marked = true
+    this.#closed = !delimits ? '' : format.mark.startsWith('_') ? 'any' : punctuation ? 'word' : ''
+  }
+
+  #closeLink(format: Format): void {
+    const { url, title } = format.link as Link
+    const text = format.only
+    if (text !== undefined && title === undefined && !this.#marked && this.#previous.endsWith('[') && isAutolink(url, text)) {
+      this.#previous = this.#previous.slice(0, -1)
+      this.#last = `<${text}>`
+    } else this.#append(']' + destination(url, title))
+    this.#marked = true
+    this.#closed = ''
+  }
+
+  #endCode(): void {
+    let code = this.#code as string
+    this.#code = ''
+    if (code === '') return
+    if (/[\r\n]/.test(code)) code = joinLines(code.trim())
+    const isOpen = this.#formats.slice(this.#written).every((format) => format.kind === 'code' || format.kind === 'plain')
+    if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && isOpen) {
+      // Two spans side by side would be read as one that holds backticks.
+      this.#span += code
+      this.#last = codeSpan(this.#span)
+      return
+    }
+    this.#span = code
+    if (code !== '') this.#put(codeSpan(code), true)
+  }
+}
+
+const newFormat = (kind: Kind, name: string, mark: string, link: Link | undefined): Format => ({
+  kind,
+  name,
+  mark,
+  link,
+  blocks: 0,
+  only: undefined,
+  pieces: 0,
+})
+
+/** Whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
+function isAutolink(url: string, text: string): boolean {
+  if (text === url) return /^[A-Za-z][A-Za-z\d+.-]{1,31}:[^\s<>]*$/.test(url)
+  return url === `mailto:${text}` && /^[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d](?:[A-Za-z\d.-]*[A-Za-z\d])?$/.test(text)
+}

@@ -1,0 +1,227 @@
+import { Addresses } from './address.js'
+import { ELEMENTS } from './elements/index.js'
+import { isHidden } from './elements/left-out.js'
+import { escapeStarts } from './escape.js'
+import type { Events, Skip, Tag } from './events.js'
+import { FrontMatter } from './front-matter.js'
+import { isJsonLd, JsonLd } from './json-ld.js'
+import { Line } from './line.js'
+import { Preformatted } from './preformatted.js'
+import { Table } from './table.js'
+import { Writer, type Leaf } from './writer.js'
+
+/** Blocks inside one link that are read as its text, and how long that text may be; after that the link ends. */
+const MAX_LINK_BLOCKS = 32
+const MAX_LINK_LENGTH = 4000
+
+/** Markdown that is held back for the end of a `<head>` that was opened and not closed. */
+const MAX_HELD = 256 * 1024
+
+/** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
+const HEAD_ELEMENTS = new Set(
+  'html head base basefont bgsound link meta title noscript noframes style script template'.split(' '),
+)
+
+/** A page on its way to Markdown: takes the events of a tokenizer and hands each to the element that knows it. */
+export class Page implements Events {
+  readonly line = new Line()
+  readonly writer = new Writer()
+  readonly addresses = new Addresses()
+  readonly frontMatter = new FrontMatter()
+  readonly #jsonLd = new JsonLd()
+
+  /** What the block that is open will be written as. */
+  kind: Leaf = 'text'
+  /** The level of the heading that is open, or 0. */
+  heading = 0
+  table: Table | undefined
+  /** How many `article`, `main` and `section` are open. */
+  sections = 0
+  /** The program language that the elements around name. */
+  language: string | undefined
+  /** The source that a `picture` offers. */
+  picture: string | undefined
+  /** Collects text that does not go into the line: the name of the element that ends it, and the text. */
+  capture: { readonly name: string; text: string; readonly done: (text: string) => void } | undefined
+
+  #preformatted: Preformatted | undefined
+  #script: string | undefined
+  #head: 'before' | 'open' | 'ended' = 'before'
+  #started = ''
+
+  open(tag: Tag): Skip | void {
+    if (this.#head !== 'ended') this.#readHead(tag)
+    const { name } = tag
+    if (name === 'script') return this.#openScript(tag)
+    if (isHidden(tag)) return 'skip'
+    if (this.#preformatted !== undefined) return this.#preformatted.open(tag)
+    return ELEMENTS.get(name)?.open?.(this, tag)
+  }
+
+  close(name: string): void {
+    if (this.#script !== undefined) {
+      this.#jsonLd.add(this.#script)
+      this.#script = undefined
+      return
+    }
+    if (this.#head !== 'ended' && name === 'head') this.#endHead()
+    if (this.#preformatted !== undefined) {
+      if (!this.#preformatted.close(name)) return
+      this.#endPreformatted()
+      if (name === 'pre') return
+    }
+    const { capture } = this
+    if (capture !== undefined && capture.name === name) this.endCapture()
+    ELEMENTS.get(name)?.close?.(this, name)
+  }
+
+  text(text: string): void {
+    if (this.#script !== undefined) this.#script += text
+    else if (this.#preformatted !== undefined) this.#preformatted.text(text)
+    else if (this.capture !== undefined) this.capture.text += text
+    else {
+      if (this.#head === 'before' && /[^\t\n\f\r ]/.test(text)) this.#endHead()
+      this.line.text(text)
+    }
+  }
+
+  /** Markdown that is certain by now. */
+  take(): string {
+    if (this.#head !== 'ended' && this.writer.length < MAX_HELD) return ''
+    if (this.#head !== 'ended') this.#endHead()
+    const markdown = this.#started + this.writer.take()
+    this.#started = ''
+    return markdown
+  }
+
+  /** Ends the page. Returns the rest of its Markdown. */
+  end(): string {
+    if (this.#script !== undefined) this.#jsonLd.add(this.#script)
+    if (this.#preformatted !== undefined) this.#endPreformatted()
+    this.endCapture()
+    this.endHeading()
+    this.endBlock()
+    while (this.table !== undefined) this.endTable()
+    this.endBlock()
+    this.writer.end()
+    if (this.#head !== 'ended') this.#endHead()
+    const jsonLd = this.#jsonLd.toString()
+    if (jsonLd !== '') this.writer.leaf('fence', jsonLd)
+    return this.take()
+  }
+
+  /** JSON-LD counts wherever it stands, all other scripts nowhere. */
+  #openScript(tag: Tag): Skip | void {
+    if (!isJsonLd(tag.attribute('type'))) return 'skip'
+    this.#script = ''
+  }
+
+  #readHead(tag: Tag): void {
+    if (tag.name === 'head') this.#head = 'open'
+    else if (tag.name === 'meta') this.frontMatter.meta(tag)
+    else if (tag.name === 'body' || (this.#head === 'before' && !HEAD_ELEMENTS.has(tag.name))) this.#endHead()
+  }
+
+  #endHead(): void {
+    this.#head = 'ended'
+    this.#started = this.frontMatter.toString()
+  }
+
+  /** Begins a block that no paragraph, link or heading can hold. False where it has to be text of a table cell. */
+  beginBlock(): boolean {
+    this.endHeading()
+    this.endBlock()
+    if (this.table === undefined || this.table.state === 'layout') return true
+    if (this.table.state === 'data') return false
+    for (const block of this.table.release()) this.#write('text', block)
+    this.table.floor = this.writer.raise()
+    return true
+  }
+
+  /** A block begins or ends here. Inside of a heading or a link that is no more than white space. */
+  boundary(): void {
+    const { line } = this
+    if (this.heading > 0) {
+      line.space()
+      return
+    }
+    if (line.inLink) {
+      const blocks = line.countLinkBlock()
+      if (blocks <= MAX_LINK_BLOCKS && line.length < MAX_LINK_LENGTH && line.linkIsWritten) {
+        line.space()
+        return
+      }
+    }
+    this.endBlock()
+  }
+
+  /** Writes the block that is open, if it holds anything. */
+  endBlock(): void {
+    const markdown = this.line.take()
+    if (markdown === '') return
+    this.#write(this.kind, markdown)
+    this.kind = 'text'
+  }
+
+  #write(kind: Leaf, markdown: string): void {
+    const { table } = this
+    if (table !== undefined && table.state !== 'layout') table.add(markdown)
+    else this.writer.leaf(kind, escapeStarts(markdown))
+  }
+
+  endHeading(): void {
+    const level = this.heading
+    if (level === 0) return
+    this.heading = 0
+    let text = this.line.take()
+    if (text === '') return
+    if (text.includes('\n')) text = text.replaceAll('  \n', ' ')
+    if (this.table?.state === 'data') this.table.add(text)
+    else this.writer.leaf('heading', `${'#'.repeat(level)} ${escapeTrailingHashes(text)}`)
+  }
+
+  endTable(): void {
+    const { table } = this
+    if (table === undefined) return
+    this.endCell(table)
+    const blocks = table.end()
+    this.table = table.outer
+    for (const block of blocks) this.#write('text', block)
+  }
+
+  /** Ends the cell that is open in `table`, and everything inside it. */
+  endCell(table: Table): void {
+    this.endHeading()
+    if (table.state !== 'layout' || this.writer.isRaised) this.endBlock()
+    if (table.inCell) this.line.closeDownTo(table.formats)
+    if (table.floor !== undefined) this.writer.lower(table.floor)
+    table.floor = undefined
+    table.closeCell()
+  }
+
+  beginPreformatted(tag: Tag): void {
+    this.#preformatted = new Preformatted(tag, this.language)
+  }
+
+  #endPreformatted(): void {
+    const preformatted = this.#preformatted as Preformatted
+    this.#preformatted = undefined
+    if (this.beginBlock()) {
+      const fence = preformatted.fence()
+      if (fence !== '') this.writer.leaf('fence', fence)
+    } else this.table?.add(preformatted.span())
+  }
+
+  endCapture(): void {
+    const { capture } = this
+    this.capture = undefined
+    capture?.done(capture.text)
+  }
+}
+
+/** A row of `#` at the end would be taken off. CommonMark 0.31.2, 4.2. */
+function escapeTrailingHashes(text: string): string {
+  let at = text.length
+  while (at > 0 && text.charCodeAt(at - 1) === 0x23) at--
+  return at === text.length || (at > 0 && text.charCodeAt(at - 1) !== 0x20) ? text : `${text.slice(0, at)}\\${text.slice(at)}`
+}

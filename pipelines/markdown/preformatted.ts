@@ -1,0 +1,81 @@
+import { joinLines } from './characters.js'
+import { DROPPED } from './elements/left-out.js'
+import { codeSpan, fenceFor } from './escape.js'
+import type { Skip, Tag } from './events.js'
+import { languageOf } from './language.js'
+
+/** Elements that show a line of their own, as some highlighters have for each line of a program. */
+const LINES = new Set(['div', 'p', 'li', 'tr', 'dt', 'dd'])
+
+/** Elements whose end tag also ends what they hold, and so a `<pre>` that was not ended itself. */
+const CONTAINERS = new Set(
+  'div p td th tr table li ul ol dl dd blockquote section article main aside details figure body html'.split(' '),
+)
+
+/** The contents of a `<pre>`: text as it stands. */
+export class Preformatted {
+  #text = ''
+  #language: string | undefined
+  #isCode = false
+  /** Nothing has come since the tag. */
+  #isFresh = true
+  readonly #name: string
+  /** How many of each are open inside. */
+  readonly #open = new Map<string, number>()
+
+  constructor(tag: Tag, language: string | undefined) {
+    this.#name = tag.name
+    this.#language = languageOf(tag) ?? language
+  }
+
+  open(tag: Tag): Skip | void {
+    const { name } = tag
+    if (DROPPED.has(name)) return 'skip'
+    this.#isFresh = false
+    if (name === 'br') this.#text += '\n'
+    else if (name === 'code') {
+      this.#isCode = true
+      this.#language = languageOf(tag) ?? this.#language
+    } else if (CONTAINERS.has(name) || name === this.#name) {
+      if (LINES.has(name)) this.#breakLine()
+      this.#open.set(name, (this.#open.get(name) ?? 0) + 1)
+    }
+  }
+
+  /** Whether this end tag ends the whole. */
+  close(name: string): boolean {
+    this.#isFresh = false
+    const open = this.#open.get(name) ?? 0
+    if (open > 0) {
+      this.#open.set(name, open - 1)
+      if (LINES.has(name)) this.#breakLine()
+      return false
+    }
+    return name === this.#name || (CONTAINERS.has(name) && name !== 'p')
+  }
+
+  text(text: string): void {
+    // A line feed right behind the tag is for the eye of the author. WHATWG HTML, 13.2.6.4.7.
+    this.#text += this.#isFresh && text.startsWith('\n') ? text.slice(1) : text
+    this.#isFresh = false
+  }
+
+  #breakLine(): void {
+    if (this.#text !== '' && !this.#text.endsWith('\n')) this.#text += '\n'
+  }
+
+  /** As a fenced block; '' for white space that is no code. */
+  fence(): string {
+    const text = this.#text
+    if (!this.#isCode && text.trim() === '') return ''
+    const fence = fenceFor(text)
+    const end = text === '' || text.endsWith('\n') ? '' : '\n'
+    return `${fence}${this.#language ?? ''}\n${text}${end}${fence}`
+  }
+
+  /** On one line, for the cell of a table. */
+  span(): string {
+    const line = joinLines(this.#text.trim())
+    return line === '' ? '' : codeSpan(line)
+  }
+}

@@ -1,0 +1,221 @@
+import type { Writer } from './writer.js'
+
+/** From here on a table's rows are written as they come. */
+const HELD_ROWS = 200
+const HELD_CHARACTERS = 64 * 1024
+
+/** Cells of a row beyond these go into its last one. */
+const MAX_COLUMNS = 1000
+
+/** Cells of one row that stand side by side as text up to this length; longer ones are paragraphs. */
+export const SHORT_CELL = 60
+
+interface Row {
+  readonly cells: string[]
+  /** In a `thead`, or nothing but `th`. */
+  head: boolean
+  /** Cells in the page, before spans made empty ones of them. */
+  count: number
+}
+
+type Align = '' | 'left' | 'center' | 'right'
+
+/** What a cell's tag says. */
+export interface CellTag {
+  isHeader: boolean
+  columns: number
+  rows: number
+  align: Align
+}
+
+/**
+ * A table of the page. Its rows are held until it is known whether it holds data or was made for layout: data becomes
+ * a GFM table, anything else plain blocks. A long table of data is written row by row.
+ *
+ * - `held`: not known yet
+ * - `data`: its header is written, and so is every row that ends
+ * - `layout`: its cells are written as if there were no table
+ */
+export class Table {
+  state: 'held' | 'data' | 'layout'
+  /** In a row's cell. */
+  inCell = false
+  inHead = false
+  /** What `Writer.raise` gave for the cell that is open. */
+  floor: number | undefined
+  /** Inline elements that were open before the cell was. */
+  formats = 0
+
+  /** The table around this one. */
+  readonly outer: Table | undefined
+  /** How many tables are around this one. */
+  readonly depth: number
+
+  readonly #writer: Writer
+  #rows: Row[] = []
+  #row: Row | undefined
+  #cell = ''
+  #caption = ''
+  #characters = 0
+  #columns = 0
+  #aligns: Align[] = []
+  #header: Row | undefined
+  /** For each column, in how many rows to come a cell above takes its place. */
+  #spans: number[] = []
+  /** Empty cells that may be written: their number must not outgrow the page. */
+  #spare = 1000
+
+  constructor(writer: Writer, outer: Table | undefined, state: 'held' | 'layout') {
+    this.#writer = writer
+    this.outer = outer
+    this.depth = outer === undefined ? 0 : outer.depth + 1
+    this.state = state
+  }
+
+  openRow(): void {
+    this.closeRow()
+    this.#row = { cells: [], head: true, count: 0 }
+  }
+
+  openCell(tag: CellTag): void {
+    if (this.#row === undefined) this.openRow()
+    const row = this.#row as Row
+    this.#skipSpans(row)
+    const column = row.cells.length
+    row.count++
+    if (!tag.isHeader && !this.inHead) row.head = false
+    this.#spare += 2
+    for (let at = column; at < Math.min(column + tag.columns, MAX_COLUMNS) && tag.rows > 1 && this.#spare-- > 0; at++) {
+      while (this.#spans.length < at) this.#spans.push(0)
+      this.#spans[at] = tag.rows - 1
+    }
+    if (tag.align !== '' && (this.#aligns[column] ?? '') === '' && column < MAX_COLUMNS) {
+      while (this.#aligns.length < column) this.#aligns.push('')
+      this.#aligns[column] = tag.align
+    }
+    this.#width = tag.columns
+    this.#cell = ''
+    this.inCell = true
+  }
+
+  /** Columns that the open cell takes. */
+  #width = 1
+
+  /** Adds a block to the cell that is open, or outside of one, to the caption. */
+  add(markdown: string): void {
+    this.#characters += markdown.length
+    if (this.inCell) this.#cell += this.#cell === '' ? markdown : '\n\n' + markdown
+    else this.#caption += this.#caption === '' ? markdown : '\n\n' + markdown
+  }
+
+  closeCell(): void {
+    if (!this.inCell) return
+    this.inCell = false
+    const { cells } = this.#row as Row
+    if (cells.length < MAX_COLUMNS) cells.push(this.#cell)
+    else cells[MAX_COLUMNS - 1] += ' ' + this.#cell
+    for (let more = Math.min(this.#width, MAX_COLUMNS - cells.length); more > 1 && this.#spare > 0; more--) {
+      cells.push('')
+      this.#spare--
+    }
+    this.#cell = ''
+  }
+
+  closeRow(): void {
+    this.closeCell()
+    const row = this.#row
+    if (row === undefined) return
+    this.#row = undefined
+    if (row.count === 0) return
+    while (row.cells.length > row.count && row.cells.at(-1) === '') row.cells.pop()
+    if (this.state === 'data') {
+      this.#writer.more(rowOf(row.cells, this.#columns))
+      return
+    }
+    this.#rows.push(row)
+    this.#columns = Math.max(this.#columns, row.cells.length)
+    if (this.state === 'held' && (this.#rows.length >= HELD_ROWS || this.#characters >= HELD_CHARACTERS)) this.#decide()
+  }
+
+  /** Columns that cells of earlier rows reach into. */
+  #skipSpans(row: Row): void {
+    const spans = this.#spans
+    while (row.cells.length < spans.length && (spans[row.cells.length] as number) > 0 && this.#spare > 0) {
+      ;(spans[row.cells.length] as number)--
+      row.cells.push('')
+      this.#spare--
+    }
+  }
+
+  /** Ends the table. Returns the blocks to write if it holds no data. */
+  end(): string[] {
+    this.closeRow()
+    if (this.state === 'held') this.#decide()
+    return this.release()
+  }
+
+  #decide(): void {
+    if (this.#rows.filter((row) => row.count > 1).length < 2) {
+      this.state = 'layout'
+      return
+    }
+    this.state = 'data'
+    if (this.#caption !== '') this.#writer.leaf('text', this.#caption)
+    this.#caption = ''
+    const header = headerOf(this.#rows)
+    const rows = header === undefined ? this.#rows : this.#rows.slice(1)
+    const rules = Array.from({ length: this.#columns }, (_, column) => RULES[this.#aligns[column] ?? ''])
+    const cells = Array.from({ length: this.#columns }, (_, column) => header?.cells[column] ?? '')
+    this.#writer.leaf('table', rowOf(cells, this.#columns))
+    this.#writer.more(`| ${rules.join(' | ')} |`)
+    for (const row of rows) this.#writer.more(rowOf(row.cells, this.#columns))
+    this.#rows = []
+  }
+
+  /** Makes a table for layout of this one. Returns the blocks that were held. */
+  release(): string[] {
+    if (this.state === 'data') return []
+    this.state = 'layout'
+    const blocks = this.#caption === '' ? [] : [this.#caption]
+    for (const row of this.#rows) addBlocks(row.cells, blocks)
+    if (this.#row !== undefined) addBlocks([...this.#row.cells, this.#cell], blocks)
+    if (this.#row !== undefined) this.#row = { cells: [], head: false, count: 0 }
+    this.#caption = this.#cell = ''
+    this.#rows = []
+    return blocks
+  }
+}
+
+const RULES = { '': '---', left: ':---', center: ':---:', right: '---:' }
+
+/** A table's first row heads it unless it is one of rows that each have their own header. */
+function headerOf(rows: readonly Row[]): Row | undefined {
+  const first = rows[0] as Row
+  return first.head || !rows.some((row) => row.head) ? first : undefined
+}
+
+function rowOf(cells: readonly string[], columns: number): string {
+  const shown = cells.length > columns ? [...cells.slice(0, columns - 1), cells.slice(columns - 1).join(' ')] : cells
+  return `| ${shown.map(cellOf).join(' | ')} |`
+}
+
+function cellOf(markdown: string): string {
+  const line = markdown.includes('\n') ? markdown.replace(/ *\n+/g, '<br>') : markdown
+  return line.includes('|') ? line.replaceAll('|', '\\|') : line
+}
+
+/** Short cells of a row side by side, all others as blocks of their own. */
+function addBlocks(cells: readonly string[], blocks: string[]): void {
+  let line = ''
+  const flush = () => {
+    if (line !== '') blocks.push(line)
+    line = ''
+  }
+  for (const cell of cells) {
+    if (cell === '') continue
+    if (line.length > SHORT_CELL || cell.includes('\n\n')) flush()
+    if (cell.includes('\n\n')) blocks.push(...cell.split('\n\n'))
+    else line += line === '' ? cell : ' ' + cell
+  }
+  flush()
+}

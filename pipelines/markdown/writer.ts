@@ -1,0 +1,316 @@
+/** Lists and quotes inside each other that are written; deeper ones are taken for part of the one around them. */
+export const MAX_DEPTH = 64
+
+/** Characters spent on indentation and quote marks; a page that needs more has no reader. */
+const MAX_INDENTATION = 16 * 1024 * 1024
+
+/** What can be written as one piece. `text` has no element of its own, as in `<li>text</li>`. */
+export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table' | 'term' | 'detail' | 'empty'
+
+type Child = Leaf | 'quote' | 'list' | 'item' | ''
+
+/** A list, an item of it or a quote that is open. */
+interface Frame {
+  readonly type: 'page' | 'quote' | 'list' | 'item'
+  /** It has been written, if only its marker. */
+  written: boolean
+  /** What begins each further line of its contents. */
+  prefix: string
+  /** The last thing inside it. */
+  last: Child
+  /** Of a list: blank lines between its items. */
+  loose: boolean
+  readonly ordered: boolean
+  /** Of a list: begun by an item that stood in no list. */
+  readonly implied: boolean
+  /** Of a list: the number of its next item. Of an item: its number. */
+  number: number
+  /** Of a list: its bullet, or what follows its numbers. Of any other: that of the last list inside it. */
+  marker: string
+}
+
+const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
+  type,
+  written: false,
+  prefix: '',
+  last: '',
+  loose: false,
+  ordered,
+  implied,
+  number,
+  marker: '',
+})
+
+/**
+ * Writes blocks in the order in which they are done: knows which lists and quotes are open, what has to stand at the
+ * start of a line, and how two blocks are kept apart. A marker is written with the first block behind it.
+ */
+export class Writer {
+  #out = ''
+  readonly #frames: Frame[] = [{ ...frame('page'), written: true }]
+  /** Lists and quotes beyond the greatest depth. */
+  #deepLists = 0
+  #deepQuotes = 0
+  /** Frames below this one cannot be ended: they are around the table cell that is open. */
+  #floor = 1
+  #indentation = 0
+
+  /** The Markdown since the last call. It ends without a line feed. */
+  take(): string {
+    const out = this.#out
+    this.#out = ''
+    return out
+  }
+
+  /** About how much `take` would give. */
+  get length(): number {
+    return this.#out.length
+  }
+
+  /** Whether nothing has been written in the list item that is open. */
+  get atItemStart(): boolean {
+    const top = this.#top
+    return top.type === 'item' && top.last === ''
+  }
+
+  get #top(): Frame {
+    return this.#frames[this.#frames.length - 1] as Frame
+  }
+
+  /** Writes one block of one or more lines. */
+  leaf(leaf: Leaf, contents: string): void {
+    let kind = leaf
+    let markdown = contents
+    if (kind === 'detail') {
+      const { written, last } = this.#top
+      if (written && (last === 'term' || last === 'detail')) markdown = ': ' + markdown
+      else kind = 'text'
+    }
+    const frames = this.#frames
+    if (frames.length === 1) {
+      const page = frames[0] as Frame
+      if (page.last !== '') this.#out += isDetail(page.last, kind) ? '\n' : '\n\n'
+      page.last = kind
+      this.#out += markdown
+      return
+    }
+
+    if (kind !== 'empty') this.#leaveList()
+    let depth = frames.length
+    while (!(frames[depth - 1] as Frame).written) depth--
+    const parent = frames[depth - 1] as Frame
+    const first: Child = depth < frames.length ? typeOf(frames[depth] as Frame) : kind
+    this.#separate(parent, first, kind, frames[depth])
+
+    let line = parent.prefix
+    let prefix = parent.prefix
+    for (let above = parent, index = depth; index < frames.length; index++) {
+      const open = frames[index] as Frame
+      const marker = this.#markerOf(open, above)
+      line += marker
+      prefix += open.type === 'item' ? ' '.repeat(marker.length) : marker
+      open.prefix = prefix
+      open.written = true
+      above.last = typeOf(open)
+      above = open
+    }
+    const top = this.#top
+    top.last = kind
+    if (kind === 'paragraph' && top.type === 'item') (frames[frames.length - 2] as Frame).loose = true
+
+    this.#indentation += line.length
+    if (this.#indentation > MAX_INDENTATION) this.#giveUpIndentation()
+    this.#out += kind === 'empty' ? line.trimEnd() : line + this.#indent(markdown, prefix)
+  }
+
+  /** Adds a line to the block that was written last. */
+  more(line: string): void {
+    const { prefix } = this.#top
+    this.#indentation += prefix.length
+    this.#out += '\n' + prefix + line
+  }
+
+  /** Begins a line for a block, with a blank one before it where one is needed. */
+  #separate(parent: Frame, child: Child, leaf: Leaf, list: Frame | undefined): void {
+    if (parent.last === '') {
+      if (parent.type !== 'page') this.#out += '\n'
+      return
+    }
+    const close =
+      isDetail(parent.last, leaf) ||
+      (parent.type === 'list' ? !parent.loose : parent.type === 'item' && staysTight(parent.last, child, leaf, list))
+    const blank = parent.prefix.trimEnd()
+    this.#indentation += blank.length
+    this.#out += close ? '\n' : `\n${blank}\n`
+  }
+
+  #markerOf(open: Frame, parent: Frame): string {
+    switch (open.type) {
+      case 'quote':
+        return '> '
+      case 'list': {
+        // Two lists side by side are told apart by their markers.
+        const usual = open.ordered ? '.' : '-'
+        const other = open.ordered ? ')' : '+'
+        open.marker = parent.last === 'list' && parent.marker === usual ? other : usual
+        parent.marker = open.marker
+        return ''
+      }
+      default:
+        return parent.ordered ? `${open.number}${parent.marker} ` : `${parent.marker} `
+    }
+  }
+
+  #indent(markdown: string, prefix: string): string {
+    if (prefix === '' || !markdown.includes('\n')) return markdown
+    const lines = markdown.split('\n')
+    this.#indentation += lines.length * prefix.length
+    if (this.#indentation > MAX_INDENTATION) this.#giveUpIndentation()
+    const blank = prefix.trimEnd()
+    return lines.map((line, index) => (index === 0 ? line : line === '' ? blank : prefix + line)).join('\n')
+  }
+
+  /** From here on there are no lists and quotes on this page. */
+  #giveUpIndentation(): void {
+    for (const open of this.#frames) open.prefix = ''
+    this.#deepLists = this.#deepQuotes = Number.MAX_SAFE_INTEGER / 2
+  }
+
+  get #isDeep(): boolean {
+    return this.#frames.length > 2 * MAX_DEPTH || this.#indentation > MAX_INDENTATION
+  }
+
+  openQuote(): void {
+    if (this.#isDeep) {
+      this.#deepQuotes++
+      return
+    }
+    this.#leaveList()
+    this.#frames.push(frame('quote'))
+  }
+
+  closeQuote(): void {
+    if (this.#deepQuotes > 0) this.#deepQuotes--
+    else this.#closeLast('quote')
+  }
+
+  openList(ordered: boolean, start = 1): void {
+    if (this.#isDeep) {
+      this.#deepLists++
+      return
+    }
+    this.#leaveList()
+    this.#frames.push(frame('list', ordered, start))
+  }
+
+  closeList(): void {
+    if (this.#deepLists > 0) this.#deepLists--
+    else this.#closeLast('list')
+  }
+
+  /** Begins an item, in a list of its own if there is none, and ends the one before it. */
+  openItem(number?: number): void {
+    if (this.#deepLists > 0) return
+    if (this.#top.type === 'item' && this.#frames.length > this.#floor) this.#pop()
+    if (this.#top.type !== 'list' || this.#frames.length <= this.#floor) {
+      if (this.#isDeep) return
+      this.#frames.push(frame('list', false, 1, true))
+    }
+    const list = this.#top
+    if (number !== undefined) list.number = number
+    this.#frames.push(frame('item', false, list.number))
+    list.number = Math.min(list.number + 1, 999_999_999)
+  }
+
+  closeItem(): void {
+    if (this.#deepLists > 0) return
+    for (let at = this.#frames.length - 1; at >= this.#floor; at--) {
+      const { type } = this.#frames[at] as Frame
+      if (type === 'list') return
+      if (type === 'item') return this.#popTo(at)
+    }
+  }
+
+  /** Keeps what is open from being ended by what comes. Returns what `lower` takes to allow it again. */
+  raise(): number {
+    this.#leaveList()
+    const floor = this.#floor
+    this.#floor = this.#frames.length
+    return floor
+  }
+
+  /** Whether anything is open that was opened since `raise`. */
+  get isRaised(): boolean {
+    return this.#frames.length > this.#floor
+  }
+
+  /** Ends everything opened since `raise`. */
+  lower(floor: number): void {
+    this.#popTo(this.#floor)
+    this.#floor = floor
+  }
+
+  /** Ends everything. */
+  end(): void {
+    this.#floor = 1
+    this.#popTo(1)
+  }
+
+  #closeLast(type: Frame['type']): void {
+    for (let at = this.#frames.length - 1; at >= this.#floor; at--) {
+      if ((this.#frames[at] as Frame).type === type) return this.#popTo(at)
+    }
+  }
+
+  #popTo(length: number): void {
+    while (this.#frames.length > length) this.#pop()
+  }
+
+  #pop(): void {
+    const top = this.#top
+    if (!top.written && top.type !== 'list') this.leaf('empty', '')
+    this.#frames.pop()
+  }
+
+  /** Something begins that is no item: inside of a list it belongs to the last item, or ends an implied list. */
+  #leaveList(): void {
+    const list = this.#top
+    if (list.type !== 'list') return
+    if (list.implied && this.#frames.length > this.#floor) this.#pop()
+    else if (list.written) {
+      const item = frame('item')
+      item.written = true
+      item.last = 'list'
+      item.prefix = list.prefix + ' '.repeat(list.ordered ? `${list.number - 1}. `.length : 2)
+      this.#frames.push(item)
+    } else this.#frames.push(frame('item', false, list.number++))
+  }
+}
+
+const typeOf = (open: Frame): Child => (open.type === 'page' ? '' : open.type)
+
+/** What a definition list puts right below each other: a term, its details. */
+const isDetail = (last: Child, leaf: Leaf): boolean => leaf === 'detail' && (last === 'term' || last === 'detail')
+
+/**
+ * Whether two blocks of a list item can do without a blank line between them, which would make paragraphs of the text
+ * of all items. CommonMark 0.31.2, 5.3.
+ */
+function staysTight(last: Child, child: Child, leaf: Leaf, list: Frame | undefined): boolean {
+  switch (child) {
+    case 'text':
+      return last === 'heading' || last === 'fence' || last === 'rule'
+    case 'list':
+      // After text, only a list that begins with 1 and an item that is not empty is read as one.
+      if (last === 'text') return leaf !== 'empty' && (list?.ordered !== true || list.number === 2)
+      return last === 'heading' || last === 'fence' || last === 'rule' || last === 'quote' || last === 'list'
+    case 'quote':
+      return last === 'text' || last === 'heading' || last === 'fence' || last === 'rule' || last === 'list'
+    case 'heading':
+    case 'fence':
+    case 'rule':
+      return last !== 'paragraph' && last !== 'table' && last !== 'term' && last !== 'detail'
+    default:
+      return false
+  }
+}
