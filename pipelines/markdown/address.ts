@@ -27,7 +27,7 @@ export class Addresses {
 const NOWHERE = 'http://nowhere.invalid'
 
 const parse = (url: string, base: string | URL): URL | undefined =>
-  URL.canParse(url, base) ? new URL(url, base) : undefined
+  URL.canParse(url, String(base)) ? new URL(url, base) : undefined
 
 /** Whether a link to it leads anywhere outside of a browser. */
 export const isReachable = (url: string): boolean => !/^(?:javascript|vbscript|data|about|blob):/i.test(url)

@@ -95,7 +95,8 @@ export function escapeInline(text: string, around: Surroundings): string {
 function delimits(text: string, char: number, at: number, end: number, around: Surroundings): boolean {
   if (end === text.length && !around.spaceAfter) return true
   if (at === 0 && around.before === 'mark') return true
-  const before = at === 0 ? (around.before as CharacterClass) : classOf(lastCodePoint(text.slice(Math.max(0, at - 2), at)))
+  const before =
+    at === 0 ? (around.before as CharacterClass) : classOf(lastCodePoint(text.slice(Math.max(0, at - 2), at)))
   const after = end === text.length ? 'space' : classOf(text.codePointAt(end) ?? 0x20)
   if (char === 0x7e && end - at === 1) return before !== 'space' || around.inStrike
 
@@ -192,7 +193,7 @@ export function fenceFor(text: string, chars = '`~'): string {
   for (const char of chars) {
     let longest = 0
     let run = 0
-    for (let at = text.indexOf(char); at >= 0 && at < text.length; ) {
+    for (let at = text.indexOf(char); at >= 0 && at < text.length;) {
       run = 0
       while (text.charAt(at + run) === char) run++
       longest = Math.max(longest, run)

@@ -17,20 +17,16 @@ export function languageOf(tag: Tag): string | undefined {
   let plain: string | undefined
   let brush = false
   for (const name of classes.split(/[\t\n\f\r ]+/)) {
-    const named = /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (brush ? name : '')
+    const named =
+      /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (brush ? name : '')
     brush = name === 'brush:'
+    if (name.startsWith('language-') && isInfo(named)) return named
     const language = named.replace(/;$/, '')
-    if (isLanguage(name, language)) return language
+    if (LANGUAGES.has(language.toLowerCase())) return language
     if (LANGUAGES.has(name)) plain ??= name
   }
   return plain
 }
-
-/** No word that highlighters have for other things, as in `highlight-lines`; `language-` is never one. */
-const isLanguage = (name: string, language: string): boolean =>
-  name.startsWith('language-') ? isInfo(named(name)) : LANGUAGES.has(language.toLowerCase())
-
-const named = (name: string) => name.slice('language-'.length)
 
 /** What can stand behind a fence. */
 const isInfo = (text: string): boolean => /^[^\s`~]{1,40}$/.test(text)

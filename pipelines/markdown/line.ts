@@ -10,8 +10,6 @@ type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'pla
 export interface Link {
   url: string
   title: string | undefined
-  /** What to write for a link without contents. */
-  label: string | undefined
 }
 
 /** An inline element that is open. */
@@ -166,10 +164,6 @@ export class Line {
     }
     this.#flush()
     const format = this.#formats[at] as Format
-    if (format.kind === 'link' && at >= this.#written && format.link?.label !== undefined) {
-      this.#text = format.link.label
-      this.#flush()
-    }
     for (let index = this.#formats.length - 1; index >= at; index--) this.#writeCloser(index)
     this.#formats.splice(at, 1)
     this.#written = Math.min(this.#written, at)
@@ -191,8 +185,10 @@ export class Line {
   /** Ends the block and gives its Markdown, '' if there is none. What is open goes on in the next one, but no link. */
   take(): string {
     this.#flush()
+    const link = this.#link
+    if (this.#code !== undefined) this.#endCode()
+    if (link !== undefined && this.#formats.indexOf(link) < this.#written) this.#link = undefined
     for (let index = this.#formats.length - 1; index >= 0; index--) this.#writeCloser(index)
-    if (this.#link !== undefined && this.#formats.indexOf(this.#link) < this.#written) this.#link = undefined
     this.#written = 0
     this.#gap = ''
     if (this.#empty) return ''
@@ -301,7 +297,8 @@ export class Line {
     let marks = ''
     for (; this.#written < this.#formats.length; this.#written++) {
       const format = this.#formats[this.#written] as Format
-      const before = marks !== '' ? marks.charAt(marks.length - 1) : this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
+      const before =
+        marks !== '' ? marks.charAt(marks.length - 1) : this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
       switch (format.kind) {
         case 'emphasis':
           format.mark = before === '*' ? '_' : '*'
@@ -326,8 +323,13 @@ export class Line {
     let rest = piece
     const mark = marks.charAt(0)
     if (mark === '[' && !this.#marked && this.#last.endsWith('!')) this.#last = this.#last.slice(0, -1) + '\\!'
-    if ((mark === '*' || mark === '~') && !this.#empty && !this.#marked && classOf(lastCodePoint(this.#last)) === 'other') {
-      const next = [...marks].find((char) => char !== mark)
+    if (
+      (mark === '*' || mark === '~') &&
+      !this.#empty &&
+      !this.#marked &&
+      classOf(lastCodePoint(this.#last)) === 'other'
+    ) {
+      const next = marks.split('').find((char) => char !== mark)
       if (next !== undefined || marked || classOf(piece.codePointAt(0) ?? 0x20) === 'punctuation') {
         rest = this.#separate(next === undefined && !marked ? piece : '', piece)
       }
@@ -389,7 +391,13 @@ export class Line {
   #closeLink(format: Format): void {
     const { url, title } = format.link as Link
     const text = format.only
-    if (text !== undefined && title === undefined && !this.#marked && this.#previous.endsWith('[') && isAutolink(url, text)) {
+    if (
+      text !== undefined &&
+      title === undefined &&
+      !this.#marked &&
+      this.#previous.endsWith('[') &&
+      isAutolink(url, text)
+    ) {
       this.#previous = this.#previous.slice(0, -1)
       this.#last = `<${text}>`
     } else this.#append(']' + destination(url, title))
@@ -402,7 +410,9 @@ export class Line {
     this.#code = ''
     if (code === '') return
     if (/[\r\n]/.test(code)) code = joinLines(code.trim())
-    const isOpen = this.#formats.slice(this.#written).every((format) => format.kind === 'code' || format.kind === 'plain')
+    const isOpen = this.#formats
+      .slice(this.#written)
+      .every((format) => format.kind === 'code' || format.kind === 'plain')
     if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && isOpen) {
       // Two spans side by side would be read as one that holds backticks.
       this.#span += code

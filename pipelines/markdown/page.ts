@@ -7,7 +7,7 @@ import { FrontMatter } from './front-matter.js'
 import { isJsonLd, JsonLd } from './json-ld.js'
 import { Line } from './line.js'
 import { Preformatted } from './preformatted.js'
-import { Table } from './table.js'
+import type { Table } from './table.js'
 import { Writer, type Leaf } from './writer.js'
 
 /** Blocks inside one link that are read as its text, and how long that text may be; after that the link ends. */
@@ -22,6 +22,14 @@ const HEAD_ELEMENTS = new Set(
   'html head base basefont bgsound link meta title noscript noframes style script template'.split(' '),
 )
 
+/** An element whose text is not written as it comes. */
+export interface Aside {
+  text(text: string): void
+  /** Whether that end tag ends it. */
+  endsAt(name: string): boolean
+  end(page: Page): void
+}
+
 /** A page on its way to Markdown: takes the events of a tokenizer and hands each to the element that knows it. */
 export class Page implements Events {
   readonly line = new Line()
@@ -35,14 +43,18 @@ export class Page implements Events {
   /** The level of the heading that is open, or 0. */
   heading = 0
   table: Table | undefined
+  /** How many tables are open of which nothing but the text is kept. */
+  deepTables = 0
   /** How many `article`, `main` and `section` are open. */
   sections = 0
   /** The program language that the elements around name. */
   language: string | undefined
   /** The source that a `picture` offers. */
   picture: string | undefined
-  /** Collects text that does not go into the line: the name of the element that ends it, and the text. */
-  capture: { readonly name: string; text: string; readonly done: (text: string) => void } | undefined
+  /** Takes the text that is no part of the line, until an end tag ends it. */
+  aside: Aside | undefined
+  /** In the reading of a ruby text. */
+  reading = false
 
   #preformatted: Preformatted | undefined
   #script: string | undefined
@@ -70,15 +82,14 @@ export class Page implements Events {
       this.#endPreformatted()
       if (name === 'pre') return
     }
-    const { capture } = this
-    if (capture !== undefined && capture.name === name) this.endCapture()
+    if (this.aside?.endsAt(name) === true) this.endAside()
     ELEMENTS.get(name)?.close?.(this, name)
   }
 
   text(text: string): void {
     if (this.#script !== undefined) this.#script += text
     else if (this.#preformatted !== undefined) this.#preformatted.text(text)
-    else if (this.capture !== undefined) this.capture.text += text
+    else if (this.aside !== undefined) this.aside.text(text)
     else {
       if (this.#head === 'before' && /[^\t\n\f\r ]/.test(text)) this.#endHead()
       this.line.text(text)
@@ -98,7 +109,7 @@ export class Page implements Events {
   end(): string {
     if (this.#script !== undefined) this.#jsonLd.add(this.#script)
     if (this.#preformatted !== undefined) this.#endPreformatted()
-    this.endCapture()
+    this.endAside()
     this.endHeading()
     this.endBlock()
     while (this.table !== undefined) this.endTable()
@@ -212,10 +223,10 @@ export class Page implements Events {
     } else this.table?.add(preformatted.span())
   }
 
-  endCapture(): void {
-    const { capture } = this
-    this.capture = undefined
-    capture?.done(capture.text)
+  endAside(): void {
+    const { aside } = this
+    this.aside = undefined
+    aside?.end(this)
   }
 }
 
@@ -223,5 +234,7 @@ export class Page implements Events {
 function escapeTrailingHashes(text: string): string {
   let at = text.length
   while (at > 0 && text.charCodeAt(at - 1) === 0x23) at--
-  return at === text.length || (at > 0 && text.charCodeAt(at - 1) !== 0x20) ? text : `${text.slice(0, at)}\\${text.slice(at)}`
+  return at === text.length || (at > 0 && text.charCodeAt(at - 1) !== 0x20)
+    ? text
+    : `${text.slice(0, at)}\\${text.slice(at)}`
 }

@@ -1,4 +1,5 @@
 import { joinLines } from './characters.js'
+import { CONTAINERS } from './elements/element.js'
 import { DROPPED } from './elements/left-out.js'
 import { codeSpan, fenceFor } from './escape.js'
 import type { Skip, Tag } from './events.js'
@@ -6,11 +7,6 @@ import { languageOf } from './language.js'
 
 /** Elements that show a line of their own, as some highlighters have for each line of a program. */
 const LINES = new Set(['div', 'p', 'li', 'tr', 'dt', 'dd'])
-
-/** Elements whose end tag also ends what they hold, and so a `<pre>` that was not ended itself. */
-const CONTAINERS = new Set(
-  'div p td th tr table li ul ol dl dd blockquote section article main aside details figure body html'.split(' '),
-)
 
 /** The contents of a `<pre>`: text as it stands. */
 export class Preformatted {

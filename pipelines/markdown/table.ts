@@ -59,7 +59,6 @@ export class Table {
   #characters = 0
   #columns = 0
   #aligns: Align[] = []
-  #header: Row | undefined
   /** For each column, in how many rows to come a cell above takes its place. */
   #spans: number[] = []
   /** Empty cells that may be written: their number must not outgrow the page. */

@@ -12,3 +12,8 @@ export interface Family {
 
 /** The names in a text. */
 export const words = (text: string): string[] => text.trim().split(/\s+/)
+
+/** Elements whose end tag ends what they hold, even what was not ended itself. */
+export const CONTAINERS: ReadonlySet<string> = new Set(
+  words(`div p td th tr table li ul ol dl dd blockquote section article main aside details figure body html`),
+)

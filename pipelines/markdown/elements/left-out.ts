@@ -16,7 +16,7 @@ export const header: Family = {
   names: ['header'],
   open(page) {
     if (page.sections === 0) return 'skip'
-    page.boundary()
+    return page.boundary()
   },
   close: (page) => page.boundary(),
 }

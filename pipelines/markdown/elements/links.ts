@@ -12,8 +12,7 @@ export const links: Family = {
       line.open('plain', 'a')
       return
     }
-    const title = tag.attribute('title')
-    line.openLink('a', { url, title, label: tag.attribute('aria-label') ?? title })
+    line.openLink('a', { url, title: tag.attribute('title') })
   },
   close(page) {
     const { line } = page

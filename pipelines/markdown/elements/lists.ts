@@ -19,7 +19,8 @@ export const items: Family = {
   open(page, tag) {
     page.endHeading()
     page.endBlock()
-    if (page.table === undefined || page.table.state === 'layout') page.writer.openItem(numberOf(tag.attribute('value')))
+    if (page.table === undefined || page.table.state === 'layout')
+      page.writer.openItem(numberOf(tag.attribute('value')))
     else page.line.text('- ')
   },
   close(page) {

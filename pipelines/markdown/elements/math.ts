@@ -1,6 +1,6 @@
 import { codeSpan } from '../escape.js'
-import type { Page } from '../page.js'
-import type { Family } from './element.js'
+import type { Aside, Page } from '../page.js'
+import { CONTAINERS, type Family } from './element.js'
 
 /** Formulas: their TeX where the page has it, otherwise their text. */
 export const formulas: Family = {
@@ -11,16 +11,47 @@ export const formulas: Family = {
       writeTex(page, tex)
       return 'skip'
     }
+    page.endAside()
+    page.aside = new Formula()
+    return undefined
   },
 }
 
-/** A formula in the notation that its `encoding` names. */
+/** A formula once more, in the notation that `encoding` names. */
 export const annotations: Family = {
   names: ['annotation', 'annotation-xml'],
-  open: () => 'skip',
+  open(page, tag) {
+    const encoding = tag.attribute('encoding') ?? ''
+    if (!(page.aside instanceof Formula) || !/^(?:application\/x-tex|tex|latex)$/i.test(encoding)) return 'skip'
+    page.aside.inTex = true
+    return undefined
+  },
+  close(page) {
+    if (page.aside instanceof Formula) page.aside.inTex = false
+  },
 }
 
-/** GitHub's form that needs no escaping: the TeX stands in a code span. */
+class Formula implements Aside {
+  inTex = false
+  #text = ''
+  #tex = ''
+
+  text(text: string): void {
+    if (this.inTex) this.#tex += text
+    else this.#text += text
+  }
+
+  endsAt(name: string): boolean {
+    return name === 'math' || CONTAINERS.has(name)
+  }
+
+  end(page: Page): void {
+    if (this.#tex.trim() === '') page.line.text(this.#text)
+    else writeTex(page, this.#tex)
+  }
+}
+
+/** GitHub's form of a formula that needs no escaping: TeX in a code span. */
 function writeTex(page: Page, tex: string): void {
   page.line.text('$')
   page.line.markdown(codeSpan(tex.trim()))

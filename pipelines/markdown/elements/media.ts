@@ -1,23 +1,21 @@
 import { isReachable } from '../address.js'
 import { destination, escapeInline } from '../escape.js'
 import type { Tag } from '../events.js'
-import type { Page } from '../page.js'
-import type { Family } from './element.js'
+import type { Aside, Page } from '../page.js'
+import { CONTAINERS, type Family } from './element.js'
 
 /** Where scripts that load images late keep the address until then. */
 const LATE = ['data-src', 'data-original', 'data-lazy-src', 'data-original-src', 'data-url', 'data-hi-res-src']
 const LATE_SETS = ['data-srcset', 'data-lazy-srcset']
-const PLACEHOLDER = /(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
+const PLACEHOLDER =
+  /(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
 
 export const images: Family = {
   names: ['img', 'image'],
   open(page, tag) {
     const source = imageSource(page, tag)
     const alt = (tag.attribute('alt') ?? '').replace(/[\t\n\f\r ]+/g, ' ').trim()
-    if (source === undefined) {
-      if (alt !== '') page.line.text(alt)
-      return
-    }
+    if (source === undefined) return
     const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
     page.line.markdown(`![${text}]${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
   },
@@ -38,7 +36,8 @@ function imageSource(page: Page, tag: Tag): string | undefined {
   return isImage(src) ? src : undefined
 }
 
-const isImage = (url: string | undefined): url is string => url !== undefined && /\S/.test(url) && isReachable(url.trim())
+const isImage = (url: string | undefined): url is string =>
+  url !== undefined && /\S/.test(url) && isReachable(url.trim())
 
 /** The image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
 function largest(set: string): string | undefined {
@@ -69,9 +68,8 @@ export const sources: Family = {
   names: ['source'],
   open(page, tag) {
     const src = tag.attribute('src')
-    const { capture } = page
-    if (capture === undefined) page.picture ??= tag.attribute('srcset') ?? src
-    else if (src !== undefined && capture.text === '') capture.text = src
+    if (page.aside instanceof Player) page.aside.src ??= src
+    else page.picture ??= tag.attribute('srcset') ?? src
   },
 }
 
@@ -81,17 +79,38 @@ export const players: Family = {
   names: ['audio', 'video'],
   open(page, tag) {
     const { name } = tag
-    const label = tag.attribute('title') ?? tag.attribute('aria-label') ?? (LABELS[name] as string)
+    const label = tag.attribute('title') ?? tag.attribute('aria-label') ?? LABELS[name] ?? name
     const src = tag.attribute('src')
     if (src !== undefined) {
       embed(page, label, src)
       return 'skip'
     }
-    page.player = label
+    page.endAside()
+    page.aside = new Player(name, label)
+    return undefined
   },
-  close(page) {
-    page.player = undefined
-  },
+}
+
+/** A video or audio whose source is yet to come. Its text is for browsers that cannot play it. */
+class Player implements Aside {
+  src: string | undefined
+  readonly #name: string
+  readonly #label: string
+
+  constructor(name: string, label: string) {
+    this.#name = name
+    this.#label = label
+  }
+
+  text(): void {}
+
+  endsAt(name: string): boolean {
+    return name === this.#name || (CONTAINERS.has(name) && name !== 'p')
+  }
+
+  end(page: Page): void {
+    if (this.src !== undefined) embed(page, this.#label, this.src)
+  }
 }
 
 export const frames: Family = {
@@ -104,13 +123,15 @@ export const frames: Family = {
 }
 
 /** Frames without any size count visits. */
-const isTiny = (tag: Tag) => /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
+const isTiny = (tag: Tag) =>
+  /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 
 function embed(page: Page, label: string, src: string): void {
   const url = page.addresses.resolve(src)
   if (url === '' || !isReachable(url)) return
   page.line.space()
-  page.line.openLink('a', { url, title: undefined, label })
+  page.line.openLink('a', { url, title: undefined })
+  page.line.text(label)
   page.line.close('a')
   page.line.space()
 }

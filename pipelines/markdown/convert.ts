@@ -1,0 +1,99 @@
+import { CharsetDecoder } from './charset.js'
+import type { Tokenizer } from './events.js'
+import { Page } from './page.js'
+import { HtmlTokenizer } from './tokenizer.js'
+import { XhtmlTokenizer } from './xhtml.js'
+
+/** The longest page, in bytes without any content encoding. */
+export const MAX_HTML_BYTES = 6_291_456
+
+/** A page of more than `MAX_HTML_BYTES`. What was written of its Markdown is of no use. */
+export class PageTooLarge extends Error {
+  override readonly name = 'PageTooLarge'
+
+  constructor() {
+    super(`the page has more than ${MAX_HTML_BYTES} bytes`)
+  }
+}
+
+export interface ConvertOptions {
+  /** The page's Content-Type header: says which charset it has, and whether it is XHTML. HTML without one. */
+  contentType?: string | undefined
+}
+
+/**
+ * Converts one page that arrives piece by piece. The Markdown depends on the bytes alone, not on how they were cut,
+ * and what is returned is final: frontmatter first, JSON-LD last.
+ *
+ * Throws NotConvertible for malformed XHTML and PageTooLarge; after that it is of no further use.
+ */
+export class Converter {
+  readonly #page = new Page()
+  readonly #decoder: CharsetDecoder
+  readonly #tokenizer: Tokenizer
+  #bytes = 0
+  #isEmpty = true
+
+  constructor({ contentType = 'text/html' }: ConvertOptions = {}) {
+    const [type = '', ...parameters] = contentType.split(';')
+    const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
+    this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml })
+    this.#tokenizer = xml ? new XhtmlTokenizer(this.#page) : new HtmlTokenizer(this.#page)
+  }
+
+  /** Takes the next bytes of the page. Returns the Markdown that is certain by now, '' while nothing is. */
+  write(bytes: Uint8Array): string {
+    this.#count(bytes.byteLength)
+    return this.#read(this.#decoder.write(bytes))
+  }
+
+  /** Ends the page. Returns the rest of its Markdown. */
+  end(): string {
+    const text = this.#decoder.end()
+    if (text !== '') this.#tokenizer.write(text)
+    return this.#finish()
+  }
+
+  /** A page that is text already. */
+  convert(html: string): string {
+    this.#count(Buffer.byteLength(html))
+    return this.#read(html) + this.#finish()
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes > MAX_HTML_BYTES) throw new PageTooLarge()
+  }
+
+  #read(text: string): string {
+    if (text === '') return ''
+    this.#tokenizer.write(text)
+    const markdown = this.#page.take()
+    if (markdown !== '') this.#isEmpty = false
+    return markdown
+  }
+
+  #finish(): string {
+    this.#tokenizer.end()
+    const markdown = this.#page.end()
+    return this.#isEmpty && markdown === '' ? '' : markdown + '\n'
+  }
+}
+
+/** The charset among the parameters of a Content-Type. RFC 9110, 5.6.6. */
+function charsetOf(parameters: readonly string[]): string | undefined {
+  for (const parameter of parameters) {
+    const value = /^\s*charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s]*))\s*$/i.exec(parameter)
+    if (value !== null) return value[1] ?? value[2] ?? value[3]
+  }
+  return undefined
+}
+
+/**
+ * The Markdown of a page. Text is converted as it stands; bytes are read in the encoding that the Content-Type, the
+ * page or its byte order mark names. Throws NotConvertible for malformed XHTML, PageTooLarge for a page that is.
+ */
+export function convert(html: string | Uint8Array, options?: ConvertOptions): string {
+  const converter = new Converter(options)
+  return typeof html === 'string' ? converter.convert(html) : converter.write(html) + converter.end()
+}

@@ -1,0 +1,59 @@
+import * as blocks from './blocks.js'
+import type { Family } from './element.js'
+import * as leftOut from './left-out.js'
+import * as links from './links.js'
+import * as lists from './lists.js'
+import * as math from './math.js'
+import * as media from './media.js'
+import * as tables from './tables.js'
+import * as text from './text.js'
+
+/** Every family of elements that means something in Markdown. */
+export const FAMILIES: readonly Family[] = [
+  leftOut.dropped,
+  leftOut.header,
+  leftOut.button,
+  blocks.blocks,
+  blocks.divisions,
+  blocks.sections,
+  blocks.paragraphs,
+  blocks.headings,
+  blocks.rules,
+  blocks.quotes,
+  blocks.summaries,
+  blocks.preformatted,
+  lists.lists,
+  lists.items,
+  lists.inputs,
+  lists.definitionLists,
+  lists.definitions,
+  text.emphasis,
+  text.strong,
+  text.strikes,
+  text.scripts,
+  text.code,
+  text.quotations,
+  text.readings,
+  text.rubies,
+  text.lineBreaks,
+  text.labels,
+  links.links,
+  links.bases,
+  media.images,
+  media.pictures,
+  media.sources,
+  media.players,
+  media.frames,
+  math.formulas,
+  math.annotations,
+  tables.tables,
+  tables.captions,
+  tables.groups,
+  tables.rows,
+  tables.cells,
+]
+
+/** The family of each element. */
+export const ELEMENTS: ReadonlyMap<string, Family> = new Map(
+  FAMILIES.flatMap((family) => family.names.map((name) => [name, family])),
+)

@@ -1,0 +1,110 @@
+import type { Tag } from '../events.js'
+import type { Page } from '../page.js'
+import { SHORT_CELL, Table, type CellTag } from '../table.js'
+import { words, type Family } from './element.js'
+
+/** Tables inside each other that are told apart; the cells of deeper ones are plain text. */
+const MAX_DEPTH = 16
+
+export const tables: Family = {
+  names: ['table'],
+  open(page, tag) {
+    const { table } = page
+    if (page.deepTables > 0 || (table?.depth ?? 0) >= MAX_DEPTH || !page.beginBlock()) {
+      page.boundary()
+      page.deepTables++
+      return
+    }
+    const isLayout = /^(?:presentation|none)$/i.test(tag.attribute('role') ?? '')
+    page.table = new Table(page.writer, table, isLayout ? 'layout' : 'held')
+  },
+  close(page) {
+    if (page.deepTables > 0) {
+      page.boundary()
+      page.deepTables--
+    } else page.endTable()
+  },
+}
+
+export const captions: Family = {
+  names: ['caption'],
+  open: (page) => page.boundary(),
+  close: (page) => page.boundary(),
+}
+
+export const groups: Family = {
+  names: words('thead tbody tfoot'),
+  open: (page, tag) => beginGroup(page, tag.name === 'thead'),
+  close: (page) => beginGroup(page, false),
+}
+
+function beginGroup(page: Page, isHead: boolean): void {
+  const { table } = page
+  if (table === undefined || page.deepTables > 0) return page.boundary()
+  endRow(page, table)
+  table.inHead = isHead
+}
+
+export const rows: Family = {
+  names: ['tr'],
+  open(page) {
+    const { table } = page
+    if (table === undefined || page.deepTables > 0) return page.boundary()
+    endRow(page, table)
+    table.openRow()
+  },
+  close(page) {
+    const { table } = page
+    if (table === undefined || page.deepTables > 0) return page.boundary()
+    endRow(page, table)
+  },
+}
+
+function endRow(page: Page, table: Table): void {
+  page.endCell(table)
+  page.endBlock()
+  table.closeRow()
+}
+
+export const cells: Family = {
+  names: ['td', 'th'],
+  open(page, tag) {
+    const { table, line } = page
+    if (table === undefined || page.deepTables > 0) return line.space()
+    page.endCell(table)
+    if (table.state === 'layout') {
+      if (line.length > SHORT_CELL) page.endBlock()
+      else line.space()
+      table.floor = page.writer.raise()
+    } else page.endBlock()
+    table.formats = line.depth
+    table.openCell(cellTag(tag))
+  },
+  close(page) {
+    const { table, line } = page
+    if (table === undefined || page.deepTables > 0) return line.space()
+    page.endCell(table)
+  },
+}
+
+function cellTag(tag: Tag): CellTag {
+  const align = tag.attribute('align') ?? /text-align\s*:\s*(\w+)/i.exec(tag.attribute('style') ?? '')?.[1]
+  return {
+    isHeader: tag.name === 'th',
+    columns: spanOf(tag.attribute('colspan'), 1000),
+    rows: spanOf(tag.attribute('rowspan'), 65_534),
+    align: ALIGNS.get(align?.toLowerCase() ?? '') ?? '',
+  }
+}
+
+const ALIGNS: ReadonlyMap<string, CellTag['align']> = new Map([
+  ['left', 'left'],
+  ['center', 'center'],
+  ['right', 'right'],
+])
+
+/** WHATWG HTML, 4.9.11: what is no number, and 0, counts as 1. */
+function spanOf(text: string | undefined, most: number): number {
+  if (text === undefined) return 1
+  return Math.min(Math.max(Number.parseInt(text, 10) || 1, 1), most)
+}
