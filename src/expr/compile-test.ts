@@ -1,0 +1,62 @@
+import type { Test } from './ast.js'
+import type { Lists } from './lists.js'
+import { bytesSet, intSet, ipSet, type Asks } from './sets.js'
+import type { Value } from './value.js'
+
+/** What a comparison asks, as a function of the value on its left. */
+export function compileTest(test: Test, lists: Lists): Asks {
+  switch (test.op) {
+    case 'true':
+      return (value) => value === true
+    case 'in':
+      if (test.type === 'Bytes') return bytesSet(test.values)
+      return test.type === 'Int' ? intSet(test.ranges) : ipSet(test.ranges)
+    case 'list': {
+      const list = lists.get(test.list, test.type)
+      return list === undefined ? () => false : (value) => list.has(value)
+    }
+    case '&':
+      return bitTest(test.value)
+    case 'contains': {
+      const { value: needle } = test
+      return (value) => (value as string).includes(needle)
+    }
+    case 'matches': {
+      const { regex } = test
+      return (value) => regex.test(value as string)
+    }
+    case 'wildcard': {
+      const { wildcard } = test
+      return (value) => wildcard.test(value as string)
+    }
+    default:
+      return orderTest(test)
+  }
+}
+
+/**
+ * Numbers and byte strings have JavaScript's own order. So have addresses of one family; those of different families are
+ * not equal and in no order. A literal beyond 2^53 is rounded, which no field value can tell.
+ */
+function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): Asks {
+  const literal = typeof test.value === 'bigint' ? Number(test.value) : test.value
+  const asks = {
+    '==': (value: Value) => value === literal,
+    '!=': (value: Value) => value !== literal,
+    '<': (value: Value) => value < literal,
+    '<=': (value: Value) => value <= literal,
+    '>': (value: Value) => value > literal,
+    '>=': (value: Value) => value >= literal,
+  }[test.op]
+  if (test.type !== 'Ip' || test.op === '==' || test.op === '!=') return asks
+  return (value) => typeof value === typeof literal && asks(value)
+}
+
+/** Whether a number and the literal have a bit in common. */
+function bitTest(bits: bigint): Asks {
+  if (bits >= 0n && bits < 2n ** 32n) {
+    const low = Number(bits) | 0
+    return (value) => ((value as number) & low) !== 0
+  }
+  return (value) => (BigInt.asIntN(64, BigInt(value as number)) & bits) !== 0n
+}

@@ -1,0 +1,258 @@
+import type { Access, Arg, Call, Combination, Comparison, Logical, Path } from './ast.js'
+import { compileTest } from './compile-test.js'
+import type { Context } from './context.js'
+import type { Lists } from './lists.js'
+import { argInfo, literalValue, typeOf } from './parser.js'
+import type { Callee, Scheme } from './scheme.js'
+import type { Asks } from './sets.js'
+import { BOOL } from './types.js'
+import type { Value } from './value.js'
+
+/** A compiled filter. */
+export type Filter = (context: Context) => boolean
+/** A compiled value; undefined when it is missing. */
+export type Evaluate = (context: Context) => Value | undefined
+/** All elements of a mapped path; undefined when what is mapped is missing. */
+type Elements = (context: Context) => readonly Value[] | undefined
+/** One answer per element. */
+type Answers = (context: Context) => readonly boolean[]
+
+const NOTHING: readonly never[] = []
+
+/** Turns a tree into a function: what can be settled now is, and nothing is generated as text. */
+export class Compiler {
+  readonly #scheme: Scheme
+  readonly #lists: Lists
+
+  constructor(scheme: Scheme, lists: Lists) {
+    this.#scheme = scheme
+    this.#lists = lists
+  }
+
+  filter(expr: Logical): Filter {
+    switch (expr.kind) {
+      case 'group':
+        return this.filter(expr.item)
+      case 'not': {
+        const item = this.filter(expr.item)
+        return (context) => !item(context)
+      }
+      case 'any':
+      case 'all':
+        return this.#quantifier(expr.kind, expr.of)
+      case 'compare':
+        return this.#comparison(expr)
+      default:
+        return combined(
+          expr.kind,
+          expr.items.map((item) => this.filter(item)),
+        )
+    }
+  }
+
+  value(path: Path): Evaluate {
+    const { base, accesses } = path
+    if (base.kind === 'call') return accessed(this.#call(base), accesses)
+    const { index, constant } = base.field
+    if (constant !== undefined) return () => constant
+    const [first, second] = accesses
+    if (first === undefined) return (context) => context.get(index)
+    if (first.kind === 'key' && accesses.length === 1) return (context) => member(context.get(index), first.key)
+    if (first.kind === 'key' && second?.kind === 'index' && accesses.length === 2) {
+      return (context) => (member(context.get(index), first.key) as readonly Value[] | undefined)?.[second.index]
+    }
+    return accessed((context) => context.get(index), accesses)
+  }
+
+  #comparison({ left, test }: Comparison): Filter {
+    const missing = test.op === '!=' && this.#scheme.missingNotEqual
+    const asks = compileTest(test, this.#lists)
+    const value = this.value(left)
+    const { base } = left
+    if (base.kind === 'field' && left.accesses.length === 0 && base.field.constant === undefined) {
+      const { index } = base.field
+      // The commonest comparisons without a call in between.
+      if (test.op === 'true') return (context) => context.get(index) === true
+      if (test.op === '==') {
+        const literal = typeof test.value === 'bigint' ? Number(test.value) : test.value
+        return (context) => context.get(index) === literal
+      }
+      return (context) => {
+        const found = context.get(index)
+        return found === undefined ? missing : asks(found)
+      }
+    }
+    if (test.op === 'true') return (context) => value(context) === true
+    return (context) => {
+      const found = value(context)
+      return found === undefined ? missing : asks(found)
+    }
+  }
+
+  #quantifier(kind: 'any' | 'all', of: Arg): Filter {
+    const all = kind === 'all'
+    if (of.kind === 'path') {
+      const value = this.value(of)
+      return (context) => {
+        const found = value(context) as readonly boolean[] | undefined
+        return found !== undefined && (all ? !found.includes(false) : found.includes(true))
+      }
+    }
+    if (of.kind === 'logical' && of.expr.kind === 'compare' && of.expr.left.mapped > 0) {
+      return quantified(all, this.#elements(of.expr.left), compileTest(of.expr.test, this.#lists))
+    }
+    const answers = this.#answers((of as Arg & { kind: 'logical' }).expr)
+    return (context) => (all ? !answers(context).includes(false) : answers(context).includes(true))
+  }
+
+  /** An expression of type Array<Bool>. */
+  #answers(expr: Logical): Answers {
+    switch (expr.kind) {
+      case 'group':
+        return this.#answers(expr.item)
+      case 'not': {
+        const item = this.#answers(expr.item)
+        return (context) => item(context).map((answer) => !answer)
+      }
+      case 'compare': {
+        const asks = compileTest(expr.test, this.#lists)
+        const elements = expr.left.mapped > 0 ? this.#elements(expr.left) : (this.value(expr.left) as Elements)
+        return (context) => (elements(context) ?? NOTHING).map((element) => asks(element))
+      }
+      case 'any':
+      case 'all':
+        throw new TypeError('a quantifier is of type Bool')
+      default:
+        return zipped(
+          expr.kind,
+          expr.items.map((item) => this.#answers(item)),
+        )
+    }
+  }
+
+  #elements(path: Path): Elements {
+    const first = path.accesses.findIndex(({ kind }) => kind === 'each')
+    const before = this.value({ ...path, accesses: path.accesses.slice(0, first) })
+    const rest = path.accesses.slice(first)
+    return (context) => {
+      const found = before(context)
+      return found === undefined ? undefined : spread(found, rest)
+    }
+  }
+
+  #arg(arg: Arg): Evaluate {
+    if (arg.kind === 'path') return this.value(arg)
+    if (arg.kind === 'literal') {
+      const literal = literalValue(arg)
+      return () => literal
+    }
+    if (typeOf(arg.expr) === BOOL) return this.filter(arg.expr)
+    return this.#answers(arg.expr)
+  }
+
+  #call(call: Call): Evaluate {
+    const callee = call.function.prepare(call.args.map(argInfo))
+    const [head, ...tail] = call.args
+    const read = (call.function.reads ?? []).flatMap((name): Evaluate[] => {
+      const field = this.#scheme.field(name)
+      return field === undefined ? [() => undefined] : [(context) => context.get(field.index)]
+    })
+    const others = [...tail.map((arg) => this.#arg(arg)), ...read]
+    if (head === undefined) return (context) => callee(...others.map((other) => other(context)))
+    if (call.mapped) return mapped(callee, this.#elements(head as Path), others)
+    return applied(callee, this.#arg(head), others)
+  }
+}
+
+const member = (map: Value | undefined, key: string): Value | undefined =>
+  (map as ReadonlyMap<string, Value> | undefined)?.get(key)
+
+function access(value: Value | undefined, step: Access): Value | undefined {
+  if (value === undefined) return undefined
+  if (step.kind === 'key') return (value as ReadonlyMap<string, Value>).get(step.key)
+  return step.kind === 'index' ? (value as readonly Value[])[step.index] : undefined
+}
+
+function accessed(base: Evaluate, accesses: readonly Access[]): Evaluate {
+  const [only] = accesses
+  if (only === undefined) return base
+  if (accesses.length === 1) return (context) => access(base(context), only)
+  return (context) => accesses.reduce(access, base(context))
+}
+
+/** The elements that `[*]` and what follows it lead to. */
+function spread(value: Value, accesses: readonly Access[]): readonly Value[] {
+  const all = value instanceof Map ? [...(value as ReadonlyMap<string, Value>).values()] : (value as readonly Value[])
+  const next = accesses.findIndex(({ kind }, at) => at > 0 && kind === 'each')
+  const plain = accesses.slice(1, next === -1 ? undefined : next)
+  const found =
+    plain.length === 0
+      ? all
+      : all.flatMap((element) => {
+          const inner = plain.reduce<Value | undefined>(access, element)
+          return inner === undefined ? [] : [inner]
+        })
+  return next === -1 ? found : found.flatMap((element) => spread(element, accesses.slice(next)))
+}
+
+function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[]): Evaluate {
+  const [second, third] = others
+  if (second === undefined) return (context) => callee(head(context))
+  if (third === undefined) return (context) => callee(head(context), second(context))
+  return (context) => callee(head(context), ...others.map((other) => other(context)))
+}
+
+/** A call for each element of its first argument; what gives nothing is left out. */
+function mapped(callee: Callee, head: Elements, others: readonly Evaluate[]): Evaluate {
+  return (context) => {
+    const elements = head(context)
+    if (elements === undefined) return undefined
+    const rest = others.map((other) => other(context))
+    return elements.flatMap((element) => {
+      const result = callee(element, ...rest)
+      // In an array of its own: flatMap would open a result that is an array.
+      return result === undefined ? [] : [result]
+    })
+  }
+}
+
+function quantified(all: boolean, elements: Elements, asks: Asks): Filter {
+  return (context) => {
+    const found = elements(context)
+    if (found === undefined) return all
+    for (const element of found) if (asks(element) !== all) return !all
+    return all
+  }
+}
+
+function combined(kind: Combination['kind'], items: readonly Filter[]): Filter {
+  const [first, second] = items as readonly [Filter, Filter]
+  if (kind === 'xor') return (context) => items.reduce((parity, item) => parity !== item(context), false)
+  if (items.length === 2) {
+    if (kind === 'and') return (context) => first(context) && second(context)
+    return (context) => first(context) || second(context)
+  }
+  if (kind === 'and') {
+    return (context) => {
+      for (const item of items) if (!item(context)) return false
+      return true
+    }
+  }
+  return (context) => {
+    for (const item of items) if (item(context)) return true
+    return false
+  }
+}
+
+/** Element by element, as long as the shortest. */
+function zipped(kind: Combination['kind'], items: readonly Answers[]): Answers {
+  return (context) => {
+    const columns = items.map((item) => item(context))
+    const length = Math.min(...columns.map((column) => column.length))
+    return Array.from({ length }, (_, at) => {
+      if (kind === 'and') return columns.every((column) => column[at])
+      if (kind === 'or') return columns.some((column) => column[at])
+      return columns.reduce((parity, column) => parity !== column[at], false)
+    })
+  }
+}

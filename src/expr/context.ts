@@ -1,0 +1,67 @@
+import type { Scheme } from './scheme.js'
+import type { Value } from './value.js'
+
+/** Reads one field of whatever a context is about; undefined when it is missing. */
+export type Getter<Source> = (source: Source) => Value | undefined
+
+const NONE = () => undefined
+
+/** Where the fields of a scheme come from, prepared once: contexts for single requests are made from it. */
+export class Getters<Source> {
+  readonly scheme: Scheme
+  readonly bySlot: readonly Getter<Source>[]
+  readonly unread: readonly null[]
+
+  /** `getters` by field name; a field without one is missing always. */
+  constructor(scheme: Scheme, getters: Readonly<Record<string, Getter<Source>>>) {
+    const bySlot = Array.from({ length: scheme.slots }, (): Getter<Source> => NONE)
+    for (const { constant, index } of scheme.fields) if (constant !== undefined) bySlot[index] = () => constant
+    for (const [name, getter] of Object.entries(getters)) {
+      const field = scheme.field(name)
+      if (field === undefined) throw new TypeError(`there is no field ${name}`)
+      bySlot[field.index] = getter
+    }
+    this.scheme = scheme
+    this.bySlot = bySlot
+    this.unread = bySlot.map(() => null)
+  }
+
+  /** A context for one request; nothing is read before it is asked for. */
+  context(source: Source): Context {
+    return new Context(this as Getters<unknown>, source)
+  }
+}
+
+/** The values of one request: each field is read when first asked for, and then kept. */
+export class Context {
+  readonly #getters: Getters<unknown>
+  readonly #source: unknown
+  readonly #values: (Value | undefined | null)[]
+
+  constructor(getters: Getters<unknown>, source: unknown) {
+    this.#getters = getters
+    this.#source = source
+    this.#values = getters.unread.slice()
+  }
+
+  /** The value in a slot of the scheme; undefined when it is missing. */
+  get(slot: number): Value | undefined {
+    const known = this.#values[slot]
+    if (known !== null) return known
+    const value = this.#getters.bySlot[slot]?.(this.#source)
+    this.#values[slot] = value
+    return value
+  }
+
+  /** Forgets the values in some slots, so that they are read again: what a rule changed, between two phases. */
+  forget(slots: readonly number[]): void {
+    for (const slot of slots) this.#values[slot] = null
+  }
+}
+
+/** A context of values known beforehand, by field name; fields not named are missing. */
+export function contextOf(scheme: Scheme, values: ReadonlyMap<string, Value>): Context {
+  const getters: Record<string, Getter<undefined>> = {}
+  for (const [name, value] of values) getters[name] = () => value
+  return new Getters(scheme, getters).context(undefined)
+}

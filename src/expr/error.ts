@@ -1,0 +1,99 @@
+import { toText } from './value.js'
+
+/** What is wrong with an expression: the classes of the language, then ours for limits and for where a thing may stand. */
+export type ExprErrorClass =
+  | 'ExpectedName'
+  | 'ExpectedLiteral'
+  | 'UnknownIdentifier'
+  | 'EOF'
+  | 'UnsupportedOp'
+  | 'TypeMismatch'
+  | 'InvalidIndexAccess'
+  | 'InvalidMapEachAccess'
+  | 'InvalidArgumentsCount'
+  | 'InvalidArgumentKind'
+  | 'InvalidArgumentType'
+  | 'InvalidArgumentValue'
+  | 'ParseInt'
+  | 'ParseNetwork'
+  | 'ParseRegex'
+  | 'ParseWildcard'
+  | 'IncompatibleRangeBounds'
+  | 'InvalidCharacterEscape'
+  | 'MissingEndingQuote'
+  | 'CountMismatch'
+  | 'InvalidListName'
+  | 'InvalidRawStringHashCount'
+  | 'NestingLimitExceeded'
+  | 'ExpressionTooLong'
+  | 'TooManyRegexes'
+  | 'NotAllowedHere'
+
+/**
+ * An expression that cannot be used. `message` has three lines: where, the line itself, and carets under the fault with
+ * the reason. `line` and `column` count from 1; `column` and `length` count bytes of the UTF-8 text.
+ */
+export class ExprError extends Error {
+  override readonly name = 'ExprError'
+  readonly class: ExprErrorClass
+  readonly line: number
+  readonly column: number
+  readonly length: number
+  readonly reason: string
+
+  constructor(kind: ExprErrorClass, reason: string, place: Place) {
+    super(`Filter parsing error (${place.line}:${place.column}):\n${place.text}\n${place.marks} ${reason}`)
+    this.class = kind
+    this.line = place.line
+    this.column = place.column
+    this.length = place.length
+    this.reason = reason
+  }
+}
+
+interface Place {
+  line: number
+  column: number
+  length: number
+  text: string
+  marks: string
+}
+
+/** What the lexer and the parser throw: a fault with byte offsets, before it is known how the text is to be shown. */
+export class Fault extends Error {
+  readonly kind: ExprErrorClass
+  readonly reason: string
+  readonly start: number
+  readonly end: number
+
+  constructor(kind: ExprErrorClass, reason: string, start: number, end: number) {
+    super(reason)
+    this.kind = kind
+    this.reason = reason
+    this.start = start
+    this.end = end
+  }
+}
+
+/** The error for a fault in `source` (a byte string): the span is cut at the end of its line and is at least one wide. */
+export function locate(source: string, fault: Fault): ExprError {
+  const lineStart = source.lastIndexOf('\n', fault.start - 1) + 1
+  const newline = source.indexOf('\n', lineStart)
+  const lineEnd = newline === -1 ? source.length : newline
+  // The reference reports patterns with a span of nothing; everything else covers at least one column.
+  const least = fault.kind === 'ParseRegex' ? 0 : 1
+  const end = Math.min(fault.end, lineEnd)
+  let line = 1
+  for (let at = source.indexOf('\n'); at !== -1 && at < lineStart; at = source.indexOf('\n', at + 1)) line++
+
+  // Marks stand under characters, though columns count bytes: otherwise they drift after the first umlaut.
+  const before = toText(source.slice(lineStart, fault.start))
+  const marked = toText(source.slice(fault.start, Math.max(end, fault.start)))
+  return new ExprError(fault.kind, fault.reason, {
+    line,
+    column: fault.start - lineStart + 1,
+    length: Math.max(least, end - fault.start),
+    text: toText(source.slice(lineStart, lineEnd)).replace(/\r$/, ''),
+    marks: before.replace(/[^\t]/gu, ' ') + '^'.repeat(Math.max(1, [...marked].length)),
+  })
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { TRANSFORM_PHASES } from '../fields.js'
+import type { FunctionDef } from '../scheme.js'
+import { BYTES } from '../types.js'
+import { bytes, flags } from './params.js'
+import { decodeFully, decodeOnce } from './percent.js'
+
+/** `%XX` and `+` decoded; flag `u` takes `%uXXXX` too, flag `r` goes on until nothing is left to decode. */
+export const urlDecode: FunctionDef = {
+  name: 'url_decode',
+  params: [bytes()],
+  optional: [flags('ru')],
+  returns: () => BYTES,
+  prepare: ([, options]) => {
+    const letters = String(options?.literal ?? '')
+    const decode = letters.includes('r') ? decodeFully : decodeOnce
+    const unicode = letters.includes('u')
+    return (text) => (typeof text === 'string' ? decode(text, unicode) : undefined)
+  },
+}
+
+/** Base64 decoded, padded or not; missing when the text is no Base64. */
+export const decodeBase64: FunctionDef = {
+  name: 'decode_base64',
+  params: [bytes()],
+  optional: [],
+  phases: [...TRANSFORM_PHASES, 'http_request_firewall_custom', 'http_ratelimit'],
+  returns: () => BYTES,
+  prepare: () => (text) => {
+    if (typeof text !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined
+    if (text.replace(/=+$/, '').length % 4 === 1) return undefined
+    return Buffer.from(text, 'base64').toString('latin1')
+  },
+}
+
+/** Base64 without padding; flag `p` pads, flag `u` uses the alphabet for URLs. */
+export const encodeBase64: FunctionDef = {
+  name: 'encode_base64',
+  params: [bytes('any')],
+  optional: [flags('up')],
+  phases: ['http_request_late_transform', 'http_response_headers_transform'],
+  returns: () => BYTES,
+  prepare: ([, options]) => {
+    const letters = String(options?.literal ?? '')
+    return (text) => {
+      if (typeof text !== 'string') return undefined
+      const padded = Buffer.from(text, 'latin1').toString('base64')
+      const alphabet = letters.includes('u') ? padded.replace(/\+/g, '-').replace(/\//g, '_') : padded
+      return letters.includes('p') ? alphabet : alphabet.replace(/=+$/, '')
+    }
+  },
+}
+
+/** The 32 bytes of SHA-256. */
+export const sha256: FunctionDef = {
+  name: 'sha256',
+  params: [bytes('any')],
+  optional: [],
+  returns: () => BYTES,
+  prepare: () => (text) =>
+    typeof text === 'string' ? createHash('sha256').update(text, 'latin1').digest('binary') : undefined,
+}
+
+/** A version 4 UUID from the first sixteen random bytes given; missing when there are fewer. */
+export const uuidv4: FunctionDef = {
+  name: 'uuidv4',
+  params: [bytes()],
+  optional: [],
+  phases: TRANSFORM_PHASES,
+  valueOnly: true,
+  returns: () => BYTES,
+  prepare: () => (random) => {
+    if (typeof random !== 'string' || random.length < 16) return undefined
+    const id = Buffer.from(random.slice(0, 16), 'latin1')
+    // RFC 9562, 5.4: version and variant take the place of six random bits.
+    id.writeUInt8((id.readUInt8(6) & 0x0f) | 0x40, 6)
+    id.writeUInt8((id.readUInt8(8) & 0x3f) | 0x80, 8)
+    return id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  },
+}

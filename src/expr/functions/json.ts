@@ -1,0 +1,59 @@
+import type { Callee, FunctionDef } from '../scheme.js'
+import { BYTES, INT } from '../types.js'
+import { toBytes, toText, type Value } from '../value.js'
+import { bytes, oneOf } from './params.js'
+
+const key = oneOf('Bytes or Int', (type) => type === BYTES || type === INT, 'any')
+
+/** Strings, so that digits inside of them are left alone, and numbers. Only ever run on text that is valid JSON. */
+const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g
+
+/** The text at a path of member names and positions; missing when there is nothing or something else. */
+export const lookupJsonString: FunctionDef = {
+  name: 'lookup_json_string',
+  params: [bytes(), key],
+  optional: [],
+  rest: key,
+  returns: () => BYTES,
+  prepare: () => lookup(parseJson, (found) => (typeof found === 'string' ? toBytes(found) : undefined)),
+}
+
+/** The whole number at a path; `42.0` and `4e1` are none. */
+export const lookupJsonInteger: FunctionDef = {
+  name: 'lookup_json_integer',
+  params: [bytes(), key],
+  optional: [],
+  rest: key,
+  returns: () => INT,
+  prepare: () =>
+    lookup(
+      (text) => {
+        if (parseJson(text) === undefined) return undefined
+        return parseJson(text.replace(STRING_OR_NUMBER, (found) => (/^"|^-?[0-9]+$/.test(found) ? found : 'null')))
+      },
+      (found) => (typeof found === 'number' && Math.abs(found) < 2 ** 63 ? found : undefined),
+    ),
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function lookup(parse: (text: string) => unknown, read: (found: unknown) => Value | undefined): Callee {
+  return (document, ...path) => {
+    if (typeof document !== 'string') return undefined
+    let found = parse(toText(document))
+    for (const step of path) {
+      if (typeof step === 'number') found = Array.isArray(found) ? (found as unknown[])[step] : undefined
+      else if (typeof step === 'string' && typeof found === 'object' && found !== null && !Array.isArray(found)) {
+        const name = toText(step)
+        found = Object.hasOwn(found, name) ? (found as Record<string, unknown>)[name] : undefined
+      } else return undefined
+    }
+    return read(found)
+  }
+}

@@ -1,0 +1,94 @@
+import { TRANSFORM_PHASES } from '../fields.js'
+import { parseRegex, RegexFault } from '../regex/index.js'
+import type { FunctionDef } from '../scheme.js'
+import { BYTES } from '../types.js'
+import { parseWildcard } from '../wildcard.js'
+import { bytes, expand, flags, replacement } from './params.js'
+
+/** The first match of a pattern replaced; `${1}` in the replacement is group 1. */
+export const regexReplace: FunctionDef = {
+  name: 'regex_replace',
+  params: [
+    bytes('any'),
+    bytes('literal', ({ literal }) => {
+      try {
+        parseRegex(String(literal))
+        return undefined
+      } catch (error) {
+        if (error instanceof RegexFault) return error.message
+        throw error
+      }
+    }),
+    replacement(),
+  ],
+  optional: [],
+  phases: [...TRANSFORM_PHASES, 'http_request_dynamic_redirect(target_url)'],
+  valueOnly: true,
+  once: true,
+  returns: () => BYTES,
+  prepare: ([, pattern]) => {
+    const regex = parseRegex(String(pattern?.literal))
+    return (text, _, template) => {
+      if (typeof text !== 'string' || typeof template !== 'string') return undefined
+      const match = regex.test(text) ? regex.exec(text) : undefined
+      if (match === undefined) return text
+      const group = (index: number) => {
+        const start = match[index * 2] ?? -1
+        return start === -1 ? '' : text.slice(start, match[index * 2 + 1])
+      }
+      return text.slice(0, match[0]) + expand(template, group) + text.slice(match[1])
+    }
+  },
+}
+
+/** The text replaced when it fits a wildcard pattern as a whole, else as it was; `${1}` is what the first star held. */
+export const wildcardReplace: FunctionDef = {
+  name: 'wildcard_replace',
+  params: [
+    bytes(),
+    bytes('literal', ({ literal }) => {
+      const wildcard = parseWildcard(String(literal), true)
+      return typeof wildcard === 'string' ? wildcard : undefined
+    }),
+    replacement(),
+  ],
+  optional: [flags('s')],
+  phases: ['http_request_transform', 'http_request_dynamic_redirect(target_url)'],
+  valueOnly: true,
+  once: true,
+  returns: () => BYTES,
+  prepare: ([, pattern, , options]) => {
+    const wildcard = parseWildcard(String(pattern?.literal), options !== undefined && options.literal === 's')
+    return (text, _, template) => {
+      if (typeof text !== 'string' || typeof template !== 'string' || typeof wildcard === 'string') return undefined
+      const stars = wildcard.exec(text)
+      return stars === undefined ? text : expand(template, (index) => stars[index - 1] ?? '')
+    }
+  },
+}
+
+const QUERIES = ['http.request.uri.query', 'raw.http.request.uri.query']
+
+/** A query string without the arguments named; the others keep their order. */
+export const removeQueryArgs: FunctionDef = {
+  name: 'remove_query_args',
+  params: [
+    bytes('field', ({ field }) =>
+      field !== undefined && QUERIES.includes(field) ? undefined : `must be ${QUERIES.join(' or ')}`,
+    ),
+    bytes('literal'),
+  ],
+  optional: [],
+  rest: bytes('literal'),
+  phases: TRANSFORM_PHASES,
+  valueOnly: true,
+  returns: () => BYTES,
+  prepare: ([, ...names]) => {
+    const unwanted = new Set(names.map(({ literal }) => literal))
+    return (query) => {
+      if (typeof query !== 'string') return undefined
+      const kept = query.split('&').filter((arg) => !unwanted.has(arg.split('=', 1)[0] ?? ''))
+      return kept.join('&')
+    }
+  },
+}

@@ -1,0 +1,117 @@
+import { formatIp } from '../ip.js'
+import { TRANSFORM_PHASES } from '../fields.js'
+import type { FunctionDef } from '../scheme.js'
+import { BOOL, BYTES, INT, IP } from '../types.js'
+import type { Value } from '../value.js'
+import { lowerAscii } from '../wildcard.js'
+import { bytes, int, oneOf } from './params.js'
+
+/** A-Z becomes a-z, other bytes stay. */
+export const lower: FunctionDef = {
+  name: 'lower',
+  params: [bytes()],
+  optional: [],
+  returns: () => BYTES,
+  prepare: () => (text) => (typeof text === 'string' ? lowerAscii(text) : undefined),
+}
+
+/** a-z becomes A-Z, other bytes stay. */
+export const upper: FunctionDef = {
+  name: 'upper',
+  params: [bytes()],
+  optional: [],
+  returns: () => BYTES,
+  prepare: () => (text) =>
+    typeof text === 'string' ? text.replace(/[a-z]+/g, (letters) => letters.toUpperCase()) : undefined,
+}
+
+/** Bytes of a text, members of an array or a map. */
+export const len: FunctionDef = {
+  name: 'len',
+  params: [oneOf('Bytes, Array<_> or Map<_>', (type) => type === BYTES || type.of !== undefined)],
+  optional: [],
+  returns: () => INT,
+  prepare: () => (value) => {
+    if (typeof value === 'string') return value.length
+    if (Array.isArray(value)) return value.length
+    return value instanceof Map ? value.size : undefined
+  },
+}
+
+export const startsWith: FunctionDef = {
+  name: 'starts_with',
+  params: [bytes(), bytes('any')],
+  optional: [],
+  returns: () => BOOL,
+  prepare: () => (text, start) =>
+    typeof text === 'string' && typeof start === 'string' ? text.startsWith(start) : undefined,
+}
+
+export const endsWith: FunctionDef = {
+  name: 'ends_with',
+  params: [bytes(), bytes('any')],
+  optional: [],
+  returns: () => BOOL,
+  prepare: () => (text, end) => (typeof text === 'string' && typeof end === 'string' ? text.endsWith(end) : undefined),
+}
+
+/** Bytes from `start` to before `end`; negative numbers count from the end of the text. */
+export const substring: FunctionDef = {
+  name: 'substring',
+  params: [bytes(), int()],
+  optional: [int()],
+  returns: () => BYTES,
+  prepare: (args) => (text, start, end) => {
+    if (typeof text !== 'string' || typeof start !== 'number') return undefined
+    if (args.length < 3) return text.slice(start)
+    return typeof end === 'number' ? text.slice(start, end) : undefined
+  },
+}
+
+/** Texts, or arrays, one after the other; missing ones are left out, and missing when all are. */
+export const concat: FunctionDef = {
+  name: 'concat',
+  params: [
+    oneOf('Bytes or Array<_>', (type) => type === BYTES || type.kind === 'Array', 'any'),
+    oneOf('the type of the first argument', (type, first) => type === first, 'any'),
+  ],
+  optional: [],
+  rest: oneOf('the type of the first argument', (type, first) => type === first, 'any'),
+  returns: (first) => first,
+  prepare:
+    ([first]) =>
+    (...parts) => {
+      const present = parts.filter((part) => part !== undefined)
+      if (present.length === 0) return undefined
+      return first?.type === BYTES ? present.join('') : present.flatMap((part) => part as readonly Value[])
+    },
+}
+
+/** Without any of the bytes listed. */
+export const removeBytes: FunctionDef = {
+  name: 'remove_bytes',
+  params: [bytes(), bytes('any')],
+  optional: [],
+  returns: () => BYTES,
+  prepare: () => (text, unwanted) => {
+    if (typeof text !== 'string' || typeof unwanted !== 'string') return undefined
+    const drop = new Set(unwanted)
+    let kept = ''
+    for (const char of text) if (!drop.has(char)) kept += char
+    return kept
+  },
+}
+
+/** The text of a number, a Bool or an address. */
+export const toStringFunction: FunctionDef = {
+  name: 'to_string',
+  params: [oneOf('Int, Bool or Ip', (type) => type === INT || type === BOOL || type === IP)],
+  optional: [],
+  phases: [...TRANSFORM_PHASES, 'http_request_dynamic_redirect(target_url)'],
+  valueOnly: true,
+  returns: () => BYTES,
+  prepare: ([arg]) =>
+    arg?.type === IP
+      ? (value) => (value === undefined ? undefined : formatIp(value as string | number))
+      : (value) => (value === undefined ? undefined : String(value as number | boolean)),
+}

@@ -1,0 +1,119 @@
+/**
+ * The rules language as a library: expressions are parsed and checked against a scheme of fields and functions, and
+ * compiled to functions of a context. Nothing here does any input or output.
+ */
+import type { Logical, Path } from './ast.js'
+import { Compiler, type Evaluate, type Filter } from './compile.js'
+import { ExprError, Fault, locate } from './error.js'
+import { FIELDS } from './fields.js'
+import { FUNCTIONS } from './functions/index.js'
+import { lint, type Lint } from './lint.js'
+import { NO_LISTS, type Lists } from './lists.js'
+import { parseFilter, parseValue as parseValueTree, type Parsed } from './parser.js'
+import { survey, type Place, type Uses } from './place.js'
+import { Scheme } from './scheme.js'
+import type { Type } from './types.js'
+import { toBytes } from './value.js'
+
+export { Context, contextOf, Getters, type Getter } from './context.js'
+export { ExprError, type ExprErrorClass } from './error.js'
+export { FIELDS, type FieldInfo } from './fields.js'
+export { FUNCTIONS } from './functions/index.js'
+export { formatIp, parseIp } from './ip.js'
+export { lintRules, type Lint } from './lint.js'
+export { bytesList, hostnameList, intList, ipList, NO_LISTS, type Lists, type NamedList } from './lists.js'
+export { RuleIndex } from './index-rules.js'
+export { Scheme, type Field, type FunctionDef, type Param, type SchemeOptions } from './scheme.js'
+export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './types.js'
+export { toBytes, toText, type Bytes, type Ip, type Value } from './value.js'
+export type { Evaluate, Filter, Logical, Path, Place, Uses }
+
+/** An expression may have this many characters. */
+export const MAX_LENGTH = 4096
+
+/** The language as documented: all its fields and functions. */
+export const SCHEME = new Scheme(
+  FIELDS.filter(({ group }) => group !== 'ratelimit_only').map(({ name, type, phases, aliasOf, group }) => ({
+    name,
+    type,
+    phases,
+    aliasOf,
+    constant: group === 'constant' ? name === 'true' : undefined,
+  })),
+  FUNCTIONS,
+)
+
+export interface ParseOptions extends Place {
+  /** The names that may be used; the documented language unless said. */
+  readonly scheme?: Scheme
+}
+
+/** A filter that parsed and may stand where it is to stand. */
+export interface Expression {
+  readonly text: string
+  readonly scheme: Scheme
+  readonly root: Logical
+  readonly uses: Uses
+}
+
+/** A value expression: a field or a call, of any type. */
+export interface ValueExpression extends Omit<Expression, 'root'> {
+  readonly root: Path
+  readonly type: Type
+}
+
+/** Parses a filter. Throws an ExprError. */
+export function parse(text: string, options: ParseOptions = {}): Expression {
+  return parsed(text, options, parseFilter)
+}
+
+/** Parses a value expression, as in the values of rewrites and redirects. Throws an ExprError. */
+export function parseValue(text: string, options: ParseOptions = {}): ValueExpression {
+  const expression = parsed(text, options, parseValueTree)
+  return { ...expression, type: expression.root.type }
+}
+
+function parsed<T extends Logical | Path>(
+  text: string,
+  { scheme = SCHEME, ...place }: ParseOptions,
+  read: (text: string, scheme: Scheme) => Parsed<T>,
+) {
+  const source = toBytes(text)
+  try {
+    const length = [...text].length
+    if (length > MAX_LENGTH) {
+      const reason = `an expression has at most ${MAX_LENGTH} characters, found ${length}`
+      throw new Fault('ExpressionTooLong', reason, 0, source.length)
+    }
+    const { root } = read(text, scheme)
+    return { text, scheme, root, uses: survey(root, place) }
+  } catch (error) {
+    throw error instanceof Fault ? locate(source, error) : error
+  }
+}
+
+/** What there is to say about a text: an error, or hints at what its author may not have meant. */
+export interface Checked {
+  readonly error: ExprError | undefined
+  readonly lints: readonly Lint[]
+}
+
+/** Parses a filter and tells what is wrong or doubtful in it; does not throw for anything in the text. */
+export function check(text: string, options: ParseOptions = {}): Checked {
+  try {
+    return { error: undefined, lints: lint(parse(text, options)) }
+  } catch (error) {
+    if (error instanceof ExprError) return { error, lints: [] }
+    throw error
+  }
+}
+
+/** Compiles a filter: a function that is true for the contexts it matches. Lists are looked up now, by name and type. */
+export function compile({ root, scheme }: Expression, lists: Lists = NO_LISTS): Filter {
+  return new Compiler(scheme, lists).filter(root)
+}
+
+/** Compiles a value: a function that gives it, or undefined when it is missing. */
+export function compileValue({ root, scheme }: ValueExpression, lists: Lists = NO_LISTS): Evaluate {
+  return new Compiler(scheme, lists).value(root)
+}

@@ -1,0 +1,61 @@
+import { parseIpRange, type IpRange } from './ip.js'
+import { ipSet } from './sets.js'
+import type { Value } from './value.js'
+import { lowerAscii } from './wildcard.js'
+
+/** A list that expressions name with `$name`. Its content may change while compiled expressions hold it. */
+export interface NamedList {
+  has(value: Value): boolean
+}
+
+/** Where `$name` is looked up, once per place when an expression is compiled. A name without a list holds nothing. */
+export interface Lists {
+  get(name: string, type: 'Int' | 'Bytes' | 'Ip'): NamedList | undefined
+}
+
+/** No lists at all. */
+export const NO_LISTS: Lists = { get: () => undefined }
+
+/** A list of addresses, networks and ranges; throws a TypeError that names the first item that is none. */
+export function ipList(items: readonly string[]): NamedList {
+  const ranges = items.map((item): IpRange => {
+    const range = parseIpRange(item)
+    if ('first' in range) return range
+    throw new TypeError(`${item}: ${range.reason}`)
+  })
+  return { has: ipSet(ranges) }
+}
+
+/** A list of host names, whatever their case; `*.example.com` stands for every name below `example.com`. */
+export function hostnameList(items: readonly string[]): NamedList {
+  const names = new Set<string>()
+  const suffixes = new Set<string>()
+  for (const item of items.map(lowerAscii)) {
+    if (item.startsWith('*.')) suffixes.add(item.slice(2))
+    else names.add(item)
+  }
+  return {
+    has: (value) => {
+      const name = lowerAscii(value as string)
+      if (names.has(name)) return true
+      // A host name has at most 127 labels; a longer text is no host name.
+      if (suffixes.size === 0 || name.length > 255) return false
+      for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+        if (suffixes.has(name.slice(dot + 1))) return true
+      }
+      return false
+    },
+  }
+}
+
+/** A list of numbers, such as autonomous systems. */
+export function intList(items: readonly number[]): NamedList {
+  const numbers = new Set<Value>(items)
+  return { has: (value) => numbers.has(value) }
+}
+
+/** A list of byte strings, compared exactly. */
+export function bytesList(items: readonly string[]): NamedList {
+  const texts = new Set<Value>(items)
+  return { has: (value) => texts.has(value) }
+}

@@ -1,0 +1,507 @@
+import type { Access, Arg, Call, Combination, Literal, Logical, OrderOp, Path, Test } from './ast.js'
+import { isHexDigit, isNameChar, lexerFor, type Lexer } from './lexer.js'
+import { parseRegex } from './regex/index.js'
+import { RegexFault } from './regex/fault.js'
+import type { ArgInfo, FunctionDef, Scheme } from './scheme.js'
+import { arrayOf, BOOL, BYTES, INT, IP, type Type } from './types.js'
+import type { Value } from './value.js'
+import { parseWildcard } from './wildcard.js'
+
+/** Parentheses, `not`, calls and quantifiers may stand this deep inside each other. */
+const MAX_NESTING = 128
+
+/** What a text parsed to; `source` is the text as a byte string, which all spans point into. */
+export interface Parsed<T> {
+  readonly source: string
+  readonly root: T
+}
+
+/** Parses a filter: an expression of type Bool. Throws a Fault. */
+export function parseFilter(text: string, scheme: Scheme): Parsed<Logical> {
+  const lexer = lexerFor(text)
+  const root = new Parser(lexer, scheme).logical(0)
+  const type = typeOf(root)
+  if (type !== BOOL) throw mismatch(lexer, BOOL, type)
+  complete(lexer)
+  return { source: lexer.source, root }
+}
+
+/** Parses a value: a field or a call, of any type. Throws a Fault. */
+export function parseValue(text: string, scheme: Scheme): Parsed<Path> {
+  const lexer = lexerFor(text)
+  const root = new Parser(lexer, scheme).path(0)
+  if (root.mapped > 0) {
+    throw lexer.fault('InvalidMapEachAccess', 'a value may not end in a mapped access', root.span.start, root.span.end)
+  }
+  complete(lexer)
+  return { source: lexer.source, root }
+}
+
+function complete(lexer: Lexer): void {
+  lexer.skipSpace()
+  if (lexer.at < lexer.end) throw lexer.fault('EOF', 'unrecognised input')
+}
+
+const mismatch = (lexer: Lexer, expected: Type, actual: Type) =>
+  lexer.fault('TypeMismatch', `expected value of type ${expected.name}, but got ${actual.name}`)
+
+/** Bool, or Array<Bool> where something is mapped. */
+export function typeOf(expr: Logical): Type {
+  switch (expr.kind) {
+    case 'any':
+    case 'all':
+      return BOOL
+    case 'not':
+    case 'group':
+      return typeOf(expr.item)
+    case 'compare':
+      if (expr.left.mapped > 0) return arrayOf(BOOL)
+      return expr.test.op === 'true' ? expr.left.type : BOOL
+    default:
+      return typeOf(expr.items[0] as Logical)
+  }
+}
+
+const argType = (arg: Arg): Type => (arg.kind === 'logical' ? typeOf(arg.expr) : arg.type)
+
+type Combiner = Combination['kind']
+// In the order they are tried; a larger number binds tighter.
+const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] = [
+  ['or', 'or', 1],
+  ['||', 'or', 1],
+  ['xor', 'xor', 2],
+  ['^^', 'xor', 2],
+  ['and', 'and', 3],
+  ['&&', 'and', 3],
+]
+
+type Operator = OrderOp | 'in' | '&' | 'contains' | 'matches' | 'wildcard' | 'strict wildcard'
+const OPERATORS: readonly [text: string, op: Operator][] = [
+  ['in', 'in'],
+  ['eq', '=='],
+  ['==', '=='],
+  ['ne', '!='],
+  ['!=', '!='],
+  ['ge', '>='],
+  ['>=', '>='],
+  ['le', '<='],
+  ['<=', '<='],
+  ['gt', '>'],
+  ['>', '>'],
+  ['lt', '<'],
+  ['<', '<'],
+  ['&', '&'],
+  ['bitwise_and', '&'],
+  ['contains', 'contains'],
+  ['~', 'matches'],
+  ['matches', 'matches'],
+  ['wildcard', 'wildcard'],
+  ['strict wildcard', 'strict wildcard'],
+]
+
+interface Ahead {
+  combiner: readonly [text: string, kind: Combiner, precedence: number] | undefined
+  /** Where to go on: after the operator, or before the white space that led to none. */
+  at: number
+}
+
+class Parser {
+  readonly #lexer: Lexer
+  readonly #scheme: Scheme
+
+  constructor(lexer: Lexer, scheme: Scheme) {
+    this.#lexer = lexer
+    this.#scheme = scheme
+  }
+
+  /** `simple { op simple }` by precedence climbing: and binds tighter than xor, xor tighter than or. */
+  logical(depth: number): Logical {
+    const first = this.#simple(depth)
+    return this.#climb(first, 0, this.#combiner(), depth).expr
+  }
+
+  #climb(left: Logical, least: number, ahead: Ahead, depth: number): { expr: Logical; ahead: Ahead } {
+    const lexer = this.#lexer
+    let next = ahead
+    while (next.combiner !== undefined) {
+      const [, kind, precedence] = next.combiner
+      lexer.at = next.at
+      let right = this.#simple(depth)
+      let after = lexer.at
+      next = this.#combiner()
+      while (next.combiner !== undefined && next.combiner[2] > precedence) {
+        ;({ expr: right, ahead: next } = this.#climb(right, next.combiner[2], next, depth))
+        after = lexer.at
+        next = this.#combiner()
+      }
+      const [leftType, rightType] = [typeOf(left), typeOf(right)]
+      if (leftType !== rightType) {
+        lexer.at = next.at
+        throw mismatch(lexer, leftType, rightType)
+      }
+      left = combine(kind, left, right)
+      lexer.at = after
+      if (next.combiner !== undefined && next.combiner[2] < least) next = { combiner: undefined, at: after }
+    }
+    lexer.at = next.at
+    return { expr: left, ahead: next }
+  }
+
+  /** The combining operator ahead, if there is one; the place stays. */
+  #combiner(): Ahead {
+    const lexer = this.#lexer
+    const before = lexer.at
+    lexer.skipSpace()
+    const combiner = COMBINERS.find(([text]) => lexer.take(text))
+    if (combiner !== undefined) lexer.skipSpace()
+    const at = combiner === undefined ? before : lexer.at
+    lexer.at = before
+    return { combiner, at }
+  }
+
+  #deeper(depth: number, at = this.#lexer.at): number {
+    if (depth < MAX_NESTING) return depth + 1
+    const reason = `maximum nesting depth exceeded (limit: ${MAX_NESTING})`
+    throw this.#lexer.fault('NestingLimitExceeded', reason, at)
+  }
+
+  #simple(depth: number): Logical {
+    const lexer = this.#lexer
+    const start = lexer.at
+    if (lexer.peek() === 0x28) {
+      const deeper = this.#deeper(depth)
+      lexer.at++
+      lexer.skipSpace()
+      const item = this.logical(deeper)
+      lexer.skipSpace()
+      lexer.expect(')')
+      return { kind: 'group', item, span: { start, end: lexer.at } }
+    }
+    if (this.#not()) {
+      const deeper = this.#deeper(depth, start)
+      lexer.skipSpace()
+      const item = this.#simple(deeper)
+      return { kind: 'not', item, span: { start, end: lexer.at } }
+    }
+    const quantifier = this.#quantifier()
+    if (quantifier !== undefined) return this.#quantified(quantifier, start, depth)
+    return this.#comparison(this.path(depth))
+  }
+
+  #not(): boolean {
+    return this.#lexer.take('not') || this.#lexer.take('!')
+  }
+
+  /** `any` or `all` when a parenthesis follows; the place is then at the parenthesis. */
+  #quantifier(): 'any' | 'all' | undefined {
+    const lexer = this.#lexer
+    const start = lexer.at
+    const found = lexer.take('any') ? 'any' : lexer.take('all') ? 'all' : undefined
+    if (found === undefined) return undefined
+    lexer.skipSpace()
+    if (lexer.peek() === 0x28) return found
+    lexer.at = start
+    return undefined
+  }
+
+  #quantified(kind: 'any' | 'all', start: number, depth: number): Logical {
+    const lexer = this.#lexer
+    const deeper = this.#deeper(depth, start)
+    lexer.expect('(')
+    lexer.skipSpace()
+    const from = lexer.at
+    const of = this.#arg(deeper)
+    const type = argType(of)
+    if (type !== arrayOf(BOOL)) {
+      const reason = `expected value of type ${arrayOf(BOOL).name}, but got ${type.name}`
+      throw lexer.fault('TypeMismatch', reason, from, lexer.at)
+    }
+    lexer.skipSpace()
+    lexer.expect(')')
+    return { kind, of, span: { start, end: lexer.at } }
+  }
+
+  #operator(): Operator | undefined {
+    for (const [text, op] of OPERATORS) if (this.#lexer.take(text)) return op
+    return undefined
+  }
+
+  /** What follows `left`: nothing for a Bool, else an operator and a literal. */
+  #comparison(left: Path): Logical {
+    const lexer = this.#lexer
+    const { start } = left.span
+    if (left.type === BOOL || left.type === arrayOf(BOOL)) {
+      if (left.type !== BOOL && left.mapped > 0) throw this.#unsupported(arrayOf(left.type), lexer.at, lexer.at)
+      return { kind: 'compare', left, test: { op: 'true' }, span: { start, end: lexer.at } }
+    }
+    lexer.skipSpace()
+    const from = lexer.at
+    const op = this.#operator()
+    if (op === undefined) throw lexer.fault('ExpectedName', 'expected ComparisonOp')
+    const to = lexer.at
+    lexer.skipSpace()
+    const test = this.#test(left.type, op)
+    if (test === undefined) throw this.#unsupported(left.type, from, to)
+    return { kind: 'compare', left, test, span: { start, end: lexer.at } }
+  }
+
+  #unsupported(type: Type, start: number, end: number) {
+    return this.#lexer.fault('UnsupportedOp', `cannot perform this operation on type ${type.name}`, start, end)
+  }
+
+  /** The right side of `op` for a left side of `type`; undefined when the type does not know the operator. */
+  #test(type: Type, op: Operator): Test | undefined {
+    const lexer = this.#lexer
+    const { kind } = type
+    if (kind !== 'Int' && kind !== 'Bytes' && kind !== 'Ip') return undefined
+    switch (op) {
+      case 'in':
+        if (lexer.take('$')) return { op: 'list', type: kind, list: lexer.listName() }
+        if (kind === 'Int') return { op, type: kind, ranges: this.#set(() => lexer.intRange()) }
+        if (kind === 'Ip') return { op, type: kind, ranges: this.#set(() => lexer.ipRange()) }
+        return { op, type: kind, values: this.#set(() => lexer.bytes()) }
+      case '&':
+        return kind === 'Int' ? { op, value: lexer.int() } : undefined
+      case 'contains':
+        return kind === 'Bytes' ? { op, value: lexer.bytes() } : undefined
+      case 'matches':
+        return kind === 'Bytes' ? { op, regex: this.#regex() } : undefined
+      case 'wildcard':
+      case 'strict wildcard':
+        return kind === 'Bytes' ? { op: 'wildcard', wildcard: this.#wildcard(op === 'strict wildcard') } : undefined
+      default:
+        if (kind === 'Int') return { op, type: kind, value: lexer.int() }
+        if (kind === 'Ip') return { op, type: kind, value: lexer.ip() }
+        return { op, type: kind, value: lexer.bytes() }
+    }
+  }
+
+  #set<T>(item: () => T): T[] {
+    const lexer = this.#lexer
+    lexer.expect('{')
+    const items: T[] = []
+    for (;;) {
+      lexer.skipSpace()
+      if (lexer.take('}')) return items
+      items.push(item())
+    }
+  }
+
+  #regex() {
+    const { value, start } = this.#lexer.pattern()
+    try {
+      return parseRegex(value)
+    } catch (error) {
+      if (!(error instanceof RegexFault)) throw error
+      throw this.#lexer.fault('ParseRegex', `error: ${error.message}, at byte ${error.at + 1} of the pattern`, start, start)
+    }
+  }
+
+  #wildcard(strict: boolean) {
+    const lexer = this.#lexer
+    const start = lexer.at
+    const { value } = lexer.string()
+    const wildcard = parseWildcard(value, strict)
+    if (typeof wildcard === 'string') throw lexer.fault('ParseWildcard', wildcard, start)
+    return wildcard
+  }
+
+  /** A field or a call, with its accesses. */
+  path(depth: number): Path {
+    const lexer = this.#lexer
+    const { at: start } = lexer
+    const base = this.#base(depth)
+    let type = base.kind === 'field' ? base.field.type : base.type
+    let mapped = 0
+    const accesses: Access[] = []
+    for (;;) {
+      const from = lexer.at
+      if (!lexer.take('[')) break
+      const access = this.#access()
+      const fits = access.kind === 'each' ? type.of : type.kind === (access.kind === 'key' ? 'Map' : 'Array') ? type.of : undefined
+      if (fits === undefined) {
+        const reason = `cannot access ${lexer.source.slice(from, lexer.at)} of type ${type.name}`
+        throw lexer.fault('InvalidIndexAccess', reason, from, lexer.at)
+      }
+      type = fits
+      if (access.kind === 'each') mapped++
+      accesses.push(access)
+    }
+    return { kind: 'path', base, accesses, type, mapped, span: { start, end: lexer.at } }
+  }
+
+  #base(depth: number): Path['base'] {
+    const lexer = this.#lexer
+    const start = lexer.at
+    const name = lexer.identifier()
+    const field = this.#scheme.field(name)
+    if (field !== undefined) return { kind: 'field', field }
+    const definition = this.#scheme.functions.get(name)
+    if (definition === undefined) throw lexer.fault('UnknownIdentifier', 'unknown identifier', start, lexer.at)
+    lexer.skipSpace()
+    return this.#call(definition, this.#deeper(depth))
+  }
+
+  #access(): Access {
+    const lexer = this.#lexer
+    lexer.skipSpace()
+    const access = this.#accessed()
+    lexer.skipSpace()
+    lexer.expect(']')
+    return access
+  }
+
+  #accessed(): Access {
+    const lexer = this.#lexer
+    if (lexer.take('*')) return { kind: 'each' }
+    const start = lexer.at
+    if (lexer.peek() === 0x22) {
+      const key = lexer.quoted()
+      if (isUtf8(key)) return { kind: 'key', key }
+    } else {
+      const index = attempt(() => lexer.int())
+      if (index !== undefined && index >= 0n && index <= 0xffff_ffffn) return { kind: 'index', index: Number(index) }
+      if (index !== undefined) throw lexer.fault('ExpectedLiteral', 'expected literal "expected positive integer as index"', start)
+    }
+    throw lexer.fault('ExpectedLiteral', 'expected literal "expected quoted utf8 string or positive integer"', start)
+  }
+
+  #call(definition: FunctionDef, depth: number): Call {
+    const lexer = this.#lexer
+    const { params, optional, rest } = definition
+    lexer.expect('(')
+    lexer.skipSpace()
+    const args: Arg[] = []
+    while (lexer.at < lexer.end && lexer.peek() !== 0x29) {
+      if (args.length > 0) lexer.expect(',')
+      lexer.skipSpace()
+      const start = lexer.at
+      const arg = this.#arg(depth)
+      if (args.length > 0 && arg.kind === 'path' && arg.mapped > 0) {
+        throw lexer.fault('InvalidMapEachAccess', 'only the first argument of a call may be mapped', start, lexer.at)
+      }
+      const param = params[args.length] ?? optional[args.length - params.length] ?? rest
+      if (param === undefined) throw lexer.fault('InvalidArgumentsCount', countReason(definition, args.length + 1), start)
+      const first = args[0]
+      const place = `argument #${args.length}`
+      const fault = (kind: 'InvalidArgumentKind' | 'InvalidArgumentType' | 'InvalidArgumentValue', reason: string) =>
+        lexer.fault(kind, reason, start, lexer.at)
+      const info = argInfo(arg)
+      const found = arg.kind === 'literal' ? 'literal' : 'field'
+      if (param.kind !== 'any' && param.kind !== found) {
+        throw fault('InvalidArgumentKind', `invalid kind of ${place}: expected a ${param.kind}, but got a ${found}`)
+      }
+      if (!param.accepts(info.type, first === undefined ? undefined : argType(first))) {
+        const reason = `invalid type of ${place}: expected value of type ${param.expected}, but got ${info.type.name}`
+        throw fault('InvalidArgumentType', reason)
+      }
+      const wrong = param.check?.(info)
+      if (wrong !== undefined) throw fault('InvalidArgumentValue', `invalid value of ${place}: ${wrong}`)
+      args.push(arg)
+      lexer.skipSpace()
+    }
+    if (args.length < params.length) throw lexer.fault('InvalidArgumentsCount', countReason(definition, args.length))
+    lexer.expect(')')
+    const [first] = args
+    const mapped = first?.kind === 'path' && first.mapped > 0
+    const type = definition.returns(first === undefined ? BYTES : argType(first))
+    return { kind: 'call', function: definition, args, type: mapped ? arrayOf(type) : type, mapped }
+  }
+
+  /** One argument. A beginning that could be a name as well as a number is tried as a name first. */
+  #arg(depth: number): Arg {
+    const lexer = this.#lexer
+    const { at: start } = lexer
+    const [c, c2, c3] = [lexer.peek(), lexer.peek(1), lexer.peek(2)]
+    if (c === 0x22 || (c === 0x72 && (c2 === 0x22 || c2 === 0x23))) return this.#literal(BYTES, () => lexer.bytes())
+    if (c === 0x28 || this.#startsLogical()) {
+      const expr = this.logical(depth)
+      return { kind: 'logical', expr, span: { start, end: lexer.at } }
+    }
+    const named =
+      isNameOnly(c) || (isNameChar(c) && (isNameOnly(c2) || (isNameChar(c2) && isNameOnly(c3))))
+    const path = named ? this.path(depth) : attempt(() => this.path(depth))
+    if (path !== undefined) return this.#compared(path)
+
+    for (const [type, read] of [
+      [IP, () => lexer.ip()],
+      [INT, () => lexer.int()],
+      [BYTES, () => lexer.bytes()],
+    ] as const) {
+      lexer.at = start
+      const literal = attempt(() => this.#literal(type, read))
+      if (literal !== undefined) return literal
+    }
+    throw lexer.fault('EOF', 'unrecognised input', start)
+  }
+
+  #startsLogical(): boolean {
+    const start = this.#lexer.at
+    const logical = this.#not() || this.#quantifier() !== undefined
+    this.#lexer.at = start
+    return logical
+  }
+
+  /** A path as an argument, or the comparison that it begins. */
+  #compared(path: Path): Arg {
+    const lexer = this.#lexer
+    const end = lexer.at
+    lexer.skipSpace()
+    const compared = this.#operator() !== undefined
+    lexer.at = end
+    if (!compared) return path
+    const expr = this.#comparison(path)
+    return { kind: 'logical', expr, span: { start: path.span.start, end: lexer.at } }
+  }
+
+  #literal(type: Type, read: () => Literal['value']): Literal {
+    const start = this.#lexer.at
+    const value = read()
+    return { kind: 'literal', type, value, span: { start, end: this.#lexer.at } }
+  }
+}
+
+/** Joins two sides; the same operator again makes one longer list. */
+function combine(kind: Combiner, left: Logical, right: Logical): Logical {
+  const span = { start: left.span.start, end: right.span.end }
+  return left.kind === kind ? { kind, items: [...left.items, right], span } : { kind, items: [left, right], span }
+}
+
+/** What a function learns about one of its arguments. */
+export function argInfo(arg: Arg): ArgInfo {
+  const plain = arg.kind === 'path' && arg.base.kind === 'field' && arg.accesses.length === 0
+  return {
+    type: argType(arg),
+    literal: arg.kind === 'literal' ? literalValue(arg) : undefined,
+    field: plain && arg.base.kind === 'field' ? arg.base.field.name : undefined,
+  }
+}
+
+/** A literal as a value of the language. */
+export const literalValue = (literal: Literal): Value =>
+  typeof literal.value === 'bigint' ? Number(literal.value) : literal.value
+
+function countReason({ name, params, optional, rest }: FunctionDef, found: number): string {
+  const most = params.length + optional.length
+  const wanted = rest !== undefined ? `${params.length} or more` : params.length === most ? `${most}` : `${params.length} to ${most}`
+  return `invalid number of arguments: ${name} takes ${wanted}, found ${found}`
+}
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+const isNameOnly = (char: number): boolean => isNameChar(char) && !isHexDigit(char)
+
+function isUtf8(bytes: string): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(bytes, 'latin1'))
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,72 @@
+import type { Logical, Path, Span } from './ast.js'
+import { Fault } from './error.js'
+import type { Field } from './scheme.js'
+import { walk } from './walk.js'
+
+/** Where an expression is to stand. What is not said is not checked. */
+export interface Place {
+  /** The phase of its ruleset. */
+  readonly phase?: string
+  /** The member of the rule, when it is not `expression`: `counting_expression`, `target_url`. */
+  readonly member?: string
+}
+
+/** Regular expressions in one expression, as in the reference. */
+const MAX_REGEXES = 64
+
+/** What an expression needs from outside. */
+export interface Uses {
+  readonly fields: ReadonlySet<Field>
+  readonly functions: ReadonlySet<string>
+  readonly lists: readonly { readonly name: string; readonly type: 'Int' | 'Bytes' | 'Ip'; readonly span: Span }[]
+  readonly regexes: number
+}
+
+/** Collects what an expression uses; throws a Fault when something may not stand in this place, or too often. */
+export function survey(root: Logical | Path, place: Place): Uses {
+  const fields = new Set<Field>()
+  const functions = new Set<string>()
+  const lists: Uses['lists'][number][] = []
+  const filter = root.kind !== 'path'
+  let regexes = 0
+  const refuse = (what: string, span: Span) => new Fault('NotAllowedHere', what, span.start, span.end)
+  const countRegex = (span: Span) => {
+    if (++regexes > MAX_REGEXES) {
+      const reason = `an expression has at most ${MAX_REGEXES} regular expressions`
+      throw new Fault('TooManyRegexes', reason, span.start, span.end)
+    }
+  }
+  walk(root, {
+    comparison: ({ test, span }) => {
+      if (test.op === 'matches') countRegex(span)
+      if (test.op === 'list') lists.push({ name: test.list, type: test.type, span })
+    },
+    path: ({ base, span }) => {
+      if (base.kind !== 'field') return
+      fields.add(base.field)
+      if (place.phase !== undefined && !allowed(base.field.phases, place)) {
+        throw refuse(`field ${base.field.name} is not available in ${placeName(place)}`, span)
+      }
+    },
+    call: ({ function: definition }, { span }) => {
+      const { name } = definition
+      if (name === 'regex_replace') countRegex(span)
+      if (place.phase !== undefined) {
+        if (!allowed(definition.phases, place)) throw refuse(`${name} is not available in ${placeName(place)}`, span)
+        if (filter && definition.valueOnly === true) {
+          throw refuse(`${name} may stand in the value of an action only, not in a filter`, span)
+        }
+        const replaces = definition.once === true && [...functions].some((other) => other.endsWith('_replace'))
+        if (replaces) throw refuse('an expression has at most one regex_replace or wildcard_replace', span)
+      }
+      functions.add(name)
+    },
+  })
+  return { fields, functions, lists, regexes }
+}
+
+const placeName = ({ phase, member }: Place) => (member === undefined ? `${phase}` : `${phase} (${member})`)
+
+function allowed(phases: readonly string[] | undefined, { phase = '', member }: Place): boolean {
+  return phases === undefined || phases.includes(phase) || phases.includes(`${phase}(${member})`)
+}

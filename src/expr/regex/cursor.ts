@@ -1,0 +1,57 @@
+import { RegexFault } from './fault.js'
+
+/** The flags in force at a place of a pattern. */
+export interface Flags {
+  readonly i: boolean
+  readonly m: boolean
+  readonly s: boolean
+  readonly R: boolean
+  readonly U: boolean
+  readonly u: boolean
+  readonly x: boolean
+}
+
+/** The characters (code points) of a pattern and a place among them. */
+export class Cursor {
+  readonly chars: readonly string[]
+  at = 0
+
+  constructor(pattern: string) {
+    this.chars = [...pattern]
+  }
+
+  get done(): boolean {
+    return this.at >= this.chars.length
+  }
+
+  peek(ahead = 0): string | undefined {
+    return this.chars[this.at + ahead]
+  }
+
+  take(text: string): boolean {
+    for (let i = 0; i < text.length; i++) if (this.chars[this.at + i] !== text[i]) return false
+    this.at += text.length
+    return true
+  }
+
+  next(what: string): string {
+    const char = this.chars[this.at]
+    if (char === undefined) throw this.fault(what)
+    this.at++
+    return char
+  }
+
+  fault(reason: string, at = this.at): RegexFault {
+    return new RegexFault(reason, Buffer.byteLength(this.chars.slice(0, at).join('')))
+  }
+
+  /** With `x`, white space and comments between things mean nothing. */
+  skipIgnored(flags: Flags): void {
+    while (flags.x && !this.done) {
+      const char = this.peek() as string
+      if (/\s/u.test(char)) this.at++
+      else if (char === '#') while (!this.done && this.peek() !== '\n') this.at++
+      else return
+    }
+  }
+}

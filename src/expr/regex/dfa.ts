@@ -1,0 +1,189 @@
+import { holds } from './look.js'
+import { acceptTables, type Program, type Step } from './program.js'
+import type { Simulation } from './simulate.js'
+
+/** What the cache may hold: table entries and steps in states, about 512 KiB together. Full means emptied. */
+const MAX_ENTRIES = 65_536
+const MAX_MEMBERS = 65_536
+/** A cache that is emptied this often within one text, having served fewer bytes a state than this, is no help. */
+const MAX_FLUSHES = 3
+const MIN_BYTES_PER_STATE = 10
+
+const UNKNOWN = 0
+const DEAD = 1
+const MATCH = 2
+
+/**
+ * A deterministic automaton made while it is needed: each state is the set of steps that the program could be at, and a
+ * transition, once found, is one table access per byte. Conditions such as `$` are settled one byte late, when both of
+ * their sides are known. Where states do not repeat, the simulation takes over.
+ */
+export class LazyDfa {
+  readonly #program: Program
+  readonly #fallback: Simulation
+  readonly #accepts: (Uint8Array | undefined)[]
+  readonly #width: number
+  /** One byte of each class, to ask the steps with. */
+  readonly #sample: Int32Array
+  #table = new Int32Array(0)
+  #states: State[] = []
+  #known = new Map<string, number>()
+  #members = 0
+  #start = 0
+
+  constructor(program: Program, fallback: Simulation) {
+    this.#program = program
+    this.#fallback = fallback
+    this.#accepts = acceptTables(program.steps)
+    this.#width = program.classCount + 1
+    this.#sample = new Int32Array(program.classCount)
+    for (let byte = 255; byte >= 0; byte--) this.#sample[program.classes[byte] as number] = byte
+    this.#reset()
+  }
+
+  /** Whether the pattern is found in the text. */
+  test(text: string): boolean {
+    const { classes } = this.#program
+    const width = this.#width
+    let table = this.#table
+    let state = this.#start
+    if (state <= MATCH) return state === MATCH
+    let flushes = 0
+    let lastFlush = 0
+    for (let at = 0; at < text.length; at++) {
+      const byteClass = classes[text.charCodeAt(at)] as number
+      let to = table[state * width + byteClass] as number
+      if (to <= MATCH) {
+        if (to === UNKNOWN) {
+          if (this.#full()) {
+            const served = (at - lastFlush) / this.#states.length
+            if (++flushes >= MAX_FLUSHES && served < MIN_BYTES_PER_STATE) return this.#fallback.test(text)
+            lastFlush = at
+            state = this.#flush(state)
+          }
+          to = this.#step(state, byteClass)
+          table = this.#table
+        }
+        if (to === MATCH) return true
+        if (to === DEAD) return false
+      }
+      state = to
+    }
+    let to = table[state * width + width - 1] as number
+    if (to === UNKNOWN) to = this.#step(state, width - 1)
+    return to === MATCH
+  }
+
+  #full(): boolean {
+    return this.#states.length * this.#width >= MAX_ENTRIES || this.#members >= MAX_MEMBERS
+  }
+
+  #reset(): void {
+    this.#states = [NO_STATE, NO_STATE, NO_STATE]
+    this.#known = new Map()
+    this.#members = 0
+    this.#table = new Int32Array(Math.max(4, 16) * this.#width)
+    const kernel = new Kernel(this.#program)
+    kernel.add(this.#program.start, undefined)
+    this.#start = kernel.matched ? MATCH : this.#state(kernel.members, -1)
+  }
+
+  /** Empties the cache and takes one state over. */
+  #flush(keep: number): number {
+    const { members, before } = this.#states[keep] as State
+    this.#reset()
+    return this.#state(members, before)
+  }
+
+  /** The number of the state with these steps, which a byte of kind `before` led to. */
+  #state(members: readonly number[], before: number): number {
+    if (members.length === 0) return DEAD
+    const key = `${before}:${members.join()}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const state = this.#states.push({ members, before }) - 1
+    this.#known.set(key, state)
+    this.#members += members.length
+    if (this.#states.length * this.#width > this.#table.length) {
+      const larger = new Int32Array(this.#table.length * 2)
+      larger.set(this.#table)
+      this.#table = larger
+    }
+    return state
+  }
+
+  /** Finds and notes where a state goes on a class of bytes, the last of which is the end of the text. */
+  #step(from: number, byteClass: number): number {
+    const { steps, anchored, start, looks } = this.#program
+    const end = byteClass === this.#width - 1
+    const byte = end ? -1 : (this.#sample[byteClass] as number)
+    const { members, before } = this.#states[from] as State
+
+    // First the conditions between the last byte and this one, which may lead to the end of the pattern.
+    let settled = members
+    if (looks) {
+      const kernel = new Kernel(this.#program)
+      for (const member of members) kernel.add(member, { before, after: byte })
+      if (kernel.matched) return this.#note(from, byteClass, MATCH)
+      settled = kernel.members
+    }
+    if (end) return this.#note(from, byteClass, DEAD)
+    const kernel = new Kernel(this.#program)
+    for (const member of settled) {
+      if (this.#accepts[member]?.[byte] === 1) kernel.add((steps[member] as Step & { kind: 'class' }).next, undefined)
+    }
+    if (!anchored) kernel.add(start, undefined)
+    if (kernel.matched) return this.#note(from, byteClass, MATCH)
+    return this.#note(from, byteClass, this.#state(kernel.members, looks ? kindOf(byte) : 0))
+  }
+
+  #note(from: number, byteClass: number, to: number): number {
+    this.#table[from * this.#width + byteClass] = to
+    return to
+  }
+}
+
+interface State {
+  /** Ascending numbers of steps that wait for a byte or for a condition. */
+  readonly members: readonly number[]
+  /** A byte that stands for the kind of the one before, as far as conditions can tell; -1 at the start. */
+  readonly before: number
+}
+
+const NO_STATE: State = { members: [], before: 0 }
+
+/** The first byte of the same kind: line feed, carriage return, word, other. */
+function kindOf(byte: number): number {
+  if (byte === 10 || byte === 13) return byte
+  return holds('wordStartHalf', byte, -1) ? 0x20 : 0x61
+}
+
+/** Collects the steps that are reached without a byte. Conditions stay in it unless their two sides are given. */
+class Kernel {
+  readonly #steps: readonly Step[]
+  readonly #seen = new Set<number>()
+  readonly #found: number[] = []
+  matched = false
+
+  constructor(program: Program) {
+    this.#steps = program.steps
+  }
+
+  add(entry: number, sides: { before: number; after: number } | undefined): void {
+    const stack = [entry]
+    for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+      if (this.#seen.has(id)) continue
+      this.#seen.add(id)
+      const step = this.#steps[id] as Step
+      if (step.kind === 'match') this.matched = true
+      else if (step.kind === 'split') stack.push(step.other, step.next)
+      else if (step.kind === 'save') stack.push(step.next)
+      else if (step.kind === 'class' || sides === undefined) this.#found.push(id)
+      else if (holds(step.look, sides.before, sides.after)) stack.push(step.next)
+    }
+  }
+
+  get members(): readonly number[] {
+    return this.#found.sort((a, b) => a - b)
+  }
+}

@@ -1,0 +1,69 @@
+import { LazyDfa } from './dfa.js'
+import { RegexFault } from './fault.js'
+import { linearSource } from './linear.js'
+import { requiredTexts } from './literals.js'
+import { parse, type ParsedRegex } from './parse.js'
+import { compileProgram, type Program } from './program.js'
+import { Simulation } from './simulate.js'
+import type { Bytes } from '../value.js'
+
+/**
+ * A regular expression in the syntax of the Rust crate `regex`, searched for in byte strings. Whatever the pattern and
+ * the text, a search takes time linear in the text.
+ */
+export interface Regex {
+  readonly pattern: Bytes
+  /** `backtracking`: JavaScript's own engine, where that is certain to be linear; `automaton`; `simulation`. */
+  readonly engine: 'backtracking' | 'automaton' | 'simulation'
+  /** How many capture groups there are. */
+  readonly groups: number
+  /** Texts (ASCII letters in lower case) of which every match holds one, whatever its case; undefined: none known. */
+  readonly required: readonly string[] | undefined
+  /** Whether the pattern is found anywhere in `text`. */
+  test(text: Bytes): boolean
+  /** The leftmost match: for group n its offsets at 2n and 2n+1, -1 for a group that took no part. */
+  exec(text: Bytes): number[] | undefined
+}
+
+/** Parses and compiles a pattern (a byte string of UTF-8). Throws RegexFault. */
+export function parseRegex(pattern: Bytes): Regex {
+  const text = Buffer.from(pattern, 'latin1').toString('utf8')
+  const parsed = parse(text)
+  // Built at once, as its size decides whether the pattern is accepted.
+  const program = compileProgram(parsed.hir, false)
+  const source = linearSource(parsed.hir)
+  return source === undefined ? ownEngine(pattern, parsed, program) : backtracking(pattern, parsed, source)
+}
+
+const shared = (pattern: Bytes, { hir, groups }: ParsedRegex) => {
+  let capturing: Simulation | undefined
+  return {
+    pattern,
+    groups: groups.length,
+    required: requiredTexts(hir),
+    exec: (text: Bytes) => {
+      capturing ??= new Simulation(compileProgram(hir, true), groups.length)
+      return capturing.exec(text)
+    },
+  }
+}
+
+function backtracking(pattern: Bytes, parsed: ParsedRegex, source: string): Regex {
+  const regexp = new RegExp(source)
+  return { ...shared(pattern, parsed), engine: 'backtracking', test: (text) => regexp.test(text) }
+}
+
+function ownEngine(pattern: Bytes, parsed: ParsedRegex, program: Program): Regex {
+  const simulation = new Simulation(program, 0)
+  if (program.unicodeLooks) {
+    return { ...shared(pattern, parsed), engine: 'simulation', test: (text) => simulation.test(text) }
+  }
+  let dfa: LazyDfa | undefined
+  const test = (text: Bytes) => {
+    dfa ??= new LazyDfa(program, simulation)
+    return dfa.test(text)
+  }
+  return { ...shared(pattern, parsed), engine: 'automaton', test }
+}
+
+export { RegexFault }

@@ -1,0 +1,144 @@
+import type { Hir } from './hir.js'
+import { isAnchored } from './program.js'
+import { intersect, type Ranges } from './ranges.js'
+
+/** Ways through a part without unbounded repeats, and how long it may be: more than this is left to the automaton. */
+const MAX_WAYS = 64
+const MAX_LENGTH = 512
+
+/**
+ * The pattern as JavaScript source, when a backtracking engine is certain to run it in linear time; else undefined.
+ *
+ * Certain is: no repeat without an upper bound but at the very end, and few ways through the rest; or, anchored at the
+ * start of the text, unbounded repeats of one class each, every one followed by something that the class cannot hold
+ * (so that giving back bytes fails at once), save for the last.
+ */
+export function linearSource(hir: Hir): string | undefined {
+  const items = flat(hir)
+  // Only whether there is a match is asked: a repeat at the end has matched once its least count has.
+  const last = items.at(-1)
+  if (last?.kind === 'repeat' && last.max === Infinity) items[items.length - 1] = { ...last, max: last.min }
+
+  let ways = 1
+  let length = 0
+  let unbounded = 0
+  for (const item of items) {
+    if (item.kind === 'repeat' && item.max === Infinity && isClass(item.item)) {
+      unbounded++
+      length += item.min
+      continue
+    }
+    const cost = bounded(item)
+    if (cost === undefined) return undefined
+    ways *= cost.ways
+    length += cost.length
+  }
+  if (ways > MAX_WAYS || length > MAX_LENGTH) return undefined
+  if (unbounded > 0 && (!isAnchored(hir) || !separated(items))) return undefined
+  return items.map(source).join('')
+}
+
+/** The top-level sequence, groups opened where that changes nothing. */
+function flat(hir: Hir): Hir[] {
+  if (hir.kind === 'concat') return hir.items.flatMap(flat)
+  if (hir.kind === 'group') return flat(hir.item)
+  return hir.kind === 'empty' ? [] : [hir]
+}
+
+const isClass = (hir: Hir): hir is Hir & { kind: 'class' } =>
+  hir.kind === 'class' || (hir.kind === 'group' && isClass(hir.item))
+
+/** Whether each unbounded repeat but the last ends where something it cannot hold must follow. */
+function separated(items: readonly Hir[]): boolean {
+  const at = items.flatMap((item, index) => (item.kind === 'repeat' && item.max === Infinity ? [index] : []))
+  return at.slice(0, -1).every((index) => {
+    const repeat = items[index] as Hir & { kind: 'repeat' }
+    const follow = firstBytes(items[index + 1])
+    return follow !== undefined && intersect(classOf(repeat.item), follow).length === 0
+  })
+}
+
+const classOf = (hir: Hir): Ranges => (hir.kind === 'group' ? classOf(hir.item) : hir.kind === 'class' ? hir.set : [])
+
+/** The bytes that a part must begin with; undefined when it may be empty or cannot be told. */
+function firstBytes(hir: Hir | undefined): Ranges | undefined {
+  if (hir === undefined) return undefined
+  if (hir.kind === 'class') return hir.set
+  if (hir.kind === 'group') return firstBytes(hir.item)
+  if (hir.kind === 'repeat') return hir.min > 0 ? firstBytes(hir.item) : undefined
+  return hir.kind === 'concat' ? firstBytes(hir.items[0]) : undefined
+}
+
+/** How many ways lead through a part, and how long its longest text is; undefined when either has no small bound. */
+function bounded(hir: Hir): { ways: number; length: number } | undefined {
+  switch (hir.kind) {
+    case 'empty':
+      return { ways: 1, length: 0 }
+    case 'class':
+      return { ways: 1, length: 1 }
+    case 'look':
+      // `\b` without Unicode, and the ends of the text, are the same in both languages.
+      return /^(start|end|word|notWord)$/.test(hir.look) && !(hir.unicode && /ord/.test(hir.look))
+        ? { ways: 1, length: 0 }
+        : undefined
+    case 'group':
+      return bounded(hir.item)
+    case 'concat':
+    case 'alt': {
+      const total = { ways: hir.kind === 'alt' ? 0 : 1, length: 0 }
+      for (const item of hir.items) {
+        const cost = bounded(item)
+        if (cost === undefined) return undefined
+        total.ways = hir.kind === 'alt' ? total.ways + cost.ways : total.ways * cost.ways
+        total.length = hir.kind === 'alt' ? Math.max(total.length, cost.length) : total.length + cost.length
+        if (total.ways > MAX_WAYS || total.length > MAX_LENGTH) return undefined
+      }
+      return total
+    }
+    case 'repeat': {
+      const cost = bounded(hir.item)
+      if (cost === undefined || hir.max > MAX_LENGTH) return undefined
+      let ways = 0
+      for (let count = hir.min; count <= hir.max; count++) ways += cost.ways ** count
+      return ways > MAX_WAYS || cost.length * hir.max > MAX_LENGTH ? undefined : { ways, length: cost.length * hir.max }
+    }
+  }
+}
+
+const LOOK_SOURCE: Readonly<Record<string, string>> = { start: '^', end: '$', word: '\\b', notWord: '\\B' }
+
+function source(hir: Hir): string {
+  switch (hir.kind) {
+    case 'empty':
+      return ''
+    case 'class':
+      return classSource(hir.set)
+    case 'look':
+      return LOOK_SOURCE[hir.look] ?? ''
+    case 'concat':
+      return hir.items.map(source).join('')
+    case 'alt':
+      return `(?:${hir.items.map(source).join('|')})`
+    case 'group':
+      return `(?:${source(hir.item)})`
+    case 'repeat': {
+      const max = hir.max === Infinity ? '' : hir.max
+      return `(?:${source(hir.item)}){${hir.min},${max}}${hir.greedy ? '' : '?'}`
+    }
+  }
+}
+
+function classSource(set: Ranges): string {
+  if (set.length === 2 && set[0] === set[1]) return charSource(set[0] as number)
+  let body = ''
+  for (let at = 0; at < set.length; at += 2) {
+    body += charSource(set[at] as number)
+    if (set[at] !== set[at + 1]) body += `-${charSource(set[at + 1] as number)}`
+  }
+  return `[${body}]`
+}
+
+function charSource(byte: number): string {
+  const char = String.fromCharCode(byte)
+  return /[A-Za-z0-9/_ ]/.test(char) ? char : `\\x${byte.toString(16).padStart(2, '0')}`
+}

@@ -1,0 +1,77 @@
+import type { Hir } from './hir.js'
+import { foldAscii } from './ranges.js'
+
+/** More texts than this are no gate worth keeping. */
+const MAX_TEXTS = 32
+const MIN_LENGTH = 3
+
+/**
+ * Texts of which at least one is in everything that the pattern matches, ASCII letters in lower case on both sides;
+ * undefined when no useful set is known. The longest shortest text wins.
+ */
+export function requiredTexts(hir: Hir): readonly string[] | undefined {
+  const best = required(hir)
+  return best === undefined || shortest(best) < MIN_LENGTH ? undefined : best
+}
+
+const shortest = (texts: readonly string[]): number => Math.min(...texts.map((text) => text.length))
+
+function required(hir: Hir): readonly string[] | undefined {
+  switch (hir.kind) {
+    case 'group':
+      return required(hir.item)
+    case 'class': {
+      const text = exact(hir)
+      return text === undefined ? undefined : [text]
+    }
+    case 'repeat':
+      return hir.min > 0 ? required(hir.item) : undefined
+    case 'alt': {
+      const texts: string[] = []
+      for (const item of hir.items) {
+        const found = required(item)
+        if (found === undefined) return undefined
+        texts.push(...found)
+      }
+      return texts.length > MAX_TEXTS ? undefined : [...new Set(texts)]
+    }
+    case 'concat':
+      return sequence(hir.items)
+    default:
+      return undefined
+  }
+}
+
+/** The best of the runs of plain characters and of the parts with sets of their own. */
+function sequence(items: readonly Hir[]): readonly string[] | undefined {
+  let best: readonly string[] | undefined
+  const offer = (texts: readonly string[] | undefined) => {
+    if (texts !== undefined && (best === undefined || shortest(texts) > shortest(best))) best = texts
+  }
+  let run = ''
+  for (const item of items) {
+    const text = exact(item)
+    if (text !== undefined) {
+      run += text
+      continue
+    }
+    if (run !== '') offer([run])
+    run = ''
+    offer(required(item))
+  }
+  if (run !== '') offer([run])
+  return best
+}
+
+/** The one text of a part, its letters in lower case; undefined when there are several. */
+function exact(hir: Hir): string | undefined {
+  if (hir.kind === 'group') return exact(hir.item)
+  if (hir.kind !== 'class') return undefined
+  const [first, last] = hir.set
+  if (first === undefined) return undefined
+  if (hir.set.length === 2 && first === last) return String.fromCharCode(first).replace(/[A-Z]/, (c) => c.toLowerCase())
+  // Both cases of one letter are that letter.
+  const lower = hir.set[2]
+  const both = lower !== undefined && foldAscii([lower, lower]).join() === hir.set.join()
+  return both ? String.fromCharCode(lower) : undefined
+}

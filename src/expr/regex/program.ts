@@ -1,0 +1,142 @@
+import type { Hir, Look } from './hir.js'
+import { contains, type Ranges } from './ranges.js'
+import { RegexFault } from './fault.js'
+
+/** One step of a pattern. Steps are numbered; `next` and `other` are numbers of steps. */
+export type Step =
+  | { readonly kind: 'class'; readonly set: Ranges; readonly next: number }
+  | { kind: 'split'; next: number; other: number }
+  | { readonly kind: 'look'; readonly look: Look; readonly unicode: boolean; readonly next: number }
+  | { readonly kind: 'save'; readonly slot: number; readonly next: number }
+  | { readonly kind: 'match' }
+
+/** A pattern as a list of steps, without any state: a nondeterministic automaton. */
+export interface Program {
+  readonly steps: readonly Step[]
+  readonly start: number
+  /** True when a match can begin at the first byte only. */
+  readonly anchored: boolean
+  /** The class of each byte: bytes of one class are the same to every step. */
+  readonly classes: Uint8Array
+  readonly classCount: number
+  /** True when a step asks for a Unicode word boundary, which needs more than one byte of context. */
+  readonly unicodeLooks: boolean
+  readonly looks: boolean
+}
+
+/** What a compiled pattern may take, as in the reference; a step is counted with what it takes there. */
+const MAX_BYTES = 10 * 1024 * 1024
+const STEP_BYTES = 32
+
+/** Builds the steps of a pattern, with captures or without. Throws RegexFault when it grows too large. */
+export function compileProgram(hir: Hir, captures: boolean): Program {
+  const steps: Step[] = []
+  let bytes = 0
+  const add = (step: Step): number => {
+    bytes += STEP_BYTES + (step.kind === 'class' ? step.set.length * 4 : 0)
+    if (bytes > MAX_BYTES) throw new RegexFault(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
+    return steps.push(step) - 1
+  }
+  const split = (first: number, second: number, greedy: boolean): number =>
+    add({ kind: 'split', next: greedy ? first : second, other: greedy ? second : first })
+
+  /** Adds `node` in front of the step `next`; gives the step to begin at. */
+  function emit(node: Hir, next: number): number {
+    switch (node.kind) {
+      case 'empty':
+        return next
+      case 'class':
+        return add({ kind: 'class', set: node.set, next })
+      case 'look':
+        return add({ kind: 'look', look: node.look, unicode: node.unicode, next })
+      case 'concat':
+        return node.items.reduceRight((after, item) => emit(item, after), next)
+      case 'alt':
+        return node.items
+          .map((item) => emit(item, next))
+          .reduceRight((after, entry) => split(entry, after, true))
+      case 'group': {
+        if (!captures) return emit(node.item, next)
+        const end = add({ kind: 'save', slot: node.index * 2 + 1, next })
+        return add({ kind: 'save', slot: node.index * 2, next: emit(node.item, end) })
+      }
+      case 'repeat':
+        return emitRepeat(node, next)
+    }
+  }
+
+  function emitRepeat({ item, min, max, greedy }: Hir & { kind: 'repeat' }, next: number): number {
+    let entry = next
+    if (max === Infinity) {
+      entry = split(next, next, greedy)
+      const loop = steps[entry] as Step & { kind: 'split' }
+      const body = emit(item, entry)
+      if (greedy) loop.next = body
+      else loop.other = body
+    } else {
+      for (let count = min; count < max; count++) entry = split(emit(item, entry), next, greedy)
+    }
+    for (let count = 0; count < min; count++) entry = emit(item, entry)
+    return entry
+  }
+
+  const match = add({ kind: 'match' })
+  const start = emit(hir, match)
+  const looks = steps.filter((step) => step.kind === 'look')
+  return {
+    steps,
+    start,
+    anchored: isAnchored(hir),
+    ...byteClasses(steps),
+    looks: looks.length > 0,
+    unicodeLooks: looks.some((step) => step.unicode && !/^(start|end|line|crlf)/.test(step.look)),
+  }
+}
+
+/** Whether every way through a pattern begins with the start of the text. */
+export function isAnchored(hir: Hir): boolean {
+  if (hir.kind === 'look') return hir.look === 'start'
+  if (hir.kind === 'group') return isAnchored(hir.item)
+  if (hir.kind === 'concat') return hir.items.length > 0 && isAnchored(hir.items[0] as Hir)
+  if (hir.kind === 'alt') return hir.items.every(isAnchored)
+  return hir.kind === 'repeat' && hir.min > 0 && isAnchored(hir.item)
+}
+
+const WORD_EDGES = [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b]
+
+/** Cuts the 256 bytes where any step tells two neighbours apart. */
+function byteClasses(steps: readonly Step[]): { classes: Uint8Array; classCount: number } {
+  const cuts = new Uint8Array(257)
+  for (const step of steps) {
+    if (step.kind === 'class') {
+      for (let at = 0; at < step.set.length; at += 2) {
+        cuts[step.set[at] as number] = 1
+        cuts[(step.set[at + 1] as number) + 1] = 1
+      }
+    } else if (step.kind === 'look') {
+      for (const cut of /ord/.test(step.look) ? WORD_EDGES : [10, 11, 13, 14]) cuts[cut] = 1
+    }
+  }
+  const classes = new Uint8Array(256)
+  let count = 0
+  for (let byte = 0; byte < 256; byte++) {
+    if (byte > 0 && cuts[byte] === 1) count++
+    classes[byte] = count
+  }
+  return { classes, classCount: count + 1 }
+}
+
+/** For each step of kind class: one byte per byte value, 1 where it accepts. Equal sets share a table. */
+export function acceptTables(steps: readonly Step[]): (Uint8Array | undefined)[] {
+  const tables = new Map<string, Uint8Array>()
+  return steps.map((step) => {
+    if (step.kind !== 'class') return undefined
+    const key = step.set.join()
+    let table = tables.get(key)
+    if (table === undefined) {
+      table = Uint8Array.from({ length: 256 }, (_, byte) => (contains(step.set, byte) ? 1 : 0))
+      tables.set(key, table)
+    }
+    return table
+  })
+}

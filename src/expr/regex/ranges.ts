@@ -1,0 +1,56 @@
+/** A set of bytes or code points: first and last of each range in turn, ascending, with gaps between ranges. */
+export type Ranges = readonly number[]
+
+/** The set that holds every `first, last` pair of `pairs`, in any order and overlapping or not. */
+export function ranges(pairs: readonly number[]): Ranges {
+  const sorted: [number, number][] = []
+  for (let at = 0; at < pairs.length; at += 2) sorted.push([pairs[at] as number, pairs[at + 1] as number])
+  sorted.sort((a, b) => a[0] - b[0])
+  const merged: number[] = []
+  for (const [first, last] of sorted) {
+    const end = merged.length - 1
+    if (end > 0 && first <= (merged[end] as number) + 1) merged[end] = Math.max(merged[end] as number, last)
+    else merged.push(first, last)
+  }
+  return merged
+}
+
+export const union = (a: Ranges, b: Ranges): Ranges => ranges([...a, ...b])
+
+/** What is not in `set`, from 0 to `max`. */
+export function negate(set: Ranges, max: number): Ranges {
+  const out: number[] = []
+  let next = 0
+  for (let at = 0; at < set.length; at += 2) {
+    if ((set[at] as number) > next) out.push(next, (set[at] as number) - 1)
+    next = (set[at + 1] as number) + 1
+  }
+  if (next <= max) out.push(next, max)
+  return out
+}
+
+export function intersect(a: Ranges, b: Ranges): Ranges {
+  const out: number[] = []
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const first = Math.max(a[i] as number, b[j] as number)
+    const last = Math.min(a[i + 1] as number, b[j + 1] as number)
+    if (first <= last) out.push(first, last)
+    if ((a[i + 1] as number) < (b[j + 1] as number)) i += 2
+    else j += 2
+  }
+  return out
+}
+
+export const difference = (a: Ranges, b: Ranges, max: number): Ranges => intersect(a, negate(b, max))
+
+export function contains(set: Ranges, value: number): boolean {
+  for (let at = 0; at < set.length; at += 2) if (value <= (set[at + 1] as number)) return value >= (set[at] as number)
+  return false
+}
+
+/** The set with the other case of every ASCII letter in it. */
+export function foldAscii(set: Ranges): Ranges {
+  const upper = intersect(set, [0x41, 0x5a]).map((char) => char + 32)
+  const lower = intersect(set, [0x61, 0x7a]).map((char) => char - 32)
+  return ranges([...set, ...upper, ...lower])
+}

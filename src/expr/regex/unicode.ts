@@ -1,0 +1,133 @@
+import { contains, ranges, type Ranges } from './ranges.js'
+
+/**
+ * Unicode sets by asking the engine's own tables: a pattern is run once over all code points. What JavaScript does not
+ * know by a name has none here either.
+ */
+const CATEGORIES = `Other C Control Cc Format Cf Unassigned Cn PrivateUse Co Surrogate Cs Letter L CasedLetter LC
+LowercaseLetter Ll ModifierLetter Lm OtherLetter Lo TitlecaseLetter Lt UppercaseLetter Lu Mark M SpacingMark Mc
+EnclosingMark Me NonspacingMark Mn Number N DecimalNumber Nd LetterNumber Nl OtherNumber No Punctuation P
+ConnectorPunctuation Pc DashPunctuation Pd ClosePunctuation Pe FinalPunctuation Pf InitialPunctuation Pi
+OtherPunctuation Po OpenPunctuation Ps Symbol S CurrencySymbol Sc ModifierSymbol Sk MathSymbol Sm OtherSymbol So
+Separator Z LineSeparator Zl ParagraphSeparator Zp SpaceSeparator Zs`
+const BINARY = `Alphabetic Alpha Lowercase Lower Uppercase Upper White_Space space Math Ideographic Ideo Emoji
+Emoji_Presentation Emoji_Modifier Emoji_Modifier_Base Emoji_Component Extended_Pictographic ID_Start IDS ID_Continue IDC
+XID_Start XIDS XID_Continue XIDC Cased Case_Ignorable CI Dash Diacritic Dia Extender Ext Hex_Digit Hex ASCII_Hex_Digit
+AHex Quotation_Mark QMark Radical Unified_Ideograph UIdeo Variation_Selector VS Noncharacter_Code_Point NChar
+Default_Ignorable_Code_Point DI Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext Join_Control Join_C Logical_Order_Exception
+LOE Pattern_Syntax Pat_Syn Pattern_White_Space Pat_WS Sentence_Terminal STerm Terminal_Punctuation Term Soft_Dotted SD
+Regional_Indicator RI Changes_When_Lowercased CWL Changes_When_Uppercased CWU Changes_When_Titlecased CWT
+Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Bidi_Control Bidi_C Deprecated Dep IDS_Binary_Operator IDSB
+IDS_Trinary_Operator IDST`
+const SCRIPTS = `Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Bhaiksuki
+Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham Cherokee Chorasmian Common
+Coptic Cuneiform Cypriot Cypro_Minoan Cyrillic Deseret Devanagari Dives_Akuru Dogra Duployan Egyptian_Hieroglyphs Elbasan
+Elymaic Ethiopic Georgian Glagolitic Gothic Grantha Greek Gujarati Gunjala_Gondi Gurmukhi Han Hangul Hanifi_Rohingya
+Hanunoo Hatran Hebrew Hiragana Imperial_Aramaic Inherited Inscriptional_Pahlavi Inscriptional_Parthian Javanese Kaithi
+Kannada Katakana Kawi Kayah_Li Kharoshthi Khitan_Small_Script Khmer Khojki Khudawadi Lao Latin Lepcha Limbu Linear_A
+Linear_B Lisu Lycian Lydian Mahajani Makasar Malayalam Mandaic Manichaean Marchen Masaram_Gondi Medefaidrin Meetei_Mayek
+Mende_Kikakui Meroitic_Cursive Meroitic_Hieroglyphs Miao Modi Mongolian Mro Multani Myanmar Nabataean Nag_Mundari
+Nandinagari New_Tai_Lue Newa Nko Nushu Nyiakeng_Puachue_Hmong Ogham Ol_Chiki Old_Hungarian Old_Italic Old_North_Arabian
+Old_Permic Old_Persian Old_Sogdian Old_South_Arabian Old_Turkic Old_Uyghur Oriya Osage Osmanya Pahawh_Hmong Palmyrene
+Pau_Cin_Hau Phags_Pa Phoenician Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham SignWriting
+Sinhala Sogdian Sora_Sompeng Soyombo Sundanese Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tamil
+Tangsa Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi
+Zanabazar_Square`
+
+const MAX_CODE_POINT = 0x10ffff
+
+/** Names are compared without case, spaces, `-` and `_` (UAX 44, LM3). */
+const loose = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '')
+
+const CATEGORY_NAMES = new Map<string, string>()
+for (const line of [CATEGORIES]) {
+  for (const name of line.split(/\s+/)) {
+    // JavaScript writes the long names with underscores: LowercaseLetter is Lowercase_Letter.
+    CATEGORY_NAMES.set(loose(name), name.length > 2 ? name.replace(/(?<=[a-z])(?=[A-Z])/g, '_') : name)
+  }
+}
+const BINARY_NAMES = new Map(BINARY.split(/\s+/).map((name) => [loose(name), name]))
+const SCRIPT_NAMES = new Map(SCRIPTS.split(/\s+/).map((name) => [loose(name), name]))
+
+const cache = new Map<string, Ranges>()
+
+/** The code points of a `\p{name}`, or undefined when there is no such name. */
+export function property(name: string): Ranges | undefined {
+  const [key, value, ...more] = name.split(/[=:]/)
+  if (more.length > 0 || key === undefined) return undefined
+  const wanted = loose(value ?? key)
+  const which = value === undefined ? '' : loose(key)
+  if (which === '' && wanted === 'any') return [0, MAX_CODE_POINT]
+  if (which === '' && wanted === 'ascii') return [0, 127]
+  if (which === '' && wanted === 'assigned') return named('\\P{Cn}')
+  if (which === '' || which === 'gc' || which === 'generalcategory') {
+    const category = CATEGORY_NAMES.get(wanted)
+    if (category !== undefined) return named(`\\p{gc=${category}}`)
+  }
+  if (which === '' || which === 'sc' || which === 'script') {
+    const script = SCRIPT_NAMES.get(wanted)
+    if (script !== undefined) return named(`\\p{sc=${script}}`)
+  }
+  if (which === 'scx' || which === 'scriptextensions') {
+    const script = SCRIPT_NAMES.get(wanted)
+    if (script !== undefined) return named(`\\p{scx=${script}}`)
+  }
+  const binary = which === '' ? BINARY_NAMES.get(wanted) : undefined
+  return binary === undefined ? undefined : named(`\\p{${binary}}`)
+}
+
+/** `\w`, `\d` and `\s` with Unicode on (UTS 18, annex C). */
+export const unicodeWord = (): Ranges => named('\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}')
+export const unicodeDigit = (): Ranges => named('\\p{Nd}')
+export const unicodeSpace = (): Ranges => named('\\p{White_Space}')
+
+/** The code points of a JavaScript class body. There are a few hundred names, so the cache is bounded by them. */
+function named(body: string): Ranges {
+  const known = cache.get(body)
+  if (known !== undefined) return known
+  const one = new RegExp(`^[${body}]$`, 'u')
+  const found: number[] = []
+  let first = -1
+  for (let point = 0; point <= MAX_CODE_POINT + 1; point++) {
+    const inside = point <= MAX_CODE_POINT && one.test(String.fromCodePoint(point))
+    if (inside && first === -1) first = point
+    if (!inside && first !== -1) {
+      found.push(first, point - 1)
+      first = -1
+    }
+  }
+  cache.set(body, found)
+  return found
+}
+
+let folds: Map<number, readonly number[]> | undefined
+
+/** For each code point with another case: all that are equal to it when case is ignored (simple folding). */
+function foldTable(): Map<number, readonly number[]> {
+  if (folds !== undefined) return folds
+  const table = new Map<number, number[]>()
+  const single = (text: string) => ([...text].length === 1 ? text.codePointAt(0) : undefined)
+  for (let point = 0x41; point < 0x1e944; point++) {
+    const char = String.fromCodePoint(point)
+    const [lower, upper] = [char.toLowerCase(), char.toUpperCase()]
+    if (lower === char && upper === char) continue
+    for (const other of [lower, upper, lower.toUpperCase(), upper.toLowerCase()]) {
+      const to = single(other)
+      // Case mappings know more than folding does (the dotless i for one): what `i` does not equate is left out.
+      if (to === undefined || to === point || !new RegExp(`^\\u{${point.toString(16)}}$`, 'iu').test(other)) continue
+      const both = [...new Set([...(table.get(point) ?? [point]), ...(table.get(to) ?? [to])])]
+      for (const member of both) table.set(member, both)
+    }
+  }
+  folds = table
+  return table
+}
+
+/** The set with every other case of its code points. */
+export function foldUnicode(set: Ranges): Ranges {
+  const more = [...set]
+  for (const [point, equal] of foldTable()) {
+    if (contains(set, point)) for (const other of equal) more.push(other, other)
+  }
+  return ranges(more)
+}

@@ -1,0 +1,58 @@
+import type { IpRange } from './ip.js'
+import type { Bytes, Ip, Value } from './value.js'
+
+/** A question about one value. */
+export type Asks = (value: Value) => boolean
+
+/** Whether a byte string is one of `values`. */
+export function bytesSet(values: readonly Bytes[]): Asks {
+  const [first, second] = values
+  if (values.length === 0) return () => false
+  if (values.length === 1) return (value) => value === first
+  if (values.length === 2) return (value) => value === first || value === second
+  const set = new Set<Value>(values)
+  return (value) => set.has(value)
+}
+
+/** Whether a number is in one of the ranges. */
+export function intSet(ranges: readonly (readonly [bigint, bigint])[]): Asks {
+  if (ranges.every(([first, last]) => first === last)) {
+    const set = new Set<Value>(ranges.map(([first]) => Number(first)))
+    const [only] = set
+    return set.size === 1 ? (value) => value === only : (value) => set.has(value)
+  }
+  const merged = merge(ranges.map(([first, last]) => [Number(first), Number(last)]))
+  return (value) => within(merged, value as number)
+}
+
+/** Whether an address is in one of the ranges. */
+export function ipSet(ranges: readonly IpRange[]): Asks {
+  const v4 = merge(ranges.flatMap(({ first, last }) => (typeof first === 'number' ? [[first, last as number]] : [])))
+  const v6 = merge(ranges.flatMap(({ first, last }) => (typeof first === 'string' ? [[first, last as string]] : [])))
+  return (value) => (typeof value === 'number' ? within(v4, value) : within(v6, value as string))
+}
+
+/** Ranges in order, those that overlap as one: first and last in turn. */
+export function merge<T extends Ip>(ranges: readonly (readonly T[])[]): readonly T[] {
+  const sorted = [...ranges].sort(([a], [b]) => ((a as T) < (b as T) ? -1 : (a as T) > (b as T) ? 1 : 0))
+  const merged: T[] = []
+  for (const [first, last] of sorted as [T, T][]) {
+    const end = merged.length - 1
+    if (end > 0 && first <= (merged[end] as T)) {
+      if (last > (merged[end] as T)) merged[end] = last
+    } else merged.push(first, last)
+  }
+  return merged
+}
+
+/** Whether a value lies in one of the merged ranges. */
+export function within<T extends Ip>(merged: readonly T[], value: T): boolean {
+  let low = 0
+  let high = merged.length >> 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (value > (merged[middle * 2 + 1] as T)) low = middle + 1
+    else high = middle
+  }
+  return low * 2 < merged.length && value >= (merged[low * 2] as T)
+}
