@@ -14,8 +14,12 @@ export interface Span {
 export type OrderOp = '==' | '!=' | '<' | '<=' | '>' | '>='
 
 /** A literal with its type. */
-export type Literal =
-  | { readonly kind: 'literal'; readonly type: Type; readonly value: Bytes | Ip | bigint; readonly span: Span }
+export type Literal = {
+  readonly kind: 'literal'
+  readonly type: Type
+  readonly value: Bytes | Ip | bigint
+  readonly span: Span
+}
 
 /** One `[...]` of a path. */
 export type Access =

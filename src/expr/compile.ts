@@ -99,7 +99,7 @@ export class Compiler {
       }
     }
     if (of.kind === 'logical' && of.expr.kind === 'compare' && of.expr.left.mapped > 0) {
-      return quantified(all, this.#elements(of.expr.left), compileTest(of.expr.test, this.#lists))
+      return quantified(all, this.elements(of.expr.left), compileTest(of.expr.test, this.#lists))
     }
     const answers = this.#answers((of as Arg & { kind: 'logical' }).expr)
     return (context) => (all ? !answers(context).includes(false) : answers(context).includes(true))
@@ -116,7 +116,7 @@ export class Compiler {
       }
       case 'compare': {
         const asks = compileTest(expr.test, this.#lists)
-        const elements = expr.left.mapped > 0 ? this.#elements(expr.left) : (this.value(expr.left) as Elements)
+        const elements = expr.left.mapped > 0 ? this.elements(expr.left) : (this.value(expr.left) as Elements)
         return (context) => (elements(context) ?? NOTHING).map((element) => asks(element))
       }
       case 'any':
@@ -130,7 +130,8 @@ export class Compiler {
     }
   }
 
-  #elements(path: Path): Elements {
+  /** The elements of a mapped path. */
+  elements(path: Path): Elements {
     const first = path.accesses.findIndex(({ kind }) => kind === 'each')
     const before = this.value({ ...path, accesses: path.accesses.slice(0, first) })
     const rest = path.accesses.slice(first)
@@ -159,7 +160,7 @@ export class Compiler {
     })
     const others = [...tail.map((arg) => this.#arg(arg)), ...read]
     if (head === undefined) return (context) => callee(...others.map((other) => other(context)))
-    if (call.mapped) return mapped(callee, this.#elements(head as Path), others)
+    if (call.mapped) return mapped(callee, this.elements(head as Path), others)
     return applied(callee, this.#arg(head), others)
   }
 }

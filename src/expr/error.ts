@@ -94,6 +94,6 @@ export function locate(source: string, fault: Fault): ExprError {
     column: fault.start - lineStart + 1,
     length: Math.max(least, end - fault.start),
     text: toText(source.slice(lineStart, lineEnd)).replace(/\r$/, ''),
-    marks: before.replace(/[^\t]/gu, ' ') + '^'.repeat(Math.max(1, [...marked].length)),
+    marks: before.replace(/[^\t]/gu, ' ') + '^'.repeat(Math.max(1, Array.from(marked).length)),
   })
 }

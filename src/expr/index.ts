@@ -80,7 +80,7 @@ function parsed<T extends Logical | Path>(
 ) {
   const source = toBytes(text)
   try {
-    const length = [...text].length
+    const length = Array.from(text).length
     if (length > MAX_LENGTH) {
       const reason = `an expression has at most ${MAX_LENGTH} characters, found ${length}`
       throw new Fault('ExpressionTooLong', reason, 0, source.length)

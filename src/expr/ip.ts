@@ -62,10 +62,11 @@ export function formatIp(ip: Ip): string {
     while (words[at + length] === 0) length++
     if (length > best.length) best = { at, length }
   }
-  const hex = (part: number[]) => part.map((word) => word.toString(16)).join(':')
   if (best.at === -1) return hex(words)
   return `${hex(words.slice(0, best.at))}::${hex(words.slice(best.at + best.length))}`
 }
+
+const hex = (words: readonly number[]): string => words.map((word) => word.toString(16)).join(':')
 
 /** The first and the last address of the network of `bits` bits around `ip`. */
 export function network(ip: Ip, bits: number): [first: Ip, last: Ip] {

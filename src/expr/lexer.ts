@@ -66,14 +66,14 @@ export class Lexer {
 
   /** A 64-bit integer: decimal with an optional `-`, `0x` hexadecimal, a leading `0` octal. */
   int(): bigint {
-    if (this.take('0x')) return this.digits(this.at, 16)
-    if (this.peek() === 0x30) return this.digits(this.at, 8)
+    if (this.take('0x')) return this.#digits(this.at, 16)
+    if (this.peek() === 0x30) return this.#digits(this.at, 8)
     const start = this.at
     this.take('-')
-    return this.digits(start, 10)
+    return this.#digits(start, 10)
   }
 
-  private digits(start: number, radix: 8 | 10 | 16): bigint {
+  #digits(start: number, radix: 8 | 10 | 16): bigint {
     // Hexadecimal digits are taken whatever the radix, so that `1e3` is one wrong number and not two things.
     this.run('digit', isHexDigit)
     const text = this.source.slice(start, this.at)
@@ -104,12 +104,7 @@ export class Lexer {
     const text = this.run('IP address character', isIpChar)
     const ip = parseIp(text)
     if (ip !== undefined) return ip
-    throw this.fault(
-      'ParseNetwork',
-      "couldn't parse address in network: invalid IP address syntax",
-      start,
-      this.at,
-    )
+    throw this.fault('ParseNetwork', "couldn't parse address in network: invalid IP address syntax", start, this.at)
   }
 
   /** An address, a network or a range of a set of addresses. */
@@ -133,23 +128,33 @@ export class Lexer {
 
   /** A byte string: quoted, raw, or hexadecimal pairs with separators. */
   bytes(): Bytes {
+    this.#some()
     if (this.peek() === QUOTE) return this.quoted()
     if (this.peek() === LETTER_R) return this.raw()
-    let value = this.byte(2, 16)
-    this.separator()
-    do value += this.byte(2, 16)
+    let value = this.#byte(2, 16)
+    this.#separator()
+    do value += this.#byte(2, 16)
     while (isSeparator(this.peek()) && ++this.at > 0)
     return value
   }
 
-  private separator(): void {
+  /** Strings and patterns say when there is nothing at all where they should begin. */
+  #some(): void {
+    if (this.at >= this.end) throw this.fault('EOF', 'unrecognised input')
+  }
+
+  #separator(): void {
     if (this.at >= this.end) throw this.fault('CountMismatch', 'expected 1 characters, but found 0')
-    if (!isSeparator(this.peek())) throw this.fault('ExpectedName', 'expected byte separator')
+    if (!isSeparator(this.peek())) {
+      let end = this.at + 1
+      while (end < this.end && (this.source.charCodeAt(end) & 0xc0) === 0x80) end++
+      throw this.fault('ExpectedName', 'expected byte separator', this.at, end)
+    }
     this.at++
   }
 
   /** One byte from `count` characters. */
-  private byte(count: 2 | 3, radix: 8 | 16): string {
+  #byte(count: 2 | 3, radix: 8 | 16): string {
     const start = this.at
     for (let found = 0; found < count; found++) {
       if (this.at >= this.end) {
@@ -186,18 +191,18 @@ export class Lexer {
       }
       value += this.source.slice(copied, this.at)
       this.at++
-      value += this.escaped(start)
+      value += this.#escaped(start)
       copied = this.at
     }
   }
 
-  private escaped(start: number): string {
+  #escaped(start: number): string {
     const char = this.peek()
     if (char === -1) throw this.fault('MissingEndingQuote', 'could not find an ending quote', start)
-    if (char >= 0x30 && char <= 0x37) return this.byte(3, 8)
+    if (char >= 0x30 && char <= 0x37) return this.#byte(3, 8)
     this.at++
     if (char === QUOTE || char === BACKSLASH) return String.fromCharCode(char)
-    if (char === LETTER_X) return this.byte(2, 16)
+    if (char === LETTER_X) return this.#byte(2, 16)
     const from = this.at - 1
     while ((this.peek() & 0xc0) === 0x80) this.at++
     throw this.fault('InvalidCharacterEscape', 'expected \\", \\\\, \\xHH or \\OOO after the backslash', from, this.at)
@@ -225,6 +230,7 @@ export class Lexer {
 
   /** A string where only quoted and raw strings may stand. */
   string(): { value: Bytes; raw: boolean } {
+    this.#some()
     if (this.peek() === QUOTE) return { value: this.quoted(), raw: false }
     if (this.peek() === LETTER_R) return { value: this.raw(), raw: true }
     throw this.fault('ExpectedName', 'expected " or r')
@@ -235,6 +241,7 @@ export class Lexer {
    * `[...]` does not end it; all else is left to the pattern.
    */
   pattern(): { value: Bytes; raw: boolean; start: number } {
+    this.#some()
     if (this.peek() === LETTER_R) {
       const value = this.raw()
       return { value, raw: true, start: this.at }

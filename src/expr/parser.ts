@@ -1,10 +1,11 @@
 import type { Access, Arg, Call, Combination, Literal, Logical, OrderOp, Path, Test } from './ast.js'
+import { Fault } from './error.js'
 import { isHexDigit, isNameChar, lexerFor, type Lexer } from './lexer.js'
 import { parseRegex } from './regex/index.js'
 import { RegexFault } from './regex/fault.js'
 import type { ArgInfo, FunctionDef, Scheme } from './scheme.js'
 import { arrayOf, BOOL, BYTES, INT, IP, type Type } from './types.js'
-import type { Value } from './value.js'
+import type { Bytes, Ip } from './value.js'
 import { parseWildcard } from './wildcard.js'
 
 /** Parentheses, `not`, calls and quantifiers may stand this deep inside each other. */
@@ -38,7 +39,6 @@ export function parseValue(text: string, scheme: Scheme): Parsed<Path> {
 }
 
 function complete(lexer: Lexer): void {
-  lexer.skipSpace()
   if (lexer.at < lexer.end) throw lexer.fault('EOF', 'unrecognised input')
 }
 
@@ -293,7 +293,12 @@ class Parser {
       return parseRegex(value)
     } catch (error) {
       if (!(error instanceof RegexFault)) throw error
-      throw this.#lexer.fault('ParseRegex', `error: ${error.message}, at byte ${error.at + 1} of the pattern`, start, start)
+      throw this.#lexer.fault(
+        'ParseRegex',
+        `error: ${error.message}, at byte ${error.at + 1} of the pattern`,
+        start,
+        start,
+      )
     }
   }
 
@@ -318,7 +323,8 @@ class Parser {
       const from = lexer.at
       if (!lexer.take('[')) break
       const access = this.#access()
-      const fits = access.kind === 'each' ? type.of : type.kind === (access.kind === 'key' ? 'Map' : 'Array') ? type.of : undefined
+      const fits =
+        access.kind === 'each' ? type.of : type.kind === (access.kind === 'key' ? 'Map' : 'Array') ? type.of : undefined
       if (fits === undefined) {
         const reason = `cannot access ${lexer.source.slice(from, lexer.at)} of type ${type.name}`
         throw lexer.fault('InvalidIndexAccess', reason, from, lexer.at)
@@ -361,7 +367,8 @@ class Parser {
     } else {
       const index = attempt(() => lexer.int())
       if (index !== undefined && index >= 0n && index <= 0xffff_ffffn) return { kind: 'index', index: Number(index) }
-      if (index !== undefined) throw lexer.fault('ExpectedLiteral', 'expected literal "expected positive integer as index"', start)
+      if (index !== undefined)
+        throw lexer.fault('ExpectedLiteral', 'expected literal "expected positive integer as index"', start)
     }
     throw lexer.fault('ExpectedLiteral', 'expected literal "expected quoted utf8 string or positive integer"', start)
   }
@@ -381,10 +388,11 @@ class Parser {
         throw lexer.fault('InvalidMapEachAccess', 'only the first argument of a call may be mapped', start, lexer.at)
       }
       const param = params[args.length] ?? optional[args.length - params.length] ?? rest
-      if (param === undefined) throw lexer.fault('InvalidArgumentsCount', countReason(definition, args.length + 1), start)
+      if (param === undefined)
+        throw lexer.fault('InvalidArgumentsCount', countReason(definition, args.length + 1), start)
       const first = args[0]
       const place = `argument #${args.length}`
-      const fault = (kind: 'InvalidArgumentKind' | 'InvalidArgumentType' | 'InvalidArgumentValue', reason: string) =>
+      const fault = (kind: 'InvalidArgumentKind' | 'InvalidArgumentType', reason: string) =>
         lexer.fault(kind, reason, start, lexer.at)
       const info = argInfo(arg)
       const found = arg.kind === 'literal' ? 'literal' : 'field'
@@ -395,8 +403,6 @@ class Parser {
         const reason = `invalid type of ${place}: expected value of type ${param.expected}, but got ${info.type.name}`
         throw fault('InvalidArgumentType', reason)
       }
-      const wrong = param.check?.(info)
-      if (wrong !== undefined) throw fault('InvalidArgumentValue', `invalid value of ${place}: ${wrong}`)
       args.push(arg)
       lexer.skipSpace()
     }
@@ -418,8 +424,7 @@ class Parser {
       const expr = this.logical(depth)
       return { kind: 'logical', expr, span: { start, end: lexer.at } }
     }
-    const named =
-      isNameOnly(c) || (isNameChar(c) && (isNameOnly(c2) || (isNameChar(c2) && isNameOnly(c3))))
+    const named = isNameOnly(c) || (isNameChar(c) && (isNameOnly(c2) || (isNameChar(c2) && isNameOnly(c3))))
     const path = named ? this.path(depth) : attempt(() => this.path(depth))
     if (path !== undefined) return this.#compared(path)
 
@@ -478,20 +483,22 @@ export function argInfo(arg: Arg): ArgInfo {
 }
 
 /** A literal as a value of the language. */
-export const literalValue = (literal: Literal): Value =>
+export const literalValue = (literal: Literal): Bytes | Ip =>
   typeof literal.value === 'bigint' ? Number(literal.value) : literal.value
 
 function countReason({ name, params, optional, rest }: FunctionDef, found: number): string {
   const most = params.length + optional.length
-  const wanted = rest !== undefined ? `${params.length} or more` : params.length === most ? `${most}` : `${params.length} to ${most}`
+  const wanted =
+    rest !== undefined ? `${params.length} or more` : params.length === most ? `${most}` : `${params.length} to ${most}`
   return `invalid number of arguments: ${name} takes ${wanted}, found ${found}`
 }
 
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
-  } catch {
-    return undefined
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
   }
 }
 

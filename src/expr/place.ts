@@ -1,6 +1,7 @@
-import type { Logical, Path, Span } from './ast.js'
+import type { Arg, Logical, Path, Span } from './ast.js'
 import { Fault } from './error.js'
-import type { Field } from './scheme.js'
+import { argInfo } from './parser.js'
+import type { Field, FunctionDef } from './scheme.js'
 import { walk } from './walk.js'
 
 /** Where an expression is to stand. What is not said is not checked. */
@@ -29,7 +30,6 @@ export function survey(root: Logical | Path, place: Place): Uses {
   const lists: Uses['lists'][number][] = []
   const filter = root.kind !== 'path'
   let regexes = 0
-  const refuse = (what: string, span: Span) => new Fault('NotAllowedHere', what, span.start, span.end)
   const countRegex = (span: Span) => {
     if (++regexes > MAX_REGEXES) {
       const reason = `an expression has at most ${MAX_REGEXES} regular expressions`
@@ -48,8 +48,9 @@ export function survey(root: Logical | Path, place: Place): Uses {
         throw refuse(`field ${base.field.name} is not available in ${placeName(place)}`, span)
       }
     },
-    call: ({ function: definition }, { span }) => {
+    call: ({ function: definition, args }, { span }) => {
       const { name } = definition
+      if (place.phase !== undefined) checkArgs(definition, args)
       if (name === 'regex_replace') countRegex(span)
       if (place.phase !== undefined) {
         if (!allowed(definition.phases, place)) throw refuse(`${name} is not available in ${placeName(place)}`, span)
@@ -63,6 +64,18 @@ export function survey(root: Logical | Path, place: Place): Uses {
     },
   })
   return { fields, functions, lists, regexes }
+}
+
+const refuse = (what: string, { start, end }: Span) => new Fault('NotAllowedHere', what, start, end)
+
+/** Throws for the first argument beyond the limits of its parameter. */
+function checkArgs({ params, optional, rest }: FunctionDef, args: readonly Arg[]): void {
+  for (const [at, arg] of args.entries()) {
+    const param = params[at] ?? optional[at - params.length] ?? rest
+    const wrong = param?.check?.(argInfo(arg))
+    if (wrong === undefined) continue
+    throw new Fault('InvalidArgumentValue', `invalid value of argument #${at}: ${wrong}`, arg.span.start, arg.span.end)
+  }
 }
 
 const placeName = ({ phase, member }: Place) => (member === undefined ? `${phase}` : `${phase} (${member})`)

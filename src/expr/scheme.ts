@@ -1,5 +1,5 @@
 import type { Type } from './types.js'
-import type { Value } from './value.js'
+import type { Bytes, Ip, Value } from './value.js'
 
 /** A field of a scheme. */
 export interface Field {
@@ -18,7 +18,7 @@ export interface Field {
 export interface ArgInfo {
   readonly type: Type
   /** The value, where it is a literal. */
-  readonly literal: Value | undefined
+  readonly literal: Bytes | Ip | undefined
   /** The field, where the argument is one and nothing else. */
   readonly field: string | undefined
 }
@@ -29,7 +29,10 @@ export interface Param {
   /** For messages: `Bytes or Array<_>`. */
   readonly expected: string
   accepts(type: Type, first: Type | undefined): boolean
-  /** What is wrong with an argument, undefined when nothing is; asked once its kind and type are right. */
+  /**
+   * What is beyond the limits in an argument, undefined when nothing is. The grammar knows no such limits: they hold where
+   * an expression is put to use.
+   */
   check?(arg: ArgInfo): string | undefined
 }
 

@@ -4,10 +4,11 @@
  */
 import { fileURLToPath } from 'node:url'
 import { inspect, isDeepStrictEqual } from 'node:util'
+import { filter } from './filter.js'
 import { html5lib } from './html5lib.js'
 import type { Case, Suite } from './suite.js'
 
-const SUITES: readonly Suite[] = [html5lib]
+const SUITES: readonly Suite[] = [filter, html5lib]
 
 const print = (value: unknown) => inspect(value, { depth: Infinity, maxStringLength: 2000, breakLength: 110 })
 

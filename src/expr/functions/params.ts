@@ -27,9 +27,9 @@ export const oneOf = (expected: string, accepts: Param['accepts'], kind: Kind = 
 /** A literal made of single-letter flags, each at most once. */
 export const flags = (letters: string): Param =>
   bytes('literal', ({ literal }) => {
-    const found = [...String(literal)]
+    const found = Array.from(String(literal))
     const wrong = found.find((letter, at) => !letters.includes(letter) || found.indexOf(letter) !== at)
-    return wrong === undefined ? undefined : `flags are ${[...letters].join(', ')}, each once; found "${wrong}"`
+    return wrong === undefined ? undefined : `flags are ${Array.from(letters).join(', ')}, each once; found "${wrong}"`
   })
 
 /** Text that holds no more than eight `${n}` references. */
@@ -42,5 +42,7 @@ export const replacement = (): Param =>
 /** `template` with `${n}` replaced by group n (nothing when there is no such group) and `$$` by `$`. */
 export function expand(template: string, group: (index: number) => string): string {
   if (!template.includes('$')) return template
-  return template.replace(/\$\$|\$\{([0-9]+)\}/g, (_, index?: string) => (index === undefined ? '$' : group(Number(index))))
+  return template.replace(/\$\$|\$\{([0-9]+)\}/g, (_, index?: string) =>
+    index === undefined ? '$' : group(Number(index)),
+  )
 }

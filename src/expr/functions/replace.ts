@@ -1,9 +1,19 @@
 import { TRANSFORM_PHASES } from '../fields.js'
-import { parseRegex, RegexFault } from '../regex/index.js'
+import { parseRegex, RegexFault, type Regex } from '../regex/index.js'
 import type { FunctionDef } from '../scheme.js'
 import { BYTES } from '../types.js'
 import { parseWildcard } from '../wildcard.js'
 import { bytes, expand, flags, replacement } from './params.js'
+
+/** The pattern, or why it is none. */
+function regexOf(pattern: string): Regex | string {
+  try {
+    return parseRegex(pattern)
+  } catch (error) {
+    if (error instanceof RegexFault) return error.message
+    throw error
+  }
+}
 
 /** The first match of a pattern replaced; `${1}` in the replacement is group 1. */
 export const regexReplace: FunctionDef = {
@@ -11,13 +21,8 @@ export const regexReplace: FunctionDef = {
   params: [
     bytes('any'),
     bytes('literal', ({ literal }) => {
-      try {
-        parseRegex(String(literal))
-        return undefined
-      } catch (error) {
-        if (error instanceof RegexFault) return error.message
-        throw error
-      }
+      const regex = regexOf(String(literal))
+      return typeof regex === 'string' ? regex : undefined
     }),
     replacement(),
   ],
@@ -27,7 +32,9 @@ export const regexReplace: FunctionDef = {
   once: true,
   returns: () => BYTES,
   prepare: ([, pattern]) => {
-    const regex = parseRegex(String(pattern?.literal))
+    const regex = regexOf(String(pattern?.literal))
+    // Nothing to go by: an expression that was not checked for a place may hold a pattern that is none.
+    if (typeof regex === 'string') return () => undefined
     return (text, _, template) => {
       if (typeof text !== 'string' || typeof template !== 'string') return undefined
       const match = regex.test(text) ? regex.exec(text) : undefined

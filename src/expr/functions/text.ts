@@ -83,7 +83,9 @@ export const concat: FunctionDef = {
     (...parts) => {
       const present = parts.filter((part) => part !== undefined)
       if (present.length === 0) return undefined
-      return first?.type === BYTES ? present.join('') : present.flatMap((part) => part as readonly Value[])
+      return first?.type === BYTES
+        ? (present as string[]).join('')
+        : present.flatMap((part) => part as readonly Value[])
     },
 }
 
@@ -113,5 +115,5 @@ export const toStringFunction: FunctionDef = {
   prepare: ([arg]) =>
     arg?.type === IP
       ? (value) => (value === undefined ? undefined : formatIp(value as string | number))
-      : (value) => (value === undefined ? undefined : String(value as number | boolean)),
+      : (value) => (typeof value === 'number' || typeof value === 'boolean' ? `${value}` : undefined),
 }

@@ -23,7 +23,9 @@ export const isTimedHmacValidV0: FunctionDef = {
       if (typeof message !== 'string' || typeof now !== 'number') return undefined
       const parts = dissect(message, separatorLength, safe)
       if (parts === undefined || now > parts.time + seconds) return false
-      const expected = createHmac('sha256', secret).update(parts.message + parts.timestamp, 'latin1').digest()
+      const expected = createHmac('sha256', secret)
+        .update(parts.message + parts.timestamp, 'latin1')
+        .digest()
       return parts.mac.length === expected.length && timingSafeEqual(parts.mac, expected)
     }
   },
@@ -69,6 +71,8 @@ export const isJwtPresent: FunctionDef = {
   returns: () => BOOL,
   prepare: () => (configuration, claims, names) => {
     if (configuration === undefined) return false
-    return (claims instanceof Map && claims.has(configuration)) || (Array.isArray(names) && names.includes(configuration))
+    return (
+      (claims instanceof Map && claims.has(configuration)) || (Array.isArray(names) && names.includes(configuration))
+    )
   },
 }

@@ -63,7 +63,12 @@ export function readClass(cursor: Cursor, flags: Flags, depth = 0): Ranges {
 
 const OPERATIONS = ['&&', '--', '~~'] as const
 
-function apply(left: Ranges | undefined, op: (typeof OPERATIONS)[number] | undefined, right: Ranges, flags: Flags): Ranges {
+function apply(
+  left: Ranges | undefined,
+  op: (typeof OPERATIONS)[number] | undefined,
+  right: Ranges,
+  flags: Flags,
+): Ranges {
   if (left === undefined) return right
   if (op === '&&') return intersect(left, right)
   if (op === '--') return difference(left, right, maxOf(flags))

@@ -17,7 +17,7 @@ export class Cursor {
   at = 0
 
   constructor(pattern: string) {
-    this.chars = [...pattern]
+    this.chars = Array.from(pattern)
   }
 
   get done(): boolean {

@@ -50,7 +50,11 @@ function readWordLook(cursor: Cursor): Look {
   const start = cursor.at
   if (!cursor.take('{')) return 'word'
   while (/^\s$/u.test(cursor.peek() ?? '')) cursor.at++
-  if (cursor.done) throw cursor.fault('found either the beginning of a special word boundary or a bounded repetition without an end', start)
+  if (cursor.done)
+    throw cursor.fault(
+      'found either the beginning of a special word boundary or a bounded repetition without an end',
+      start,
+    )
   if (!/[A-Za-z-]/.test(cursor.peek() as string)) {
     cursor.at = start
     return 'word'
@@ -58,7 +62,8 @@ function readWordLook(cursor: Cursor): Look {
   let name = ''
   while (/^[A-Za-z-]$/.test(cursor.peek() ?? '')) name += cursor.next('')
   while (/^\s$/u.test(cursor.peek() ?? '')) cursor.at++
-  if (!cursor.take('}')) throw cursor.fault('special word boundary assertion is unclosed or has an invalid character', start)
+  if (!cursor.take('}'))
+    throw cursor.fault('special word boundary assertion is unclosed or has an invalid character', start)
   const look = Object.hasOwn(BRACED_LOOKS, name) ? BRACED_LOOKS[name] : undefined
   if (look === undefined) throw cursor.fault('unrecognized special word boundary assertion', start)
   return look

@@ -22,7 +22,13 @@ export type Hir =
   | { readonly kind: 'look'; readonly look: Look; readonly unicode: boolean }
   | { readonly kind: 'concat'; readonly items: readonly Hir[] }
   | { readonly kind: 'alt'; readonly items: readonly Hir[] }
-  | { readonly kind: 'repeat'; readonly item: Hir; readonly min: number; readonly max: number; readonly greedy: boolean }
+  | {
+      readonly kind: 'repeat'
+      readonly item: Hir
+      readonly min: number
+      readonly max: number
+      readonly greedy: boolean
+    }
   | { readonly kind: 'group'; readonly item: Hir; readonly index: number }
 
 export const EMPTY: Hir = { kind: 'empty' }

@@ -88,7 +88,8 @@ class Reader {
   #repetition(item: Hir, flags: Flags): Hir {
     const cursor = this.#cursor
     const char = cursor.next('')
-    const [min, max] = char === '*' ? [0, Infinity] : char === '+' ? [1, Infinity] : char === '?' ? [0, 1] : this.#counts()
+    const [min, max] =
+      char === '*' ? [0, Infinity] : char === '+' ? [1, Infinity] : char === '?' ? [0, 1] : this.#counts()
     if (char === '{') cursor.skipIgnored(flags)
     const lazy = cursor.take('?')
     return { kind: 'repeat', item, min, max, greedy: lazy === flags.U }
@@ -128,7 +129,8 @@ class Reader {
     if (depth >= MAX_NESTING) throw cursor.fault('exceeded the maximum number of nested parentheses', open)
     cursor.skipIgnored(flags)
     for (const around of ['?=', '?!', '?<=', '?<!']) {
-      if (cursor.take(around)) throw cursor.fault('look-around, including look-ahead and look-behind, is not supported', open)
+      if (cursor.take(around))
+        throw cursor.fault('look-around, including look-ahead and look-behind, is not supported', open)
     }
     let index: number | undefined
     let inner = flags

@@ -52,9 +52,7 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
       case 'concat':
         return node.items.reduceRight((after, item) => emit(item, after), next)
       case 'alt':
-        return node.items
-          .map((item) => emit(item, next))
-          .reduceRight((after, entry) => split(entry, after, true))
+        return node.items.map((item) => emit(item, next)).reduceRight((after, entry) => split(entry, after, true))
       case 'group': {
         if (!captures) return emit(node.item, next)
         const end = add({ kind: 'save', slot: node.index * 2 + 1, next })

@@ -31,7 +31,7 @@ export function negate(set: Ranges, max: number): Ranges {
 
 export function intersect(a: Ranges, b: Ranges): Ranges {
   const out: number[] = []
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+  for (let i = 0, j = 0; i < a.length && j < b.length;) {
     const first = Math.max(a[i] as number, b[j] as number)
     const last = Math.min(a[i + 1] as number, b[j + 1] as number)
     if (first <= last) out.push(first, last)

@@ -100,13 +100,14 @@ function named(body: string): Ranges {
   return found
 }
 
+const single = (text: string) => (Array.from(text).length === 1 ? text.codePointAt(0) : undefined)
+
 let folds: Map<number, readonly number[]> | undefined
 
 /** For each code point with another case: all that are equal to it when case is ignored (simple folding). */
 function foldTable(): Map<number, readonly number[]> {
   if (folds !== undefined) return folds
   const table = new Map<number, number[]>()
-  const single = (text: string) => ([...text].length === 1 ? text.codePointAt(0) : undefined)
   for (let point = 0x41; point < 0x1e944; point++) {
     const char = String.fromCodePoint(point)
     const [lower, upper] = [char.toLowerCase(), char.toUpperCase()]

@@ -1,0 +1,27 @@
+/**
+ * How fields that are parts of others come out of them.
+ */
+
+/**
+ * The text after the last dot of the last segment of a path, in lower case: "" without a dot, for a dot at the end, and
+ * for a name whose one dot is its first character.
+ */
+export function pathExtension(path: string): string {
+  const segment = path.slice(path.lastIndexOf('/') + 1)
+  const dot = segment.lastIndexOf('.')
+  return dot < 1 ? '' : segment.slice(dot + 1).toLowerCase()
+}
+
+/** The media type of a Content-Type, in lower case and without parameters. */
+export const mediaType = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
+
+/** The languages of an Accept-Language, best first and as written; `*` and those refused with q=0 are left out. */
+export function acceptedLanguages(header: string): string[] {
+  const weighted = header.split(',').flatMap((item) => {
+    const [tag = '', ...parameters] = item.split(';').map((part) => part.trim())
+    const q = parameters.find((parameter) => /^q=/i.test(parameter))
+    const weight = q === undefined ? 1 : Number(q.slice(2))
+    return tag === '' || tag === '*' || !(weight > 0) ? [] : [{ tag, weight }]
+  })
+  return weighted.sort((a, b) => b.weight - a.weight).map(({ tag }) => tag)
+}

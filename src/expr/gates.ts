@@ -1,0 +1,165 @@
+import type { Arg, Comparison, Logical, Path } from './ast.js'
+import type { IpRange } from './ip.js'
+import type { Bytes, Value } from './value.js'
+import { lowerAscii } from './wildcard.js'
+
+/**
+ * A condition that is cheap to ask of all rules at once. Texts are in lower case: gates look at a value without regard to
+ * the case of its ASCII letters, so they may let through what the rule itself then refuses, but never the reverse.
+ */
+export type Gate = { readonly path: Path } & (
+  | { readonly kind: 'equal'; readonly value: Value; readonly folded: boolean }
+  | { readonly kind: 'prefix' | 'contains'; readonly text: Bytes }
+  | { readonly kind: 'ip'; readonly range: IpRange }
+)
+
+/** Gates of which at least one is open whenever the rule matches, with a guess at how often one is. */
+export interface Gates {
+  readonly gates: readonly Gate[]
+  readonly share: number
+}
+
+/** A text of this many bytes is as selective as a longer one, and a smaller automaton. */
+const MAX_TEXT = 32
+const MIN_CONTAINED = 3
+/** Gates that open this often are not worth asking. */
+const MAX_SHARE = 0.7
+const MAX_GATES = 256
+
+/** The gates of a filter; undefined when none are known and it must be asked always. */
+export function gatesOf(expr: Logical): Gates | undefined {
+  const found = necessary(expr)
+  return found !== undefined && found.share <= MAX_SHARE && found.gates.length <= MAX_GATES ? found : undefined
+}
+
+/** Of a filter, or of at least one element where something is mapped. */
+function necessary(expr: Logical): Gates | undefined {
+  switch (expr.kind) {
+    case 'group':
+      return necessary(expr.item)
+    case 'any':
+      return ofArg(expr.of)
+    case 'compare':
+      return ofComparison(expr)
+    case 'and': {
+      // All of them are necessary: the one that is open least often will do.
+      const known = expr.items.map(necessary).filter((gates) => gates !== undefined)
+      return known.reduce<Gates | undefined>(
+        (best, next) => (best && best.share <= next.share ? best : next),
+        undefined,
+      )
+    }
+    case 'or': {
+      const all = expr.items.map(necessary)
+      if (all.includes(undefined)) return undefined
+      return both(all as Gates[])
+    }
+    default:
+      return undefined
+  }
+}
+
+const both = (all: readonly Gates[]): Gates => ({
+  gates: all.flatMap(({ gates }) => gates),
+  share: all.reduce((sum, { share }) => sum + share, 0),
+})
+
+function ofArg(arg: Arg): Gates | undefined {
+  if (arg.kind === 'logical') return necessary(arg.expr)
+  return arg.kind === 'path' ? ofCall(arg) : undefined
+}
+
+/** Gates of `starts_with(...)` and `ends_with(...)`, mapped or not. */
+function ofCall({ base, accesses }: Path): Gates | undefined {
+  if (base.kind !== 'call' || accesses.length > 0) return undefined
+  const [subject, literal] = base.args
+  if (subject?.kind !== 'path' || literal?.kind !== 'literal' || typeof literal.value !== 'string') return undefined
+  const { path } = unfolded(subject)
+  if (base.function.name === 'starts_with') return prefix(path, literal.value)
+  return base.function.name === 'ends_with' ? contains(path, [literal.value]) : undefined
+}
+
+function ofComparison({ left, test }: Comparison): Gates | undefined {
+  const { base } = left
+  if (base.kind === 'field' && base.field.constant !== undefined) {
+    return base.field.constant ? undefined : { gates: [], share: 0 }
+  }
+  const { path, folded } = unfolded(left)
+  switch (test.op) {
+    case 'true':
+      return base.kind === 'call' ? ofCall(left) : equal(path, [true], false)
+    case '==':
+      if (test.type === 'Ip') return inRanges(path, [{ first: test.value, last: test.value }])
+      return equal(path, [typeof test.value === 'bigint' ? Number(test.value) : test.value], folded)
+    case 'in':
+      if (test.type === 'Ip') return inRanges(path, test.ranges)
+      if (test.type === 'Bytes') return equal(path, test.values, folded)
+      if (test.ranges.some(([first, last]) => first !== last)) return undefined
+      return equal(
+        path,
+        test.ranges.map(([first]) => Number(first)),
+        false,
+      )
+    case 'contains':
+      return contains(path, [test.value])
+    case 'matches':
+      return test.regex.required === undefined ? undefined : contains(path, test.regex.required)
+    case 'wildcard': {
+      const { parts, strict } = test.wildcard
+      const [first = ''] = parts
+      if (parts.length === 1) return equal(path, [first], folded || !strict)
+      if (first.length >= MIN_CONTAINED) return prefix(path, first)
+      return contains(path, [parts.reduce((best, part) => (part.length > best.length ? part : best))])
+    }
+    default:
+      return undefined
+  }
+}
+
+/** What `lower(x)` and `upper(x)` are about: x, whatever its case. */
+function unfolded(path: Path): { path: Path; folded: boolean } {
+  const { base, accesses } = path
+  if (base.kind !== 'call' || !['lower', 'upper'].includes(base.function.name)) return { path, folded: false }
+  const [inner] = base.args
+  const plain = accesses.length === (base.mapped ? 1 : 0) && accesses.every(({ kind }) => kind === 'each')
+  if (inner?.kind !== 'path' || !plain) return { path, folded: false }
+  return { path: unfolded(inner).path, folded: true }
+}
+
+/** How often a field has one certain value, for fields with few. */
+const COMMON: Readonly<Record<string, number>> = {
+  'http.request.method': 0.3,
+  'http.request.version': 0.4,
+  'cf.edge.server_port': 0.4,
+  'ip.src.country': 0.06,
+  'ip.src.continent': 0.2,
+}
+
+function equal(path: Path, values: readonly Value[], folded: boolean): Gates {
+  const name = path.base.kind === 'field' ? path.base.field.name : ''
+  const each = path.type.kind === 'Bool' ? 0.5 : Object.hasOwn(COMMON, name) ? (COMMON[name] as number) : 0.02
+  const fold = (value: Value) => (folded && typeof value === 'string' ? lowerAscii(value) : value)
+  return {
+    gates: values.map((value) => ({ kind: 'equal', path, value: fold(value), folded })),
+    share: values.length * each,
+  }
+}
+
+function inRanges(path: Path, ranges: readonly IpRange[]): Gates {
+  const share = ranges.reduce((sum, { first, last }) => {
+    const addresses = typeof first === 'number' ? (last as number) - first : 0
+    return sum + Math.max(0.002, addresses / 2 ** 28)
+  }, 0)
+  return { gates: ranges.map((range) => ({ kind: 'ip', path, range })), share }
+}
+
+function prefix(path: Path, text: Bytes): Gates {
+  const folded = lowerAscii(text.slice(0, MAX_TEXT))
+  return { gates: [{ kind: 'prefix', path, text: folded }], share: Math.max(0.01, 0.7 ** folded.length) }
+}
+
+function contains(path: Path, texts: readonly Bytes[]): Gates | undefined {
+  if (texts.some((text) => text.length < MIN_CONTAINED)) return undefined
+  const gates = texts.map((text): Gate => ({ kind: 'contains', path, text: lowerAscii(text.slice(0, MAX_TEXT)) }))
+  return { gates, share: texts.reduce((sum, text) => sum + Math.max(0.03, 0.5 ** text.length), 0) }
+}
