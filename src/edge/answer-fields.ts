@@ -43,8 +43,11 @@ export function answerFields(status: number, raw: readonly Buffer[]): string[] {
     fields.push(name, value)
   }
   if (coded && length !== undefined) throw new BadAnswer('the origin sent a length and a transfer coding')
-  return connection === '' ? fields : withoutNamed(fields, connection)
+  return COMMON.has(connection) ? fields : withoutNamed(fields, connection)
 }
+
+/** Values of Connection that name no field. */
+const COMMON = new Set(['', ',keep-alive', ',close'])
 
 /** What becomes of a field, by its name. Most names are decided by their length alone. */
 function dropped(name: string): 'no' | 'yes' | 'connection' | 'coding' | 'length' {

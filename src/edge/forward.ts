@@ -49,8 +49,9 @@ export class Forward implements OriginRequest {
       method: exchange.method,
       headers: exchange.headers,
       body,
-      ...(switched && { upgrade: 'websocket' }),
-    }
+      upgrade: switched ? 'websocket' : null,
+      servername: origin.serverName,
+    } as Dispatcher.DispatchOptions
   }
 
   /** Sends the request. Whatever happens is told to the sink. */

@@ -15,6 +15,8 @@ export class Upload extends Readable {
     super({ highWaterMark: 65_536, emitClose: false })
     this.#request = request
     this.#begun = begun
+    // Who sends it listens too, but stops listening when the origin has answered, and then an error would end the process.
+    this.on('error', () => undefined)
   }
 
   override _read(): void {

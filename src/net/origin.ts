@@ -43,13 +43,14 @@ export class Origin {
   idleSweeps = 0
   readonly #pool: Pool
   readonly #limits: OriginLimits
-  readonly #serverName: string
+  /** To be given with each request: undici would connect anew for each Host field that differs from the one before. */
+  readonly serverName: string
   /** Those that wait for a connection, with the sweeps they saw; oldest first. */
   readonly #waiting = new Map<OriginRequest, number>()
 
   constructor(url: string, ca: string | undefined, limits: OriginLimits) {
     this.#limits = limits
-    this.#serverName = new URL(url).hostname
+    this.serverName = new URL(url).hostname
     const connect = buildConnector({
       timeout: limits.connect_timeout,
       keepAlive: true,
@@ -57,7 +58,7 @@ export class Origin {
       ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
     })
     // The certificate has to be the origin's own; undici would ask for the one of the Host field, which is the visitor's.
-    const servername = isIP(this.#serverName.replace(/^\[|\]$/g, '')) ? undefined : this.#serverName
+    const servername = isIP(this.serverName.replace(/^\[|\]$/g, '')) ? undefined : this.serverName
     this.#pool = new Pool(url, {
       connect: (options, callback) => {
         const { servername: _visitors, ...rest } = options
@@ -76,8 +77,7 @@ export class Origin {
     if (this.active >= this.#limits.connections + this.#limits.waiting) throw new Overloaded('too many requests wait')
     this.active++
     this.idleSweeps = 0
-    // A name that never changes: undici would connect anew for each Host field that differs from the one before.
-    this.#pool.dispatch({ ...options, servername: this.#serverName } as Dispatcher.DispatchOptions, request)
+    this.#pool.dispatch(options, request)
     if (!request.started) this.#waiting.set(request, 0)
   }
 

@@ -1,0 +1,134 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
+import { readConfig } from '../../src/config/load.js'
+import type { ProxyConfig } from '../../src/config/schema.js'
+import { systemClock } from '../../src/core/clock.js'
+import { silentLog, type Log } from '../../src/core/log.js'
+import { openMetrics, type Metrics } from '../../src/core/metrics.js'
+import type { Stage } from '../../src/edge/answer.js'
+import { listenProxy, type Proxy } from '../../src/edge/server.js'
+import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
+
+/** What a test has of tap. */
+export interface Ending {
+  teardown(end: () => unknown): void
+}
+
+const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
+const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+
+/** The configuration of the proxy with `yaml` (the members of `proxy`) in it, read as a file would be. */
+export function proxyConfig(yaml = '{}'): ProxyConfig {
+  return readConfig(`proxy: ${yaml.replaceAll('\n', ' ')}`, 'test.yaml', {}).proxy
+}
+
+/** A zone as the configuration makes it; `members` overrides what it has. */
+export function testZone(origin: string, members = ''): Zone {
+  const config = readConfig(
+    `accounts: [{ id: ${ACCOUNT}, name: Test }]
+zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: '${origin}'${members && `, ${members}`} }]`,
+    'test.yaml',
+    {},
+  )
+  return zoneOf(config.zones[0]!)
+}
+
+/** An HTTP origin on a free port. Gives its URL and the server. */
+export async function startOrigin(t: Ending, listener: RequestListener): Promise<{ url: string; server: Server }> {
+  const server = createServer({ requireHostHeader: false }, listener)
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+/** An origin that speaks bytes: for answers that no HTTP server would send. */
+export async function startRawOrigin(t: Ending, connected: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    connected(socket)
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+export interface TestProxy extends Proxy {
+  readonly zones: Zones
+  readonly metrics: Metrics
+  readonly url: string
+}
+
+/** A proxy in front of an origin (a URL, or zones), on a free port. */
+export async function startProxy(
+  t: Ending,
+  origin: string | readonly Zone[],
+  { yaml = '{}', stages = [], log = silentLog }: { yaml?: string; stages?: readonly Stage[]; log?: Log } = {},
+): Promise<TestProxy> {
+  const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
+  const metrics = openMetrics({ process: false })
+  const config = { ...proxyConfig(yaml), listen: '127.0.0.1:0' }
+  const proxy = await listenProxy(config, { zones, stages, clock: systemClock, log, metrics })
+  t.teardown(async () => {
+    await proxy.reconfigure({ ...config, drain_timeout: 1 })
+    await proxy.close()
+  })
+  return Object.assign(proxy, { zones, metrics, url: `http://127.0.0.1:${proxy.port}` })
+}
+
+/** What came back on a connection, as latin1 text. */
+export interface RawAnswer {
+  readonly text: string
+  /** Status of the first answer; 0 without one. */
+  readonly status: number
+  /** The other side ended or reset the connection; false when the time was up first. */
+  readonly closed: boolean
+}
+
+/** Sends bytes and reads until the other side closes or `patience` milliseconds of silence have passed. */
+export async function sendRaw(
+  port: number,
+  bytes: string | Buffer | readonly (string | Buffer)[],
+  { patience = 5000 }: { patience?: number } = {},
+): Promise<RawAnswer> {
+  const parts = Array.isArray(bytes) ? (bytes as readonly (string | Buffer)[]) : [bytes as string | Buffer]
+  const socket = connect(port, '127.0.0.1')
+  socket.setNoDelay(true)
+  let text = ''
+  return await new Promise((resolve) => {
+    const done = (closed: boolean) => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve({ text, status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), closed })
+    }
+    let timer = setTimeout(() => done(false), patience)
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      clearTimeout(timer)
+      timer = setTimeout(() => done(false), patience)
+    })
+    socket.on('end', () => done(true))
+    socket.on('error', () => done(true))
+    const send = (index: number): void => {
+      const part = parts[index]
+      if (part === undefined || socket.destroyed) return
+      socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part, () => setImmediate(send, index + 1))
+    }
+    send(0)
+  })
+}
+
+/** The value of a metric that has no labels, or the one with these. */
+export async function metric(metrics: Metrics, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const found = await metrics.getSingleMetric(name)?.get()
+  const wanted = JSON.stringify(labels)
+  return found?.values.find((value) => JSON.stringify(value.labels) === wanted)?.value ?? Number.NaN
+}
