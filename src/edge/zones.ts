@@ -117,6 +117,7 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
     find(field) {
       const known = exact.get(field)
       if (known) return known
+      if (field.length > MAX_FIELD) return undefined
       const host = normalHost(field)
       return exact.get(host) ?? ofCustomer(host) ?? ofParent(host)
     },
@@ -137,6 +138,8 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
   }
 }
 
+/** The longest name (RFC 1035: 253) with dot and port; beyond it nothing is looked up, however many labels there are. */
+const MAX_FIELD = 260
 const PORT = /:\d*$/
 
 /** Lower case, without port, trailing dot and the brackets of an IPv6 literal. */
