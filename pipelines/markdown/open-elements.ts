@@ -4,13 +4,18 @@ import type { OpenTag } from './tag.js'
 /** Deeper elements are not followed: an unwanted one among them may end early. */
 const MAX_DEPTH = 32_768
 
+/** As far as an end tag inside nested `svg` looks for its element. */
+const MAX_FOREIGN_DEPTH = 32
+
 /** Stands for the root of a skipped region that is not otherwise followed, such as a `span`, and its namesakes in it. */
 const UNLISTED = KNOWN_NAMES
 
-type Namespace = 0 | 1 | 2
-const HTML: Namespace = 0
-const SVG: Namespace = 1
-const MATH: Namespace = 2
+/** What an element has in it; the last is HTML in an element of SVG or MathML, such as `foreignObject`. */
+type Inside = 0 | 1 | 2 | 3
+const HTML: Inside = 0
+const SVG: Inside = 1
+const MATH: Inside = 2
+const HTML_AGAIN: Inside = 3
 
 /**
  * As much of the browser's stack of open elements as reading tokens takes: whether the text stands in `svg` or `math`,
@@ -20,9 +25,9 @@ const MATH: Namespace = 2
  * Every lookup takes constant time and every entry is removed once, so depth does not make a page slow.
  */
 export class OpenElements {
-  /** For each open element: its id, the namespace of its contents, the next one below of its name, and the next barrier. */
+  /** For each open element: its id, what it has in it, the next one below of its name, and the next barrier. */
   #ids: number[] = []
-  #inside: Namespace[] = []
+  #inside: Inside[] = []
   #below: number[] = []
   #barriers: number[] = []
   /** The topmost open element of each name. */
@@ -33,6 +38,9 @@ export class OpenElements {
   #unwanted = -1
   #unwantedName = ''
   #pushed = false
+
+  /** Whether the element opened last is one of SVG or MathML. */
+  openedForeign = false
 
   readonly #table: number
   readonly #template: number
@@ -52,23 +60,26 @@ export class OpenElements {
     return this.#namespace() !== HTML
   }
 
-  #namespace(): Namespace {
-    return this.#inside.at(-1) ?? HTML
+  #namespace(): Inside {
+    const inside = this.#inside.at(-1) ?? HTML
+    return inside === HTML_AGAIN ? HTML : inside
   }
 
   /** Takes note of an open tag, which may end an unwanted element. Returns whether the new element has contents. */
   open(tag: OpenTag): boolean {
     this.#pushed = false
+    this.openedForeign = this.foreign
     const element = tag.element
     if (element === undefined) {
       if (this.#unwanted >= 0 && tag.name === this.#unwantedName) this.#push(UNLISTED, this.#namespace(), false)
-      return !(tag.selfClosing && this.foreign)
+      return !(tag.selfClosing && this.openedForeign)
     }
-    if (this.foreign && this.#breaksOut(tag, element)) {
+    if (this.openedForeign && this.#breaksOut(tag, element)) {
       while (this.foreign) this.#pop()
     }
     const namespace = this.#namespace()
-    if (namespace !== HTML || element.foreignRoot !== undefined) return this.#openForeign(tag, element, namespace)
+    this.openedForeign = namespace !== HTML || element.foreignRoot !== undefined
+    if (this.openedForeign) return this.#openForeign(tag, element, namespace)
     if (element.isVoid) return false
 
     if (element.tablePart) {
@@ -77,6 +88,9 @@ export class OpenElements {
       this.#popTo(table + 1)
       if (element.closes) this.#push(element.id, HTML, true)
     } else if (element.closes) {
+      // A table that begins between the cells of another ends that.
+      if (element.id === this.#table && this.#barrier >= 0 && this.#barrier === this.#openTable())
+        this.#popTo(this.#barrier)
       this.#push(element.id, HTML, element.barrier)
     } else if (this.#unwanted >= 0 && tag.name === this.#unwantedName) {
       this.#push(UNLISTED, HTML, false)
@@ -84,16 +98,17 @@ export class OpenElements {
     return true
   }
 
-  #openForeign(tag: OpenTag, element: ElementName, namespace: Namespace): boolean {
+  #openForeign(tag: OpenTag, element: ElementName, namespace: Inside): boolean {
     if (tag.selfClosing) return false
-    if (element.foreignRoot !== undefined) this.#push(element.id, element.foreignRoot === 'svg' ? SVG : MATH, false)
-    else if (this.#isIntegration(tag, element, namespace)) this.#push(element.id, HTML, true)
+    const root = element.foreignRoot === 'svg' ? SVG : MATH
+    if (namespace === HTML) this.#push(element.id, root, false)
+    else if (this.#isIntegration(tag, element, namespace)) this.#push(element.id, HTML_AGAIN, true)
     else if (element.closes) this.#push(element.id, namespace, false)
     else if (this.#unwanted >= 0 && tag.name === this.#unwantedName) this.#push(UNLISTED, namespace, false)
     return true
   }
 
-  #isIntegration(tag: OpenTag, element: ElementName, namespace: Namespace): boolean {
+  #isIntegration(tag: OpenTag, element: ElementName, namespace: Inside): boolean {
     if (element.integration !== (namespace === SVG ? 'svg' : 'math')) return false
     if (element.name !== 'annotation-xml') return true
     return /^(text\/html|application\/xhtml\+xml)$/i.test(tag.attribute('encoding') ?? '')
@@ -131,11 +146,27 @@ export class OpenElements {
   }
 
   #close(element: ElementName): void {
+    // Of end tags, `</p>` and `</br>` alone end SVG and MathML.
+    if (this.foreign && (element.name === 'p' || element.name === 'br')) {
+      while (this.foreign) this.#pop()
+      return
+    }
     const last = this.#last[element.id] ?? -1
+    const isForeign = element.foreignRoot !== undefined || element.integration !== undefined
     if (this.#ids.length > 0 && this.#ids.at(-1) === element.id) this.#pop()
+    else if (this.#endsForeign(last)) this.#popTo(last)
     else if (element.tablePart || element.id === this.#table) this.#closeTablePart(element, last)
     else if (element.id === this.#template) this.#popFrom(last)
-    else if (element.integration === undefined && last >= this.#barrier) this.#popFrom(last)
+    else if (!isForeign && last >= this.#barrier) this.#popFrom(last)
+  }
+
+  /** Whether between an open element and what is read now there are only elements of SVG and MathML. */
+  #endsForeign(last: number): boolean {
+    if (last < 0 || last < this.#ids.length - MAX_FOREIGN_DEPTH) return false
+    for (let at = this.#ids.length - 1; at >= last && this.#inside[at] !== HTML; at--) {
+      if (at === last) return true
+    }
+    return false
   }
 
   #closeTablePart(element: ElementName, last: number): void {
@@ -152,7 +183,7 @@ export class OpenElements {
     return table > (this.#last[this.#template] ?? -1) ? table : -1
   }
 
-  #push(id: number, inside: Namespace, barrier: boolean): void {
+  #push(id: number, inside: Inside, barrier: boolean): void {
     const at = this.#ids.length
     if (at >= MAX_DEPTH) return
     this.#ids.push(id)

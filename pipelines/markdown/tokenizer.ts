@@ -169,7 +169,7 @@ export class HtmlTokenizer implements Tokenizer {
     const elements = this.#elements
     const hasContents = elements.open(tag)
     const element = tag.element
-    const content = element === undefined || elements.foreign ? 'data' : element.content
+    const content = element === undefined || elements.openedForeign ? 'data' : element.content
     const skipping = elements.skipping
     const wanted = (!skipping || content === 'script') && this.#events.open(tag) !== 'skip'
     if (element !== undefined && content !== 'data') {
