@@ -2,13 +2,17 @@
 import { Command, CommanderError } from 'commander'
 import { check } from './commands/check.js'
 import { Exit, type AddCommand } from './commands/command.js'
+import { convert } from './commands/convert.js'
 import { schema } from './commands/schema.js'
+import { secrets } from './commands/secrets.js'
+import { serve } from './commands/serve.js'
+import { token } from './commands/token.js'
 import { BadConfig } from './config/load.js'
 import { messageOf } from './core/errors.js'
 import { VERSION } from './package.js'
 
 /** Every command, in the order of `edged --help`. */
-const COMMANDS: readonly AddCommand[] = [check, schema]
+const COMMANDS: readonly AddCommand[] = [serve, check, convert, token, secrets, schema]
 
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')

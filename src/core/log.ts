@@ -5,7 +5,12 @@ export type Log = Logger
 
 /** One JSON object a line on standard output; readable text where that is a terminal. */
 export function openLog({ level }: { level: string }): Log {
-  const base = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+  const base = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  }
   if (!process.stdout.isTTY) return pino(base, pino.destination({ dest: 1, sync: true }))
   return pino(base, pretty({ sync: true, ignore: 'pid,hostname' }))
 }

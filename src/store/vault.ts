@@ -18,6 +18,16 @@ export interface SecretKeys {
   readonly oldKeys?: readonly string[]
 }
 
+/** The keys that a configuration names. */
+export const secretKeys = (config: {
+  readonly data: string
+  readonly secrets: { readonly key_file?: string; readonly key?: string; readonly old_keys?: readonly string[] }
+}): SecretKeys => ({
+  keyFile: config.secrets.key_file ?? `${config.data}/secret.key`,
+  ...(config.secrets.key !== undefined && { key: config.secrets.key }),
+  ...(config.secrets.old_keys !== undefined && { oldKeys: config.secrets.old_keys }),
+})
+
 /** Sealed when the vault is first opened, so that a wrong key is noticed before anything is lost. */
 const CHECK = kind<Sealed>('vault_check')
 const CHECK_ID = 'key'

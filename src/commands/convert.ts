@@ -1,0 +1,33 @@
+import { createReadStream } from 'node:fs'
+import { Converter, PageTooLarge, NotConvertible } from '../../pipelines/markdown/index.js'
+import { messageOf } from '../core/errors.js'
+import { Exit, type AddCommand } from './command.js'
+
+/** `edged convert [FILE]`: HTML to the Markdown that the proxy would write. */
+export const convert: AddCommand = (program) => {
+  program
+    .command('convert')
+    .description('HTML on standard input, or from FILE, to Markdown on standard output')
+    .argument('[file]', 'the page; - or none: standard input')
+    .option('--content-type <type>', 'the Content-Type of the page, for charset and XHTML', 'text/html')
+    .addHelpText('after', '\nExit codes: 0 done, 3 over 6291456 bytes of HTML, 4 not convertible (malformed XHTML).')
+    .action(async (file: string | undefined, { contentType }: { contentType: string }) => {
+      const input = file === undefined || file === '-' ? process.stdin : createReadStream(file)
+      process.stdout.write(await markdownOf(input, contentType))
+    })
+}
+
+/** The whole Markdown: nothing is printed before it is certain that the page can be converted. */
+async function markdownOf(input: AsyncIterable<Uint8Array>, contentType: string): Promise<string> {
+  const converter = new Converter({ contentType })
+  const parts: string[] = []
+  try {
+    for await (const chunk of input) parts.push(converter.write(chunk))
+    parts.push(converter.end())
+  } catch (error) {
+    if (error instanceof PageTooLarge) throw new Exit(3, messageOf(error))
+    if (error instanceof NotConvertible) throw new Exit(4, messageOf(error))
+    throw error
+  }
+  return parts.join('')
+}

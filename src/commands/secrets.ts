@@ -1,0 +1,30 @@
+import { loadConfig } from '../config/load.js'
+import { openLog } from '../core/log.js'
+import { openStore } from '../store/index.js'
+import { openVault, rotate, secretKeys } from '../store/vault.js'
+import { Exit, type AddCommand } from './command.js'
+
+/** `edged secrets rotate`: seals every stored secret under the key that the configuration names now. */
+export const secrets: AddCommand = (program) => {
+  program
+    .command('secrets')
+    .description('secrets at rest')
+    .command('rotate')
+    .description(
+      'seal every stored secret anew under the current key; the old one stands in secrets.old_keys meanwhile',
+    )
+    .requiredOption('-c, --config <file>', 'the configuration file of the daemon, which is stopped')
+    .action(async ({ config: file }: { config: string }) => {
+      const config = loadConfig(file)
+      const log = openLog({ level: 'warn' })
+      const store = await openStore(config.store, { folder: config.data, log })
+      try {
+        const { resealed, failed } = await rotate(store, await openVault(store, secretKeys(config), log))
+        process.stdout.write(`${JSON.stringify({ resealed, failed })}\n`)
+        if (failed > 0)
+          throw new Exit(1, `${failed} secrets were sealed under a key that the configuration does not name`)
+      } finally {
+        await store.close()
+      }
+    })
+}

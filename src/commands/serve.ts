@@ -1,0 +1,53 @@
+import { loadConfig } from '../config/load.js'
+import { messageOf } from '../core/errors.js'
+import { openLog, type Log } from '../core/log.js'
+import { startDaemon, type Daemon } from '../daemon.js'
+import type { AddCommand } from './command.js'
+
+/** `edged serve -c FILE`: the daemon, until a signal ends it. */
+export const serve: AddCommand = (program) => {
+  program
+    .command('serve')
+    .description('run the daemon: proxy, API and admin listener')
+    .requiredOption('-c, --config <file>', 'the configuration file')
+    .addHelpText(
+      'after',
+      '\nSignals: the first SIGTERM or SIGINT drains and stops, the second stops at once; SIGHUP reads the file again.',
+    )
+    .action(async ({ config: file }: { config: string }) => {
+      const config = loadConfig(file)
+      const log = openLog(config.log)
+      const daemon = await startDaemon(config, { log })
+      const { proxy, control, admin } = daemon
+      log.info({ event: 'ready', proxy, control, admin }, `proxy ${proxy}, api ${control}, admin ${admin}`)
+      process.on('SIGHUP', () => void reload(file, daemon, log))
+      await stopSignal(log)
+      await daemon.close()
+      log.info({ event: 'stopped' }, 'stopped')
+    })
+}
+
+/** A file that cannot be used changes nothing: the daemon goes on as it was. */
+async function reload(file: string, daemon: Daemon, log: Log): Promise<void> {
+  try {
+    await daemon.reload(loadConfig(file))
+    log.info({ event: 'reloaded', file }, 'configuration read again')
+  } catch (error) {
+    log.error({ event: 'reload_failed', file, error: messageOf(error) }, 'the configuration stays as it was')
+  }
+}
+
+function stopSignal(log: Log): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (signal: NodeJS.Signals) => {
+      log.info({ event: 'draining', signal }, 'finishing what is under way; the same signal again stops at once')
+      for (const again of ['SIGTERM', 'SIGINT'] as const) {
+        process.removeAllListeners(again)
+        process.once(again, () => process.exit(1))
+      }
+      resolve()
+    }
+    process.once('SIGTERM', stop)
+    process.once('SIGINT', stop)
+  })
+}

@@ -1,0 +1,117 @@
+import { Histogram } from 'prom-client'
+import { basicEndpoints } from '../control/index.js'
+import { listenControl } from '../control/listen.js'
+import type { ControlDeps } from '../control/state.js'
+import { Converter } from '../pipelines/markdown/index.js'
+import { listenAdmin } from './admin.js'
+import { NOT_IN_FORCE, type Config } from './config/schema.js'
+import { systemClock, type Clock } from './core/clock.js'
+import { ClosingStack } from './core/closing-stack.js'
+import type { Log } from './core/log.js'
+import { openMetrics, type Metrics } from './core/metrics.js'
+import { startDemoOrigin } from './demo-origin.js'
+import { markdownStage } from './edge/markdown.js'
+import { MemoryBudget } from './edge/memory-budget.js'
+import { listenProxy } from './edge/server.js'
+import { ServedZones } from './served-zones.js'
+import { openStore } from './store/index.js'
+import { openVault, secretKeys } from './store/vault.js'
+
+/** A daemon that runs, and where. */
+export interface Daemon {
+  /** Base URL of the proxy, `http://127.0.0.1:8080`. */
+  readonly proxy: string
+  /** Base URL of the API; ends in `/client/v4`. */
+  readonly control: string
+  /** Base URL of `/livez`, `/readyz` and `/metrics`. */
+  readonly admin: string
+  /** Takes over a configuration that was read again, without a dropped request. What needs a restart is logged. */
+  reload(config: Config): Promise<void>
+  /** Drains and stops everything, in reverse order of its start. */
+  close(): Promise<void>
+}
+
+/** Builds everything, connects it and starts it; rejects, with all closed again, where one part cannot start. */
+export async function startDaemon(
+  config: Config,
+  { log, clock = systemClock }: { log: Log; clock?: Clock },
+): Promise<Daemon> {
+  const stack = new ClosingStack(log)
+  try {
+    return await start(config, stack, log, clock)
+  } catch (error) {
+    await stack.close()
+    throw error
+  }
+}
+
+async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock): Promise<Daemon> {
+  let config = first
+  let draining = false
+  warnOfNotInForce(config, log)
+
+  const metrics = openMetrics()
+  const store = stack.use(await openStore(config.store, { folder: config.data, log, clock }))
+  await openVault(store, secretKeys(config), log)
+
+  const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
+  const zones = stack.use(new ServedZones(store, config.zones, demo?.origin))
+  const memory = new MemoryBudget(config.proxy.markdown_memory)
+  const converter = (contentType: string) => new Converter({ contentType })
+  const stages = [markdownStage({ memory, converter, metrics, log })]
+  const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, clock, log, metrics }))
+
+  const deps: ControlDeps = { config: () => config, store, clock, log, observe: apiMetrics(metrics) }
+  const control = stack.use(await listenControl(basicEndpoints(deps), deps))
+  const notReady = () => [
+    ...(draining ? ['the daemon is about to stop'] : []),
+    ...(store.writable ? [] : ['the store takes no writes now; see the log']),
+  ]
+  const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
+
+  return {
+    proxy: urlOf(proxy),
+    control: control.url,
+    admin: admin.url,
+    async reload(next) {
+      warnOfRestart(config, next, log)
+      zones.configure(next.zones)
+      await proxy.reconfigure(next.proxy)
+      log.level = next.log.level
+      config = next
+    },
+    async close() {
+      draining = true
+      await stack.close()
+    },
+  }
+}
+
+const urlOf = ({ address, port }: { address: string; port: number }): string =>
+  `http://${address.includes(':') ? `[${address}]` : address}:${port}`
+
+function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
+  const seconds = new Histogram({
+    name: 'edged_api_request_seconds',
+    help: 'Answered API requests by method, pattern of the path and status.',
+    labelNames: ['method', 'path', 'status'],
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
+    registers: [metrics],
+  })
+  return ({ method, path, status, seconds: taken }) => seconds.observe({ method, path, status }, taken)
+}
+
+function warnOfNotInForce(config: Config, log: Log): void {
+  for (const section of NOT_IN_FORCE)
+    if (config[section] !== undefined)
+      log.warn({ event: 'not_in_force', section }, `${section}: not in force in this version`)
+}
+
+/** Sections that are read at the start only. */
+function warnOfRestart(old: Config, next: Config, log: Log): void {
+  for (const section of ['data', 'store', 'secrets', 'admin'] as const)
+    if (JSON.stringify(old[section]) !== JSON.stringify(next[section]))
+      log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
+  if (old.control.listen !== next.control.listen)
+    log.warn({ event: 'restart_needed', section: 'control.listen' }, 'control.listen changes with the next start')
+}

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import type { ZoneConfig } from './config/schema.js'
+import { HOSTNAME, type Hostname } from './core/model/hostname.js'
+import { SETTING } from './core/model/setting.js'
+import { zone as zoneScope } from './core/scope.js'
+import type { Change, Store, Stored } from './core/store.js'
+import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from './edge/zones.js'
+
+/**
+ * The zones in force: what the configuration says, and on top of it what the API has set. A change is seen by the next
+ * request, whichever machine it was made on.
+ */
+export class ServedZones implements Zones {
+  current: ZoneTable
+  readonly #store: Store
+  readonly #demoOrigin: string | undefined
+  readonly #customHostnames = new CustomHostnames()
+  /** Names of custom hostnames by scope and id, to find what a removed record was called. */
+  readonly #names = new Map<string, string>()
+  readonly #unwatch: () => void
+  #config: readonly ZoneConfig[]
+
+  constructor(store: Store, config: readonly ZoneConfig[], demoOrigin: string | undefined) {
+    this.#store = store
+    this.#demoOrigin = demoOrigin
+    this.#config = config
+    for (const stored of store.list(HOSTNAME)) this.#hostname(stored)
+    this.current = this.#table()
+    this.#unwatch = store.watch((changes) => this.#changed(changes))
+  }
+
+  /** Takes over the zones of a configuration that was read again. */
+  configure(config: readonly ZoneConfig[]): void {
+    const old = this.#config
+    this.#config = config
+    try {
+      this.current = this.#table()
+    } catch (error) {
+      this.#config = old
+      throw error
+    }
+  }
+
+  close(): void {
+    this.#unwatch()
+  }
+
+  #changed(changes: readonly Change[]): void {
+    for (const change of changes)
+      if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
+    if (changes.some(({ kind }) => kind === SETTING.name)) this.current = this.#table()
+  }
+
+  #hostname({ scope, id, value }: Stored<Hostname | undefined>): void {
+    const key = `${scope.id}/${id}`
+    const old = this.#names.get(key)
+    if (old !== undefined && old !== value?.hostname) this.#customHostnames.delete(old)
+    if (value === undefined) this.#names.delete(key)
+    else {
+      this.#names.set(key, value.hostname)
+      this.#customHostnames.set({
+        id,
+        hostname: value.hostname,
+        zoneId: scope.id,
+        metadata: value.custom_metadata ?? {},
+      })
+    }
+  }
+
+  #table(): ZoneTable {
+    return zoneTable(
+      this.#config.map((config) => this.#zone(config)),
+      this.#customHostnames,
+    )
+  }
+
+  #zone(config: ZoneConfig): Zone {
+    const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
+    const settings = set === 'on' || set === 'off' ? { content_converter: set as 'on' | 'off' } : config.settings
+    return zoneOf(
+      { ...config, settings },
+      {
+        ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
+        ...(config.origin_ca_file !== undefined && { ca: readFileSync(config.origin_ca_file, 'utf8') }),
+      },
+    )
+  }
+}
