@@ -57,7 +57,6 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const zones = stack.use(new ServedZones(store, config.zones, demo?.origin))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
-  const converter = (contentType: string) => new Converter({ contentType })
   const stages = [markdownStage({ memory, converter, metrics, log })]
   const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, clock, log, metrics }))
 
@@ -86,6 +85,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     },
   }
 }
+
+const converter = (contentType: string) => new Converter({ contentType })
 
 const urlOf = ({ address, port }: { address: string; port: number }): string =>
   `http://${address.includes(':') ? `[${address}]` : address}:${port}`

@@ -76,7 +76,8 @@ export class ServedZones implements Zones {
 
   #zone(config: ZoneConfig): Zone {
     const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
-    const settings = set === 'on' || set === 'off' ? { content_converter: set as 'on' | 'off' } : config.settings
+    const settings: ZoneConfig['settings'] =
+      set === 'on' || set === 'off' ? { content_converter: set } : config.settings
     return zoneOf(
       { ...config, settings },
       {
