@@ -18,8 +18,12 @@ export async function writeDurably(path: string, data: Uint8Array | string): Pro
     await rm(temporary, { force: true })
     throw error
   }
-  // The name is durable only once its folder is.
-  const folder = await open(dirname(path))
+  await syncFolder(dirname(path))
+}
+
+/** Makes durable which names a folder holds: a new file is lost in a crash as long as only its content is on the disk. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
   try {
     await folder.sync()
   } finally {

@@ -1,9 +1,11 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, type Store } from '../core/store.js'
 import { NUMBERS } from './audit-trail.js'
+import { syncFolder } from './durable-file.js'
 import { GroupWriter } from './group-writer.js'
 import {
   auditKey,
@@ -32,13 +34,8 @@ const RETRY_MS = 5000
 /** The store in a folder of this machine, for one process: every write is on the disk before it is confirmed. */
 export async function openLevel(options: StoreOptions): Promise<Store> {
   const folder = join(options.folder, 'store')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const db: Database = new ClassicLevel(folder, { keyEncoding: 'utf8', valueEncoding: 'buffer' })
-  try {
-    await db.open()
-  } catch (error) {
-    throw openFault(error, folder)
-  }
+  if (!existsSync(folder)) await create(folder)
+  const db = await open(folder, { createIfMissing: false })
   try {
     const loaded = await load(db, folder, new Resident(options.log))
     const trail = new LevelTrail(db, options)
@@ -47,6 +44,28 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
   } catch (error) {
     await db.close()
     throw error
+  }
+}
+
+/** Makes an empty store beside its place and puts it there whole, so that whatever stands there later was one. */
+async function create(folder: string): Promise<void> {
+  const unfinished = `${folder}.new`
+  await rm(unfinished, { recursive: true, force: true })
+  await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  const db = await open(unfinished, { createIfMissing: true })
+  await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })])
+  await db.close()
+  await rename(unfinished, folder)
+  await syncFolder(dirname(folder))
+}
+
+async function open(folder: string, options: { createIfMissing: boolean }): Promise<Database> {
+  const db: Database = new ClassicLevel(folder, { keyEncoding: 'utf8', valueEncoding: 'buffer', ...options })
+  try {
+    await db.open()
+    return db
+  } catch (error) {
+    throw openFault(error, folder)
   }
 }
 
@@ -59,7 +78,8 @@ interface Loaded {
 
 async function load(db: Database, folder: string, resident: Resident): Promise<Loaded> {
   const text = await db.get<string, string>(META, { valueEncoding: 'utf8' })
-  const meta = text === undefined ? NEW : (JSON.parse(text) as Meta)
+  if (text === undefined) throw damaged(folder, 'what it knows of itself is gone')
+  const meta = JSON.parse(text) as Meta
   if (meta.schema > SCHEMA)
     throw new Error(`the store in ${folder} was written by a newer edged (schema ${meta.schema}, not ${SCHEMA})`)
 
@@ -79,11 +99,8 @@ async function load(db: Database, folder: string, resident: Resident): Promise<L
   await entries.close()
   if (resident.size !== meta.records || all !== meta.sum)
     throw damaged(folder, `it holds ${resident.size} records, not the ${meta.records} that were last written`)
-  if (text === undefined) await write(db, [putMeta(meta)])
   return { resident, meta, sums }
 }
-
-const NEW: Meta = { schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 }
 
 class LevelPlace implements Place {
   readonly resident: Resident

@@ -1,10 +1,19 @@
+import fc from 'fast-check'
 import type { Test } from 'tap'
+import type { Clock } from '../../src/core/clock.js'
 import { account, DAEMON, zone } from '../../src/core/scope.js'
-import { kind, VersionConflict, type AuditEntry, type Change, type Store } from '../../src/core/store.js'
+import {
+  kind,
+  VersionConflict,
+  type AuditEntry,
+  type AuditRetention,
+  type Change,
+  type Store,
+} from '../../src/core/store.js'
 
 /** How a suite opens the store under test, again and again on the same data. */
 export interface StoreUnderTest {
-  open(): Promise<Store>
+  open(options?: { retention?: AuditRetention; clock?: Clock }): Promise<Store>
   /** False for a store that forgets what it held when it is closed. */
   readonly durable: boolean
 }
@@ -314,6 +323,82 @@ export function storeContract(t: Test, name: string, fresh: (t: Test) => StoreUn
     for (const [index, { cursor }] of all.entries())
       t.same(await found(store.audit(cursor, 3)), all.slice(index + 1, index + 4))
     for (const wrong of ['', 'x', '-', '+', '1 2', '../1', '-1']) t.throws(() => store.audit(wrong), /cursor/)
+  })
+
+  t.test(`${name}: the audit record keeps the newest entries`, async (t) => {
+    const store = await fresh(t).open({ retention: { entries: 100 } })
+    t.teardown(() => store.close())
+    const numbers = (from: number) => Array.from({ length: 50 }, (_, index) => String(from + index))
+    for (let from = 0; from < 1000; from += 50)
+      await store.batch(
+        [],
+        numbers(from).map((id) => auditEntry(id)),
+      )
+    const kept = (await entries(store)).map(({ resource }) => Number(resource.id))
+    t.ok(kept.length >= 100 && kept.length <= 300, `${kept.length} entries are kept`)
+    t.same(kept, Array.from({ length: kept.length }, (_, index) => 1000 - kept.length + index)) // prettier-ignore
+    const middle = (await found(store.audit(undefined, 10))).at(-1)!
+    await store.batch(
+      [],
+      numbers(1000).map((id) => auditEntry(id)),
+    )
+    await store.batch(
+      [],
+      numbers(1050).map((id) => auditEntry(id)),
+    )
+    t.equal((await found(store.audit(middle.cursor))).at(-1)?.entry.resource.id, '1099', 'an old cursor still leads on')
+  })
+
+  subtest('random batches leave what a plain map would hold', async (t, store, under) => {
+    let current = store
+    let run = 0
+    const id = fc.constantFrom('a', 'b', 'c', '__proto__')
+    const scope = fc.constantFrom(A, Z)
+    const write = fc.record({ id, scope, value: fc.option(fc.jsonValue(), { nil: undefined }), version: fc.nat(9) })
+    const step = fc.oneof(
+      {
+        weight: 8,
+        arbitrary: fc.uniqueArray(write, { maxLength: 5, selector: ({ id, scope }) => `${scope.type} ${id}` }),
+      },
+      { weight: 1, arbitrary: fc.constant('reopen' as const) },
+    )
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      const things = kind<unknown>(`thing ${(run += 1)}`)
+      const model = new Map<string, { json: string; version: number }>()
+      for (const step of steps) {
+        if (step === 'reopen') {
+          if (!under.durable) continue
+          await current.close()
+          current = await under.open()
+          continue
+        }
+        // One in ten writes asks for no version, one in ten for a wrong one, the others for the right one.
+        const writes = step.map(({ version, ...write }) => {
+          const found = model.get(`${write.scope.type} ${write.id}`)?.version ?? 0
+          if (version === 0) return { kind: things, ...write }
+          return { kind: things, ...write, ifVersion: version === 1 ? found + 1 : found }
+        })
+        const fits = step.every(({ version }) => version !== 1)
+        const outcome = await current.batch(writes).catch((error: unknown) => error)
+        if (!fits) {
+          if (outcome instanceof VersionConflict) continue
+          throw new Error('a wrong version was accepted')
+        }
+        for (const { id, scope, value } of writes) {
+          if (value === undefined) model.delete(`${scope.type} ${id}`)
+          else model.set(`${scope.type} ${id}`, { json: JSON.stringify(value), version: outcome as number })
+        }
+      }
+      const held = current.list(things).map((stored) => {
+        const { scope, id, version, value } = stored
+        return `${scope.type} ${id} ${version} ${JSON.stringify(value)}`
+      })
+      const expected = [...model].map(([place, { version, json }]) => `${place} ${version} ${json}`)
+      return JSON.stringify(held.sort()) === JSON.stringify(expected.sort())
+    })
+    await fc.assert(property, { numRuns: 60 })
+    t.pass()
+    await current.close()
   })
 
   subtest('a closed store refuses writes', async (t, store) => {

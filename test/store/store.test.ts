@@ -6,12 +6,12 @@ import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 storeContract(t, 'memory', () => ({
   durable: false,
-  open: () => openStore('memory', { folder: '', log: silentLog }),
+  open: (options) => openStore('memory', { folder: '', log: silentLog, ...options }),
 }))
 
 storeContract(t, 'embedded', (t) => {
   const folder = t.testdir()
-  return { durable: true, open: () => openStore('embedded', { folder, log: silentLog }) }
+  return { durable: true, open: (options) => openStore('embedded', { folder, log: silentLog, ...options }) }
 })
 
 if (NO_REDIS) t.test('redis', { skip: NO_REDIS }, async () => undefined)
@@ -22,6 +22,6 @@ else {
   storeContract(t, 'redis', () => {
     database += 1
     const url = `redis://127.0.0.1:${server.port}/${database}`
-    return { durable: true, open: () => openStore(url, { folder: '', log: silentLog }) }
+    return { durable: true, open: (options) => openStore(url, { folder: '', log: silentLog, ...options }) }
   })
 }
