@@ -15,7 +15,7 @@ export function checkedCursor(cursor: string, form: RegExp): string {
 
 /** Entries from before this moment may go: milliseconds since 1970, or -Infinity when age does not count. */
 export const keptFrom = ({ days }: AuditRetention, now: number): number =>
-  days === undefined ? -Infinity : now - days * 86_400_000
+  days === undefined ? -Infinity : Math.floor(now - days * 86_400_000)
 
 /** The audit record in memory. */
 export class MemoryTrail {

@@ -53,12 +53,17 @@ async function answering(port: number, child: ChildProcess): Promise<void> {
   try {
     // The offline queue holds the PING until the server has loaded its data and answers.
     await Promise.race([
-      probe.ping(),
+      probe.ping().catch(passwordWanted),
       once(child, 'exit').then(() => Promise.reject(new Error('redis-server ended while it started'))),
     ])
   } finally {
     probe.disconnect()
   }
+}
+
+/** A server that asks for a password answers. */
+function passwordWanted(error: unknown): void {
+  if (!String(error).includes('NOAUTH')) throw error
 }
 
 async function freePort(): Promise<number> {

@@ -26,9 +26,10 @@ const embedded = (folder: string, clock: Clock = systemClock) =>
 /** Everything that was confirmed is there, and of every batch all or nothing. */
 async function checkCounts(t: Test, store: Store, confirmed: readonly number[]): Promise<void> {
   const told = new Map<string, number>()
-  for await (const { entry } of store.audit()) {
+  for await (const { cursor, entry } of store.audit()) {
     const { id } = entry.actor
-    if (Number(entry.requestId) !== (told.get(id) ?? 0) + 1) t.fail(`audit of writer ${id} jumps to ${entry.requestId}`)
+    if (Number(entry.requestId) !== (told.get(id) ?? 0) + 1)
+      t.fail(`audit of writer ${id} jumps to ${entry.requestId} at ${cursor}`)
     told.set(id, Number(entry.requestId))
   }
   for (const [writer, last] of confirmed.entries()) {

@@ -1,0 +1,238 @@
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { systemClock, type Clock } from '../../src/core/clock.js'
+import { silentLog, type Log } from '../../src/core/log.js'
+import { account } from '../../src/core/scope.js'
+import { kind, StoreUnavailable, type Store } from '../../src/core/store.js'
+import { openStore } from '../../src/store/index.js'
+import type { StoreOptions } from '../../src/store/options.js'
+import { recordName } from '../../src/store/record.js'
+import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
+import { openVault } from '../../src/store/vault.js'
+import { auditEntry, found } from '../contracts/store.js'
+import { NO_REDIS, redisServer, type RedisServer } from '../helpers/redis.js'
+
+const THINGS = kind<{ readonly n: number; readonly text?: string }>('thing')
+const A = account('a')
+
+/** Its seconds pass a hundred times as fast. */
+const hasty: Clock = {
+  ...systemClock,
+  monotonic: () => systemClock.monotonic() * 100,
+  sleep: (ms, signal) => systemClock.sleep(ms / 100, signal),
+}
+
+const open = async (t: Test, url: string, options: Partial<StoreOptions> = {}): Promise<Store> => {
+  const store = await openStore(url, { folder: '', log: silentLog, ...options })
+  t.teardown(() => store.close())
+  return store
+}
+
+const put = (store: Store, id: string, n: number) => store.batch([{ kind: THINGS, scope: A, id, value: { n } }])
+const held = (store: Store) => store.list(THINGS, A).map(({ id, version, value }) => [id, version, value])
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (holds()) return
+    await wait(10)
+  }
+  throw new Error('waited for 10 s')
+}
+
+if (NO_REDIS) t.test('redis', { skip: NO_REDIS }, async () => undefined)
+else {
+  const server = await redisServer(t.testdir(), '--databases', '64')
+  t.teardown(() => server.kill())
+  await withServer(server)
+}
+
+async function withServer(server: RedisServer): Promise<void> {
+  let database = 0
+  const freshUrl = () => `redis://127.0.0.1:${server.port}/${(database += 1)}`
+
+  t.test('two machines see what each other writes, in one order', async (t) => {
+    const url = freshUrl()
+    const stores = [await open(t, url), await open(t, url)]
+    const heard = stores.map((store) => {
+      const versions: number[] = []
+      store.watch((changes) => versions.push(...changes.map(({ version }) => version)))
+      return versions
+    })
+    const written = await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => {
+        const store = stores[n % 2]!
+        const version = await put(store, String(n % 7), n)
+        t.ok((store.get(THINGS, A, String(n % 7))?.version ?? 0) >= version, 'own writes are seen')
+        return version
+      }),
+    )
+    const all = written.toSorted((a, b) => a - b)
+    await until(() => heard.every(({ length }) => length === 100))
+    t.same(heard, [all, all])
+    t.same(held(stores[0]!), held(stores[1]!))
+    const third = await open(t, url)
+    t.same(held(third), held(stores[0]!))
+  })
+
+  t.test('changes of two machines to one record all count', async (t) => {
+    const url = freshUrl()
+    const stores = [await open(t, url), await open(t, url)]
+    await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        stores[index % 2]!.change(THINGS, A, 'counter', (old) => ({ n: (old?.n ?? 0) + 1 })),
+      ),
+    )
+    await until(() => stores.every((store) => store.get(THINGS, A, 'counter')?.value.n === 60))
+    t.pass()
+  })
+
+  t.test('a machine that the stream has left behind loads everything anew', async (t) => {
+    const url = freshUrl()
+    const store = await open(t, url)
+    await put(store, 'stays', 1)
+    await put(store, 'goes', 2)
+    const heard: unknown[][] = []
+    store.watch((changes) => heard.push(...changes.map(({ id, value }) => [id, value])))
+
+    // Three batches and a cut, as one step: whoever follows finds only the last of them.
+    const admin = new Redis(url)
+    t.teardown(() => admin.disconnect())
+    const epoch = (await admin.hget(META, 'epoch'))!
+    const steps = admin.multi()
+    for (const [id, json] of [['goes', ''], ['new', '{"n":3}'], ['last', '{"n":4}']] as const) {
+      const name = recordName(THINGS.name, A, id)
+      steps.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), epoch, 100, 100, 1, name, '', json)
+    } // prettier-ignore
+    await steps.xtrim(CHANGES, 'MAXLEN', 1).exec()
+
+    await until(() => store.get(THINGS, A, 'last') !== undefined)
+    t.match(held(store), [['last', 5, { n: 4 }], ['new', 4, { n: 3 }], ['stays', 1, { n: 1 }]]) // prettier-ignore
+    const before = (a: unknown[], b: unknown[]) => (String(a[0]) < String(b[0]) ? -1 : 1)
+    t.same(heard.sort(before), [['goes', undefined], ['last', { n: 4 }], ['new', { n: 3 }]]) // prettier-ignore
+    t.equal(await put(store, 'more', 6), 6)
+  })
+
+  t.test('when all data in Redis was deleted, the store says so once and goes on empty', async (t) => {
+    const url = freshUrl()
+    const store = await open(t, url)
+    await put(store, 'x', 1)
+    const admin = new Redis(url)
+    t.teardown(() => admin.disconnect())
+    await admin.flushdb()
+    await t.rejects(put(store, 'y', 2), StoreUnavailable)
+    await until(() => store.writable)
+    t.same(held(store), [])
+    t.equal(await put(store, 'z', 3), 1)
+  })
+
+  t.test('a Redis whose memory is full refuses writes until it is not', async (t) => {
+    const url = freshUrl()
+    const store = await open(t, url, { clock: hasty })
+    await put(store, 'x', 1)
+    const admin = new Redis(url)
+    t.teardown(async () => {
+      await admin.config('SET', 'maxmemory', 0)
+      admin.disconnect()
+    })
+    await admin.config('SET', 'maxmemory', 1)
+    await t.rejects(put(store, 'y', 2), { name: 'StoreUnavailable', message: /OOM/ })
+    t.equal(store.writable, false)
+    await t.rejects(put(store, 'y', 2), { name: 'StoreUnavailable', message: /takes no writes/ })
+    t.match(held(store), [['x', 1]])
+    await admin.config('SET', 'maxmemory', 0)
+    await until(() => store.writable)
+    await put(store, 'y', 2)
+    t.equal(held(store).length, 2)
+  })
+
+  t.test('a lost connection is made again, with what was missed meanwhile', async (t) => {
+    const url = freshUrl()
+    const [store, other] = [await open(t, url), await open(t, url)]
+    const admin = new Redis(url)
+    t.teardown(() => admin.disconnect())
+    for (let n = 0; n < 5; n += 1) {
+      await admin.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      const written = () => put(other, String(n), n).then(() => true, () => false) // prettier-ignore
+      for (let tries = 0; tries < 500 && !(await written()); tries += 1) await wait(20)
+      await until(() => store.get(THINGS, A, String(n)) !== undefined)
+    }
+    t.same(held(store), held(other))
+  })
+
+  t.test('audit entries that are too old go', async (t) => {
+    const store = await open(t, freshUrl(), { clock: hasty, retention: { entries: 10_000, days: 1e-7 } })
+    await store.batch(
+      [],
+      Array.from({ length: 500 }, (_, n) => auditEntry(String(n))),
+    )
+    let left = 500
+    for (let tries = 0; left >= 200 && tries < 500; tries += 1) {
+      await wait(20)
+      left = (await found(store.audit())).length
+    }
+    t.ok(left < 200, `${left} are left`)
+  })
+
+  t.test('a second machine with another key is refused', async (t) => {
+    const url = freshUrl()
+    const [one, two] = [t.testdir({ one: {}, two: {} })].flatMap((dir) => [join(dir, 'one'), join(dir, 'two')])
+    const first = await openVault(await open(t, url), { keyFile: join(one!, 'secret.key') }, silentLog)
+    const again = await openVault(await open(t, url), { keyFile: join(one!, 'secret.key') }, silentLog)
+    t.equal(again.open(first.seal('x', 'a'), 'a'), 'x')
+    await t.rejects(openVault(await open(t, url), { keyFile: join(two!, 'secret.key') }, silentLog), /is missing/)
+    await t.rejects(
+      openVault(await open(t, url), { keyFile: '', key: '02'.repeat(32) }, silentLog),
+      /sealed with key [0-9a-f]{8}/,
+    )
+  })
+
+  t.test('data of a newer version is left alone', async (t) => {
+    const url = freshUrl()
+    await (await open(t, url)).close()
+    const admin = new Redis(url)
+    t.teardown(() => admin.disconnect())
+    await admin.hset(META, 'schema', 2)
+    await t.rejects(openStore(url, { folder: '', log: silentLog }), /newer edged \(schema 2, not 1\)/)
+  })
+}
+
+t.test('a Redis that keeps nothing: a warning, and after its restart an empty store', { skip: NO_REDIS }, async (t) => {
+  const server = await redisServer(t.testdir(), '--appendonly', 'no')
+  t.teardown(() => server.kill())
+  const lines: { event: string; setting?: string }[] = []
+  const log: Log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
+  const store = await open(t, server.url, { log })
+  t.match(lines.filter(({ event }) => event === 'redis_may_lose'), [{ setting: 'appendonly' }]) // prettier-ignore
+  await put(store, 'x', 1)
+  const removed: string[] = []
+  store.watch((changes) => removed.push(...changes.filter(({ value }) => value === undefined).map(({ id }) => id)))
+  await server.kill()
+  t.equal(store.get(THINGS, A, 'x')?.value.n, 1, 'reads go on')
+  await until(() => !store.writable)
+  await server.start()
+  await until(() => store.writable)
+  t.same([held(store), removed], [[], ['x']])
+  const events = lines.map(({ event }) => event)
+  t.same(events.slice(-3), ['store_available', 'store_unavailable', 'store_available'])
+})
+
+t.test('a Redis that cannot be used is named, its password is not', { skip: NO_REDIS }, async (t) => {
+  const server = await redisServer(t.testdir(), '--requirepass', 'right-password')
+  t.teardown(() => server.kill())
+  const at = `127.0.0.1:${server.port}`
+  await open(t, `redis://:right-password@${at}/0`)
+  for (const [url, reason] of [
+    [`redis://:wrong-password@${at}/0`, /WRONGPASS/],
+    [`redis://${at}/0`, /NOAUTH|Authentication required/],
+    ['redis://:wrong-password@127.0.0.1:1/0', /ECONNREFUSED/],
+    ['rediss://:wrong-password@127.0.0.1:1/0', /ECONNREFUSED/],
+  ] as const) {
+    const error = (await openStore(url, { folder: '', log: silentLog }).catch((error: unknown) => error)) as Error
+    t.match(error.message, reason, url)
+    t.match(error.message, /^Redis at 127\.0\.0\.1:\d+ cannot be used/)
+    t.notMatch(error.message, /password@|wrong-password/)
+  }
+})
