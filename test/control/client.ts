@@ -133,9 +133,7 @@ export async function client(
 
 /** Throws when an answer is not what the OpenAPI document promises. */
 export function conformance(endpoints: readonly Endpoint[]) {
-  const document = openapiDocument(endpoints)
-  const ajv = addFormats.default(new Ajv2020({ strict: false, discriminator: true }))
-  ajv.addSchema(document, 'api')
+  const { document, ajv } = documentOf(endpoints)
   const templates = Object.keys(document['paths'] as object).sort((a, b) => bySpecificity(colon(a), colon(b)))
   return (method: string, path: string, { status, body }: { status: number; body: unknown }): void => {
     if (body === undefined) return
@@ -151,6 +149,21 @@ export function conformance(endpoints: readonly Endpoint[]) {
     if (!valid(body))
       throw new Error(`${method} ${path} answered against its document: ${ajv.errorsText(valid.errors)}`)
   }
+}
+
+const documents = new Map<string, { document: Record<string, unknown>; ajv: Ajv2020 }>()
+
+/** Clients with the same endpoints share the compiled document: compiling it takes longer than most tests. */
+function documentOf(endpoints: readonly Endpoint[]) {
+  const key = JSON.stringify(endpoints.map(({ method, path, scopes }) => [method, path, scopes]))
+  const known = documents.get(key)
+  if (known) return known
+  const document = openapiDocument(endpoints)
+  const ajv = addFormats.default(new Ajv2020({ strict: false, discriminator: true, inlineRefs: false }))
+  ajv.addSchema(document, 'api')
+  const made = { document, ajv }
+  documents.set(key, made)
+  return made
 }
 
 const colon = (template: string): string => template.replaceAll(/\{([^}]+)\}/g, ':$1')
