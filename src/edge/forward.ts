@@ -92,6 +92,8 @@ export class Forward implements OriginRequest {
     this.#exchange.originAt = this.#around.clock.monotonic()
     this.#exchange.originStatus = status
     this.#sink.head(status, fields)
+    // No body follows, whatever the fields say; undici would miss the bytes that a 304's length only tells of.
+    if (status === 204 || status === 304) this.onComplete()
     return true
   }
 
@@ -105,6 +107,7 @@ export class Forward implements OriginRequest {
   }
 
   onComplete(): void {
+    if (this.#over) return
     this.#end()
     this.#sink.end()
   }

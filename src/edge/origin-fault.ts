@@ -1,5 +1,5 @@
 import { messageOf } from '../core/errors.js'
-import { Overloaded, WaitedTooLong } from '../net/origin.js'
+import { ORIGIN_RESET, Overloaded, WaitedTooLong } from '../net/origin.js'
 import { BadAnswer } from './answer-fields.js'
 
 /** How an origin failed. A closed list, since it labels a metric. */
@@ -39,6 +39,7 @@ const KINDS: Readonly<Record<string, OriginFaultKind>> = {
   ECONNREFUSED: 'refused',
   EHOSTUNREACH: 'refused',
   ENETUNREACH: 'refused',
+  [ORIGIN_RESET]: 'reset',
   ECONNRESET: 'reset',
   EPIPE: 'reset',
   ENOTFOUND: 'name',
@@ -75,7 +76,7 @@ const codeOf = (error: unknown): string | undefined => {
  */
 export function wasStale(error: unknown): boolean {
   const code = codeOf(error)
-  if (code === 'ECONNRESET' || code === 'EPIPE') return true
+  if (code === ORIGIN_RESET || code === 'EPIPE') return true
   const { socket } = error as { socket?: { bytesRead?: number } | null }
   return code === 'UND_ERR_SOCKET' && (socket?.bytesRead ?? 0) > 0
 }

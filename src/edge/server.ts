@@ -190,7 +190,8 @@ class ReverseProxy implements Proxy {
   #failed(error: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket)
     const silent = connection === undefined || (connection.framing.idle && connection.answering === undefined)
-    if (silent || !socket.writable || error.code === 'ECONNRESET') socket.destroy()
+    const left = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && connection?.answering)
+    if (silent || left || !socket.writable) socket.destroy()
     else this.#fault(socket, PARSER_FAULTS[error.code ?? ''] ?? { status: 400 })
   }
 }

@@ -31,6 +31,14 @@ export class WaitedTooLong extends Error {
   override readonly name = 'WaitedTooLong'
 }
 
+/** The code of a connection that the origin reset. */
+export const ORIGIN_RESET = 'ORIGIN_RESET'
+
+/** undici takes ECONNRESET for the end of an answer that has no length; a client must not take half a page for a whole. */
+function markReset(error: NodeJS.ErrnoException): void {
+  if (error.code === 'ECONNRESET') error.code = ORIGIN_RESET
+}
+
 const SWEEP_MS = 1000
 /** An origin that got no request for this many sweeps is closed. */
 const IDLE_SWEEPS = 60
@@ -62,7 +70,10 @@ export class Origin {
     this.#pool = new Pool(url, {
       connect: (options, callback) => {
         const { servername: _visitors, ...rest } = options
-        connect(servername === undefined ? rest : { ...rest, servername }, callback)
+        connect(servername === undefined ? rest : { ...rest, servername }, (...connected) => {
+          connected[1]?.once('error', markReset)
+          callback(...connected)
+        })
       },
       connections: limits.connections,
       headersTimeout: limits.headers_timeout,
