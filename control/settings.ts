@@ -78,6 +78,8 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
     const { scope } = call
     const zone = zoneOf(scope)
     for (const change of changes) check(zone, change)
+    const again = changes.find(({ id }, index) => changes.findIndex((other) => other.id === id) < index)
+    if (again) throw new ApiError('badSetting', `${again.at}/id`, 'stands there twice')
     const modified_on = new Date(clock.now()).toISOString()
     const writes = changes.map(({ id, value }) => {
       const before = store.get(SETTING, scope, id)

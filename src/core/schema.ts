@@ -64,13 +64,43 @@ function fewer(value: unknown, most: number): boolean {
 /** One issue per pointer; where a union failed, what the branches said gives way to the union's own sentence. */
 function issues(errors: readonly ErrorObject[]): Issue[] {
   const found = new Map<string, string>()
-  for (const error of errors) {
+  for (const error of meant(errors)) {
     const { pointer, message } = issue(error)
     const known = found.get(pointer)
     if (known === undefined || error.keyword === 'anyOf') found.set(pointer, message)
   }
   return [...found].map(([pointer, message]) => ({ pointer, message }))
 }
+
+/**
+ * The errors without those of union branches that were not meant: when all branches but one refuse the very kind of
+ * value, as in "an object or null", that one says what is wrong. ajv puts a union's error right behind those of its branches.
+ */
+function meant(errors: readonly ErrorObject[]): ErrorObject[] {
+  const kept: ErrorObject[] = []
+  for (const error of errors) {
+    kept.push(error)
+    if (error.keyword !== 'anyOf') continue
+    const path = `${error.schemaPath}/`
+    let start = kept.length - 1
+    while (start > 0 && within(kept[start - 1], error)) start -= 1
+    const inside = kept.slice(start, -1)
+    const branchOf = ({ schemaPath }: ErrorObject) => schemaPath.slice(path.length).split('/', 1)[0]
+    const close = inside.filter((one) => one.instancePath !== error.instancePath || !KINDS.has(one.keyword))
+    const branches = new Set(close.map(branchOf))
+    if (branches.size === 1) kept.splice(start, Infinity, ...inside.filter((one) => branches.has(branchOf(one))))
+  }
+  return kept
+}
+
+/** Whether an error comes from a branch of the union. */
+function within(inner: ErrorObject | undefined, { schemaPath, instancePath }: ErrorObject): boolean {
+  if (!inner?.schemaPath.startsWith(`${schemaPath}/`)) return false
+  return inner.instancePath === instancePath || inner.instancePath.startsWith(`${instancePath}/`)
+}
+
+/** Keywords that refuse a value for what it is rather than for something in it. */
+const KINDS: ReadonlySet<string> = new Set(['type', 'const', 'enum', 'anyOf'])
 
 function issue(error: ErrorObject): Issue {
   const { params, instancePath, keyword } = error
