@@ -335,8 +335,9 @@ t.test('secrets never reach the log', async (t) => {
   const { deps } = await client(t)
   const { listenControl } = await import('../../control/listen.js')
   const { basicEndpoints } = await import('../../control/index.js')
-  const log = { ...silentLog, info: (line: unknown) => lines.push(line), error: (line: unknown) => lines.push(line) }
-  const control = await listenControl(basicEndpoints(deps), { ...deps, log: log as unknown as typeof silentLog })
+  const write = (line: unknown) => void lines.push(line)
+  const log = { ...silentLog, info: write, error: write }
+  const control = await listenControl(basicEndpoints(deps), { ...deps, log })
   const headers = { authorization: `Bearer ${ADMIN}`, 'x-auth-key': KEY }
   await fetch(`${control.url}/zones?token=query-secret`, { headers })
   const made = await fetch(`${control.url}/user/tokens`, {
