@@ -1,8 +1,9 @@
+import { MAX_HTML_BYTES } from '../../pipelines/markdown/convert.js'
 import { NotConvertible } from '../../pipelines/markdown/not-convertible.js'
 import { Decoders } from './content-coding.js'
 import { markdownHeaders, variesByAccept, type Page } from './markdown-headers.js'
 import { HeldBytes } from './memory-budget.js'
-import { MAX_HTML_BYTES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
+import type { Outcome, PageContext, PageConverter, PageSink } from './page-sink.js'
 
 /**
  * A page of which only its end tells whether it can be converted: its size may pass the limit, its coding or its XML

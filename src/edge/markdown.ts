@@ -1,4 +1,5 @@
 import { Counter, Gauge } from 'prom-client'
+import { Converter, MAX_HTML_BYTES } from '../../pipelines/markdown/convert.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import type { AnswerSink, RawHeaders, Stage } from './answer.js'
@@ -7,21 +8,14 @@ import { HeldPage } from './held-page.js'
 import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './markdown-headers.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
-import {
-  MAX_HTML_BYTES,
-  OUTCOMES,
-  type Outcome,
-  type PageContext,
-  type PageConverter,
-  type PageSink,
-} from './page-sink.js'
+import { OUTCOMES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
 import { StreamedPage } from './streamed-page.js'
 
 export interface MarkdownOptions {
   /** Bytes that pages held back may take, all requests together. */
   readonly memory: MemoryBudget
-  /** Makes the converter of one page from its Content-Type. */
-  readonly converter: (contentType: string) => PageConverter
+  /** Makes the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
+  readonly converter?: (contentType: string) => PageConverter
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -30,7 +24,7 @@ export interface MarkdownOptions {
  * Answers in Markdown where the zone's converter is on, the request lists `text/markdown` and the origin brings HTML
  * that can be converted. Everything else passes byte for byte, with `accept` in its Vary.
  */
-export function markdownStage({ memory, converter, metrics, log }: MarkdownOptions): Stage {
+export function markdownStage({ memory, converter = toMarkdown, metrics, log }: MarkdownOptions): Stage {
   const settle = pageCounter(metrics, memory)
   return (exchange, next) => {
     const { method, settings, zone, rawHeaders } = exchange
@@ -40,6 +34,8 @@ export function markdownStage({ memory, converter, metrics, log }: MarkdownOptio
     return method === 'HEAD' ? new MarkdownHead(next) : new MarkdownAnswer(next, { memory, converter, log, settle })
   }
 }
+
+const toMarkdown = (contentType: string): PageConverter => new Converter({ contentType })
 
 function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {
   const pages = new Counter({

@@ -2,9 +2,6 @@ import type { Log } from '../core/log.js'
 import type { AnswerSink, RawHeaders } from './answer.js'
 import type { MemoryBudget } from './memory-budget.js'
 
-/** Larger pages are not converted: decompressed HTML, in bytes. */
-export const MAX_HTML_BYTES = 6_291_456
-
 /** Turns one page into Markdown, piece by piece. */
 export interface PageConverter {
   /** Markdown that is certain by now, often less than the HTML so far amounts to. Throws NotConvertible. */
