@@ -29,11 +29,18 @@ export const CHANGES_KEPT = 4096
  *           then for each record its name, the version it must have ('' for any), its JSON ('' to remove it),
  *           then each audit entry
  *
+ * Streams are cut by a command of their own and to a fixed length: an XADD that cuts as well is written to the append-only
+ * file as one that cuts to the length of that moment.
+ *
  * Answers {'done', version}, {'conflict', version of the last batch, position of the record, version found}, or
  * {'epoch'} when the data is not what the caller knows. The change entry is a JSON array with [name, value] for what
  * was written and [name] for what was removed.
  */
 const COMMIT_LUA = `
+local function cut(stream, kept)
+  if redis.call('XLEN', stream) > kept + 128 then redis.call('XTRIM', stream, 'MAXLEN', kept) end
+end
+
 local meta, changes, audit = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return {'epoch'} end
 local count = tonumber(ARGV[4])
@@ -57,9 +64,11 @@ for i = 1, count do
   end
 end
 for i = 3 * count + 5, #ARGV do
-  redis.call('XADD', audit, 'MAXLEN', '~', ARGV[3], '*', 'e', ARGV[i])
+  redis.call('XADD', audit, '*', 'e', ARGV[i])
 end
-redis.call('XADD', changes, 'MAXLEN', '~', ARGV[2], version .. '-0', 'c', '[' .. table.concat(told, ',') .. ']')
+redis.call('XADD', changes, version .. '-0', 'c', '[' .. table.concat(told, ',') .. ']')
+cut(changes, tonumber(ARGV[2]))
+cut(audit, tonumber(ARGV[3]))
 return {'done', version}
 `
 
