@@ -1,12 +1,12 @@
 import { Type, type Static } from 'typebox'
 import { HostnameSsl } from '../src/core/model/hostname.js'
-import { orNull, strict } from '../src/core/schema.js'
+import { mapOf, orNull, strict } from '../src/core/schema.js'
 import { paging } from './paging.js'
 
 /** Bytes of the metadata of one custom hostname, as JSON. */
 export const MOST_METADATA = 4096
 
-const metadata = Type.Record(Type.String({ minLength: 1, maxLength: 128 }), Type.String({ maxLength: 1024 }), {
+const metadata = mapOf(Type.String({ maxLength: 1024 }), {
   maxProperties: 64,
   description: `Read by expressions as cf.hostname.metadata; at most ${MOST_METADATA} bytes of JSON.`,
 })

@@ -7,7 +7,10 @@ import { AnyRule } from '../../src/rulesets/rule-input.js'
 /** Checked one by one, so that a long list of bad ones costs no more than a short one. */
 const Rules = Type.Optional(Type.Array(AnyRule, { description: 'In the order in which they run. Default: none.' }))
 
-const Name = Type.String({ minLength: 1, description: 'For people; cannot be changed.' })
+const Name = Type.String({
+  minLength: 1,
+  description: 'For people. Only a put of an entry point by its phase can change it.',
+})
 const Description = Type.Optional(Type.String({ description: 'Default: empty.' }))
 const Kind = Type.Enum([...RULESET_KINDS], {
   description: 'root and zone are the entry points of accounts and zones; the others run through execute rules.',

@@ -1,6 +1,6 @@
 import addFormats from 'ajv-formats'
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
 import { InvalidInput, type Issue } from './errors.js'
 
 const OPTIONS: Options = { discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
@@ -154,6 +154,13 @@ export function variants<const S extends TSchema[]>(key: string, shapes: [...S])
     oneOf: shapes,
   })
 }
+
+/**
+ * An object whose members, whatever their names, all fit `value`. TypeBox's own Record lets members through unchecked
+ * whose names have a line break in them.
+ */
+export const mapOf = <S extends TSchema>(value: S, options: TSchemaOptions = {}) =>
+  Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value, ...options })
 
 /** An object that refuses members it does not know. */
 export const strict = { additionalProperties: false } as const

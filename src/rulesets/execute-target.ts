@@ -15,6 +15,9 @@ interface ExecuteParams {
   }
 }
 
+/** Actions whose parameters an override cannot give. */
+const NO_OVERRIDES = new Set(['skip', 'rewrite'])
+
 /** What is wrong with the ruleset that an execute rule names, and with the overrides; relative to `action_parameters`. */
 export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const { id, overrides = {} } = params as ExecuteParams
@@ -22,8 +25,8 @@ export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const refused = refusedTarget(target, context)
   if (!target || refused) return [{ pointer: '/id', message: refused ?? 'there is no such ruleset' }]
 
-  const allowed = new Set(actionsOf(context.phase.name, 'managed').map(({ name }) => name))
-  for (const name of ['execute', 'skip', 'rewrite']) allowed.delete(name)
+  const allowed = actionsOf(context.phase.name, 'managed').filter(({ name }) => !NO_OVERRIDES.has(name))
+  const names = allowed.map(({ name }) => name)
   const { categories = [], rules = [] } = overrides
   const changes: [pointer: string, changes: Changes][] = [
     ['/overrides', overrides],
@@ -33,9 +36,9 @@ export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const known = new Set(target.rules.map((rule) => rule.id))
   return [
     ...changes.flatMap(([at, { action }]) =>
-      action === undefined || allowed.has(action)
+      action === undefined || names.includes(action)
         ? []
-        : [{ pointer: `${at}/action`, message: `must be one of ${[...allowed].join(', ')}` }],
+        : [{ pointer: `${at}/action`, message: `must be one of ${names.join(', ')}` }],
     ),
     ...rules.flatMap((rule, index) =>
       known.has(rule.id)

@@ -1,14 +1,7 @@
 import { Type, type Static, type TProperties } from 'typebox'
-import { HexId } from '../edge/actions/shared.js'
+import { Expression, HexId } from '../edge/actions/shared.js'
 import { ACTIONS } from '../edge/actions/index.js'
 import { checkedByHand, strict, variants } from '../core/schema.js'
-import { MOST_CHARACTERS } from './expression.js'
-
-const Expression = (description: string, minLength = 1) =>
-  Type.String({
-    minLength,
-    description: `${description} At most ${MOST_CHARACTERS} characters.`,
-  })
 
 const DAY = 86_400
 
@@ -41,7 +34,7 @@ export const RateLimitInput = Type.Object(
       }),
     ),
     counting_expression: Type.Optional(
-      Expression("Which requests count. Default, and empty: the rule's expression.", 0),
+      Type.String({ description: "Which requests count. Default, and empty: the rule's expression." }),
     ),
     mitigation_timeout: Type.Optional(
       Type.Integer({

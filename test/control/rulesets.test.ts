@@ -515,6 +515,13 @@ t.test('a ruleset that rules run cannot be deleted until none runs it', async (t
   await call('POST', `${AT}/${body.result.id}/rules`, run)
   await refused(1)
   t.equal((await call('DELETE', `${AT}/${body.result.id}`)).status, 204, 'the one that runs it goes')
+
+  const ofAccount = { name: 'n', kind: 'custom', phase: 'http_request_firewall_custom' }
+  const shared = (await call('POST', `/accounts/${ACCOUNT}/rulesets`, ofAccount)).body.result.id
+  const inZone = await call('PUT', entry, { rules: [{ ...run, action_parameters: { id: shared } }] })
+  t.equal((await call('DELETE', `/accounts/${ACCOUNT}/rulesets/${shared}`)).status, 400, 'a zone runs it')
+  t.equal((await call('DELETE', `${AT}/${inZone.body.result.id}`)).status, 204)
+  t.equal((await call('DELETE', `/accounts/${ACCOUNT}/rulesets/${shared}`)).status, 204)
   t.equal((await call('DELETE', path)).status, 204)
   t.equal([...api.store.records()].length, 0)
 })

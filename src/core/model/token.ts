@@ -1,14 +1,10 @@
 import { Type, type Static } from 'typebox'
-import { strict } from '../schema.js'
+import { mapOf, strict } from '../schema.js'
 import { kind } from '../store.js'
 
 /** What a policy is about: `com.cloudflare.api.account.<id>` and its like, to `*` or to the same one level below. */
-export const TokenResources = Type.Record(
-  Type.String({ maxLength: 128 }),
-  Type.Union([
-    Type.Literal('*'),
-    Type.Record(Type.String({ maxLength: 128 }), Type.Literal('*'), { maxProperties: 1000 }),
-  ]),
+export const TokenResources = mapOf(
+  Type.Union([Type.Literal('*'), mapOf(Type.Literal('*'), { maxProperties: 1000 })]),
   { maxProperties: 1000 },
 )
 export type TokenResources = Static<typeof TokenResources>

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../../core/errors.js'
-import { strict } from '../../core/schema.js'
+import { mapOf, strict } from '../../core/schema.js'
 import { Flag, oneOfTwo, Texts } from './shared.js'
 
 const Some = Type.Optional(
@@ -23,7 +23,7 @@ const CustomKey = Type.Object(
         {
           check_presence: Type.Optional(Texts('Names.')),
           contains: Type.Optional(
-            Type.Record(Type.String(), Texts('Values looked for.'), {
+            mapOf(Texts('Values looked for.'), {
               maxProperties: 100,
               'x-message': 'must not name more than 100 headers',
             }),

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../../core/errors.js'
-import { pointerToken, strict } from '../../core/schema.js'
+import { mapOf, pointerToken, strict } from '../../core/schema.js'
 import { action, type Place } from '../action.js'
 import type { PhaseName } from '../phases.js'
 import { headerRefusal } from './header-names.js'
@@ -54,7 +54,7 @@ const Uri = Type.Object(
   strict,
 )
 
-const Headers = Type.Record(Type.String(), HeaderChange, {
+const Headers = mapOf(HeaderChange, {
   minProperties: 1,
   maxProperties: 100,
   'x-message': 'must name 1 to 100 headers',

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../../core/errors.js'
-import { pointerToken, strict } from '../../core/schema.js'
+import { mapOf, pointerToken, strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { CacheKey, cacheKeyIssues } from './cache-key.js'
 import { Flag, NotEmpty, Whole } from './shared.js'
@@ -55,9 +55,7 @@ const VaryHeader = Type.Object(
 const Vary = Type.Object(
   {
     default: Type.Object({ action: VaryAction }, strict),
-    headers: Type.Optional(
-      Type.Record(Type.String(), VaryHeader, { maxProperties: 50, 'x-message': 'must not name more than 50 headers' }),
-    ),
+    headers: Type.Optional(mapOf(VaryHeader, { maxProperties: 50, 'x-message': 'must not name more than 50 headers' })),
   },
   strict,
 )

@@ -6,8 +6,8 @@ import { strict } from '../../core/schema.js'
 export const HexId = (description: string) =>
   Type.String({ pattern: '^[0-9a-f]{32}$', description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
 
-/** An expression of the rules language; its meaning is checked where its phase is known. */
-export const Expression = (description: string) => Type.String({ minLength: 1, maxLength: 4096, description })
+/** An expression of the rules language; its length and meaning are checked where its phase is known. */
+export const Expression = (description: string) => Type.String({ minLength: 1, description })
 
 /** A whole number within 32 bits. */
 export const Whole = (minimum: number, description: string, maximum = 2 ** 31 - 1) =>
@@ -17,7 +17,7 @@ export const Flag = (description: string) => Type.Optional(Type.Boolean({ descri
 
 /** An object in which at least one member stands. */
 export const NotEmpty = <P extends TProperties>(members: P) =>
-  Type.Object(members, { ...strict, minProperties: 1, 'x-message': 'must have at least one member' })
+  Type.Object(members, { ...strict, minProperties: 1, 'x-message': 'must be an object with at least one member' })
 
 /** A list with at least one text. */
 export const Texts = (description: string, maxItems = 1000) =>
@@ -28,7 +28,6 @@ export const HeaderValue = (description: string) =>
   Type.String({
     minLength: 1,
     maxLength: 4096,
-    // eslint-disable-next-line no-control-regex
     pattern: '^[^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*$',
     description,
     'x-message': 'must be a header value: 1 to 4,096 characters, none of them a control character',

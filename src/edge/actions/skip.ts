@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Issue } from '../../core/errors.js'
-import { pointerToken } from '../../core/schema.js'
+import { mapOf, pointerToken } from '../../core/schema.js'
 import { action } from '../action.js'
 import { PHASES } from '../phases.js'
 import { excludes, HexId, NotEmpty, repeats } from './shared.js'
@@ -32,7 +32,7 @@ export const skip = action({
     ),
     products: Type.Optional(Type.Array(Type.Enum(PRODUCTS), { minItems: 1 })),
     rules: Type.Optional(
-      Type.Record(Type.String(), Ids('A rule of that ruleset.'), {
+      mapOf(Ids('A rule of that ruleset.'), {
         minProperties: 1,
         maxProperties: 1000,
         'x-message': 'must name 1 to 1,000 rulesets',
