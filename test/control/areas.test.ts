@@ -147,6 +147,15 @@ const BAD_HOSTNAMES: Bad[] = [
     '/custom_metadata/a',
   ],
   [
+    'metadata that is no text, under a name with a line break',
+    'POST',
+    HOSTNAMES,
+    { hostname: 'a.shop.com', custom_metadata: { 'a\nb': 1 } },
+    400,
+    1407,
+    '/custom_metadata/a\nb',
+  ],
+  [
     'metadata below metadata',
     'POST',
     HOSTNAMES,
