@@ -2,7 +2,6 @@ import { Histogram } from 'prom-client'
 import { basicEndpoints } from '../control/index.js'
 import { listenControl } from '../control/listen.js'
 import type { ControlDeps } from '../control/state.js'
-import { Converter } from '../pipelines/markdown/index.js'
 import { listenAdmin } from './admin.js'
 import { NOT_IN_FORCE, type Config } from './config/schema.js'
 import { systemClock, type Clock } from './core/clock.js'
@@ -57,7 +56,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const zones = stack.use(new ServedZones(store, config.zones, demo?.origin))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
-  const stages = [markdownStage({ memory, converter, metrics, log })]
+  const stages = [markdownStage({ memory, metrics, log })]
   const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, clock, log, metrics }))
 
   const deps: ControlDeps = { config: () => config, store, clock, log, observe: apiMetrics(metrics) }
@@ -76,6 +75,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       warnOfRestart(config, next, log)
       zones.configure(next.zones)
       await proxy.reconfigure(next.proxy)
+      memory.limit = next.proxy.markdown_memory
       log.level = next.log.level
       config = next
     },
@@ -85,8 +85,6 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     },
   }
 }
-
-const converter = (contentType: string) => new Converter({ contentType })
 
 const urlOf = ({ address, port }: { address: string; port: number }): string =>
   `http://${address.includes(':') ? `[${address}]` : address}:${port}`

@@ -1,6 +1,7 @@
 /** Memory that many share: a count of bytes that never passes its limit. */
 export class MemoryBudget {
-  readonly limit: number
+  /** May change at any time; what is taken stays taken. */
+  limit: number
   #used = 0
 
   constructor(limit: number) {

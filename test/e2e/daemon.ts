@@ -22,8 +22,8 @@ export interface Daemon {
   readonly admin: string
   /** What it has written so far, a line each. */
   readonly lines: readonly string[]
-  /** Writes the configuration anew (default: as it is), sends SIGHUP and waits for the line that tells of it. */
-  reload(config?: object): Promise<void>
+  /** Writes another configuration, sends SIGHUP and waits for the line that tells what came of it. */
+  reload(config: object, outcome?: 'reloaded' | 'reload_failed'): Promise<void>
   /** Sends a signal; resolves at once. */
   signal(signal: NodeJS.Signals): void
   /** Its exit code, when it has ended. */
@@ -127,11 +127,11 @@ export async function startDaemon(t: Test, config: object): Promise<Daemon> {
     admin: base(ready.admin),
     lines,
     ended,
-    async reload(to) {
-      if (to) await write(to)
-      const reloaded = event('reloaded')
+    async reload(to, outcome = 'reloaded') {
+      await write(to)
+      const told = event(outcome)
       child.kill('SIGHUP')
-      await reloaded
+      await told
     },
     signal: (signal) => void child.kill(signal),
     async metric(name) {

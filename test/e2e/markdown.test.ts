@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import zlib from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { ask, open, originServer, until } from '../helpers/web.js'
 import { configuration, startDaemon, unbuilt, type Daemon } from './daemon.js'
 
@@ -146,7 +146,7 @@ t.test('1,000 visitors at once each get their own page', options, async (t) => {
 })
 
 /** Visitors that ask again and again until told to stop; says how many answers were good and which were not. */
-function visitors(daemon: Daemon, count: number) {
+function visitors(t: Test, daemon: Daemon, count: number) {
   const stop = new AbortController()
   let good = 0
   const bad: string[] = []
@@ -162,6 +162,7 @@ function visitors(daemon: Daemon, count: number) {
     }
   }
   const all = Promise.all(Array.from({ length: count }, visit))
+  t.teardown(() => stop.abort())
   return {
     good: () => good,
     async stop() {
@@ -179,11 +180,12 @@ t.test('a reload under load fails no request', options, async (t) => {
     setTimeout(() => response.end(PAGE.slice(2000)), 5)
   })
   const daemon = await startDaemon(t, configuration(origin))
-  const load = visitors(daemon, 16)
+  const load = visitors(t, daemon, 16)
   for (let i = 1; i <= 5; i++) {
     const enough = load.good() + 30
     await until(() => load.good() >= enough)
-    await daemon.reload(configuration(origin, { log: { level: i % 2 ? 'warn' : 'info' } }))
+    // Another timeout makes new pools of connections to the origin.
+    await daemon.reload(configuration(origin, { proxy: { origin: { connect_timeout: `${i}s` } } }))
   }
   const { good, bad } = await load.stop()
   t.same(bad, [])
@@ -202,6 +204,22 @@ t.test('a reload switches the conversion off and on, and a bad file changes noth
   t.equal(await type(), HTML)
   await daemon.reload(on)
   t.equal(await type(), MARKDOWN)
+  off.zones[0]!.settings.content_converter = 'perhaps'
+  await daemon.reload(off, 'reload_failed')
+  t.equal(await type(), MARKDOWN)
+})
+
+t.test('a reload changes how much memory pages may take', options, async (t) => {
+  const origin = await originServer(
+    t,
+    (_, response) => void response.writeHead(200, { 'content-type': HTML }).end(PAGE),
+  )
+  const daemon = await startDaemon(t, configuration(origin))
+  const type = async () => (await ask(port(daemon), '/')).headers['content-type']
+  t.equal(await type(), MARKDOWN)
+  await daemon.reload(configuration(origin, { proxy: { markdown_memory: '20KB' } }))
+  t.equal(await type(), HTML)
+  t.equal(await pages(daemon, 'no_memory'), 1)
 })
 
 t.test('SIGTERM lets requests under way finish, then ends the daemon with 0', options, async (t) => {
@@ -215,14 +233,8 @@ t.test('SIGTERM lets requests under way finish, then ends the daemon with 0', op
   const underWay = ask(port(daemon), '/')
   await until(() => finish !== undefined)
   daemon.signal('SIGTERM')
-  await until(async () => {
-    try {
-      await ask(port(daemon), '/')
-      return false
-    } catch {
-      return true
-    }
-  })
+  await until(() => daemon.lines.some((line) => line.includes('"event":"draining"')))
+  await t.rejects(ask(port(daemon), '/'), 'nobody else is let in')
   finish!()
   t.match(await underWay, { status: 200, complete: true, headers: { 'content-type': MARKDOWN } })
   t.equal(await daemon.ended, 0)

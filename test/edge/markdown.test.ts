@@ -135,9 +135,8 @@ for (const [coding, encode] of ENCODED) {
   t.test(`a page in ${coding} is undone and converted, with and without its length`, async (t) => {
     const body = encode(big)
     const { get, outcomes } = await site(t, (request, response) => {
-      response.setHeader('content-type', HTML).setHeader('content-encoding', coding)
-      if (request.url === '/length') response.setHeader('content-length', body.length)
-      response.end(body)
+      const length = request.url === '/length' ? { 'content-length': String(body.length) } : {}
+      page({ 'content-encoding': coding, ...length }, body)(request, response)
     })
     for (const path of ['/length', '/chunked']) {
       const { headers, body } = await get(path)
@@ -153,7 +152,7 @@ const fits = Buffer.alloc(LIMIT, '<p>one</p>\n')
 const over = Buffer.concat([fits, Buffer.from('.')])
 const SIZES: [what: string, (body: Buffer) => RequestListener][] = [
   ['with its length', (body) => page({ 'content-length': String(body.length) }, body)],
-  ['chunked', (body) => (_, response) => void response.setHeader('content-type', HTML).end(body)],
+  ['chunked', (body) => page({}, body)],
   ['in gzip', (body) => page({ 'content-encoding': 'gzip' }, zlib.gzipSync(body))],
   ['in br', (body) => page({ 'content-encoding': 'br' }, ENCODED[3]![1](body))],
 ]
@@ -164,6 +163,7 @@ for (const [what, handler] of SIZES) {
     t.equal(converted.headers['content-type'], MARKDOWN)
     t.ok(converted.complete)
     t.ok(converted.body.toString() === markdownOf(fits))
+    t.same(await small.outcomes(), { [what === 'with its length' ? 'streamed' : 'converted']: 1 })
 
     const large = await site(t, handler(over))
     const passed = await large.get('/')
