@@ -1,5 +1,6 @@
 import Router from '@koa/router'
 import Koa from 'koa'
+import { messageOf } from '../src/core/errors.js'
 import { authenticate } from './auth.js'
 import { readBody } from './body.js'
 import type { Endpoint } from './endpoint.js'
@@ -16,6 +17,8 @@ import { unmatched } from './unmatched.js'
 /** The API: its middleware in the order they run, around the endpoints of all areas. */
 export function api(endpoints: readonly Endpoint[], deps: ControlDeps): Koa<State> {
   const app = new Koa<State>()
+  // What befalls an answer on its way out: mostly clients that went away.
+  app.on('error', (error: unknown) => deps.log.debug({ event: 'answer_lost', error: messageOf(error) }))
   app.use(trace(deps))
   app.use(envelope(deps.log))
   app.use(manual(endpoints))

@@ -4,12 +4,14 @@ import { newUuid } from '../src/core/ids.js'
 import { HOSTNAME, HOSTNAME_OWNER, type Hostname, type HostnameSsl } from '../src/core/model/hostname.js'
 import { DAEMON, type Scope } from '../src/core/scope.js'
 import { VersionConflict } from '../src/core/store.js'
+import { again } from './again.js'
 import { audit } from './audit.js'
 import { endpoint, Reply, type Endpoint } from './endpoint.js'
 import { ApiError } from './errors.js'
 import { covers, hostName } from './host-name.js'
 import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MOST_METADATA } from './hostname-schema.js'
 import { page } from './paging.js'
+import { Room } from './room.js'
 import type { ControlDeps } from './state.js'
 
 const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
@@ -17,6 +19,8 @@ const WRITE = ['SSL and Certificates Write'] as const
 
 /** Custom hostnames: customers' host names that a zone serves, active from the moment they are made. */
 export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
+  const room = new Room()
+
   const stored = (scope: Scope, id: string) => {
     const found = store.get(HOSTNAME, scope, id)
     if (!found) throw new ApiError('unknownHostname')
@@ -96,16 +100,18 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
         const id = newUuid()
         const created_at = new Date(clock.now()).toISOString()
         const value = changed({ id, hostname: name, created_at }, change)
-        if (quota(scope).exceeded) throw new ApiError('hostnameQuota')
+        const { allocated, used } = quota(scope)
         refuseTaken(name, scope.id)
-        await store
-          .batch(
-            [
-              { kind: HOSTNAME_OWNER, scope: DAEMON, id: name, value: { zone_id: scope.id, id }, ifVersion: 0 },
-              { kind: HOSTNAME, scope, id, value, ifVersion: 0 },
-            ],
-            [audit(clock, call, { action: 'create', kind: HOSTNAME, scope, id, after: value })],
-          )
+        await room
+          .take(scope.id, allocated - used, 'hostnameQuota', async () => {
+            await store.batch(
+              [
+                { kind: HOSTNAME_OWNER, scope: DAEMON, id: name, value: { zone_id: scope.id, id }, ifVersion: 0 },
+                { kind: HOSTNAME, scope, id, value, ifVersion: 0 },
+              ],
+              [audit(clock, call, { action: 'create', kind: HOSTNAME, scope, id, after: value })],
+            )
+          })
           .catch((error: unknown) => {
             throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
           })
@@ -146,14 +152,17 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),
       async answer(call) {
         const { scope } = call
-        const { id, version, value } = stored(scope, call.params.custom_hostname_id)
-        await store.batch(
-          [
-            { kind: HOSTNAME, scope, id, value: undefined, ifVersion: version },
-            { kind: HOSTNAME_OWNER, scope: DAEMON, id: value.hostname, value: undefined },
-          ],
-          [audit(clock, call, { action: 'delete', kind: HOSTNAME, scope, id, before: value })],
-        )
+        const id = call.params.custom_hostname_id
+        await again(async () => {
+          const { version, value } = stored(scope, id)
+          await store.batch(
+            [
+              { kind: HOSTNAME, scope, id, value: undefined, ifVersion: version },
+              { kind: HOSTNAME_OWNER, scope: DAEMON, id: value.hostname, value: undefined },
+            ],
+            [audit(clock, call, { action: 'delete', kind: HOSTNAME, scope, id, before: value })],
+          )
+        })
         return new Reply({ id }, { top: { id } })
       },
     }),

@@ -4,6 +4,7 @@ import { InvalidInput } from '../src/core/errors.js'
 import { SETTING, type Setting } from '../src/core/model/setting.js'
 import { parser, strict } from '../src/core/schema.js'
 import type { Scope } from '../src/core/scope.js'
+import { again } from './again.js'
 import { audit } from './audit.js'
 import { configured } from './configured.js'
 import { endpoint, type Call, type Endpoint } from './endpoint.js'
@@ -78,20 +79,28 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
     const { scope } = call
     const zone = zoneOf(scope)
     for (const change of changes) check(zone, change)
-    const again = changes.find(({ id }, index) => changes.findIndex((other) => other.id === id) < index)
-    if (again) throw new ApiError('badSetting', `${again.at}/id`, 'stands there twice')
+    const twice = changes.find(({ id }, index) => changes.findIndex((other) => other.id === id) < index)
+    if (twice) throw new ApiError('badSetting', `${twice.at}/id`, 'stands there twice')
     const modified_on = new Date(clock.now()).toISOString()
-    const writes = changes.map(({ id, value }) => {
-      const before = store.get(SETTING, scope, id)
-      const after: Setting = { value, modified_on }
-      return { kind: SETTING, scope, id, value: after, before: before?.value }
+    await again(async () => {
+      const edits = changes.map(({ id, value }) => {
+        const before = store.get(SETTING, scope, id)
+        const after: Setting = { value, modified_on }
+        return { id, before, after }
+      })
+      await store.batch(
+        edits.map(({ id, before, after }) => ({
+          kind: SETTING,
+          scope,
+          id,
+          value: after,
+          ifVersion: before?.version ?? 0,
+        })),
+        edits.map(({ id, before, after }) =>
+          audit(clock, call, { action: 'update', kind: SETTING, scope, id, before: before?.value, after }),
+        ),
+      )
     })
-    await store.batch(
-      writes.map(({ kind, scope, id, value }) => ({ kind, scope, id, value })),
-      writes.map(({ kind, scope, id, value, before }) =>
-        audit(clock, call, { action: 'update', kind, scope, id, before, after: value }),
-      ),
-    )
     return changes.map(({ id }) => shown(zone, scope, id))
   }
 

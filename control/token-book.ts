@@ -100,10 +100,11 @@ export function timeIssues(
   now: number,
 ): Issue[] {
   const { expires_on, not_before } = times
-  if (expires_on === undefined) return []
-  const end = Date.parse(expires_on)
-  if (!(end > now)) return [{ pointer: '/expires_on', message: 'must be a time to come, as in 2030-01-31T00:00:00Z' }]
-  if (not_before !== undefined && Date.parse(not_before) >= end)
-    return [{ pointer: '/not_before', message: 'must be before expires_on' }]
-  return []
+  const [start, end] = [Date.parse(not_before ?? ''), Date.parse(expires_on ?? '')]
+  if (expires_on !== undefined && !(end > now))
+    return [{ pointer: '/expires_on', message: 'must be a time to come, as in 2030-01-31T00:00:00Z' }]
+  // The schema lets through leap seconds, which are no time to compare with.
+  if (not_before !== undefined && Number.isNaN(start))
+    return [{ pointer: '/not_before', message: 'must be a time, as in 2030-01-31T00:00:00Z' }]
+  return start >= end ? [{ pointer: '/not_before', message: 'must be before expires_on' }] : []
 }

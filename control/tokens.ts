@@ -5,6 +5,7 @@ import { CREDENTIAL, TOKEN, TokenResources, type Token, type TokenPolicy } from 
 import { DAEMON } from '../src/core/scope.js'
 import { strict } from '../src/core/schema.js'
 import type { Stored } from '../src/core/store.js'
+import { again } from './again.js'
 import { audit } from './audit.js'
 import { statusOf } from './auth.js'
 import { configured, sha256 } from './configured.js'
@@ -13,6 +14,7 @@ import { ApiError } from './errors.js'
 import { page, paging, whole } from './paging.js'
 import { PERMISSION_NAMES, permissionId } from './permissions.js'
 import { grantsOf, resourceIssues, within } from './policies.js'
+import { Room } from './room.js'
 import type { ControlDeps } from './state.js'
 import { addToken, newSecret, timeIssues } from './token-book.js'
 
@@ -86,6 +88,8 @@ const WRITE = ['API Tokens Write'] as const
 
 /** API tokens in the store. Those of the configuration are not listed here and change there. */
 export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
+  const room = new Room()
+
   const stored = (id: string): Stored<Token> => {
     const found = store.get(TOKEN, DAEMON, id)
     if (!found) throw new ApiError('noSuchToken')
@@ -161,13 +165,19 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       async answer(call) {
         const { name, expires_on, not_before } = call.body
         const policies = policiesOf(call, call.body)
-        if (store.count(TOKEN, DAEMON) >= MOST_TOKENS) throw new ApiError('tokenQuota')
-        const { token, value } = await addToken(store, clock, call, {
+        const input = {
           name,
           policies,
           ...(expires_on !== undefined && { expires_on }),
           ...(not_before !== undefined && { not_before }),
-        })
+        }
+        const places = MOST_TOKENS - store.count(TOKEN, DAEMON)
+        const { token, value } = await room.take(
+          '',
+          places,
+          'tokenQuota',
+          async () => await addToken(store, clock, call, input),
+        )
         return { ...shown(token, clock.now()), value }
       },
     }),
@@ -237,14 +247,17 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'Remove an API token; it is void at once',
       result: Type.Object({ id: Type.String() }),
       async answer(call) {
-        const { id, version, value: before } = stored(call.params.token_id)
-        await store.batch(
-          [
-            { kind: TOKEN, scope: DAEMON, id, value: undefined, ifVersion: version },
-            { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
-          ],
-          [audit(clock, call, { action: 'delete', kind: TOKEN, scope: DAEMON, id, before })],
-        )
+        const id = call.params.token_id
+        await again(async () => {
+          const { version, value: before } = stored(id)
+          await store.batch(
+            [
+              { kind: TOKEN, scope: DAEMON, id, value: undefined, ifVersion: version },
+              { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
+            ],
+            [audit(clock, call, { action: 'delete', kind: TOKEN, scope: DAEMON, id, before })],
+          )
+        })
         return { id }
       },
     }),

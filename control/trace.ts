@@ -8,6 +8,8 @@ export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log'
     const requestId = newRayId()
     ctx.state.requestId = requestId
     ctx.set('cf-ray', requestId)
+    // Answers hold what only this caller may see, new tokens among it.
+    ctx.set('cache-control', 'no-store')
     const started = clock.monotonic()
     try {
       await next()

@@ -85,9 +85,10 @@ export function zones({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
           .zones.filter((zone) => mayUse(caller, [], { account: zone.account, zone: zone.id }))
           .map((zone) => shown(zone, caller))
         const filters = [
-          query.name !== undefined && textFilter(query.name, (zone: ZoneResult) => zone.name),
+          query.name !== undefined && textFilter('name', query.name, (zone: ZoneResult) => zone.name),
           query['account.id'] !== undefined && ((zone: ZoneResult) => zone.account.id === query['account.id']),
-          query['account.name'] !== undefined && textFilter(query['account.name'], (zone) => zone.account.name),
+          query['account.name'] !== undefined &&
+            textFilter('account.name', query['account.name'], (zone) => zone.account.name),
           query.status !== undefined && ((zone: ZoneResult) => zone.status === query.status),
           query.type !== undefined && ((zone: ZoneResult) => query.type?.includes(zone.type)),
         ].filter((filter) => filter !== false)
@@ -134,10 +135,14 @@ const OPERATORS: Readonly<Record<string, (text: string, wanted: string) => boole
   ends_with: (text, wanted) => text.endsWith(wanted),
 }
 
-function textFilter(filter: string, of: (zone: ZoneResult) => string): (zone: ZoneResult) => boolean {
+function textFilter(
+  parameter: string,
+  filter: string,
+  of: (zone: ZoneResult) => string,
+): (zone: ZoneResult) => boolean {
   const [, operator = 'equal', wanted = filter] = /^([a-z_]+):(.*)$/s.exec(filter) ?? []
   const test = OPERATORS[operator]
-  if (!test) throw new ApiError('badQuery', '/name', `has an unknown operator: ${operator}`)
+  if (!test) throw new ApiError('badQuery', `/${parameter}`, `has an unknown operator: ${operator}`)
   return (zone) => test(of(zone).toLowerCase(), wanted.toLowerCase())
 }
 

@@ -325,6 +325,15 @@ const BAD_TOKENS: Bad[] = [
     10001,
     '/not_before',
   ],
+  [
+    'a leap second',
+    'POST',
+    '/user/tokens',
+    { ...TOKEN_INPUT, not_before: '2026-12-31T23:59:60Z' },
+    400,
+    10001,
+    '/not_before',
+  ],
   ['an unknown member', 'POST', '/user/tokens', { ...TOKEN_INPUT, value: 'mine' }, 400, 10001, '/value'],
   ['an unknown token', 'PUT', '/user/tokens/x', TOKEN_INPUT, 404, 10040, undefined],
   ['an unknown token to remove', 'DELETE', '/user/tokens/x', undefined, 404, 10040, undefined],
@@ -449,6 +458,37 @@ t.test('a zone keeps to its quota of custom hostnames', async (t) => {
 const names = ({ body }: Awaited<ReturnType<Client['call']>>): string[] =>
   body.result.map(({ hostname, name }: { hostname?: string; name?: string }) => hostname ?? name)
 
+t.test('a quota holds among requests that come at once', async (t) => {
+  const config = { control: { ...CONFIG.control, quotas: { ...CONFIG.control.quotas, custom_hostnames_per_zone: 3 } } }
+  const { call, store } = await client(t, { config })
+  const made = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => call('POST', HOSTNAMES, { hostname: `shop-${n}.com` })),
+  )
+  t.equal(made.filter(({ status }) => status === 200).length, 3)
+  t.equal(store.count(HOSTNAME), 3)
+})
+
+t.test('changes of one setting that come at once all succeed, and the record of them is a chain', async (t) => {
+  const { call, store } = await client(t)
+  const values = ['on', 'off', 'on', 'off']
+  const answers = await Promise.all(values.map((value) => call('PATCH', `${SETTINGS}/content_converter`, { value })))
+  for (const { status } of answers) t.equal(status, 200)
+  const entries = await audited(store)
+  t.equal(entries.length, values.length)
+  for (const [index, entry] of entries.entries()) t.equal(entry.before, entries[index - 1]?.after ?? null)
+})
+
+t.test('a custom hostname removed by several at once is removed once', async (t) => {
+  const { call, store } = await client(t)
+  const { body } = await call('POST', HOSTNAMES, { hostname: 'app.shop.com' })
+  const path = `${HOSTNAMES}/${body.result.id}`
+  const answers = await Promise.all([call('DELETE', path), call('DELETE', path), call('PATCH', path, { ssl: {} })])
+  t.ok(answers.some(({ status }) => status === 200))
+  t.equal((await call('GET', path)).status, 404)
+  t.equal(store.count(HOSTNAME_OWNER), 0)
+  t.equal((await audited(store)).filter(({ action }) => action === 'delete').length, 1)
+})
+
 t.test('custom hostnames are listed by page, filter and order', async (t) => {
   const { call } = await client(t)
   const ids = new Map<string, string>()
@@ -514,6 +554,7 @@ const BAD_QUERIES: [path: string, query: string, pointer: string][] = [
   ['/zones', 'status=gone', '/status'],
   ['/zones', 'type=full,other', '/type/1'],
   ['/zones', 'name=like:x', '/name'],
+  ['/zones', 'account.name=like:x', '/account.name'],
   ['/accounts', 'page=', '/page'],
   ['/user/tokens', 'include_expired=maybe', '/include_expired'],
 ]
