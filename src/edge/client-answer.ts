@@ -139,7 +139,7 @@ export class ClientAnswer implements AnswerSink {
     if (this.#over) return
     if (this.response.writableFinished) {
       // What the origin did not want to read of the request is in the way of the next one.
-      if (!this.request.readableEnded) this.request.resume()
+      if (this.connection.framing.hasBody && !this.request.readableEnded) this.request.resume()
       this.#finish()
       this.connection.next()
       return

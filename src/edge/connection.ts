@@ -25,7 +25,9 @@ export class ClientConnection {
   answering: ((fault: Fault) => void) | undefined
   readonly #events: ConnectionEvents
   readonly #parse: (chunk: Buffer) => void
-  #held: Buffer | undefined
+  /** What came of requests that have to wait, in order. */
+  #held: Buffer[] = []
+  #heldBytes = 0
   /** Takes the bytes instead of the parser, once the connection speaks another protocol. */
   #tunnel: ((chunk: Buffer) => void) | undefined
   #done = false
@@ -43,7 +45,7 @@ export class ClientConnection {
     // Called by Node's server after the last answer.
     const destroySoon = socket.destroySoon.bind(socket)
     socket.destroySoon = () => {
-      const complete = this.framing.complete && this.#held === undefined
+      const complete = this.framing.complete && this.#held.length === 0
       this.finish()
       if (complete) destroySoon()
       else linger(socket)
@@ -60,9 +62,8 @@ export class ClientConnection {
     this.answering = undefined
     if (this.#done || !this.framing.complete) return
     this.framing.next()
-    const held = this.#held
-    if (held === undefined) return
-    this.#held = undefined
+    if (this.#held.length === 0) return
+    const held = this.#release()
     this.socket.resume()
     this.#scan(held)
   }
@@ -70,16 +71,14 @@ export class ClientConnection {
   /** From here on bytes go to `receive`, beginning with those that are already there. */
   tunnel(receive: (chunk: Buffer) => void): void {
     this.#tunnel = receive
-    const held = this.#held
-    this.#held = undefined
-    if (held !== undefined) receive(held)
+    if (this.#held.length > 0) receive(this.#release())
     this.socket.resume()
   }
 
   /** Takes nothing more from the client. */
   finish(): void {
     this.#done = true
-    this.#held = undefined
+    this.#held = []
   }
 
   #arrived(chunk: Buffer): void {
@@ -90,8 +89,16 @@ export class ClientConnection {
   }
 
   #hold(chunk: Buffer): void {
-    this.#held = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk])
-    if (this.#held.length > READ_AHEAD) this.socket.pause()
+    this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+    if (this.#heldBytes > READ_AHEAD) this.socket.pause()
+  }
+
+  #release(): Buffer {
+    const held = this.#held.length === 1 ? this.#held[0]! : Buffer.concat(this.#held)
+    this.#held = []
+    this.#heldBytes = 0
+    return held
   }
 
   #scan(chunk: Buffer): void {

@@ -11,11 +11,10 @@ export class ProxyMetrics {
   tunnels = 0
   /** Connections closed because there were too many. */
   dropped = 0
-  /** Requests refused before a zone was looked for. */
-  refused = 0
   /** Clients that left before they had their answer. */
   aborted = 0
   retries = 0
+  #refused = 0
   sentBytes = 0
   readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
   readonly #originFaults = new Map<OriginFaultKind, number>(ORIGIN_FAULTS.map((kind) => [kind, 0]))
@@ -57,7 +56,11 @@ export class ProxyMetrics {
     gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
     gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
     counted('edged_proxy_connections_dropped_total', 'Connections above a limit.', () => this.dropped)
-    counted('edged_proxy_requests_refused_total', 'Malformed or oversized requests.', () => this.refused)
+    counted(
+      'edged_proxy_requests_refused_total',
+      'Requests that reached no zone: malformed, oversized, unknown host.',
+      () => this.#refused,
+    )
     counted('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
     counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
     counted('edged_proxy_sent_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
@@ -72,11 +75,22 @@ export class ProxyMetrics {
     })
   }
 
+  /** A request that came as far as its zone is over. */
   answered(status: number, milliseconds: number, bytes: number): void {
-    const name = CLASSES[Math.floor(status / 100) - 1]
-    if (name) this.#byClass.set(name, (this.#byClass.get(name) ?? 0) + 1)
+    this.#count(status)
     this.sentBytes += bytes
     this.#duration.observe(milliseconds / 1000)
+  }
+
+  /** A request was refused before that. */
+  refuse(status: number): void {
+    this.#refused++
+    this.#count(status)
+  }
+
+  #count(status: number): void {
+    const name = CLASSES[Math.floor(status / 100) - 1]
+    if (name) this.#byClass.set(name, (this.#byClass.get(name) ?? 0) + 1)
   }
 
   originFailed(kind: OriginFaultKind): void {

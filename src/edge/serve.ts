@@ -65,8 +65,7 @@ export function refuseRequest(
   { accept, method }: { accept?: string | undefined; method?: string } = {},
 ): void {
   const rayId = newRayId()
-  metrics.refused++
-  metrics.answered(fault.status, 0, 0)
+  metrics.refuse(fault.status)
   log.info({
     event: 'request_refused',
     ray: rayId,

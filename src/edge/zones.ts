@@ -140,12 +140,12 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
 
 /** The longest name (RFC 1035: 253) with dot and port; beyond it nothing is looked up, however many labels there are. */
 const MAX_FIELD = 260
-const PORT = /:\d*$/
 
 /** Lower case, without port, trailing dot and the brackets of an IPv6 literal. */
 export function normalHost(field: string): string {
   let host = field.toLowerCase()
   if (host.startsWith('[')) return host.slice(1, Math.max(host.indexOf(']'), 1))
-  if (host.includes(':') && host.indexOf(':') === host.lastIndexOf(':')) host = host.replace(PORT, '')
+  const colon = host.indexOf(':')
+  if (colon >= 0 && colon === host.lastIndexOf(':')) host = host.slice(0, colon)
   return host.endsWith('.') ? host.slice(0, -1) : host
 }

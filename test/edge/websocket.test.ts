@@ -76,6 +76,7 @@ t.test('a side that vanishes takes the other one with it', async (t) => {
   t.match(text, /^HTTP\/1\.1 101 [^]*connection: Upgrade\r\nupgrade: websocket\r\ncf-ray: [0-9a-f]{16}\r\n\r\nearly$/)
   socket.resetAndDestroy()
   t.ok(await gone(metrics))
+  for (let i = 0; i < 300 && closed === 0; i++) await wait(10)
   t.equal(closed, 1)
   const second = await open()
   origins[1]?.destroy()

@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import t from 'tap'
+import { zoneTable } from '../../src/edge/zones.js'
+import { metric, sendRaw, startProxy, testZone } from '../helpers/proxy.js'
+
+/** A certificate for `localhost` and 127.0.0.1 that signs itself; undefined where there is no openssl. */
+function certificate(folder: string): { key: string; cert: string } | undefined {
+  const key = join(folder, 'key.pem')
+  const cert = join(folder, 'cert.pem')
+  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+  try {
+    execFileSync(
+      'openssl',
+      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'].concat([
+        '-subj',
+        '/CN=localhost',
+        '-addext',
+        names,
+        '-keyout',
+        key,
+        '-out',
+        cert,
+      ]),
+      { stdio: 'ignore' },
+    )
+  } catch {
+    return undefined
+  }
+  return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+}
+
+t.test('https origins are checked by their own name, whatever host is asked for', async (t) => {
+  const pair = certificate(t.testdir())
+  if (!pair) {
+    t.pass('checked', { skip: 'no openssl here' })
+    return
+  }
+  let handshakes = 0
+  const server = createServer(pair, (request, response) =>
+    response.end(
+      `${request.headers.host} ${String((request.socket as TLSSocket & { servername: unknown }).servername)}`,
+    ),
+  )
+  server.on('secureConnection', () => handshakes++)
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port: originPort } = server.address() as AddressInfo
+  const byName = { ...testZone(`https://localhost:${originPort}`), originCa: pair.cert }
+  const { port, zones, metrics } = await startProxy(t, [byName])
+  const ask = async (host: string) =>
+    await sendRaw(port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+
+  for (const host of ['example.test', 'a.example.test', 'b.example.test'])
+    t.match((await ask(host)).text, new RegExp(`\r\n\r\n${host} localhost$`))
+  t.ok(handshakes <= 2, `${handshakes} handshakes for three hosts`)
+
+  zones.current = zoneTable([{ ...testZone(`https://127.0.0.1:${originPort}`), originCa: pair.cert }])
+  t.match((await ask('example.test')).text, /\r\n\r\nexample\.test false$/, 'an address has no server name')
+
+  zones.current = zoneTable([testZone(`https://localhost:${originPort}`)])
+  t.equal((await ask('example.test')).status, 502, 'nobody vouches for it')
+  t.equal(await metric(metrics, 'edged_proxy_origin_errors_total', { kind: 'tls' }), 1)
+})
