@@ -6,20 +6,20 @@ import t from 'tap'
 import { silentLog } from '../../src/core/log.js'
 import type { AnswerSink } from '../../src/edge/answer.js'
 import { zoneTable } from '../../src/edge/zones.js'
-import { metric, proxyConfig, sendRaw, startOrigin, startProxy, startRawOrigin, testZone } from '../helpers/proxy.js'
+import {
+  metric,
+  proxyConfig,
+  sendRaw,
+  startOrigin,
+  startProxy,
+  startRawOrigin,
+  testZone,
+  until,
+} from '../helpers/proxy.js'
 
 const HOST = 'Host: example.test\r\n'
 const LAST = 'Connection: close\r\n'
 const page = (head = '', method = 'GET', target = '/') => `${method} ${target} HTTP/1.1\r\n${HOST}${LAST}${head}\r\n`
-
-/** Asks until the answer is `wanted`, or fails after a while. */
-async function until(wanted: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    if (await wanted()) return
-    await wait(10)
-  }
-  throw new Error('it did not come about')
-}
 
 /** An origin that answers with what it got. */
 const echo = (request: IncomingMessage) =>

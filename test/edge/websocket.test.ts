@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { metric, sendRaw, startProxy, startRawOrigin, testZone, type Ending } from '../helpers/proxy.js'
+import type { Metrics } from '../../src/core/metrics.js'
+import { metric, sendRaw, startProxy, startRawOrigin, testZone, until, type Ending } from '../helpers/proxy.js'
 
 const UPGRADE =
   'GET /chat HTTP/1.1\r\nHost: example.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n' +
@@ -27,13 +27,8 @@ async function echoOrigin(t: Ending): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-async function gone(metrics: Parameters<typeof metric>[0]): Promise<boolean> {
-  for (let i = 0; i < 300; i++) {
-    if ((await metric(metrics, 'edged_proxy_tunnels')) === 0) return true
-    await wait(10)
-  }
-  return false
-}
+const noTunnels = async (metrics: Metrics) =>
+  await until(async () => (await metric(metrics, 'edged_proxy_tunnels')) === 0)
 
 t.test('messages pass both ways, large ones too, until one side closes', async (t) => {
   const { url, metrics } = await startProxy(t, [testZone(await echoOrigin(t), 'websockets: true')])
@@ -47,7 +42,7 @@ t.test('messages pass both ways, large ones too, until one side closes', async (
   t.ok(back.equals(large))
   socket.close(1000, 'bye')
   t.equal((await once(socket, 'close'))[0], 1000)
-  t.ok(await gone(metrics))
+  await noTunnels(metrics)
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
   t.equal(await metric(metrics, 'edged_proxy_requests_total', { class: '1xx' }), 1)
   t.equal(await metric(metrics, 'edged_proxy_requests_aborted_total'), 0)
@@ -75,13 +70,12 @@ t.test('a side that vanishes takes the other one with it', async (t) => {
   const { socket, text } = await open()
   t.match(text, /^HTTP\/1\.1 101 [^]*connection: Upgrade\r\nupgrade: websocket\r\ncf-ray: [0-9a-f]{16}\r\n\r\nearly$/)
   socket.resetAndDestroy()
-  t.ok(await gone(metrics))
-  for (let i = 0; i < 300 && closed === 0; i++) await wait(10)
-  t.equal(closed, 1)
+  await noTunnels(metrics)
+  await until(() => closed === 1)
   const second = await open()
   origins[1]?.destroy()
   await once(second.socket, 'close')
-  t.ok(await gone(metrics))
+  await noTunnels(metrics)
 })
 
 t.test('bytes that come with the request go to the origin', async (t) => {
