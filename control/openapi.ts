@@ -157,9 +157,12 @@ function body({ body, raw, method }: Endpoint): Json {
     return { requestBody: { required: raw.optional !== true, content } }
   }
   if (!body) return {}
-  const { required = [] } = shape(body)
+  const { required = [] } = shape(byHand(body))
   return { requestBody: { required: method !== 'delete' && required.length > 0, content: json(body) } }
 }
+
+/** The schema that the manual shows for a body. */
+const byHand = (schema: TSchema): TSchema => (schema as { 'x-schema'?: TSchema })['x-schema'] ?? schema
 
 function success({ result, download, top, query }: Endpoint, status: number): Json {
   if (status === 204) return { description: 'Done; nothing to tell.' }

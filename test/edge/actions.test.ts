@@ -1,8 +1,10 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { issuesOf } from '../../src/core/schema.js'
 import { ACTIONS, actionsOf } from '../../src/edge/actions/index.js'
 import type { Place } from '../../src/edge/action.js'
 import { kindsOf, PHASES, phaseNamed, type PhaseName } from '../../src/edge/phases.js'
+import { ruleIssues } from '../../src/rulesets/validate.js'
 
 const place = (name: PhaseName, more: Partial<Place> = {}): Place => {
   const phase = phaseNamed(name)
@@ -68,4 +70,63 @@ t.test('cloudflare_only is stored as vendor_only', async (t) => {
     public: { operation: 'set', vendor_only: true },
     'no-store': { operation: 'set', vendor_only: false },
   })
+})
+
+/** The value with one of its inner values, the `at`-th in order, replaced. */
+function replaced(value: unknown, at: number, by: unknown): unknown {
+  let left = at
+  const walk = (inner: unknown): unknown => {
+    if (left-- === 0) return by
+    if (Array.isArray(inner)) return inner.map(walk)
+    if (typeof inner !== 'object' || inner === null) return inner
+    return Object.fromEntries(Object.entries(inner).map(([name, member]) => [name, walk(member)]))
+  }
+  return walk(value)
+}
+
+t.test('whatever stands in the place of a value is accepted or told, with a pointer into the rule', async (t) => {
+  const rules = [...ACTIONS.values()].flatMap(({ name, examples }) =>
+    examples.map(({ phase, params }) => ({
+      phase,
+      rule: { action: name, action_parameters: params, expression: 'true' },
+    })),
+  )
+  const strange = fc.oneof(
+    fc.constantFrom(
+      null,
+      true,
+      false,
+      0,
+      -1,
+      1.5,
+      1e300,
+      '',
+      'x',
+      'x\r\ny',
+      '\u0000',
+      [],
+      {},
+      [null],
+      { '': null },
+      { 'a\nb': null },
+    ),
+    fc.jsonValue({ maxDepth: 3 }),
+  )
+  let told = 0
+  const holds = () =>
+    fc.assert(
+      fc.property(fc.constantFrom(...rules), fc.nat(25), strange, ({ phase: name, rule }, at, by) => {
+        const phase = phaseNamed(name)!
+        const input = replaced(rule, at, by)
+        const issues = ruleIssues(input, { phase, kind: 'zone', level: 'zone', target: () => undefined })
+        for (const { pointer, message } of issues) {
+          if (pointer !== '' && !pointer.startsWith('/')) throw new Error(`${pointer} is no pointer`)
+          if (message === '') throw new Error('an issue says nothing')
+        }
+        told += issues.length
+      }),
+      { numRuns: 5000, seed: 20_261_121 },
+    )
+  t.doesNotThrow(holds)
+  t.ok(told > 2000, `${told} issues`)
 })
