@@ -115,8 +115,12 @@ export class Forward implements OriginRequest {
   onUpgrade(status: number, raw: Buffer[] | string[] | null, socket: Duplex): void {
     this.#end()
     this.#exchange.originStatus = status
-    if (this.#switch) this.#switch(status, (raw ?? []) as Buffer[], socket)
-    else socket.destroy()
+    try {
+      this.#switch?.(status, (raw ?? []) as Buffer[], socket)
+    } catch (error) {
+      socket.destroy()
+      this.#sink.fail(error)
+    }
   }
 
   onError(error: Error): void {

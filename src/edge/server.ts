@@ -176,7 +176,14 @@ class ReverseProxy implements Proxy {
 
   #requested(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(request.socket)
-    if (connection) serve(request, response, connection, this.#around)
+    if (!connection) return
+    try {
+      serve(request, response, connection, this.#around)
+    } catch (error) {
+      // A fault of ours in one request is no reason to end all others.
+      this.#around.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
+      this.#fault(request.socket, { status: 500 })
+    }
   }
 
   #fault(socket: Socket, fault: Fault): void {

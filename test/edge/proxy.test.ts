@@ -603,6 +603,37 @@ t.test('a stage sees every answer of the origin and its end', async (t) => {
   t.strictSame(events, ['end', 'fail'])
 })
 
+t.test('a stage that throws spoils its own request only', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end('ok'))
+  const { port, metrics } = await startProxy(t, url, {
+    stages: [
+      (exchange, next) => {
+        if (exchange.target === '/early') throw new Error('early fault')
+        const head = (): never => {
+          throw new Error('late fault')
+        }
+        return exchange.target === '/late'
+          ? {
+              head,
+              data: () => true,
+              end: () => next.end(),
+              fail: (error) => next.fail(error),
+              onDrain: () => undefined,
+            }
+          : next
+      },
+    ],
+  })
+  const early = await sendRaw(port, page('', 'GET', '/early'))
+  t.equal(early.status, 500)
+  t.notMatch(early.text, /early fault/)
+  const late = await sendRaw(port, page('', 'GET', '/late'))
+  t.equal(late.status, 502)
+  t.notMatch(late.text, /late fault/)
+  t.equal((await sendRaw(port, page())).status, 200)
+  t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
+})
+
 t.test('each failed request leaves one line, with its ray id and without its secrets', async (t) => {
   const lines: string[] = []
   const log = Object.assign(Object.create(silentLog) as typeof silentLog, {

@@ -105,6 +105,17 @@ t.test('an origin that declines answers as usual', async (t) => {
   t.match(text, /\r\n\r\nno$/)
 })
 
+t.test('an origin whose agreement could split the answer is a 502', async (t) => {
+  const origin = await startRawOrigin(t, (socket) => {
+    socket.on('data', () =>
+      socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-A: a\x01b\r\n\r\n'),
+    )
+  })
+  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  t.equal((await sendRaw(port, `${UPGRADE}Connection: close\r\n\r\n`)).status, 502)
+  t.equal(await metric(metrics, 'edged_proxy_tunnels'), 0)
+})
+
 t.test('elsewhere an upgrade is a request like any other', async (t) => {
   const origin = await echoOrigin(t)
   const off = await startProxy(t, origin)
