@@ -80,7 +80,7 @@ function parsed<T extends Logical | Path>(
 ) {
   const source = toBytes(text)
   try {
-    const length = Array.from(text).length
+    const length = text.length > MAX_LENGTH ? Array.from(text).length : 0
     if (length > MAX_LENGTH) {
       const reason = `an expression has at most ${MAX_LENGTH} characters, found ${length}`
       throw new Fault('ExpressionTooLong', reason, 0, source.length)

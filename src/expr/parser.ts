@@ -222,7 +222,8 @@ class Parser {
   }
 
   #operator(): Operator | undefined {
-    for (const [text, op] of OPERATORS) if (this.#lexer.take(text)) return op
+    const first = this.#lexer.peek()
+    for (const [text, op] of OPERATORS) if (text.charCodeAt(0) === first && this.#lexer.take(text)) return op
     return undefined
   }
 

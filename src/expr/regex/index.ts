@@ -3,7 +3,8 @@ import { RegexFault } from './fault.js'
 import { linearSource } from './linear.js'
 import { requiredTexts } from './literals.js'
 import { parse, type ParsedRegex } from './parse.js'
-import { compileProgram, type Program } from './program.js'
+import { checkSize, compileProgram } from './program.js'
+import { unicodeLooks } from './look.js'
 import { Simulation } from './simulate.js'
 import type { Bytes } from '../value.js'
 
@@ -29,10 +30,9 @@ export interface Regex {
 export function parseRegex(pattern: Bytes): Regex {
   const text = Buffer.from(pattern, 'latin1').toString('utf8')
   const parsed = parse(text)
-  // Built at once, as its size decides whether the pattern is accepted.
-  const program = compileProgram(parsed.hir, false)
+  checkSize(parsed.hir)
   const source = linearSource(parsed.hir)
-  return source === undefined ? ownEngine(pattern, parsed, program) : backtracking(pattern, parsed, source)
+  return source === undefined ? ownEngine(pattern, parsed) : backtracking(pattern, parsed, source)
 }
 
 const shared = (pattern: Bytes, { hir, groups }: ParsedRegex) => {
@@ -53,17 +53,20 @@ function backtracking(pattern: Bytes, parsed: ParsedRegex, source: string): Rege
   return { ...shared(pattern, parsed), engine: 'backtracking', test: (text) => regexp.test(text) }
 }
 
-function ownEngine(pattern: Bytes, parsed: ParsedRegex, program: Program): Regex {
-  const simulation = new Simulation(program, 0)
-  if (program.unicodeLooks) {
-    return { ...shared(pattern, parsed), engine: 'simulation', test: (text) => simulation.test(text) }
+/** Our own engines are built when first asked: many rules are loaded that never are. */
+function ownEngine(pattern: Bytes, parsed: ParsedRegex): Regex {
+  const simulated = unicodeLooks(parsed.hir)
+  let engine: LazyDfa | Simulation | undefined
+  const make = () => {
+    const program = compileProgram(parsed.hir, false)
+    const simulation = new Simulation(program, 0)
+    return simulated ? simulation : new LazyDfa(program, simulation)
   }
-  let dfa: LazyDfa | undefined
-  const test = (text: Bytes) => {
-    dfa ??= new LazyDfa(program, simulation)
-    return dfa.test(text)
+  return {
+    ...shared(pattern, parsed),
+    engine: simulated ? 'simulation' : 'automaton',
+    test: (text) => (engine ??= make()).test(text),
   }
-  return { ...shared(pattern, parsed), engine: 'automaton', test }
 }
 
 export { RegexFault }

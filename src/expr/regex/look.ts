@@ -1,4 +1,4 @@
-import type { Look } from './hir.js'
+import type { Hir, Look } from './hir.js'
 import { contains, type Ranges } from './ranges.js'
 import { unicodeWord } from './unicode.js'
 
@@ -33,11 +33,20 @@ function wordHolds(look: Look, before: boolean, after: boolean): boolean {
   return look === 'wordStartHalf' ? !before : !after
 }
 
+/** Whether a pattern asks for a Unicode word edge, for which one byte on each side is not enough to know. */
+export function unicodeLooks(hir: Hir): boolean {
+  if (hir.kind === 'look') return hir.unicode && isWordLook(hir.look)
+  if (hir.kind === 'concat' || hir.kind === 'alt') return hir.items.some(unicodeLooks)
+  return (hir.kind === 'group' || hir.kind === 'repeat') && unicodeLooks(hir.item)
+}
+
+const isWordLook = (look: Look): boolean => !/^(start|end|line|crlf)/.test(look)
+
 let words: Ranges | undefined
 
 /** Whether a Unicode word condition holds at a place of a text; next to bytes that are no UTF-8 nothing is a word. */
 export function holdsUnicode(look: Look, text: string, at: number): boolean {
-  if (/^(start|end|line|crlf)/.test(look)) {
+  if (!isWordLook(look)) {
     return holds(look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
   }
   words ??= unicodeWord()

@@ -19,8 +19,7 @@ export interface Program {
   /** The class of each byte: bytes of one class are the same to every step. */
   readonly classes: Uint8Array
   readonly classCount: number
-  /** True when a step asks for a Unicode word boundary, which needs more than one byte of context. */
-  readonly unicodeLooks: boolean
+  /** True when there are conditions on places. */
   readonly looks: boolean
 }
 
@@ -28,15 +27,32 @@ export interface Program {
 const MAX_BYTES = 10 * 1024 * 1024
 const STEP_BYTES = 32
 
-/** Builds the steps of a pattern, with captures or without. Throws RegexFault when it grows too large. */
+/** Throws RegexFault when the program of a pattern would be too large. */
+export function checkSize(hir: Hir): void {
+  if (sizeOf(hir) > MAX_BYTES) throw new RegexFault(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
+}
+
+function sizeOf(hir: Hir): number {
+  switch (hir.kind) {
+    case 'empty':
+      return 0
+    case 'class':
+      return STEP_BYTES + hir.set.length * 4
+    case 'look':
+      return STEP_BYTES
+    case 'group':
+      return STEP_BYTES * 2 + sizeOf(hir.item)
+    case 'repeat':
+      return (STEP_BYTES + sizeOf(hir.item)) * Math.max(1, hir.max === Infinity ? hir.min + 1 : hir.max)
+    default:
+      return hir.items.reduce((sum, item) => sum + STEP_BYTES + sizeOf(item), 0)
+  }
+}
+
+/** Builds the steps of a pattern of checked size, with captures or without. */
 export function compileProgram(hir: Hir, captures: boolean): Program {
   const steps: Step[] = []
-  let bytes = 0
-  const add = (step: Step): number => {
-    bytes += STEP_BYTES + (step.kind === 'class' ? step.set.length * 4 : 0)
-    if (bytes > MAX_BYTES) throw new RegexFault(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
-    return steps.push(step) - 1
-  }
+  const add = (step: Step): number => steps.push(step) - 1
   const split = (first: number, second: number, greedy: boolean): number =>
     add({ kind: 'split', next: greedy ? first : second, other: greedy ? second : first })
 
@@ -80,14 +96,12 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
 
   const match = add({ kind: 'match' })
   const start = emit(hir, match)
-  const looks = steps.filter((step) => step.kind === 'look')
   return {
     steps,
     start,
     anchored: isAnchored(hir),
     ...byteClasses(steps),
-    looks: looks.length > 0,
-    unicodeLooks: looks.some((step) => step.unicode && !/^(start|end|line|crlf)/.test(step.look)),
+    looks: steps.some((step) => step.kind === 'look'),
   }
 }
 
