@@ -77,7 +77,7 @@ export class Fault extends Error {
 
 /** The error for a fault in `source` (a byte string): the span is cut at the end of its line and is at least one wide. */
 export function locate(source: string, fault: Fault): ExprError {
-  const lineStart = source.lastIndexOf('\n', fault.start - 1) + 1
+  const lineStart = fault.start === 0 ? 0 : source.lastIndexOf('\n', fault.start - 1) + 1
   const newline = source.indexOf('\n', lineStart)
   const lineEnd = newline === -1 ? source.length : newline
   // The reference reports patterns with a span of nothing; everything else covers at least one column.

@@ -2,11 +2,11 @@ import { holds } from './look.js'
 import { acceptTables, type Program, type Step } from './program.js'
 import type { Simulation } from './simulate.js'
 
-/** What the cache may hold: table entries and steps in states, about 512 KiB together. Full means emptied. */
-const MAX_ENTRIES = 65_536
-const MAX_MEMBERS = 65_536
-/** A cache that is emptied this often within one text, having served fewer bytes a state than this, is no help. */
-const MAX_FLUSHES = 3
+/** What the cache may hold: table entries and steps in states, about 200 KiB together. Full means emptied. */
+const MAX_ENTRIES = 32_768
+const MAX_MEMBERS = 16_384
+/** Within one text, so many new states in a row are looked at, and must have served so many bytes each. */
+const TRIAL_STATES = 256
 const MIN_BYTES_PER_STATE = 10
 
 const UNKNOWN = 0
@@ -48,19 +48,20 @@ export class LazyDfa {
     let table = this.#table
     let state = this.#start
     if (state <= MATCH) return state === MATCH
-    let flushes = 0
-    let lastFlush = 0
+    let made = 0
+    let since = 0
     for (let at = 0; at < text.length; at++) {
       const byteClass = classes[text.charCodeAt(at)] as number
       let to = table[state * width + byteClass] as number
       if (to <= MATCH) {
         if (to === UNKNOWN) {
-          if (this.#full()) {
-            const served = (at - lastFlush) / this.#states.length
-            if (++flushes >= MAX_FLUSHES && served < MIN_BYTES_PER_STATE) return this.#fallback.test(text)
-            lastFlush = at
-            state = this.#flush(state)
+          if (made === TRIAL_STATES) {
+            if (at - since < TRIAL_STATES * MIN_BYTES_PER_STATE) return this.#fallback.test(text)
+            made = 0
+            since = at
           }
+          made++
+          if (this.#full()) state = this.#flush(state)
           to = this.#step(state, byteClass)
           table = this.#table
         }

@@ -1,3 +1,4 @@
+import { Captures } from './captures.js'
 import { LazyDfa } from './dfa.js'
 import { RegexFault } from './fault.js'
 import { linearSource } from './linear.js'
@@ -14,7 +15,7 @@ import type { Bytes } from '../value.js'
  */
 export interface Regex {
   readonly pattern: Bytes
-  /** `backtracking`: JavaScript's own engine, where that is certain to be linear; `automaton`; `simulation`. */
+  /** `backtracking`: JavaScript's own engine, where that is certain to be linear; `simulation`: where text is not ASCII. */
   readonly engine: 'backtracking' | 'automaton' | 'simulation'
   /** How many capture groups there are. */
   readonly groups: number
@@ -36,13 +37,13 @@ export function parseRegex(pattern: Bytes): Regex {
 }
 
 const shared = (pattern: Bytes, { hir, groups }: ParsedRegex) => {
-  let capturing: Simulation | undefined
+  let capturing: Captures | undefined
   return {
     pattern,
     groups: groups.length,
     required: requiredTexts(hir),
     exec: (text: Bytes) => {
-      capturing ??= new Simulation(compileProgram(hir, true), groups.length)
+      capturing ??= new Captures(compileProgram(hir, true), groups.length)
       return capturing.exec(text)
     },
   }
@@ -55,18 +56,21 @@ function backtracking(pattern: Bytes, parsed: ParsedRegex, source: string): Rege
 
 /** Our own engines are built when first asked: many rules are loaded that never are. */
 function ownEngine(pattern: Bytes, parsed: ParsedRegex): Regex {
-  const simulated = unicodeLooks(parsed.hir)
-  let engine: LazyDfa | Simulation | undefined
+  let engines: { automaton: LazyDfa; simulation: Simulation } | undefined
   const make = () => {
     const program = compileProgram(parsed.hir, false)
-    const simulation = new Simulation(program, 0)
-    return simulated ? simulation : new LazyDfa(program, simulation)
+    const simulation = new Simulation(program)
+    return { automaton: new LazyDfa(program, simulation), simulation }
   }
-  return {
-    ...shared(pattern, parsed),
-    engine: simulated ? 'simulation' : 'automaton',
-    test: (text) => (engine ??= make()).test(text),
+  // The automaton knows one byte on each side of a place: enough for word edges in ASCII, and then only.
+  const ascii = unicodeLooks(parsed.hir)
+  const test = (text: Bytes) => {
+    engines ??= make()
+    return ascii && NOT_ASCII.test(text) ? engines.simulation.test(text) : engines.automaton.test(text)
   }
+  return { ...shared(pattern, parsed), engine: ascii ? 'simulation' : 'automaton', test }
 }
+
+const NOT_ASCII = /[\x80-\xff]/
 
 export { RegexFault }

@@ -40,32 +40,56 @@ export function unicodeLooks(hir: Hir): boolean {
   return (hir.kind === 'group' || hir.kind === 'repeat') && unicodeLooks(hir.item)
 }
 
-const isWordLook = (look: Look): boolean => !/^(start|end|line|crlf)/.test(look)
+const WORD_LOOKS: ReadonlySet<Look> = new Set([
+  'word',
+  'notWord',
+  'wordStart',
+  'wordEnd',
+  'wordStartHalf',
+  'wordEndHalf',
+])
+const isWordLook = (look: Look): boolean => WORD_LOOKS.has(look)
+
+/** Whether a condition of a program holds at a place of a text. */
+export function stepHolds(step: { readonly look: Look; readonly unicode: boolean }, text: string, at: number): boolean {
+  if (step.unicode && isWordLook(step.look)) return holdsUnicode(step.look, text, at)
+  return holds(step.look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
+}
+
+/** Whether a Unicode word condition holds; next to bytes that are no UTF-8 nothing is a word. */
+function holdsUnicode(look: Look, text: string, at: number): boolean {
+  let start = at - 1
+  while (start > at - 4 && start > 0 && (text.charCodeAt(start) & 0xc0) === 0x80) start--
+  const before = at === 0 ? END : decode(text, start, at)
+  const after = at === text.length ? END : decode(text, at, Math.min(text.length, at + 4))
+  // As in the reference: "not at a word boundary" is not asked inside of a broken or divided character.
+  if (look === 'notWord' && (before === BROKEN || after === BROKEN)) return false
+  return wordHolds(look, isWordPoint(before), isWordPoint(after))
+}
+
+const END = -1
+const BROKEN = -2
 
 let words: Ranges | undefined
 
-/** Whether a Unicode word condition holds at a place of a text; next to bytes that are no UTF-8 nothing is a word. */
-export function holdsUnicode(look: Look, text: string, at: number): boolean {
-  if (!isWordLook(look)) {
-    return holds(look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
-  }
+function isWordPoint(point: number): boolean {
+  if (point < 128) return isWordByte(point)
   words ??= unicodeWord()
-  let start = at - 1
-  while (start > at - 4 && start > 0 && (text.charCodeAt(start) & 0xc0) === 0x80) start--
-  const before = at === 0 ? undefined : decode(text, start, at)
-  const after = at === text.length ? undefined : decode(text, at, Math.min(text.length, at + 4))
-  // As in the reference: "not at a word boundary" is not asked inside of a broken or divided character.
-  if (look === 'notWord' && (before === 'broken' || after === 'broken')) return false
-  const isWord = (point: number | 'broken' | undefined) => typeof point === 'number' && contains(words as Ranges, point)
-  return wordHolds(look, isWord(before), isWord(after))
+  return contains(words, point)
 }
 
-/** The code point that begins at `from`, which must end by `to`. */
-function decode(text: string, from: number, to: number): number | 'broken' {
+/** The code point whose bytes begin at `from` and must end by `to`; BROKEN when there is none. */
+function decode(text: string, from: number, to: number): number {
   const lead = text.charCodeAt(from)
-  const length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0
-  if (length === 0 || from + length > to) return 'broken'
-  const [char] = Buffer.from(text.slice(from, from + length), 'latin1').toString('utf8')
-  const point = char?.codePointAt(0)
-  return point === undefined || point === 0xfffd ? 'broken' : point
+  if (lead < 0x80) return lead
+  const length = lead >= 0xf5 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0
+  if (length === 0 || from + length > to) return BROKEN
+  let point = lead & (0x7f >> length)
+  for (let at = from + 1; at < from + length; at++) {
+    const byte = text.charCodeAt(at)
+    if ((byte & 0xc0) !== 0x80) return BROKEN
+    point = (point << 6) | (byte & 0x3f)
+  }
+  const least = length === 2 ? 0x80 : length === 3 ? 0x800 : 0x10000
+  return point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) ? BROKEN : point
 }

@@ -44,8 +44,14 @@ export function intersect(a: Ranges, b: Ranges): Ranges {
 export const difference = (a: Ranges, b: Ranges, max: number): Ranges => intersect(a, negate(b, max))
 
 export function contains(set: Ranges, value: number): boolean {
-  for (let at = 0; at < set.length; at += 2) if (value <= (set[at + 1] as number)) return value >= (set[at] as number)
-  return false
+  let low = 0
+  let high = set.length >> 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (value > (set[middle * 2 + 1] as number)) low = middle + 1
+    else high = middle
+  }
+  return low * 2 < set.length && value >= (set[low * 2] as number)
 }
 
 /** The set with the other case of every ASCII letter in it. */

@@ -1,5 +1,5 @@
-import { alt, concat, EMPTY, type Hir } from './hir.js'
-import { intersect, type Ranges } from './ranges.js'
+import { alt, concat, type Hir } from './hir.js'
+import { intersect, ranges, type Ranges } from './ranges.js'
 
 /** The last code points of one, two, three and four bytes. */
 const LIMITS = [0x7f, 0x7ff, 0xffff, 0x10ffff]
@@ -9,28 +9,51 @@ export function encode(point: number): number[] {
   return [...Buffer.from(String.fromCodePoint(point), 'utf8')]
 }
 
+/** The first and last byte at each place of a run of UTF-8 forms. */
+type Sequence = readonly (readonly [first: number, last: number])[]
+
 /** A pattern of bytes for exactly the UTF-8 forms of a set of code points (surrogates have none). */
 export function utf8(set: Ranges): Hir {
-  const sequences: Hir[] = []
+  const sequences: Sequence[] = []
   const scalars = intersect(set, [0, 0xd7ff, 0xe000, 0x10ffff])
-  const ascii = intersect(scalars, [0, 0x7f])
-  if (ascii.length > 0) sequences.push({ kind: 'class', set: ascii })
   for (let at = 0; at < scalars.length; at += 2) split(scalars[at] as number, scalars[at + 1] as number, sequences)
-  if (sequences.length === 0) return { kind: 'class', set: [] }
-  return alt(sequences)
+  return tree(sequences)
+}
+
+/**
+ * One branch per group of lead bytes that the same bytes may follow. Lead bytes of two sequences are equal or have
+ * nothing in common, as the sequences come from ranges that do not overlap.
+ */
+function tree(sequences: readonly Sequence[]): Hir {
+  const byLead = new Map<string, { lead: readonly [number, number]; tails: Sequence[] }>()
+  for (const [lead, ...tail] of sequences) {
+    if (lead === undefined) continue
+    const known = byLead.get(lead.join())
+    if (known === undefined) byLead.set(lead.join(), { lead, tails: [tail] })
+    else known.tails.push(tail)
+  }
+  const byTail = new Map<string, { leads: number[]; tails: readonly Sequence[] }>()
+  for (const { lead, tails } of byLead.values()) {
+    const known = byTail.get(JSON.stringify(tails))
+    if (known === undefined) byTail.set(JSON.stringify(tails), { leads: [...lead], tails })
+    else known.leads.push(...lead)
+  }
+  const branches = [...byTail.values()].map(({ leads, tails }): Hir => {
+    const lead: Hir = { kind: 'class', set: ranges(leads) }
+    return tails.every((tail) => tail.length === 0) ? lead : concat([lead, tree(tails)])
+  })
+  return branches.length === 0 ? { kind: 'class', set: [] } : alt(branches)
 }
 
 /** Cuts a range until every byte position varies on its own, and adds each piece. */
-function split(first: number, last: number, out: Hir[]): void {
-  if (last <= 0x7f) return
-  if (first <= 0x7f) return split(0x80, last, out)
+function split(first: number, last: number, out: Sequence[]): void {
   for (const limit of LIMITS) {
     if (first <= limit && last > limit) {
       split(first, limit, out)
       return split(limit + 1, last, out)
     }
   }
-  for (let bits = 6; bits <= 18; bits += 6) {
+  for (let bits = 6; last > 0x7f && bits <= 18; bits += 6) {
     const mask = 2 ** bits - 1
     if (first >>> bits === last >>> bits) continue
     if ((first & mask) !== 0) {
@@ -43,6 +66,5 @@ function split(first: number, last: number, out: Hir[]): void {
     }
   }
   const to = encode(last)
-  const bytes = encode(first).map((byte, at): Hir => ({ kind: 'class', set: [byte, to[at] as number] }))
-  out.push(bytes.length === 0 ? EMPTY : concat(bytes))
+  out.push(encode(first).map((byte, at) => [byte, to[at] as number]))
 }

@@ -1,0 +1,80 @@
+import { stepHolds } from './look.js'
+import { acceptTables, type Program, type Step } from './program.js'
+
+/**
+ * Finds where a match is and what its groups hold: all ways are followed at once in order of preference (Pike's method),
+ * so that time is text length times program size, whatever the pattern.
+ */
+export class Captures {
+  readonly #program: Program
+  readonly #accepts: readonly (Uint8Array | undefined)[]
+  readonly #none: readonly number[]
+
+  constructor(program: Program, groups: number) {
+    this.#program = program
+    this.#accepts = acceptTables(program.steps)
+    this.#none = Array.from({ length: (groups + 1) * 2 }, () => -1)
+  }
+
+  /**
+   * The leftmost match, the first by the pattern's own order: for group n the byte offsets at 2n and 2n+1, -1 where the
+   * group took no part.
+   */
+  exec(text: string): number[] | undefined {
+    const { steps, start, anchored } = this.#program
+    let current: Thread[] = []
+    let next: Thread[] = []
+    const seen = new Int32Array(steps.length).fill(-1)
+    let found: number[] | undefined
+    for (let at = 0; at <= text.length; at++) {
+      // Threads of an earlier beginning come first, so a new one is added last and only while nothing is found.
+      if (found === undefined && (at === 0 || !anchored)) {
+        this.#follow({ step: start, slots: this.#none.with(0, at) }, text, at, seen, current)
+      }
+      if (current.length === 0 && (found !== undefined || anchored)) return found
+      const byte = at < text.length ? text.charCodeAt(at) : -1
+      next.length = 0
+      for (const { step: id, slots } of current) {
+        const step = steps[id] as Step
+        if (step.kind === 'match') {
+          found = slots.with(1, at)
+          break
+        }
+        if (step.kind === 'class' && byte !== -1 && this.#accepts[id]?.[byte] === 1) {
+          this.#follow({ step: step.next, slots }, text, at + 1, seen, next)
+        }
+      }
+      ;[current, next] = [next, current]
+    }
+    return found
+  }
+
+  /** Adds every step that is reached from a thread without a byte, in order of preference. */
+  #follow(from: Thread, text: string, at: number, seen: Int32Array, into: Thread[]): void {
+    const stack = [from]
+    for (let thread = stack.pop(); thread !== undefined; thread = stack.pop()) {
+      const { step: id, slots } = thread
+      if (seen[id] === at) continue
+      seen[id] = at
+      const step = this.#program.steps[id] as Step
+      switch (step.kind) {
+        case 'split':
+          stack.push({ step: step.other, slots }, { step: step.next, slots })
+          break
+        case 'save':
+          stack.push({ step: step.next, slots: slots.with(step.slot, at) })
+          break
+        case 'look':
+          if (stepHolds(step, text, at)) stack.push({ step: step.next, slots })
+          break
+        default:
+          into.push(thread)
+      }
+    }
+  }
+}
+
+interface Thread {
+  readonly step: number
+  readonly slots: number[]
+}

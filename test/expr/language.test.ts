@@ -1,0 +1,409 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  bytesList,
+  check,
+  compile,
+  compileValue,
+  contextOf,
+  ExprError,
+  FIELDS,
+  formatIp,
+  FUNCTIONS,
+  Getters,
+  hostnameList,
+  intList,
+  ipList,
+  lintRules,
+  parse,
+  parseIp,
+  parseType,
+  parseValue,
+  SCHEME,
+  type Value,
+} from '../../src/expr/index.js'
+import { filter } from '../conformance/filter.js'
+
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
+const json = <T>(name: string) => JSON.parse(readFileSync(fixture(name), 'utf8')) as T
+
+const faultOf = (text: string, options = {}): ExprError => {
+  try {
+    parse(text, options)
+  } catch (error) {
+    if (error instanceof ExprError) return error
+    throw error
+  }
+  throw new Error(`${text} parses`)
+}
+
+const matches = (text: string, values: Record<string, Value>, lists?: Parameters<typeof compile>[1]): boolean =>
+  compile(parse(text), lists)(contextOf(SCHEME, new Map(Object.entries(values))))
+
+const valueOf = (text: string, values: Record<string, Value> = {}): Value | undefined =>
+  compileValue(parseValue(text))(contextOf(SCHEME, new Map(Object.entries(values))))
+
+t.test('every case has the outcome, or the error and its place, that the reference engine has', async (t) => {
+  let count = 0
+  for (const { name, expected, got } of await filter.cases(fixture('filter-cases.json'))) {
+    const found = got()
+    count++
+    if (!isDeepStrictEqual(found, expected)) t.same(found, expected, name)
+  }
+  t.ok(count > 1900, `${count} cases`)
+})
+
+t.test('every documented field has its type, phases and relations', async (t) => {
+  interface Row {
+    type: string
+    group: string
+    mutable?: boolean
+    deprecated?: boolean
+    alias_of?: string
+    raw_of?: string
+    phases?: string[]
+  }
+  const { fields } = json<{ fields: Record<string, Row> }>('fields.json')
+  t.same(
+    FIELDS.map(({ name }) => name),
+    Object.keys(fields),
+  )
+  for (const field of FIELDS) {
+    const row = fields[field.name] as Row
+    const told = {
+      type: field.type,
+      group: field.group,
+      mutable: field.mutable,
+      deprecated: field.deprecated,
+      aliasOf: field.aliasOf,
+      rawOf: field.rawOf,
+    }
+    const documented = {
+      type: parseType(row.type),
+      group: row.group,
+      mutable: row.mutable,
+      deprecated: row.deprecated,
+      aliasOf: row.alias_of,
+      rawOf: row.raw_of,
+    }
+    t.same(told, documented, field.name)
+    if (row.phases !== undefined) t.same(field.phases, row.phases, `phases of ${field.name}`)
+  }
+})
+
+t.test('every documented function is there, with its parameters', async (t) => {
+  interface Row {
+    parse?: string
+    params: { kind: string; optional?: boolean; repeat?: boolean; min?: number }[]
+    value_only?: boolean
+  }
+  const { functions } = json<{ functions: Record<string, Row> }>('functions.json')
+  const documented = Object.entries(functions).filter(([, { parse: how }]) => how !== 'operator')
+  t.same(FUNCTIONS.map(({ name }) => name).sort(), documented.map(([name]) => name).sort())
+  for (const [name, { params, value_only: valueOnly }] of documented) {
+    const definition = SCHEME.functions.get(name)
+    t.same(
+      [...(definition?.params ?? []), ...(definition?.optional ?? [])].map(({ kind }) => kind),
+      params.map(({ kind }) => kind),
+      name,
+    )
+    t.equal(definition?.optional.length, params.filter(({ optional }) => optional).length, `optional of ${name}`)
+    t.equal(definition?.rest !== undefined, params.at(-1)?.repeat === true, `${name} repeats its last parameter`)
+    t.equal(definition?.valueOnly === true, valueOnly === true, `${name} in filters`)
+  }
+})
+
+t.test('an error shows the line with carets under the fault, and counts bytes', async (t) => {
+  const error = faultOf('http.host eq "ü"\n  and http.hoost eq "ü"')
+  t.equal(error.message, 'Filter parsing error (2:7):\n  and http.hoost eq "ü"\n      ^^^^^^^^^^ unknown identifier')
+  t.match(error, { class: 'UnknownIdentifier', line: 2, column: 7, length: 10 })
+
+  const after = faultOf('http.host eq "üü" and nope')
+  t.match(after, { line: 1, column: 25, length: 4 }, 'two bytes more than characters')
+  t.equal(after.message.split('\n')[2], `${' '.repeat(22)}^^^^ unknown identifier`)
+})
+
+t.test('limits are errors with the number in them', async (t) => {
+  t.match(faultOf(`http.host eq "${'a'.repeat(4096)}"`), {
+    class: 'ExpressionTooLong',
+    reason: /4096 characters, found 4111/,
+  })
+  t.ok(parse(`http.host eq "${'ü'.repeat(4081)}"`), 'characters are counted, not bytes')
+  t.match(faultOf(`${'('.repeat(2000)}ssl`), { class: 'NestingLimitExceeded', column: 129 })
+  t.match(faultOf(`${'not '.repeat(1000)}ssl`), { class: 'NestingLimitExceeded' })
+  t.match(faultOf(`${'lower('.repeat(600)}http.host`), { class: 'NestingLimitExceeded' })
+  t.match(faultOf(`${'any('.repeat(600)}ssl`), { class: 'NestingLimitExceeded' })
+  const many = (count: number) => Array.from({ length: count }, () => 'http.host ~ "a"').join(' or ')
+  t.ok(parse(many(64)))
+  t.match(faultOf(many(65)), { class: 'TooManyRegexes' })
+  t.match(faultOf('http.host ~ "(?:a{1000}){1000}"'), { class: 'ParseRegex', reason: /size limit of 10485760 bytes/ })
+})
+
+t.test('any text parses or is refused with a place inside of it, fast', async () => {
+  const pieces = [
+    ...['http.host', 'ip.src', 'ssl', 'tcp.port', 'cf.threat_score', 'http.request.headers', '["a"]', '[*]', '[0]'],
+    ...['lower(', 'any(', 'all(', 'concat(', '(', ')', ',', 'and', 'or', 'xor', 'not', '!', '&&', '==', 'in', '{', '}'],
+    ...[
+      '"a"',
+      'r#"a"#',
+      '"',
+      '\\',
+      '10',
+      '0x1f',
+      '10.0.0.0/8',
+      '::1',
+      '$list',
+      '~',
+      '"[a-z"',
+      'wildcard',
+      '*',
+      'ü',
+      '\t',
+    ],
+    ...['contains', 'matches', ' ', '\n', 'r"', '..', '-', 'true', 'starts_with(', '9223372036854775808', '\u0000'],
+  ]
+  const text = fc.oneof(
+    fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((list) => list.join(' ')),
+    fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((list) => list.join('')),
+    fc.string({ unit: 'binary', maxLength: 200 }),
+  )
+  fc.assert(
+    fc.property(text, (expression) => {
+      const { error } = check(expression)
+      if (error === undefined) return
+      const lines = Buffer.from(expression).toString('latin1').split('\n')
+      const line = lines[error.line - 1]
+      if (line === undefined || error.column < 1 || error.column > line.length + 1 || error.length < 0) {
+        throw new Error(`${error.line}:${error.column} is not inside`)
+      }
+    }),
+    { numRuns: 1500 },
+  )
+  // Shapes that take too long, or too much stack, where parsing is not linear.
+  const long = (piece: string) => piece.repeat(Math.floor(4096 / piece.length))
+  for (const piece of [
+    '(',
+    '!',
+    'not ',
+    'a.',
+    'any(',
+    'ssl or ',
+    '"\\',
+    '[*]',
+    'lower(',
+    'decode_base64(',
+    'ssl xor (',
+    '{',
+    'a',
+  ]) {
+    check(long(piece))
+    check(`ssl and ${long(piece).slice(0, 4000)}`)
+    check(`http.host ~ r"${long(piece).slice(0, 4000)}"`)
+  }
+  check(`http.host in {${'"a" '.repeat(1000)}}`)
+  check(`cf.threat_score in {${'1..2 '.repeat(800)}}`)
+})
+
+t.test('a rule may use what its phase has', async (t) => {
+  const cases: [text: string, place: { phase: string; member?: string }, refused: RegExp | undefined][] = [
+    ['http.response.code eq 200', { phase: 'http_request_firewall_custom' }, /http.response.code is not available in/],
+    ['http.response.code eq 200', { phase: 'http_response_headers_transform' }, undefined],
+    ['http.response.code eq 200', { phase: 'http_ratelimit' }, /is not available in http_ratelimit/],
+    ['http.response.code eq 200', { phase: 'http_ratelimit', member: 'counting_expression' }, undefined],
+    ['cf.response.1xxx_code eq 0', { phase: 'http_response_compression' }, /is not available/],
+    ['cidr(ip.src, 24, 24) eq 10.0.0.0', { phase: 'http_ratelimit' }, undefined],
+    ['cidr(ip.src, 24, 24) eq 10.0.0.0', { phase: 'http_config_settings' }, /cidr is not available/],
+    ['cidr(ip.src, 33, 24) eq 10.0.0.0', { phase: 'http_ratelimit' }, /between 1 and 32, found 33/],
+    ['url_decode(http.host, "x") eq "a"', { phase: 'http_ratelimit' }, /flags are r, u/],
+    [
+      'to_string(cf.threat_score) eq "1"',
+      { phase: 'http_request_transform' },
+      /may stand in the value of an action only/,
+    ],
+    ['ssl', { phase: 'anything' }, undefined],
+  ]
+  for (const [text, place, refused] of cases) {
+    if (refused === undefined) t.ok(parse(text, place), `${text} in ${JSON.stringify(place)}`)
+    else t.match(faultOf(text, place).reason, refused)
+  }
+  t.ok(parseValue('to_string(cf.threat_score)', { phase: 'http_request_transform' }))
+  t.throws(
+    () =>
+      parseValue('concat(regex_replace(http.host, "a", "b"), wildcard_replace(http.host, "*", "b"))', {
+        phase: 'http_request_transform',
+      }),
+    /at most one regex_replace or wildcard_replace/,
+  )
+  t.throws(
+    () => parseValue('regex_replace(http.host, "(", "b")', { phase: 'http_request_transform' }),
+    /unclosed group/,
+  )
+})
+
+t.test('functions beyond the documented examples', async (t) => {
+  const cases: [text: string, values: Record<string, Value>, expected: Value | undefined][] = [
+    ['url_decode(http.host, "r")', { 'http.host': '%252525252f%2B' }, '/ '],
+    ['url_decode(http.host)', { 'http.host': '%zz%2' }, '%zz%2'],
+    ['url_decode(http.host, "ur")', { 'http.host': '%uD83D%uDE00' }, '\u00f0\u009f\u0098\u0080'],
+    ['url_decode(http.host, "u")', { 'http.host': '%uD83D%uDE00' }, '\u00f0\u009f\u0098\u0080'],
+    ['decode_base64(http.host)', { 'http.host': 'YWI' }, 'ab'],
+    ['decode_base64(http.host)', { 'http.host': 'a' }, undefined],
+    ['decode_base64(http.host)', { 'http.host': 'a*' }, undefined],
+    ['encode_base64(http.host, "u")', { 'http.host': '\u00fb\u00ff' }, '-_8'],
+    ['len(sha256("a"))', {}, 32],
+    ['cidr(ip.src, 8, 64)', { 'ip.src': parseIp('10.1.2.3') as Value }, parseIp('10.0.0.0')],
+    ['cidr6(ip.src, 33)', { 'ip.src': parseIp('2001:db8:ffff::1') as Value }, parseIp('2001:db8:8000::')],
+    ['split(http.host, ",", 2)', { 'http.host': 'a,b,c' }, ['a', 'b,c']],
+    ['split(http.host, ",", 128)', { 'http.host': '' }, ['']],
+    ['join(http.request.headers.names, "-")', { 'http.request.headers.names': ['a', 'b'] }, 'a-b'],
+    ['join(http.request.headers.names, "-")', { 'http.request.headers.names': [] }, ''],
+    ['join(http.request.headers.names, "-")', {}, undefined],
+    ['has_key(http.request.headers, "a")', {}, undefined],
+    ['has_value(http.request.headers.names, "b")', { 'http.request.headers.names': ['a', 'b'] }, true],
+    ['lookup_json_string(http.host, "a", 1)', { 'http.host': '{"a":["x","\\u00fc"]}' }, '\u00c3\u00bc'],
+    ['lookup_json_string(http.host, "__proto__")', { 'http.host': '{}' }, undefined],
+    ['lookup_json_string(http.host, "a")', { 'http.host': '{"a":' }, undefined],
+    ['lookup_json_integer(http.host, "a")', { 'http.host': '{"a":4e1}' }, undefined],
+    ['lookup_json_integer(http.host, "a")', { 'http.host': '{"b":"1.5","a":-7}' }, -7],
+    ['remove_bytes(http.host, "a.")', { 'http.host': 'a.b.a' }, 'b'],
+    ['to_string(ip.src)', { 'ip.src': parseIp('2001:db8::1') as Value }, '2001:db8::1'],
+    ['to_string(ssl)', { ssl: true }, 'true'],
+    ['uuidv4(cf.random_seed)', { 'cf.random_seed': '\u0000'.repeat(20) }, '00000000-0000-4000-8000-000000000000'],
+    ['uuidv4(cf.random_seed)', { 'cf.random_seed': 'short' }, undefined],
+    ['bit_slice(http.host, 4, 12)', { 'http.host': '\u00ab\u00cd' }, 0xbc],
+    ['bit_slice(http.host, 0, 33)', { 'http.host': 'aaaaaaaa' }, undefined],
+    ['regex_replace(http.host, "(a)|(b)", "[${1}${2}${3}$$]")', { 'http.host': 'xba' }, 'x[b$]a'],
+    ['regex_replace(http.host, "^(.*)-(.*)$", "${2}")', { 'http.host': 'a-b-c' }, 'c'],
+    ['wildcard_replace(http.host, "*.a.*", "${2}/${1}")', { 'http.host': 'X.A.b.a.c' }, 'b.a.c/X'],
+    ['remove_query_args(http.request.uri.query, "a")', { 'http.request.uri.query': 'a&aa=1&a=2' }, 'aa=1'],
+    ['substring(http.host, -3, -1)', { 'http.host': 'abcdef' }, 'de'],
+    ['concat(http.host, http.referer)', {}, undefined],
+    ['concat(http.request.headers.names, http.request.headers.values)', { 'http.request.headers.names': ['a'] }, ['a']],
+  ]
+  for (const [text, values, expected] of cases) t.same(valueOf(text, values), expected, text)
+  // A text that is encoded many times over takes no longer than its length says.
+  t.equal(valueOf('url_decode(http.host, "r")', { 'http.host': `%${'25'.repeat(50_000)}41` }), 'A')
+})
+
+t.test('a timed HMAC holds for its message, key and time only', async (t) => {
+  const { createHmac } = await import('node:crypto')
+  const mac = createHmac('sha256', 'key').update('/path1500000000').digest('base64')
+  const signed = (separator: string, code: string) => `/path${separator}1500000000-${code}`
+  const holds = (uri: string, now: number, more = ', 8') =>
+    matches(`is_timed_hmac_valid_v0("key", http.request.uri, 100, http.request.timestamp.sec${more})`, {
+      'http.request.uri': uri,
+      'http.request.timestamp.sec': now,
+    })
+  t.ok(holds(signed('?verify=', encodeURIComponent(mac)), 1500000100))
+  t.ok(holds(signed('?verify=', mac), 1500000000))
+  t.notOk(holds(signed('?verify=', mac), 1500000101), 'too late')
+  t.notOk(holds(signed('?verify=', mac).replace('path', 'math'), 1500000000))
+  t.notOk(holds('/path', 1500000000))
+  const safe = Buffer.from(mac, 'base64').toString('base64url')
+  t.ok(holds(signed('?verify=', safe), 1500000000, ', 8, "s"'))
+  t.notOk(holds(signed('?verify=', safe), 1500000000))
+})
+
+t.test('lists are looked up by name and type, and hold what their kind says', async (t) => {
+  const known = new Map([
+    ['Ip office', ipList(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1..192.0.2.9'])],
+    ['Bytes hosts', hostnameList(['example.com', '*.Example.org'])],
+    ['Bytes words', bytesList(['a'])],
+    ['Int asns', intList([13335])],
+  ])
+  const lists = { get: (name: string, type: string) => known.get(`${type} ${name}`) }
+  const ip = (text: string) => matches('ip.src in $office', { 'ip.src': parseIp(text) as Value }, lists)
+  t.same(['10.2.3.4', '11.0.0.0', '2001:db8::9', '192.0.2.9', '192.0.2.10'].map(ip), [true, false, true, true, false])
+  const host = (text: string) => matches('http.host in $hosts', { 'http.host': text }, lists)
+  t.same(['EXAMPLE.com', 'a.example.com', 'a.b.example.org', 'example.org'].map(host), [true, false, true, false])
+  t.ok(matches('ip.src.asnum in $asns', { 'ip.src.asnum': 13335 }, lists))
+  t.notOk(matches('http.host in $office', { 'http.host': 'a' }, lists), 'a list of another type')
+  t.same(parse('ip.src in $office').uses.lists, [{ name: 'office', type: 'Ip', span: { start: 0, end: 17 } }])
+  t.throws(() => ipList(['10.0.0.1/8']), /10.0.0.1\/8: host part/)
+})
+
+t.test('a context reads a field once, when it is asked for, and again when told to forget it', async (t) => {
+  const reads: string[] = []
+  const getters = new Getters<{ host: string }>(SCHEME, {
+    'http.host': ({ host }) => {
+      reads.push('host')
+      return host
+    },
+    'ip.src.country': () => 'DE',
+  })
+  const source = { host: 'a' }
+  const context = getters.context(source)
+  const rule = compile(parse('http.host eq "a" and http.host ne "b" and ip.geoip.country eq "DE" and true'))
+  t.same(reads, [])
+  t.ok(rule(context))
+  t.ok(rule(context))
+  t.same(reads, ['host'])
+  source.host = 'c'
+  t.ok(rule(context), 'frozen')
+  context.forget([SCHEME.field('http.host')?.index ?? -1])
+  t.notOk(rule(context))
+  t.throws(() => new Getters(SCHEME, { nope: () => 1 }), /there is no field nope/)
+})
+
+t.test('addresses are read and written as usual', async (t) => {
+  for (const text of [
+    '1.2.3.4',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '2001:db8::1',
+    '1:2:3:4:5:6:7:8',
+    '::ffff:1.2.3.4',
+    '1::8',
+  ]) {
+    t.equal(formatIp(parseIp(text) as string), text)
+  }
+  t.equal(formatIp(parseIp('1:0:0:2:0:0:0:3') as string), '1:0:0:2::3')
+  for (const text of [
+    '',
+    '1.2.3',
+    '1.2.3.4.5',
+    '01.2.3.4',
+    '256.1.1.1',
+    '1..2.3',
+    '1.2.3.',
+    ':::',
+    '1:2',
+    'g::',
+    '::1%eth0',
+    '[::1]',
+    '1::2::3',
+    '1.2.3.4:80',
+    '::1.2.3',
+    '12345::',
+  ]) {
+    t.equal(parseIp(text), undefined, text)
+  }
+})
+
+t.test('doubtful expressions are pointed out', async (t) => {
+  const cases: [text: string, message: RegExp][] = [
+    ['ssl or ssl and http.host eq "a"', /and binds tighter than or/],
+    ['http.request.headers["Accept"][0] eq "a"', /\["accept"\] may be/],
+    ['http.request.method eq "get"', /methods are in upper case/],
+    ['ip.src.country in {"de"}', /codes are in upper case/],
+    ['http.host in {}', /always false/],
+    ['http.host in {"a" "b" "a"}', /"a" is in the set twice/],
+    ['cf.threat_score in {1..5 5..9}', /overlap/],
+    ['ip.src in {10.0.0.0/8 10.1.0.0/16}', /overlap/],
+    ['lower(http.host) eq "A"', /lower\(...\) never gives "A"/],
+    ['http.host contains "^a"', /only matches reads a pattern/],
+    ['ip.geoip.country eq "DE"', /deprecated: use ip.src.country/],
+    ['all(http.request.headers.values[*] eq "a")', /true when there is no such element/],
+    ['cidr(ip.src, 0, 24) eq 10.0.0.0', /will be refused in a rule/],
+  ]
+  for (const [text, message] of cases) t.match(check(text).lints[0]?.message, message, text)
+  t.same(check('ssl or (ssl and http.host eq "a")').lints, [])
+  const rule = (text: string, terminating: boolean) => ({ expression: parse(text), terminating })
+  t.same(lintRules([rule('true', false), rule('ssl', true), rule('ssl or true', true), rule('ssl', false)]), [
+    'rule 4 is never reached: rule 3 matches every request and ends the evaluation',
+  ])
+})

@@ -1,0 +1,249 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Captures } from '../../src/expr/regex/captures.js'
+import { LazyDfa } from '../../src/expr/regex/dfa.js'
+import { parseRegex, RegexFault } from '../../src/expr/regex/index.js'
+import { parse } from '../../src/expr/regex/parse.js'
+import { compileProgram } from '../../src/expr/regex/program.js'
+import { Simulation } from '../../src/expr/regex/simulate.js'
+import { toBytes } from '../../src/expr/index.js'
+import { parseWildcard } from '../../src/expr/wildcard.js'
+
+const regex = (pattern: string) => parseRegex(toBytes(pattern))
+const refuses = (pattern: string) => {
+  try {
+    return regex(pattern) === undefined
+  } catch (error) {
+    return error instanceof RegexFault
+  }
+}
+const found = (pattern: string, text: string) => regex(pattern).test(toBytes(text))
+
+/** The engines of our own for a pattern, whichever one the product would choose. */
+function engines(pattern: string) {
+  const { hir, groups } = parse(pattern)
+  const program = compileProgram(hir, false)
+  const simulation = new Simulation(program)
+  return {
+    automaton: new LazyDfa(program, simulation),
+    simulation,
+    captures: new Captures(compileProgram(hir, true), groups.length),
+  }
+}
+
+const group = (inner: fc.Arbitrary<string>) => inner.map((text) => `(?:${text})`)
+/** Patterns that mean the same in JavaScript. */
+const { pattern: patterns } = fc.letrec<{ pattern: string; sequence: string; piece: string; atom: string }>((tie) => ({
+  atom: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom('a', 'b', 'c', '-', '\\n') },
+    { weight: 3, arbitrary: fc.constantFrom('.', '[ab]', '[^a]', '\\w', '\\d', '\\s', '\\W', '[a-c\\d]', '\\x62') },
+    { weight: 2, arbitrary: fc.constantFrom('^', '$', '\\b', '\\B') },
+    { weight: 2, arbitrary: group(tie('pattern')) },
+  ),
+  piece: fc.tuple(tie('atom'), fc.constantFrom('', '', '', '*', '+', '?', '*?', '+?', '{2}', '{1,3}', '{0,2}?')).map(
+    // JavaScript repeats no assertion.
+    ([atom, repeat]) => (/^(\^|\$|\\b|\\B)$/.test(atom) ? atom : atom + repeat),
+  ),
+  sequence: fc.array(tie('piece'), { minLength: 1, maxLength: 4 }).map((list) => list.join('')),
+  pattern: fc.array(tie('sequence'), { minLength: 1, maxLength: 3 }).map((list) => list.join('|')),
+}))
+const texts = fc.array(fc.constantFrom('a', 'b', 'c', '-', '\n', '0', ' ', '\u00fc'), { maxLength: 12 })
+
+t.test('all engines agree with JavaScript where both languages have the same syntax', async (t) => {
+  fc.assert(
+    fc.property(patterns, fc.array(texts, { minLength: 1, maxLength: 6 }), (pattern, list) => {
+      // No flag: `.` is anything but a line feed in ours, and a few more in JavaScript, which the texts leave out.
+      const reference = new RegExp(pattern)
+      const own = engines(pattern)
+      const chosen = parseRegex(pattern)
+      for (const parts of list) {
+        const text = parts.join('')
+        const match = reference.exec(text)
+        const expected = match !== null
+        const answers = [chosen.test(text), own.automaton.test(text), own.simulation.test(text)]
+        if (answers.some((answer) => answer !== expected)) {
+          throw new Error(`${pattern} on ${JSON.stringify(text)}: ${answers.join()}, ${chosen.engine}`)
+        }
+        const span = own.captures.exec(text)?.slice(0, 2)
+        const wanted = match === null ? undefined : [match.index, match.index + match[0].length]
+        // A turn of a loop that takes nothing counts in Rust and not in JavaScript, which moves where a match ends.
+        if (!/\)[*+?{]/.test(pattern) && span?.join() !== wanted?.join())
+          throw new Error(`${pattern} on ${JSON.stringify(text)}: ${span?.join()}`)
+        const texts = chosen.required
+        if (expected && texts !== undefined && !texts.some((part) => text.toLowerCase().includes(part))) {
+          throw new Error(`${pattern} matches ${JSON.stringify(text)} without any of ${texts.join()}`)
+        }
+      }
+    }),
+    { numRuns: 1500 },
+  )
+  t.pass()
+})
+
+t.test('hostile patterns on long texts end', async (t) => {
+  const long = (text: string) => text.repeat(Math.ceil(100_000 / text.length))
+  let seed = 1
+  const shuffled = Array.from({ length: 100_000 }, () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return seed < 2 ** 30 ? 'a' : 'b'
+  }).join('')
+  const cases: [pattern: string, text: string, expected: boolean][] = [
+    ['(a+)+$', `${long('a')}b`, false],
+    ['^(?:[a-z]+)*@', long('a'), false],
+    ['(a|aa)+$', `${long('a')}b`, false],
+    ['(.*)*x', long('a'), false],
+    ['(.*){1,32}[bc]', long('a'), false],
+    ['(a?){50}a{50}b', long('a'), false],
+    ['(x+x+)+y', long('x'), false],
+    ['^(a+)+(b+)+(c+)+$', `${long('a')}${long('b')}${long('c')}d`, false],
+    ['(a|b)*a(a|b){12}c', long('ab'), false],
+    // More states than the cache holds: the simulation takes over.
+    ['(a|b)*a(a|b){24}c', shuffled, false],
+    ['\\s+$', `${long(' ')}x`, false],
+    ['.*.*.*=.*', long('x'), false],
+    ['(?:(?:a|b|ab)*)*c', long('ab'), false],
+    ['a*a*a*a*a*a*b', long('a'), false],
+    ['[a-z]+[0-9]', long('a'), false],
+    ['(?i)<script[^>]*>[^<]*</script', long('<script>'), false],
+    ['(?u)\\b\\w+\\b@', long('\u00fc'), false],
+    ['^[a-z]+/.*[0-9]$', `${long('a')}/${long('b')}`, false],
+    ['(a+)+b', `${long('a')}b`, true],
+  ]
+  for (const [pattern, text, expected] of cases) t.equal(found(pattern, text), expected, pattern)
+})
+
+t.test('the engine of JavaScript is used where it cannot be slow only', async (t) => {
+  for (const pattern of [
+    'foo',
+    '^/api/v[0-9]+/',
+    '(?i)(bot|crawl|spider)',
+    '\\.php$',
+    '^[a-z]+/.*x',
+    'foo[0-9]+',
+    '\\bfoo\\b',
+    '',
+  ]) {
+    t.equal(regex(pattern).engine, 'backtracking', pattern)
+  }
+  for (const pattern of [
+    'a*b',
+    '(a+)+',
+    '.*x',
+    '\\w+$',
+    '^.*a.*b',
+    '^[a-z]+[a-f]+x',
+    '(a?){30}b',
+    'foo.*bar',
+    '(?m)^a',
+    '\\<a',
+  ]) {
+    t.equal(regex(pattern).engine, 'automaton', pattern)
+  }
+  t.equal(regex('(?u)\\bfoo').engine, 'simulation')
+})
+
+t.test('what the reference refuses is refused', async (t) => {
+  const refused = `(?=a) (?!a) (?<=a) (?<!a) \\1 \\0 \\8 \\Q \\E \\Z \\h \\K \\e \\cA \\R \\N (?>a) (?P=n) a{,3} a{2 a{2,1} a{x} { [] [a
+    [z-a] [\\d-x] [a-\\d] *a +a ?a a|*b (*a) ( ) (a a) (?i)* (?) (?-) (?ii) (?i--s) (?z) (?P<1>a) (?P<>a) (?P<a>b)(?P<a>c)
+    \\x{} \\xg0 \\x1 \\u12 \\x{110000} \\x{d800} \\p{L} \\pL [\u00fc] [\\x{fc}] [\\b] (?u)\\p{Nope} \\b{nope} \\b{start
+    (?u)\\p{ a{4294967296}`
+  for (const pattern of refused.trim().split(/\s+/)) {
+    t.ok(refuses(pattern), pattern)
+  }
+  t.throws(() => regex('('.repeat(300) + ')'.repeat(300)), /maximum number of nested parentheses/)
+  t.ok(refuses('['.repeat(300) + ']'.repeat(300)))
+  t.throws(() => regex('(?:a{1000}){1000}'), /size limit/)
+})
+
+t.test('syntax beyond JavaScript means what it means in Rust', async (t) => {
+  const cases: [pattern: string, matching: string[], other: string[]][] = [
+    ['(?i)ABC', ['abc', 'aBc'], ['ab']],
+    ['(?i:a)b', ['Ab'], ['AB']],
+    ['a(?i)b|c', ['aB', 'C'], ['AB']],
+    ['(?s)a.b', ['a\nb'], ['ab']],
+    ['a.b', ['axb'], ['a\nb']],
+    ['(?m)^b$', ['a\nb\nc'], ['ab']],
+    ['(?mR)^b$', ['a\r\nb\r\nc', 'a\rb'], ['ab']],
+    ['(?x) a b [ c ] # x', ['abc'], ['ab c']],
+    ['(?x)a\\ b', ['a b'], ['ab']],
+    ['(?U)^a+$', ['aa'], ['b']],
+    ['x++', ['x'], ['y']],
+    ['^[a-z&&[^aeiou]]+$', ['xyz'], ['xay']],
+    ['^[a-c--b]+$', ['ac'], ['abc']],
+    ['^[a-c~~b-d]+$', ['ad'], ['b']],
+    ['^[]a]+$', [']a'], ['b']],
+    ['^[^]a]$', ['b'], [']']],
+    ['^[-a]+$', ['-a'], ['b']],
+    ['^[a-]+$', ['-a'], ['b']],
+    ['^[[:^digit:]]$', ['a'], ['1']],
+    ['^[\\]\\-]+$', [']-'], ['a']],
+    ['\\bfoo\\>', ['a foo'], ['food']],
+    ['\\b{start}foo\\b{end}', ['foo'], ['xfoo']],
+    ['\\b{start-half}foo\\b{end-half}', ['-foo-'], ['foox']],
+    ['\\b{2}foo', ['foo'], ['xfoo']],
+    ['^\\xfc$', [], ['\u00fc']],
+    ['^\\x{fc}$', ['\u00fc'], ['u']],
+    ['^\\u00fc\\U000000fc$', ['\u00fc\u00fc'], []],
+    ['^\u00fc+$', ['\u00fc\u00fc'], ['\u00e4']],
+    ['^(?u)\u00fc+$', ['\u00fc\u00fc'], ['\u00e4']],
+    ['^..$', ['\u00fc'], ['a']],
+    ['^(?u)..$', ['\u00fc\u00e4'], ['\u00fc']],
+    ['^(?u)\\w+$', ['\u00fcb\ud55c'], ['-']],
+    ['^\\w+$', ['ab'], ['\u00fc']],
+    ['^(?iu)\u00fc\u212a$', ['\u00dck', '\u00fcK'], ['uk']],
+    ['^(?u)\\p{Hangul}+$', ['\ud55c\uae00'], ['a']],
+    ['^(?u)\\p{Lu}\\P{Lu}\\p{^Lu}\\p{script=Greek}\\p{gc!=Lu}$', ['Aaa\u03b1a'], ['aaaaa']],
+    ['^(?u)[\\p{Greek}&&\\p{Uppercase}]$', ['\u03a9'], ['\u03c9', 'A']],
+    ['^(?u)[^a]$', ['\u{1f600}', '\u00fc'], ['a']],
+    ['(?u)\\b\u00fc\\b', ['a \u00fc b'], ['a\u00fc']],
+    ['^a{2,}$', ['aa', 'aaa'], ['a']],
+    ['^a{ 2 , 3 }$', ['aa', 'aaa'], ['a']],
+    ['^(?P<x>a)(?<y>b)$', ['ab'], []],
+    ['\\A\\a\\f\\t\\n\\r\\v\\z', ['\u0007\f\t\n\r\v'], []],
+    ['a|', ['', 'b'], []],
+    ['^(|a)+$', ['', 'aa'], ['b']],
+  ]
+  for (const [pattern, matching, other] of cases) {
+    for (const text of matching) t.ok(found(pattern, text), `${pattern} in ${JSON.stringify(text)}`)
+    for (const text of other) t.notOk(found(pattern, text), `${pattern} not in ${JSON.stringify(text)}`)
+  }
+  t.ok(regex('^\\xfc$').test('\u00fc'), 'a byte that is no UTF-8')
+})
+
+t.test('captures are of the leftmost match, the last turn of a loop', async (t) => {
+  const exec = (pattern: string, text: string) => regex(pattern).exec(text)
+  t.same(exec('(a)|(b)', 'xb'), [1, 2, -1, -1, 1, 2])
+  t.same(exec('(?:(a)|(b))+', 'ab'), [0, 2, 0, 1, 1, 2])
+  t.same(exec('(a+?)(a*)', 'aaa'), [0, 3, 0, 1, 1, 3])
+  t.same(exec('(?U)(a+)(a*)', 'aaa'), [0, 1, 0, 1, 1, 1])
+  t.same(exec('(?P<n>b)$', 'ab'), [1, 2, 1, 2])
+  t.equal(exec('c', 'ab'), undefined)
+})
+
+t.test('wildcards fit the whole text', async (t) => {
+  const reference = (pattern: string, strict: boolean) => {
+    const body = pattern.replace(/\\([*\\])|\*|[^*\\]/gs, (found, escaped?: string) =>
+      found === '*' ? '[^]*' : (escaped ?? found).replace(/[^a-zA-Z]/g, '\\$&'),
+    )
+    return new RegExp(`^${body}$`, strict ? '' : 'i')
+  }
+  const pieces = fc.constantFrom('a', 'B', 'ab', '*', '\\*', '\\\\', '?', '/')
+  const pattern = fc.array(pieces, { maxLength: 8 }).map((list) => list.join(''))
+  const text = fc.array(fc.constantFrom('a', 'A', 'b', 'B', '*', '\\', '?', '/'), { maxLength: 10 })
+  fc.assert(
+    fc.property(pattern, fc.boolean(), text, (pattern, strict, parts) => {
+      const wildcard = parseWildcard(pattern, strict)
+      if (typeof wildcard === 'string') return
+      const value = parts.join('')
+      if (wildcard.test(value) !== reference(pattern, strict).test(value)) throw new Error(`${pattern} on ${value}`)
+      const stars = wildcard.exec(value)
+      if ((stars === undefined) === wildcard.test(value)) throw new Error(`${pattern} on ${value}: stars`)
+    }),
+    { numRuns: 1500 },
+  )
+  t.match(parseWildcard('a**', true), /double star/)
+  t.match(parseWildcard('a\\b', true), /invalid escape/)
+  t.match(parseWildcard('a\\', true), /invalid escape/)
+  const long = parseWildcard('a*'.repeat(1000), true)
+  if (typeof long !== 'string') t.ok(long.test('a'.repeat(100_000)))
+})
