@@ -25,10 +25,11 @@ import {
   SCHEME,
   type Value,
 } from '../../src/expr/index.js'
+import { checkExpression, evaluateExpression } from '../../src/commands/expr.js'
 import { filter } from '../conformance/filter.js'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
-const json = <T>(name: string) => JSON.parse(readFileSync(fixture(name), 'utf8')) as T
+const json = (name: string): unknown => JSON.parse(readFileSync(fixture(name), 'utf8'))
 
 const faultOf = (text: string, options = {}): ExprError => {
   try {
@@ -66,7 +67,7 @@ t.test('every documented field has its type, phases and relations', async (t) =>
     raw_of?: string
     phases?: string[]
   }
-  const { fields } = json<{ fields: Record<string, Row> }>('fields.json')
+  const { fields } = json('fields.json') as { fields: Record<string, Row> }
   t.same(
     FIELDS.map(({ name }) => name),
     Object.keys(fields),
@@ -100,7 +101,7 @@ t.test('every documented function is there, with its parameters', async (t) => {
     params: { kind: string; optional?: boolean; repeat?: boolean; min?: number }[]
     value_only?: boolean
   }
-  const { functions } = json<{ functions: Record<string, Row> }>('functions.json')
+  const { functions } = json('functions.json') as { functions: Record<string, Row> }
   const documented = Object.entries(functions).filter(([, { parse: how }]) => how !== 'operator')
   t.same(FUNCTIONS.map(({ name }) => name).sort(), documented.map(([name]) => name).sort())
   for (const [name, { params, value_only: valueOnly }] of documented) {
@@ -143,28 +144,13 @@ t.test('limits are errors with the number in them', async (t) => {
 })
 
 t.test('any text parses or is refused with a place inside of it, fast', async () => {
-  const pieces = [
-    ...['http.host', 'ip.src', 'ssl', 'tcp.port', 'cf.threat_score', 'http.request.headers', '["a"]', '[*]', '[0]'],
-    ...['lower(', 'any(', 'all(', 'concat(', '(', ')', ',', 'and', 'or', 'xor', 'not', '!', '&&', '==', 'in', '{', '}'],
-    ...[
-      '"a"',
-      'r#"a"#',
-      '"',
-      '\\',
-      '10',
-      '0x1f',
-      '10.0.0.0/8',
-      '::1',
-      '$list',
-      '~',
-      '"[a-z"',
-      'wildcard',
-      '*',
-      'ü',
-      '\t',
-    ],
-    ...['contains', 'matches', ' ', '\n', 'r"', '..', '-', 'true', 'starts_with(', '9223372036854775808', '\u0000'],
-  ]
+  // Words apart by one space; the space itself, tab and line feed are added below.
+  const pieces =
+    `http.host ip.src ssl tcp.port cf.threat_score http.request.headers ["a"] [*] [0] lower( any( all( concat(
+    ( ) , and or xor not ! && == in { } "a" r#"a"# " \\ 10 0x1f 10.0.0.0/8 ::1 $list ~ "[a-z" wildcard * \u00fc contains
+    matches r" .. - true starts_with( 9223372036854775808`
+      .split(/\s+/)
+      .concat(' ', '\t', '\n', '\0')
   const text = fc.oneof(
     fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((list) => list.join(' ')),
     fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((list) => list.join('')),
@@ -406,4 +392,60 @@ t.test('doubtful expressions are pointed out', async (t) => {
   t.same(lintRules([rule('true', false), rule('ssl', true), rule('ssl or true', true), rule('ssl', false)]), [
     'rule 4 is never reached: rule 3 matches every request and ends the evaluation',
   ])
+})
+
+t.test('edged expr tells where an expression is wrong, and what it gives for a request', async (t) => {
+  t.same(checkExpression('ssl'), { output: 'ok\n', exitCode: 0 })
+  t.same(checkExpression('http.hoost eq "x"'), {
+    output: 'Filter parsing error (1:1):\nhttp.hoost eq "x"\n^^^^^^^^^^ unknown identifier\n',
+    exitCode: 2,
+  })
+  t.match(checkExpression('http.request.method eq "get"').output, /^ok\nhint: methods are in upper case/)
+  t.equal(checkExpression('http.response.code eq 200', { phase: 'http_request_transform' }).exitCode, 2)
+  const told = JSON.parse(checkExpression('ssl and', { json: true }).output) as unknown
+  t.match(told, { valid: false, error: { class: 'ExpectedName', line: 1, column: 8, length: 1 } })
+
+  const request = {
+    method: 'POST',
+    url: 'https://www.example.com/a/b.TXT?x=1&y&x=%20',
+    headers: { 'User-Agent': 'curl/8', Accept: ['text/html', '*/*'], Cookie: 'a%20b=1; c=2; a%20b=3' },
+    ip: '2001:db8::1',
+    body: 'p=1&q=2',
+    'ip.src.country': 'DE',
+  }
+  const outputs: [text: string, output: unknown][] = [
+    ['http.host eq "www.example.com" and ssl and ip.src in {2001:db8::/32} and ip.geoip.country eq "DE"', true],
+    ['http.request.method eq "GET"', false],
+    ['http.request.full_uri', 'https://www.example.com/a/b.TXT?x=1&y&x=%20'],
+    ['http.request.uri', '/a/b.TXT?x=1&y&x=%20'],
+    ['raw.http.request.uri.path', '/a/b.TXT'],
+    ['http.request.uri.path.extension', 'txt'],
+    ['http.request.uri.query', 'x=1&y&x=%20'],
+    ['http.request.uri.args', { x: ['1', '%20'], y: [''] }],
+    ['http.request.uri.args.names', ['x', 'y', 'x']],
+    ['http.request.uri.args.values', ['1', '', '%20']],
+    [
+      'http.request.headers',
+      { 'user-agent': ['curl/8'], accept: ['text/html', '*/*'], cookie: ['a%20b=1; c=2; a%20b=3'] },
+    ],
+    ['http.request.headers.names', ['User-Agent', 'Accept', 'Accept', 'Cookie']],
+    ['http.request.cookies', { 'a b': ['1', '3'], c: ['2'] }],
+    ['http.user_agent', 'curl/8'],
+    ['http.referer', ''],
+    ['http.request.body.size', 7],
+    ['http.request.body.form.names', []],
+    ['ip.src', '2001:db8::1'],
+    ['http.response.code', null],
+  ]
+  for (const [text, output] of outputs) {
+    const found = evaluateExpression(text, request)
+    t.same([found.exitCode, JSON.parse(found.output) as unknown], [0, output], text)
+  }
+  const form = { body: 'p=1&q=2', headers: [['Content-Type', 'application/x-www-form-urlencoded; charset=utf-8']] }
+  t.equal(evaluateExpression('http.request.body.form["q"][0]', form).output, '"2"\n')
+  t.equal(evaluateExpression('http.host', { 'http.host': '\u00fc' }).output, '"\u00fc"\n')
+  t.match(evaluateExpression('ssl', { 'http.hoost': 1 }), { output: /http.hoost is neither a field nor/, exitCode: 2 })
+  t.match(evaluateExpression('ssl', { ssl: 1 }), { output: /ssl must be of type Bool/, exitCode: 2 })
+  t.match(evaluateExpression('ssl and', {}), { output: /1:8/, exitCode: 2 })
+  t.match(evaluateExpression('ssl', []), { exitCode: 2 })
 })

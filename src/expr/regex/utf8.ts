@@ -53,7 +53,8 @@ function split(first: number, last: number, out: Sequence[]): void {
       return split(limit + 1, last, out)
     }
   }
-  for (let bits = 6; last > 0x7f && bits <= 18; bits += 6) {
+  const places = last > 0x7f ? [6, 12, 18] : []
+  for (const bits of places) {
     const mask = 2 ** bits - 1
     if (first >>> bits === last >>> bits) continue
     if ((first & mask) !== 0) {

@@ -1,0 +1,147 @@
+import type { Getter } from './context.js'
+import { acceptedLanguages, pathExtension } from './derived.js'
+import { decodeOnce } from './functions/percent.js'
+import type { Bytes, Ip, Value } from './value.js'
+
+/** What the fields of a request are derived from. Texts are byte strings. */
+export interface RequestView {
+  readonly method: Bytes
+  /** `HTTP/1.1` and the like. */
+  readonly version: Bytes
+  readonly secure: boolean
+  readonly host: Bytes
+  /** Path and query as they are now, after the rules that ran so far. */
+  readonly target: Bytes
+  /** Path and query as the client sent them. */
+  readonly rawTarget: Bytes
+  /** Names and values in turn, as received. */
+  readonly headers: readonly Bytes[]
+  readonly clientIp: Ip | undefined
+  /** When the request arrived, in milliseconds. */
+  readonly receivedAt: number
+  /** The body, or as much of it as was kept; undefined when it was not read. */
+  readonly body?: { readonly bytes: Bytes; readonly size: number } | undefined
+}
+
+/** The path of a request target. */
+export function pathOf(target: Bytes): Bytes {
+  const query = target.indexOf('?')
+  return query === -1 ? target : target.slice(0, query)
+}
+
+/** The query of a request target, "" when there is none. */
+export function queryOf(target: Bytes): Bytes {
+  const query = target.indexOf('?')
+  return query === -1 ? '' : target.slice(query + 1)
+}
+
+/** The pairs of a query or a form, in order and not decoded; a name without `=` has the value "". */
+function pairsOf(query: Bytes): (readonly [name: Bytes, value: Bytes])[] {
+  if (query === '') return []
+  return query.split('&').map((pair) => {
+    const equals = pair.indexOf('=')
+    return equals === -1 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
+  })
+}
+
+/** Pairs as a map from each name to its values in order. */
+function grouped(pairs: Iterable<readonly [Bytes, Bytes]>): ReadonlyMap<Bytes, readonly Bytes[]> {
+  const map = new Map<Bytes, Bytes[]>()
+  for (const [name, value] of pairs) {
+    const values = map.get(name)
+    if (values === undefined) map.set(name, [value])
+    else values.push(value)
+  }
+  return map
+}
+
+/** Names (or values, from 1) of a flat list. */
+const everyOther = (list: readonly Bytes[], from: 0 | 1): readonly Bytes[] => list.filter((_, at) => at % 2 === from)
+
+/** Headers as a map from names in lower case to values in order. */
+export function headerMap(headers: readonly Bytes[]): ReadonlyMap<Bytes, readonly Bytes[]> {
+  const pairs: [Bytes, Bytes][] = []
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    pairs.push([(headers[at] as Bytes).toLowerCase(), headers[at + 1] as Bytes])
+  }
+  return grouped(pairs)
+}
+
+/** The values of one header, joined; "" when there is none. */
+function header({ headers }: RequestView, name: string, separator = ', '): Bytes {
+  let joined: Bytes | undefined
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const found = headers[at] as Bytes
+    if (found.length !== name.length || found.toLowerCase() !== name) continue
+    joined = joined === undefined ? (headers[at + 1] as Bytes) : joined + separator + (headers[at + 1] as Bytes)
+  }
+  return joined ?? ''
+}
+
+function cookies(view: RequestView): Value {
+  const pairs = header(view, 'cookie', '; ')
+    .split(';')
+    .map((cookie) => cookie.trim())
+    .filter((cookie) => cookie !== '')
+    .map((cookie): readonly [Bytes, Bytes] => {
+      const equals = cookie.indexOf('=')
+      const name = equals === -1 ? cookie : cookie.slice(0, equals)
+      return [decodeOnce(name.replace(/\+/g, '%2B'), false), equals === -1 ? '' : cookie.slice(equals + 1)]
+    })
+  return grouped(pairs)
+}
+
+const URLENCODED = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
+
+/** The pairs of a form in the body; none when the body is of another kind. */
+const formOf = (view: RequestView) =>
+  view.body !== undefined && URLENCODED.test(header(view, 'content-type')) ? pairsOf(view.body.bytes) : []
+
+type Getters = Readonly<Record<string, Getter<RequestView>>>
+
+const fullUri = ({ secure, host }: RequestView, target: Bytes) => `${secure ? 'https' : 'http'}://${host}${target}`
+
+/** Fields of the target under one prefix: as it is now, or as received. */
+function targetGetters(prefix: '' | 'raw.', target: (view: RequestView) => Bytes): Getters {
+  const pairs = (view: RequestView) => pairsOf(queryOf(target(view)))
+  return {
+    [`${prefix}http.request.full_uri`]: (view) => fullUri(view, target(view)),
+    [`${prefix}http.request.uri`]: target,
+    [`${prefix}http.request.uri.path`]: (view) => pathOf(target(view)),
+    [`${prefix}http.request.uri.path.extension`]: (view) => pathExtension(pathOf(target(view))),
+    [`${prefix}http.request.uri.query`]: (view) => queryOf(target(view)),
+    [`${prefix}http.request.uri.args`]: (view) => grouped(pairs(view)),
+    [`${prefix}http.request.uri.args.names`]: (view) => pairs(view).map(([name]) => name),
+    [`${prefix}http.request.uri.args.values`]: (view) => pairs(view).map(([, value]) => value),
+  }
+}
+
+/** The fields that can be read from a request alone. A header that was not sent gives "" in the fields named after one. */
+export const REQUEST_GETTERS: Getters = {
+  ...targetGetters('', ({ target }) => target),
+  ...targetGetters('raw.', ({ rawTarget }) => rawTarget),
+  'http.host': ({ host }) => host,
+  'http.request.method': ({ method }) => method,
+  'http.request.version': ({ version }) => version,
+  'http.request.timestamp.sec': ({ receivedAt }) => Math.floor(receivedAt / 1000),
+  'http.request.timestamp.msec': ({ receivedAt }) => receivedAt % 1000,
+  ssl: ({ secure }) => secure,
+  'ip.src': ({ clientIp }) => clientIp,
+  'http.cookie': (view) => header(view, 'cookie', '; '),
+  'http.referer': (view) => header(view, 'referer'),
+  'http.user_agent': (view) => header(view, 'user-agent'),
+  'http.x_forwarded_for': (view) => header(view, 'x-forwarded-for'),
+  'http.request.cookies': cookies,
+  'http.request.headers': ({ headers }) => headerMap(headers),
+  'http.request.headers.names': ({ headers }) => everyOther(headers, 0),
+  'http.request.headers.values': ({ headers }) => everyOther(headers, 1),
+  'http.request.headers.truncated': () => false,
+  'http.request.accepted_languages': (view) => acceptedLanguages(header(view, 'accept-language')),
+  'http.request.body.raw': ({ body }) => body?.bytes,
+  'http.request.body.size': ({ body }) => body?.size,
+  'http.request.body.truncated': ({ body }) => (body === undefined ? undefined : body.size > body.bytes.length),
+  'http.request.body.form': (view) => (view.body === undefined ? undefined : grouped(formOf(view))),
+  'http.request.body.form.names': (view) => (view.body === undefined ? undefined : formOf(view).map(([name]) => name)),
+  'http.request.body.form.values': (view) =>
+    view.body === undefined ? undefined : formOf(view).map(([, value]) => value),
+}
