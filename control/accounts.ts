@@ -40,7 +40,7 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
         const seen = config().accounts.filter(
           ({ id, name }) => mayUse(caller, [], { account: id }) && (query.name === undefined || name === query.name),
         )
-        return page((query.direction === 'asc' ? seen : seen.toReversed()).map(account), query)
+        return page(query.direction === 'asc' ? seen : seen.toReversed(), query, account)
       },
     }),
     endpoint({
@@ -77,7 +77,7 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
         )
         const key = query.order === 'account.name' ? 'name' : 'id'
         const sorted = seen.toSorted((a, b) => (a[key] < b[key] ? -1 : 1))
-        return page((query.direction === 'asc' ? sorted : sorted.toReversed()).map(membership), query)
+        return page(query.direction === 'asc' ? sorted : sorted.toReversed(), query, membership)
       },
     }),
   ]

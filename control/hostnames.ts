@@ -53,10 +53,12 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       query: HostnameQuery,
       result: Type.Array(HostnameResult),
       answer({ scope, query }) {
-        const found = [...store.list(HOSTNAME, scope)].map(({ value }) => shown(value)).filter(filter(query))
-        const rank = ({ ssl }: Result) => (query.order === 'ssl' ? Number(ssl !== undefined) : (ssl?.status ?? ''))
-        found.sort((a, b) => order(rank(a), rank(b)) || order(a.hostname, b.hostname))
-        return page(query.direction === 'asc' ? found : found.toReversed(), query)
+        const fits = filter(query)
+        const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
+        // All that have ssl have it active, so both orders come to the same.
+        const rank = ({ ssl }: Hostname) => (ssl === undefined ? 0 : 1)
+        found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
+        return page(query.direction === 'asc' ? found : found.reverse(), query, shown)
       },
     }),
     endpoint({
@@ -223,21 +225,21 @@ function refuseUnfit({ custom_metadata, custom_origin_server, custom_origin_sni 
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-function filter(query: HostnameQuery): (hostname: Result) => boolean {
+function filter(query: HostnameQuery): (hostname: Hostname) => boolean {
   const exact = (query['hostname.exact'] ?? query.hostname)?.toLowerCase()
   const contained = query['hostname.contain']?.toLowerCase()
   const start = query['hostname.startsWith']?.toLowerCase()
-  return ({ id, hostname, ssl, status, custom_origin_server }) =>
-    (exact === undefined || hostname === exact) &&
-    (contained === undefined || hostname.includes(contained)) &&
-    (start === undefined || hostname.startsWith(start)) &&
-    (query.id === undefined || id === query.id) &&
-    (query.ssl === undefined || (ssl === undefined ? 0 : 1) === query.ssl) &&
-    (query.ssl_status === undefined || ssl?.status === query.ssl_status) &&
-    (query.hostname_status === undefined || status === query.hostname_status) &&
-    (query.custom_origin_server === undefined || custom_origin_server === query.custom_origin_server.toLowerCase()) &&
-    (query.certificate_authority === undefined || ssl?.certificate_authority === query.certificate_authority) &&
-    (query.wildcard === undefined || (ssl?.wildcard ?? false) === query.wildcard)
+  const server = query.custom_origin_server?.toLowerCase()
+  const { id, ssl, ssl_status, hostname_status, certificate_authority, wildcard } = query
+  return (one) =>
+    (exact === undefined || one.hostname === exact) &&
+    (contained === undefined || one.hostname.includes(contained)) &&
+    (start === undefined || one.hostname.startsWith(start)) &&
+    (id === undefined || one.id === id) &&
+    (ssl === undefined || (one.ssl === undefined ? 0 : 1) === ssl) &&
+    (ssl_status === undefined || (one.ssl !== undefined && ssl_status === 'active')) &&
+    (hostname_status === undefined || hostname_status === 'active') &&
+    (server === undefined || one.custom_origin_server === server) &&
+    (certificate_authority === undefined || one.ssl?.certificate_authority === certificate_authority) &&
+    (wildcard === undefined || (one.ssl?.wildcard ?? false) === wildcard)
 }
-
-const order = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)

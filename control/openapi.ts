@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Scope } from '../src/core/scope.js'
 import type { Endpoint } from './endpoint.js'
-import { ERRORS } from './errors.js'
+import { ERROR_RESPONSES, failures } from './openapi-errors.js'
 import { ResultInfo } from './paging.js'
 import { bySpecificity, endpointPath, PREFIX } from './paths.js'
 import type { Step } from './state.js'
@@ -35,7 +35,8 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
       summary: 'Markdown conversion, rulesets, log push, Worker scripts and posture webhooks',
       description:
         'Every answer comes in one envelope. Errors carry a code and, for bodies, a JSON pointer to what is wrong; all ' +
-        `that is wrong is told at once. Codes: ${codes()}.`,
+        'that is wrong is told at once. Each answer tells how many requests the token has left (`ratelimit`) and has ' +
+        'the name of its request (`cf-ray`).',
     },
     servers: [{ url: PREFIX }],
     security: [{ token: [] }, { email: [], key: [] }],
@@ -47,6 +48,7 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
         key: { type: 'apiKey', in: 'header', name: 'X-Auth-Key' },
       },
       schemas: COMPONENTS,
+      responses: ERROR_RESPONSES,
     },
   })
 }
@@ -65,12 +67,6 @@ function withComponents(document: Json): Json {
   const { components, ...rest } = shown as { components: { schemas: Json } } & Json
   return { ...rest, components: { ...components, schemas: { ...components.schemas, ...Object.fromEntries(found) } } }
 }
-
-const codes = (): string =>
-  [...new Map(Object.values(ERRORS).map(([code, , message]) => [code, message]))]
-    .sort(([a], [b]) => a - b)
-    .map(([code, message]) => `${code} (${message})`)
-    .join(', ')
 
 const MESSAGE = {
   type: 'object',
@@ -122,6 +118,7 @@ function operation(endpoint: Endpoint, type: Scope['type'], template: string): J
     ...body(endpoint),
     responses: {
       [String(status)]: success(endpoint, status),
+      ...failures(endpoint),
       default: { description: 'The request failed; errors tell why.', content: json(ref('Failure')) },
     },
   }

@@ -16,13 +16,17 @@ export const ResultInfo = Type.Object({
   total_pages: Type.Integer(),
 })
 
-/** One page of `items`, with its `result_info`. */
-export function page<T>(items: readonly T[], query: { readonly page: number; readonly per_page: number }): Reply<T[]> {
-  const { page, per_page } = query
-  const shown = items.slice((page - 1) * per_page, page * per_page)
+interface PageQuery {
+  readonly page: number
+  readonly per_page: number
+}
+
+/** One page of `items`, each as `show` tells it, with its `result_info`. */
+export function page<T, R>(items: readonly T[], { page, per_page }: PageQuery, show: (item: T) => R): Reply<R[]> {
+  const result = items.slice((page - 1) * per_page, page * per_page).map((item) => show(item))
   const total_count = items.length
-  return new Reply(shown, {
-    result_info: { page, per_page, count: shown.length, total_count, total_pages: Math.ceil(total_count / per_page) },
+  return new Reply(result, {
+    result_info: { page, per_page, count: result.length, total_count, total_pages: Math.ceil(total_count / per_page) },
   })
 }
 

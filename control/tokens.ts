@@ -119,10 +119,12 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       }),
       result: Type.Array(TokenResult),
       answer({ query }) {
-        const all = [...store.list(TOKEN, DAEMON)].map(({ value }) => shown(value, clock.now()))
-        const listed = all.filter(({ status }) => query.include_expired || status !== 'expired')
+        const now = clock.now()
+        const listed = [...store.list(TOKEN, DAEMON)]
+          .map(({ value }) => value)
+          .filter((token) => query.include_expired || statusOf(token, now) !== 'expired')
         listed.sort((a, b) => (a.issued_on < b.issued_on ? -1 : 1))
-        return page(query.direction === 'asc' ? listed : listed.toReversed(), query)
+        return page(query.direction === 'asc' ? listed : listed.reverse(), query, (token) => shown(token, now))
       },
     }),
     endpoint({

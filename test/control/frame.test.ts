@@ -152,10 +152,10 @@ t.test('a body with very many faults is answered soon, with a few of them', asyn
 /** Endpoints that fail in each way that an endpoint can. */
 const failing = (error: unknown) =>
   endpoint({
-    method: 'get',
+    method: 'post',
     path: '/fails',
     scopes: ['daemon'],
-    permissions: [],
+    permissions: ['Zone Read'],
     summary: 'fails',
     answer() {
       throw error
@@ -170,7 +170,7 @@ const THROWN: [what: string, error: unknown, status: number, code: number][] = [
 for (const [what, error, status, code] of THROWN) {
   t.test(`${what} is answered without its text`, async (t) => {
     const { call } = await client(t, { areas: () => [failing(error)] })
-    const answer = await call('GET', '/fails')
+    const answer = await call('POST', '/fails')
     t.match(answer, { status, body: { success: false, errors: [{ code }], messages: [], result: null } })
     t.notMatch(JSON.stringify(answer.body), /secret/)
   })
@@ -286,6 +286,47 @@ t.test('bytes that are no request are answered in the envelope', async (t) => {
     t.match(text, new RegExp(`^HTTP/1.1 ${status} `), what)
     t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))), { success: false, result: null }, what)
   }
+})
+
+t.test('whatever bytes come, they are answered in the envelope or the connection ends', async (t) => {
+  const { url } = await client(t)
+  const port = Number(new URL(url).port)
+  const line = fc.constantFrom(
+    'GET /client/v4/zones HTTP/1.1',
+    'PATCH /client/v4/zones/x HTTP/1.1',
+    'GET',
+    'POST / HTTP/1.1',
+  )
+  const field = fc.constantFrom(
+    'host: a',
+    'content-length: 5',
+    'content-length: -1',
+    'transfer-encoding: chunked',
+    'x',
+    ': ',
+    'expect: 100-continue',
+  )
+  const text = fc
+    .tuple(line, fc.array(field, { maxLength: 4 }), fc.string())
+    .map(([line, fields, rest]) => `${[line, ...fields].join('\r\n')}\r\n\r\n${rest}`)
+  const bytes = fc.oneof(
+    text.map((one) => Buffer.from(one)),
+    fc.uint8Array({ maxLength: 200 }),
+  )
+  await fc.assert(
+    fc.asyncProperty(bytes, async (bytes) => {
+      for (const answer of (await raw(t, port, bytes)).split(/(?=HTTP\/1\.1 )/)) {
+        if (answer === '' || answer.startsWith('HTTP/1.1 100 ')) continue
+        const { success, errors } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as {
+          success: boolean
+          errors: unknown[]
+        }
+        if (success !== false || errors.length === 0) return false
+      }
+      return true
+    }),
+    { numRuns: 150 },
+  )
 })
 
 t.test('whatever is sent, the answer is an envelope of the right shape and never an internal error', async (t) => {
