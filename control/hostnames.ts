@@ -55,10 +55,8 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       answer({ scope, query }) {
         const fits = filter(query)
         const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
-        // All that have ssl have it active, so both orders come to the same.
-        const rank = ({ ssl }: Hostname) => (ssl === undefined ? 0 : 1)
         found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
-        return page(query.direction === 'asc' ? found : found.reverse(), query, shown)
+        return page(query.direction === 'asc' ? found : found.toReversed(), query, shown)
       },
     }),
     endpoint({
@@ -170,6 +168,9 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
     }),
   ]
 }
+
+// Every `ssl` there is is active, so that both orders of the list come to this.
+const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)
 
 type Result = Static<typeof HostnameResult>
 

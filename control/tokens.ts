@@ -124,7 +124,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
           .map(({ value }) => value)
           .filter((token) => query.include_expired || statusOf(token, now) !== 'expired')
         listed.sort((a, b) => (a.issued_on < b.issued_on ? -1 : 1))
-        return page(query.direction === 'asc' ? listed : listed.reverse(), query, (token) => shown(token, now))
+        return page(query.direction === 'asc' ? listed : listed.toReversed(), query, (token) => shown(token, now))
       },
     }),
     endpoint({

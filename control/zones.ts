@@ -98,7 +98,7 @@ export function zones({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
             : filters.some((filter) => filter(zone)),
         )
         if (order) found.sort((a, b) => (SORT[order](a) < SORT[order](b) ? -1 : 1))
-        return page(direction === 'asc' ? found : found.reverse(), query, (zone) => zone)
+        return page(direction === 'asc' ? found : found.toReversed(), query, (zone) => zone)
       },
     }),
     endpoint({

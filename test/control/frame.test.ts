@@ -321,7 +321,7 @@ t.test('whatever bytes come, they are answered in the envelope or the connection
           success: boolean
           errors: unknown[]
         }
-        if (success !== false || errors.length === 0) return false
+        if (success || errors.length === 0) return false
       }
       return true
     }),
