@@ -288,6 +288,31 @@ t.test('bytes that are no request are answered in the envelope', async (t) => {
   }
 })
 
+t.test('a client that goes away in the middle of its body is no fault of the service', async (t) => {
+  const { deps, store } = await client(t)
+  const faults: unknown[] = []
+  const answered = withResolvers()
+  const log = {
+    ...silentLog,
+    error: (line: unknown) => void faults.push(line),
+    info: () => answered.resolve(),
+  }
+  const control = await listenControl(basicEndpoints(deps), { ...deps, log })
+  const socket = connect(control.port, '127.0.0.1')
+  const head = [
+    `PATCH /client/v4${SETTING_PATH} HTTP/1.1`,
+    'host: a',
+    `authorization: Bearer ${ADMIN}`,
+    'content-type: application/json',
+    'content-length: 100',
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n{"value":"on"}`, () => socket.destroy())
+  await answered.promise
+  await control.close(0)
+  t.same(faults, [])
+  t.equal(store.count(SETTING), 0)
+})
+
 t.test('whatever bytes come, they are answered in the envelope or the connection ends', async (t) => {
   const { url } = await client(t)
   const port = Number(new URL(url).port)
