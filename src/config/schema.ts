@@ -129,7 +129,10 @@ const Access = {
     examples: [['Zone Settings Write']],
   }),
   accounts: Type.Array(Type.String({ minLength: 1 }), { default: ['*'], description: 'Account ids, or "*".' }),
-  zones: Type.Array(Type.String({ minLength: 1 }), { default: ['*'], description: 'Zone ids, or "*".' }),
+  zones: Type.Array(Type.String({ minLength: 1 }), {
+    default: ['*'],
+    description: 'Zone ids, or "*" for all zones of the accounts.',
+  }),
 }
 
 const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
