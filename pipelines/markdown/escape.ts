@@ -37,11 +37,11 @@ export function escapeInline(text: string, around: Surroundings): string {
   if (first < 0) return text
 
   const length = text.length
-  let out = ''
+  const parts: string[] = []
   let done = 0
   let safe: boolean | undefined
   const escape = (at: number) => {
-    out += text.slice(done, at) + '\\'
+    parts.push(text.slice(done, at))
     done = at
   }
   for (let at = first; at < length; at++) {
@@ -88,7 +88,9 @@ export function escapeInline(text: string, around: Surroundings): string {
       default:
     }
   }
-  return done === 0 && out === '' ? text : out + text.slice(done)
+  if (parts.length === 0) return text
+  parts.push(text.slice(done))
+  return parts.join('\\')
 }
 
 /** Whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */

@@ -213,7 +213,7 @@ function addBlocks(cells: readonly string[], blocks: string[]): void {
   for (const cell of cells) {
     if (cell === '') continue
     if (line.length > SHORT_CELL || cell.includes('\n\n')) flush()
-    if (cell.includes('\n\n')) blocks.push(...cell.split('\n\n'))
+    if (cell.includes('\n\n')) for (const block of cell.split('\n\n')) blocks.push(block)
     else line += line === '' ? cell : ' ' + cell
   }
   flush()

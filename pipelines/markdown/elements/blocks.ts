@@ -56,7 +56,9 @@ export const headings: Family = {
 export const rules: Family = {
   names: ['hr'],
   open(page) {
-    if (page.beginBlock()) page.writer.leaf('rule', '***')
+    // Among the rows of a table of data it is a decoration.
+    if (page.table !== undefined && page.table.state !== 'layout') page.boundary()
+    else if (page.beginBlock()) page.writer.leaf('rule', '***')
   },
 }
 
