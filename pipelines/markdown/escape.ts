@@ -111,10 +111,14 @@ function delimits(text: string, char: number, at: number, end: number, around: S
 /** A paragraph's Markdown such that no line of it begins a list, a heading, a quote, a rule or the like. */
 export function escapeStarts(markdown: string): string {
   if (!markdown.includes('\n')) return escapeStart(markdown)
-  return markdown.split('\n').map(escapeStart).join('\n')
+  return markdown
+    .split('\n')
+    .map((line, index) => escapeStart(line, index > 0))
+    .join('\n')
 }
 
-function escapeStart(line: string): string {
+/** What only means something below another line, it does not mean in the first. */
+function escapeStart(line: string, isBelow = false): string {
   const first = line.charCodeAt(0)
   if (first > 0x7c) return line
   switch (first) {
@@ -131,10 +135,10 @@ function escapeStart(line: string): string {
     case 0x5f: // _
       return /^[_ ]+$/.test(line) ? '\\' + line : line
     case 0x3d: // =
-      return /^=+ *$/.test(line) ? '\\' + line : line
+      return isBelow && /^=+ *$/.test(line) ? '\\' + line : line
     case 0x7c: // |
     case 0x3a: // :
-      return /^[-|: ]+$/.test(line) && line.includes('-') ? '\\' + line : line
+      return isBelow && /^[-|: ]+$/.test(line) && line.includes('-') ? '\\' + line : line
     default:
       return first >= 0x30 && first <= 0x39 ? line.replace(/^(\d{1,9})([.)])(?= |$)/, '$1\\$2') : line
   }

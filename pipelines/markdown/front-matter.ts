@@ -23,14 +23,14 @@ export class FrontMatter {
     }
   }
 
-  /** The block with its empty line behind it; '' if no field has a value. */
+  /** The block; '' if no field has a value. */
   toString(): string {
     let lines = ''
     for (const [field, sources] of Object.entries(FIELDS)) {
       const source = sources.find((each) => this.#values.has(each))
       if (source !== undefined) lines += `${field}: ${scalar(this.#values.get(source) as string)}\n`
     }
-    return lines === '' ? '' : `---\n${lines}---\n\n`
+    return lines === '' ? '' : `---\n${lines}---`
   }
 }
 
@@ -42,7 +42,7 @@ function scalar(text: string): string {
   const isPlain =
     /^[\p{L}][\p{L}\p{N}\p{M} .,;!?()'"/&%+*=@_~$–—…·|‘’“”-]*$/u.test(text) &&
     !/^(?:true|false|yes|no|on|off|null|y|n|nan|inf)$/i.test(text)
-  if (isPlain) return text
+  if (isPlain || /^https?:\/\/[\w.~/?&=%+@,;!$()*-]+$/.test(text)) return text
   const escaped = text
     // A half of a surrogate pair is no character and cannot be written in any encoding.
     .replace(/[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g, (pair) => (pair.length === 2 ? pair : '\ufffd'))

@@ -4,6 +4,9 @@ import { codeSpan, destination, escapeInline, SPECIAL } from './escape.js'
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
 const MAX_FORMATS = 32
 
+/** At the ends of a block some readers of Markdown take it for white space. */
+const NBSP = 0xa0
+
 type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
 
 /** Where a link leads, as it is to be written. */
@@ -195,6 +198,8 @@ export class Line {
 
     let markdown = this.#done + this.#previous + this.#last
     if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
+    if (markdown.charCodeAt(0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
+    if (markdown.charCodeAt(markdown.length - 1) === NBSP) markdown = markdown.slice(0, -1) + '&nbsp;'
     this.#done = this.#previous = this.#last = ''
     this.#empty = true
     this.#marked = this.#bracket = false

@@ -47,7 +47,7 @@ export class Page implements Events {
   deepTables = 0
   /** How many `article`, `main` and `section` are open. */
   sections = 0
-  /** The program language that the elements around name. */
+  /** The program language that an element around the next `pre` names. */
   language: string | undefined
   /** The source that a `picture` offers. */
   picture: string | undefined
@@ -59,7 +59,6 @@ export class Page implements Events {
   #preformatted: Preformatted | undefined
   #script: string | undefined
   #head: 'before' | 'open' | 'ended' = 'before'
-  #started = ''
 
   open(tag: Tag): Skip | void {
     if (this.#head !== 'ended') this.#readHead(tag)
@@ -100,9 +99,7 @@ export class Page implements Events {
   take(): string {
     if (this.#head !== 'ended' && this.writer.length < MAX_HELD) return ''
     if (this.#head !== 'ended') this.#endHead()
-    const markdown = this.#started + this.writer.take()
-    this.#started = ''
-    return markdown
+    return this.writer.take()
   }
 
   /** Ends the page. Returns the rest of its Markdown. */
@@ -135,7 +132,7 @@ export class Page implements Events {
 
   #endHead(): void {
     this.#head = 'ended'
-    this.#started = this.frontMatter.toString()
+    this.writer.putFirst(this.frontMatter.toString())
   }
 
   /** Begins a block that no paragraph, link or heading can hold. False where it has to be text of a table cell. */
@@ -212,6 +209,7 @@ export class Page implements Events {
 
   beginPreformatted(tag: Tag): void {
     this.#preformatted = new Preformatted(tag, this.language)
+    this.language = undefined
   }
 
   #endPreformatted(): void {

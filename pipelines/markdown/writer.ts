@@ -62,6 +62,14 @@ export class Writer {
     return out
   }
 
+  /** Puts a block in front of everything; nothing may have been taken yet. */
+  putFirst(block: string): void {
+    if (block === '') return
+    const page = this.#frames[0] as Frame
+    this.#out = page.last === '' ? block : `${block}\n\n${this.#out}`
+    if (page.last === '') page.last = 'rule'
+  }
+
   /** About how much `take` would give. */
   get length(): number {
     return this.#out.length

@@ -4,11 +4,12 @@
  */
 import { fileURLToPath } from 'node:url'
 import { inspect, isDeepStrictEqual } from 'node:util'
+import { commonmark } from './commonmark.js'
 import { filter } from './filter.js'
 import { html5lib } from './html5lib.js'
 import type { Case, Suite } from './suite.js'
 
-const SUITES: readonly Suite[] = [filter, html5lib]
+const SUITES: readonly Suite[] = [commonmark, filter, html5lib]
 
 const print = (value: unknown) => inspect(value, { depth: Infinity, maxStringLength: 2000, breakLength: 110 })
 

@@ -1,3 +1,4 @@
+import { languageOf } from '../language.js'
 import { words, type Family } from './element.js'
 
 /** Elements that begin and end a block and mean nothing else. */
@@ -10,7 +11,12 @@ export const blocks: Family = {
 
 export const divisions: Family = {
   names: ['div', 'figure'],
-  open: (page) => page.boundary(),
+  open(page, tag) {
+    page.boundary()
+    const classes = tag.attribute('class')
+    // Highlighters name the language of a `pre` on what they wrap it in.
+    if (classes !== undefined && classes.includes('highlight-')) page.language = languageOf(tag)
+  },
   close: (page) => page.boundary(),
 }
 

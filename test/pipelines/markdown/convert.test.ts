@@ -1,0 +1,248 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { text as textOf } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import fc from 'fast-check'
+import { parseFragment, type DefaultTreeAdapterTypes } from 'parse5'
+import t from 'tap'
+import { parse as parseYaml } from 'yaml'
+import { ELEMENTS, FAMILIES } from '../../../pipelines/markdown/elements/index.js'
+import {
+  convert,
+  Converter,
+  MarkdownTransform,
+  MAX_HTML_BYTES,
+  NotConvertible,
+  PageTooLarge,
+} from '../../../pipelines/markdown/index.js'
+import { canonical, render } from '../../conformance/round-trip.js'
+
+const FIXTURES = new URL('../../fixtures/markdown/', import.meta.url)
+
+const read = (name: string, file: string) => readFileSync(new URL(`${name}/${file}`, FIXTURES), 'utf8')
+
+/** The Markdown of a page that arrives in pieces of these lengths, over and over. */
+function converted(html: string, lengths: readonly number[]): string {
+  const converter = new Converter()
+  const bytes = Buffer.from(html)
+  let markdown = ''
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const length = lengths[turn % lengths.length] ?? 1
+    markdown += converter.write(bytes.subarray(at, at + length))
+    at += length
+  }
+  return markdown + converter.end()
+}
+
+function textContent(node: DefaultTreeAdapterTypes.Node): string {
+  if ('value' in node) return node.value
+  return 'childNodes' in node ? node.childNodes.map(textContent).join('') : ''
+}
+
+const names = readdirSync(FIXTURES)
+
+t.test('each example page becomes its Markdown, however it is cut', async (t) => {
+  for (const name of names) {
+    const html = read(name, 'in.html')
+    const markdown = read(name, 'out.md')
+    t.equal(convert(html), markdown, name)
+    t.equal(convert(Buffer.from(html)), markdown, `${name}, as bytes`)
+    t.equal(converted(html, [1]), markdown, `${name}, byte by byte`)
+  }
+})
+
+t.test('each element belongs to one family', async (t) => {
+  const all = FAMILIES.flatMap((family) => family.names)
+  t.equal(new Set(all).size, all.length)
+  t.equal(ELEMENTS.size, all.length)
+})
+
+/** Pages put together from the tags and texts of all examples, in any order. */
+const pieces = [...new Set(names.flatMap((name) => read(name, 'in.html').split(/(?=<)|(?<=>)/)))]
+const page = fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((parts) => parts.join(''))
+
+t.test('the Markdown of any page is the same however it is cut', async () => {
+  const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
+  fc.assert(
+    fc.property(page, lengths, (html, cuts) => {
+      return converted(html, cuts) === convert(html)
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+t.test('the body of any page never begins with the line that begins frontmatter', async () => {
+  fc.assert(
+    fc.property(page, (html) => html.includes('<meta') || !/^---/.test(convert(html))),
+    { numRuns: 1000 },
+  )
+})
+
+const plain = fc.string({
+  unit: fc.constantFrom(...'ab1 .*_`~[]()<>!#+-=|\\&;:"\'{}$^@/\n', '&amp;', 'é', '中', '。', '“', '😀', '\u00a0'),
+  maxLength: 30,
+})
+const escapeHtml = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
+const collapse = (text: string) => text.replace(/[ \t\r\n]+/g, ' ').trim()
+
+t.test('any text in a paragraph, an item, a link or emphasis comes back as it was', async () => {
+  const around = fc.constantFrom(
+    (text: string) => `<p>${text}</p>`,
+    (text: string) => `<ul><li>${text}</li></ul>`,
+    (text: string) => `<p>x<em>${text}</em>y</p>`,
+    (text: string) => `<h2>a${text}</h2>`,
+    (text: string) => `<p>a<br>${text}</p>`,
+    (text: string) => `<p><a href="/x">${text}b</a></p>`,
+    (text: string) => `<p><b>${text}</b><i>${text}</i></p>`,
+  )
+  fc.assert(
+    fc.property(plain, around, (text, wrap) => {
+      const html = wrap(escapeHtml(text))
+      const wanted = collapse(textContent(parseFragment(html.replace('<br>', ' '))))
+      const got = collapse(textContent(parseFragment(render(convert(html)).replace('<br />', ' '))))
+      // White space at the ends of a block is nothing to keep, nor is it between two of them.
+      return got.replace(/\s/g, '') === wanted.replace(/\s/g, '')
+    }),
+    { numRuns: 4000 },
+  )
+})
+
+t.test('any nest of emphasis comes back as it was', async () => {
+  const word = fc.constantFrom('a', 'b ', ' c', '(', ')', '"', '.', '中', '1')
+  const { inline } = fc.letrec<{ inline: string }>((tie) => ({
+    inline: fc.oneof(
+      { depthSize: 'small' },
+      word,
+      fc.tuple(word, tie('inline'), word).map(([before, inner, after]) => before + inner + after),
+      fc.tuple(fc.constantFrom('em', 'strong'), tie('inline')).map(([tag, inner]) => `<${tag}>x${inner}y</${tag}>`),
+      fc.tuple(tie('inline'), tie('inline')).map(([left, right]) => left + right),
+    ),
+  }))
+  const tidy = (html: string) =>
+    canonical(html)
+      .replace(/ (<\/)/g, '$1 ')
+      .replace(/ +/g, ' ')
+  fc.assert(
+    fc.property(inline, (html) => tidy(render(convert(`<p>${html}</p>`))) === tidy(`<p>${html.trim()}</p>`)),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('frontmatter is YAML that holds just what the page says', async () => {
+  const value = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom(...'-:#"\'\\\n{}[]&*!|>%@`yesno1.~ \t'),
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    ),
+    maxLength: 20,
+  })
+  const attribute = (text: string) => text.replace(/&/g, '&amp;').replace(/"/g, '&quot;').replace(/\r/g, '&#13;')
+  fc.assert(
+    fc.property(value, value, (title, description) => {
+      const markdown = convert(
+        `<meta name=title content="${attribute(title)}"><meta name=description content="${attribute(description)}"><p>x`,
+      )
+      // NUL is no character of HTML.
+      const expected = Object.fromEntries(
+        Object.entries({ title, description })
+          .map(([key, text]) => [key, text.replaceAll('\0', '\ufffd').trim()])
+          .filter(([, text]) => text !== ''),
+      )
+      if (Object.keys(expected).length === 0) return markdown === 'x\n'
+      const [, yaml = ''] = /^---\n([^]*?\n)---\n\nx\n$/.exec(markdown) ?? []
+      return JSON.stringify(parseYaml(yaml)) === JSON.stringify(expected)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+t.test('half a surrogate pair in a title becomes a replacement character', async (t) => {
+  t.equal(convert('<meta name=title content="a\ud800b">'), '---\ntitle: "a\ufffdb"\n---\n')
+})
+
+t.test('blocks leave as soon as they are done', async (t) => {
+  const converter = new Converter({ contentType: 'text/html; charset=utf-8' })
+  const write = (html: string) => converter.write(Buffer.from(html))
+  t.equal(write('<head><meta name=title content=T>'), '')
+  t.equal(write('</head>'), '---\ntitle: T\n---')
+  t.equal(write('<p>One</p><p>Tw'), '\n\nOne')
+  t.equal(write('o</p><ul><li>a<li>'), '\n\nTwo\n\n- a')
+  t.equal(write('<pre>x'), '')
+  t.equal(write('</pre>'), '\n- ```\n  x\n  ```')
+  t.equal(converter.end(), '\n')
+})
+
+t.test('the head that is never ended holds a page back only so long', async (t) => {
+  const converter = new Converter({ contentType: 'text/html; charset=utf-8' })
+  t.not(converter.write(Buffer.from(`<head>${'<p>some text</p>'.repeat(40_000)}`)), '')
+})
+
+t.test('the Content-Type says how bytes are read', async (t) => {
+  const bytes = Buffer.from('<p>\x80\xe9</p>', 'latin1')
+  t.equal(convert(bytes, { contentType: 'text/html; charset=windows-1252' }), '€é\n')
+  t.equal(convert(bytes, { contentType: 'text/html;Charset="ISO-8859-1"' }), '€é\n')
+  t.equal(convert(bytes), '\ufffd\ufffd\n')
+  const xhtml = '<html xmlns="http://www.w3.org/1999/xhtml"><body><p>a<br/>b</p><script/><p>c</p></body></html>'
+  t.equal(convert(xhtml, { contentType: 'application/xhtml+xml' }), 'a  \nb\n\nc\n')
+  t.throws(() => convert('<p>a', { contentType: 'application/xhtml+xml' }), NotConvertible)
+})
+
+t.test('a page of more than the greatest size is refused', async (t) => {
+  const page = Buffer.alloc(MAX_HTML_BYTES, 'a ')
+  t.equal(convert(page).length, MAX_HTML_BYTES)
+  t.throws(() => convert(Buffer.concat([page, Buffer.from('a')])), PageTooLarge)
+  t.throws(() => convert('é'.repeat(MAX_HTML_BYTES / 2 + 1)), PageTooLarge)
+})
+
+t.test('the stream writes what the function returns, and ends in the same errors', async (t) => {
+  const html = read('lists-with-blocks', 'in.html') + read('json-ld', 'in.html')
+  const stream = Readable.from(
+    Buffer.from(html)
+      .toString('latin1')
+      .match(/[^]{1,7}/g) ?? [],
+  )
+  const bytes = stream.map((piece: string) => Buffer.from(piece, 'latin1'))
+  t.equal(await textOf(bytes.pipe(new MarkdownTransform())), convert(html))
+  const refused = pipeline(
+    Readable.from([Buffer.from('<p>')]),
+    new MarkdownTransform({ contentType: 'application/xhtml+xml' }),
+    async (markdown) => void (await textOf(markdown)),
+  )
+  await t.rejects(refused, NotConvertible)
+})
+
+const LENGTH = 2_000_000
+const rep = (text: string) => text.repeat(LENGTH / text.length)
+const HOSTILE: [what: string, html: string][] = [
+  ['quotes inside each other', rep('<blockquote><p>a')],
+  ['lists inside each other', rep('<ul><li>a')],
+  ['items without a list', rep('<li>a')],
+  ['tables inside each other', rep('<table><tr><td>a')],
+  ['links without end', rep('<a href=x>t')],
+  ['one link around everything', `<a href=x>${rep('<div>t</div>')}`],
+  ['emphasis inside emphasis', rep('<em>a<b>')],
+  ['emphasis that ends in the wrong order', rep('<em>a<strong>b</em>c</strong>')],
+  ['a row of cells', `<table><tr>${rep('<td>a')}`],
+  ['rows', `<table>${rep('<tr><td>a<td>b')}`],
+  ['cells of many columns', `<table>${rep('<tr><td colspan=1000>a<td>b')}`],
+  ['cells of many rows', `<table>${rep('<tr><td rowspan=65534>a<td rowspan=9999 colspan=1000>b')}`],
+  ...[...'*_[]`\\~#-|<'].map((char): [string, string] => [`text of ${char}`, `<p>${rep(char).replace(/</g, '&lt;')}`]),
+  ['code of backticks', `<pre>${rep('`')}`],
+  ['a code span of spaces', `<code>a${rep(' ')}\n${rep(' ')}b</code>`],
+  ['scripts of JSON-LD', rep('<script type=application/ld+json>{}</script>')],
+  ['a script of spaces', `<script type=application/ld+json>{${rep(' ')}}</script>`],
+  ['a long title', `<meta name=title content="${rep(':\n')}">`],
+  ['a set of images', `<img srcset="${rep('a, ')}">`],
+  ['a set of images without end', `<img srcset="${rep('a ')}">`],
+  ['an address of spaces', `<a href="a${rep(' ')}b">x</a>`],
+  ['deep quotes of empty lines', `${'<blockquote>'.repeat(64)}<pre>${rep('\n')}`],
+  ['deep items of paragraphs', `${'<ul><li>'.repeat(64)}${rep('<p>a')}`],
+  ['everything at once', rep('<ul><li><blockquote><table><tr><td><b><a href=x>')],
+]
+
+t.test('hostile pages neither fail nor swell', async (t) => {
+  for (const [what, html] of HOSTILE) {
+    const markdown = convert(html.slice(0, MAX_HTML_BYTES))
+    t.ok(markdown.length < 12 * html.length + 20_000_000, what)
+  }
+})
