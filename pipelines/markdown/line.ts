@@ -199,7 +199,8 @@ export class Line {
     let markdown = this.#done + this.#previous + this.#last
     if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
     if (markdown.charCodeAt(0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
-    if (markdown.charCodeAt(markdown.length - 1) === NBSP) markdown = markdown.slice(0, -1) + '&nbsp;'
+    if (markdown.charCodeAt(markdown.length - 1) === NBSP && !markdown.endsWith('\\\u00a0'))
+      markdown = markdown.slice(0, -1) + '&nbsp;'
     this.#done = this.#previous = this.#last = ''
     this.#empty = true
     this.#marked = this.#bracket = false
@@ -274,6 +275,17 @@ export class Line {
 
   #put(markdown: string, marked: boolean): void {
     let piece = markdown
+    if (!marked && this.#written < this.#formats.length && piece.charCodeAt(0) > 0x7f) {
+      // Other spaces than those of HTML are text, but next to them no mark opens anything.
+      const rest = piece.replace(/^\p{Zs}+/u, '')
+      if (rest !== piece) {
+        this.#append((this.#empty ? '' : this.#gap) + piece.slice(0, piece.length - rest.length))
+        this.#gap = this.#closed = ''
+        this.#marked = this.#empty = false
+        if (rest === '') return
+        piece = /^[*_~]/.test(rest) ? '\\' + rest : rest
+      }
+    }
     if (this.#gap !== '') {
       if (!this.#empty) {
         this.#append(this.#gap)
@@ -306,11 +318,11 @@ export class Line {
         marks !== '' ? marks.charAt(marks.length - 1) : this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
       switch (format.kind) {
         case 'emphasis':
-          format.mark = before === '*' ? '_' : '*'
+          format.mark = this.#choose('emphasis', '*', '_', before === '*', before === '_')
           break
         case 'strong':
           // `***` is read as strong inside of emphasis, so it will do for just that.
-          format.mark = before === '*' && !(marks === '*' && this.#last !== '*') ? '__' : '**'
+          format.mark = this.#choose('strong', '**', '__', before === '*' && marks !== '*', before === '_')
           break
         case 'link':
           format.mark = format === this.#link ? '[' : ''
@@ -328,7 +340,9 @@ export class Line {
     let rest = piece
     const mark = marks.charAt(0)
     if (mark === '[' && !this.#marked && this.#last.endsWith('!')) this.#last = this.#last.slice(0, -1) + '\\!'
-    if (
+    if (mark === '_' && !this.#empty && !this.#marked && classOf(lastCodePoint(this.#last)) === 'other') {
+      this.#separate('', '')
+    } else if (
       (mark === '*' || mark === '~') &&
       !this.#empty &&
       !this.#marked &&
@@ -344,6 +358,23 @@ export class Line {
     this.#empty = false
     this.#closed = ''
     return rest
+  }
+
+  /**
+   * The mark for an element: another one than that of an element of its kind around it, where the two could be taken
+   * for a pair, and than what it would stand next to.
+   */
+  #choose(kind: Kind, usual: string, other: string, notUsual: boolean, notOther: boolean): string {
+    let usualIsFree = !notUsual
+    let otherIsFree = !notOther
+    for (let index = 0; index < this.#written; index++) {
+      const around = this.#formats[index] as Format
+      if (around.kind !== kind) continue
+      if (around.mark === usual) usualIsFree = false
+      else if (around.mark === other) otherIsFree = false
+    }
+    if (usualIsFree || otherIsFree) return usualIsFree ? usual : other
+    return notUsual ? other : usual
   }
 
   /**
@@ -387,9 +418,17 @@ export class Line {
       return
     }
     const delimits = format.kind !== 'markup'
+    const spaces = this.#marked ? '' : trailingSpaces(this.#last)
+    if (spaces !== '') this.#last = sealed(this.#last.slice(0, -spaces.length))
     const punctuation = this.#marked || classOf(lastCodePoint(this.#last)) === 'punctuation'
     this.#append(delimits ? format.mark : `</${format.mark}>`)
     this.#marked = true
+    if (spaces !== '') {
+      this.#append(spaces)
+      this.#marked = false
+      this.#closed = ''
+      return
+    }
     this.#closed = !delimits ? '' : format.mark.startsWith('_') ? 'any' : punctuation ? 'word' : ''
   }
 
@@ -438,6 +477,21 @@ const newFormat = (kind: Kind, name: string, mark: string, link: Link | undefine
   only: undefined,
   pieces: 0,
 })
+
+/** Spaces at the end of a text, other than those of HTML. */
+function trailingSpaces(text: string): string {
+  let at = text.length
+  while (at > 0 && text.charCodeAt(at - 1) > 0x7f && classOf(text.charCodeAt(at - 1)) === 'space') at--
+  return text.slice(at)
+}
+
+/** Text that marks come to stand behind, though white space did when it was escaped. */
+function sealed(text: string): string {
+  if (/[*_~]$/.test(text)) return text.replace(/\\?(.)$/, '\\$1')
+  let at = text.length
+  while (at > 0 && text.charCodeAt(at - 1) === 0x5c) at--
+  return (text.length - at) % 2 === 1 ? text + '\\' : text
+}
 
 /** Whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
 function isAutolink(url: string, text: string): boolean {

@@ -73,7 +73,7 @@ t.test('the Markdown of any page is the same however it is cut', async () => {
 
 t.test('the body of any page never begins with the line that begins frontmatter', async () => {
   fc.assert(
-    fc.property(page, (html) => html.includes('<meta') || !/^---/.test(convert(html))),
+    fc.property(page, (html) => html.includes('<meta') || !/^---[ \t]*(?:\n|$)/.test(convert(html))),
     { numRuns: 1000 },
   )
 })
@@ -122,8 +122,18 @@ t.test('any nest of emphasis comes back as it was', async () => {
     canonical(html)
       .replace(/ (<\/)/g, '$1 ')
       .replace(/ +/g, ' ')
+  // Elements of one kind inside each other and side by side there have more readings than marks.
+  const depth = (html: string, tag: string) =>
+    Math.max(
+      ...[...html.matchAll(/<\/?(\w+)>/g)].reduce(
+        (depths, [each, name]) =>
+          name === tag ? [...depths, (depths.at(-1) ?? 0) + (each.startsWith('</') ? -1 : 1)] : depths,
+        [0],
+      ),
+    )
+  const shallow = inline.filter((html) => depth(html, 'em') < 2 && depth(html, 'strong') < 2)
   fc.assert(
-    fc.property(inline, (html) => tidy(render(convert(`<p>${html}</p>`))) === tidy(`<p>${html.trim()}</p>`)),
+    fc.property(shallow, (html) => tidy(render(convert(`<p>${html}</p>`))) === tidy(`<p>${html.trim()}</p>`)),
     { numRuns: 3000 },
   )
 })
