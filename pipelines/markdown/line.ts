@@ -250,7 +250,8 @@ export class Line {
     if (SPECIAL.test(text)) {
       text = escapeInline(text, {
         before: this.#before(),
-        spaceAfter: end < raw.length,
+        // The mark that closes an element comes before the space.
+        spaceAfter: end < raw.length && this.#formats.length === 0,
         inLink: this.#link !== undefined,
         inStrike: this.#strikes > 0,
       })
@@ -478,10 +479,10 @@ const newFormat = (kind: Kind, name: string, mark: string, link: Link | undefine
   pieces: 0,
 })
 
-/** Spaces at the end of a text, other than those of HTML. */
+/** White space at the end of a text, that of Unicode included. */
 function trailingSpaces(text: string): string {
   let at = text.length
-  while (at > 0 && text.charCodeAt(at - 1) > 0x7f && classOf(text.charCodeAt(at - 1)) === 'space') at--
+  while (at > 0 && classOf(text.charCodeAt(at - 1)) === 'space') at--
   return text.slice(at)
 }
 
