@@ -4,6 +4,8 @@ import { classOf, isAsciiPunctuation, lastCodePoint, type CharacterClass } from 
 export const SPECIAL = /[\\`*_~<&[\]]/
 const ENTITY = /&(?:#(?:\d{1,7}|[xX][\da-fA-F]{1,6})|[A-Za-z][A-Za-z\d]{1,31});/y
 const TAG_START = /[A-Za-z/!?]/
+/** CommonMark 0.31.2, 6.5. */
+const MAIL = /<[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d.-]+>/y
 
 /** What stands around a piece of text. */
 export interface Surroundings {
@@ -69,7 +71,8 @@ export function escapeInline(text: string, around: Surroundings): string {
       }
 
       case 0x3c: // <
-        if (at + 1 < length ? TAG_START.test(text.charAt(at + 1)) : !around.spaceAfter) escape(at)
+        MAIL.lastIndex = at
+        if (at + 1 === length ? !around.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text)) escape(at)
         break
 
       case 0x26: // &
