@@ -216,7 +216,7 @@ export class Lexer {
     const hashes = this.at - start
     if (hashes > 255) {
       const reason = `a raw string has at most 255 # signs, found ${hashes}`
-      throw this.fault('InvalidRawStringHashCount', reason, start, this.at)
+      throw this.fault('InvalidRawStringHashCount', reason, start)
     }
     if (!this.take('"')) throw this.fault('ExpectedName', 'expected " or #')
     const close = this.source.indexOf(`"${'#'.repeat(hashes)}`, this.at)

@@ -1,7 +1,7 @@
 import type { Combination, Comparison, Logical, Path, Span } from './ast.js'
 import { FIELDS } from './fields.js'
 import type { Expression } from './index.js'
-import { argInfo } from './parser.js'
+import { argInfo } from './arguments.js'
 import { toText } from './value.js'
 import { walk } from './walk.js'
 

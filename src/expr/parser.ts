@@ -1,12 +1,10 @@
-import type { Access, Arg, Call, Combination, Literal, Logical, OrderOp, Path, Test } from './ast.js'
+import { argInfo, argType, countReason, typeOf } from './arguments.js'
+import type { Access, Arg, Call, Combination, Literal, Logical, Path } from './ast.js'
 import { Fault } from './error.js'
 import { isHexDigit, isNameChar, lexerFor, type Lexer } from './lexer.js'
-import { parseRegex } from './regex/index.js'
-import { RegexFault } from './regex/fault.js'
-import type { ArgInfo, FunctionDef, Scheme } from './scheme.js'
+import { readOperator, readTest } from './operand.js'
+import type { FunctionDef, Scheme } from './scheme.js'
 import { arrayOf, BOOL, BYTES, INT, IP, type Type } from './types.js'
-import type { Bytes, Ip } from './value.js'
-import { parseWildcard } from './wildcard.js'
 
 /** Parentheses, `not`, calls and quantifiers may stand this deep inside each other. */
 const MAX_NESTING = 128
@@ -45,25 +43,6 @@ function complete(lexer: Lexer): void {
 const mismatch = (lexer: Lexer, expected: Type, actual: Type) =>
   lexer.fault('TypeMismatch', `expected value of type ${expected.name}, but got ${actual.name}`)
 
-/** Bool, or Array<Bool> where something is mapped. */
-export function typeOf(expr: Logical): Type {
-  switch (expr.kind) {
-    case 'any':
-    case 'all':
-      return BOOL
-    case 'not':
-    case 'group':
-      return typeOf(expr.item)
-    case 'compare':
-      if (expr.left.mapped > 0) return arrayOf(BOOL)
-      return expr.test.op === 'true' ? expr.left.type : BOOL
-    default:
-      return typeOf(expr.items[0] as Logical)
-  }
-}
-
-const argType = (arg: Arg): Type => (arg.kind === 'logical' ? typeOf(arg.expr) : arg.type)
-
 type Combiner = Combination['kind']
 // In the order they are tried; a larger number binds tighter.
 const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] = [
@@ -73,30 +52,6 @@ const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] =
   ['^^', 'xor', 2],
   ['and', 'and', 3],
   ['&&', 'and', 3],
-]
-
-type Operator = OrderOp | 'in' | '&' | 'contains' | 'matches' | 'wildcard' | 'strict wildcard'
-const OPERATORS: readonly [text: string, op: Operator][] = [
-  ['in', 'in'],
-  ['eq', '=='],
-  ['==', '=='],
-  ['ne', '!='],
-  ['!=', '!='],
-  ['ge', '>='],
-  ['>=', '>='],
-  ['le', '<='],
-  ['<=', '<='],
-  ['gt', '>'],
-  ['>', '>'],
-  ['lt', '<'],
-  ['<', '<'],
-  ['&', '&'],
-  ['bitwise_and', '&'],
-  ['contains', 'contains'],
-  ['~', 'matches'],
-  ['matches', 'matches'],
-  ['wildcard', 'wildcard'],
-  ['strict wildcard', 'strict wildcard'],
 ]
 
 interface Ahead {
@@ -221,12 +176,6 @@ class Parser {
     return { kind, of, span: { start, end: lexer.at } }
   }
 
-  #operator(): Operator | undefined {
-    const first = this.#lexer.peek()
-    for (const [text, op] of OPERATORS) if (text.charCodeAt(0) === first && this.#lexer.take(text)) return op
-    return undefined
-  }
-
   /** What follows `left`: nothing for a Bool, else an operator and a literal. */
   #comparison(left: Path): Logical {
     const lexer = this.#lexer
@@ -237,79 +186,17 @@ class Parser {
     }
     lexer.skipSpace()
     const from = lexer.at
-    const op = this.#operator()
+    const op = readOperator(lexer)
     if (op === undefined) throw lexer.fault('ExpectedName', 'expected ComparisonOp')
     const to = lexer.at
     lexer.skipSpace()
-    const test = this.#test(left.type, op)
+    const test = readTest(lexer, left.type, op)
     if (test === undefined) throw this.#unsupported(left.type, from, to)
     return { kind: 'compare', left, test, span: { start, end: lexer.at } }
   }
 
   #unsupported(type: Type, start: number, end: number) {
     return this.#lexer.fault('UnsupportedOp', `cannot perform this operation on type ${type.name}`, start, end)
-  }
-
-  /** The right side of `op` for a left side of `type`; undefined when the type does not know the operator. */
-  #test(type: Type, op: Operator): Test | undefined {
-    const lexer = this.#lexer
-    const { kind } = type
-    if (kind !== 'Int' && kind !== 'Bytes' && kind !== 'Ip') return undefined
-    switch (op) {
-      case 'in':
-        if (lexer.take('$')) return { op: 'list', type: kind, list: lexer.listName() }
-        if (kind === 'Int') return { op, type: kind, ranges: this.#set(() => lexer.intRange()) }
-        if (kind === 'Ip') return { op, type: kind, ranges: this.#set(() => lexer.ipRange()) }
-        return { op, type: kind, values: this.#set(() => lexer.bytes()) }
-      case '&':
-        return kind === 'Int' ? { op, value: lexer.int() } : undefined
-      case 'contains':
-        return kind === 'Bytes' ? { op, value: lexer.bytes() } : undefined
-      case 'matches':
-        return kind === 'Bytes' ? { op, regex: this.#regex() } : undefined
-      case 'wildcard':
-      case 'strict wildcard':
-        return kind === 'Bytes' ? { op: 'wildcard', wildcard: this.#wildcard(op === 'strict wildcard') } : undefined
-      default:
-        if (kind === 'Int') return { op, type: kind, value: lexer.int() }
-        if (kind === 'Ip') return { op, type: kind, value: lexer.ip() }
-        return { op, type: kind, value: lexer.bytes() }
-    }
-  }
-
-  #set<T>(item: () => T): T[] {
-    const lexer = this.#lexer
-    lexer.expect('{')
-    const items: T[] = []
-    for (;;) {
-      lexer.skipSpace()
-      if (lexer.take('}')) return items
-      items.push(item())
-    }
-  }
-
-  #regex() {
-    const { value, start } = this.#lexer.pattern()
-    try {
-      return parseRegex(value)
-    } catch (error) {
-      if (!(error instanceof RegexFault)) throw error
-      throw this.#lexer.fault(
-        'ParseRegex',
-        `error: ${error.message}, at byte ${error.at + 1} of the pattern`,
-        start,
-        start,
-      )
-    }
-  }
-
-  #wildcard(strict: boolean) {
-    const lexer = this.#lexer
-    const start = lexer.at
-    const { value } = lexer.string()
-    const wildcard = parseWildcard(value, strict)
-    if (typeof wildcard === 'string') throw lexer.fault('ParseWildcard', wildcard, start)
-    return wildcard
   }
 
   /** A field or a call, with its accesses. */
@@ -453,7 +340,7 @@ class Parser {
     const lexer = this.#lexer
     const end = lexer.at
     lexer.skipSpace()
-    const compared = this.#operator() !== undefined
+    const compared = readOperator(lexer) !== undefined
     lexer.at = end
     if (!compared) return path
     const expr = this.#comparison(path)
@@ -471,27 +358,6 @@ class Parser {
 function combine(kind: Combiner, left: Logical, right: Logical): Logical {
   const span = { start: left.span.start, end: right.span.end }
   return left.kind === kind ? { kind, items: [...left.items, right], span } : { kind, items: [left, right], span }
-}
-
-/** What a function learns about one of its arguments. */
-export function argInfo(arg: Arg): ArgInfo {
-  const plain = arg.kind === 'path' && arg.base.kind === 'field' && arg.accesses.length === 0
-  return {
-    type: argType(arg),
-    literal: arg.kind === 'literal' ? literalValue(arg) : undefined,
-    field: plain && arg.base.kind === 'field' ? arg.base.field.name : undefined,
-  }
-}
-
-/** A literal as a value of the language. */
-export const literalValue = (literal: Literal): Bytes | Ip =>
-  typeof literal.value === 'bigint' ? Number(literal.value) : literal.value
-
-function countReason({ name, params, optional, rest }: FunctionDef, found: number): string {
-  const most = params.length + optional.length
-  const wanted =
-    rest !== undefined ? `${params.length} or more` : params.length === most ? `${most}` : `${params.length} to ${most}`
-  return `invalid number of arguments: ${name} takes ${wanted}, found ${found}`
 }
 
 function attempt<T>(read: () => T): T | undefined {

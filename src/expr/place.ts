@@ -1,6 +1,6 @@
 import type { Arg, Logical, Path, Span } from './ast.js'
 import { Fault } from './error.js'
-import { argInfo } from './parser.js'
+import { argInfo } from './arguments.js'
 import type { Field, FunctionDef } from './scheme.js'
 import { walk } from './walk.js'
 

@@ -274,6 +274,17 @@ t.test('functions beyond the documented examples', async (t) => {
   t.equal(valueOf('url_decode(http.host, "r")', { 'http.host': `%${'25'.repeat(50_000)}41` }), 'A')
 })
 
+t.test('functions end on hostile texts', async (t) => {
+  const body = (text: string, expression: string) => valueOf(expression, { 'http.request.body.raw': text })
+  const raw = 'http.request.body.raw'
+  t.equal(body(`{"a":"${'\\\\n'.repeat(500_000)}","v":7}`, `lookup_json_integer(${raw}, "v")`), 7)
+  t.equal(body('['.repeat(500_000), `lookup_json_string(${raw}, "v")`), undefined)
+  t.equal(body('%u00fc'.repeat(300_000), `len(url_decode(${raw}, "u"))`), 600_000)
+  t.equal(body('%u00fc'.repeat(100_000), `len(url_decode(${raw}, "ur"))`), 200_000)
+  t.equal(body(`${'a'.repeat(100_000)}b`, `regex_replace(${raw}, "(a+)+b", "x")`), 'x')
+  t.equal(body('abc'.repeat(100_000), `wildcard_replace(${raw}, "*a*b*c*d", "x")`), 'abc'.repeat(100_000))
+})
+
 t.test('a timed HMAC holds for its message, key and time only', async (t) => {
   const { createHmac } = await import('node:crypto')
   const mac = createHmac('sha256', 'key').update('/path1500000000').digest('base64')

@@ -12,8 +12,11 @@ export function decodeOnce(text: Bytes, unicode: boolean): Bytes {
   return text.replace(pattern, (found) => {
     if (found === '+') return ' '
     if (found[1] !== 'u') return String.fromCharCode(Number.parseInt(found.slice(1), 16))
-    const units = found.split('%u').slice(1)
-    return toBytes(String.fromCharCode(...units.map((unit) => Number.parseInt(unit, 16))))
+    let units = ''
+    for (let at = 2; at < found.length; at += 6) {
+      units += String.fromCharCode(Number.parseInt(found.slice(at, at + 4), 16))
+    }
+    return toBytes(units)
   })
 }
 

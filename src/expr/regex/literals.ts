@@ -1,5 +1,4 @@
-import type { Hir } from './hir.js'
-import { foldAscii } from './ranges.js'
+import { caselessLetter, type Hir } from './hir.js'
 
 /** More texts than this are no gate worth keeping. */
 const MAX_TEXTS = 32
@@ -71,7 +70,6 @@ function exact(hir: Hir): string | undefined {
   if (first === undefined) return undefined
   if (hir.set.length === 2 && first === last) return String.fromCharCode(first).replace(/[A-Z]/, (c) => c.toLowerCase())
   // Both cases of one letter are that letter.
-  const lower = hir.set[2]
-  const both = lower !== undefined && foldAscii([lower, lower]).join() === hir.set.join()
-  return both ? String.fromCharCode(lower) : undefined
+  const letter = caselessLetter(hir.set)
+  return letter === undefined ? undefined : String.fromCharCode(letter)
 }

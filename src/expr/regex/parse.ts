@@ -1,8 +1,8 @@
 import { readClass } from './char-class.js'
 import { Cursor, type Flags } from './cursor.js'
 import { fold, readEscape } from './escape.js'
-import { alt, concat, EMPTY, oneByte, type Hir, type Look } from './hir.js'
-import { foldAscii, negate } from './ranges.js'
+import { alt, caselessByte, concat, EMPTY, oneByte, type Hir, type Look } from './hir.js'
+import { negate } from './ranges.js'
 import { encode, utf8 } from './utf8.js'
 
 /** A pattern read: its tree, and the name or nothing of each capture group from 1. */
@@ -224,7 +224,7 @@ const set = (members: readonly number[], flags: Flags): Hir =>
 
 function literal(point: number, byte: boolean, flags: Flags): Hir {
   if (!flags.u && (byte || point < 128)) {
-    return flags.i ? { kind: 'class', set: foldAscii([point, point]) } : oneByte(point)
+    return flags.i ? caselessByte(point) : oneByte(point)
   }
   // Without Unicode, a character beyond ASCII is its UTF-8 bytes and has no other case.
   if (flags.u && flags.i) return utf8(fold([point, point], flags))

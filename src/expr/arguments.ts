@@ -1,0 +1,46 @@
+import type { Arg, Literal, Logical } from './ast.js'
+import type { ArgInfo, FunctionDef } from './scheme.js'
+import { arrayOf, BOOL, type Type } from './types.js'
+import type { Bytes, Ip } from './value.js'
+
+/** Bool, or Array<Bool> where something is mapped. */
+export function typeOf(expr: Logical): Type {
+  switch (expr.kind) {
+    case 'any':
+    case 'all':
+      return BOOL
+    case 'not':
+    case 'group':
+      return typeOf(expr.item)
+    case 'compare':
+      if (expr.left.mapped > 0) return arrayOf(BOOL)
+      return expr.test.op === 'true' ? expr.left.type : BOOL
+    default:
+      return typeOf(expr.items[0] as Logical)
+  }
+}
+
+/** The type of an argument. */
+export const argType = (arg: Arg): Type => (arg.kind === 'logical' ? typeOf(arg.expr) : arg.type)
+
+/** What a function learns about one of its arguments. */
+export function argInfo(arg: Arg): ArgInfo {
+  const plain = arg.kind === 'path' && arg.base.kind === 'field' && arg.accesses.length === 0
+  return {
+    type: argType(arg),
+    literal: arg.kind === 'literal' ? literalValue(arg) : undefined,
+    field: plain && arg.base.kind === 'field' ? arg.base.field.name : undefined,
+  }
+}
+
+/** A literal as a value of the language. */
+export const literalValue = (literal: Literal): Bytes | Ip =>
+  typeof literal.value === 'bigint' ? Number(literal.value) : literal.value
+
+/** Why a number of arguments is wrong. */
+export function countReason({ name, params, optional, rest }: FunctionDef, found: number): string {
+  const most = params.length + optional.length
+  const wanted =
+    rest !== undefined ? `${params.length} or more` : params.length === most ? `${most}` : `${params.length} to ${most}`
+  return `invalid number of arguments: ${name} takes ${wanted}, found ${found}`
+}
