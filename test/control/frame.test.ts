@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { endpoint } from '../../control/endpoint.js'
+import { Download, endpoint, Reply } from '../../control/endpoint.js'
 import { ERRORS } from '../../control/errors.js'
 import { basicEndpoints } from '../../control/index.js'
 import { jsonFault } from '../../control/json-fault.js'
@@ -221,6 +221,67 @@ t.test('an endpoint can answer without a body, with messages and with headers', 
       { status: 400, body: { errors: [{ code: 10002, source: { pointer } }] } },
       `${query} is refused`,
     )
+})
+
+t.test('an endpoint can read its body by itself, answer with a file, and be open to everybody', async (t) => {
+  const base = { scopes: ['daemon'], permissions: [], summary: 'of a test' } as const
+  const areas = () => [
+    endpoint({
+      ...base,
+      method: 'put',
+      path: '/raw/:name',
+      raw: { types: ['text/plain'] },
+      async answer({ request, params }) {
+        let bytes = 0
+        for await (const chunk of request) bytes += (chunk as Buffer).length
+        return { name: params.name, bytes, type: request.headers['content-type'] }
+      },
+    }),
+    endpoint({
+      ...base,
+      method: 'get',
+      path: '/file',
+      download: 'text/csv',
+      answer: () => new Download('text/csv', 'a,b\n', { 'content-disposition': 'attachment' }),
+    }),
+    endpoint({
+      ...base,
+      method: 'post',
+      path: '/made',
+      status: 201,
+      answer: () =>
+        new Reply('made', {
+          status: 202,
+          headers: { location: '/x' },
+          messages: [{ code: 1000, message: 'a hint' }],
+          top: { more: 1 },
+        }),
+    }),
+    endpoint({ ...base, method: 'get', path: '/open', open: true, answer: ({ caller }) => caller.id }),
+  ]
+  const { url } = await client(t, { areas })
+  const authorization = `Bearer ${ADMIN}`
+  const put = await fetch(`${url}/raw/a%2Fb`, {
+    method: 'PUT',
+    headers: { authorization, 'content-type': 'text/x' },
+    body: 'x'.repeat(11_000_000),
+  })
+  t.match(await put.json(), { result: { name: 'a/b', bytes: 11_000_000, type: 'text/x' } })
+  const file = await fetch(`${url}/file`, { headers: { authorization } })
+  t.equal(await file.text(), 'a,b\n')
+  t.match(file.headers.get('content-type'), /^text\/csv/)
+  t.equal(file.headers.get('content-disposition'), 'attachment')
+  const made = await fetch(`${url}/made`, { method: 'POST', headers: { authorization } })
+  t.equal(made.status, 202)
+  t.equal(made.headers.get('location'), '/x')
+  t.strictSame(await made.json(), {
+    success: true,
+    errors: [],
+    messages: [{ code: 1000, message: 'a hint' }],
+    result: 'made',
+    more: 1,
+  })
+  t.match(await (await fetch(`${url}/open`)).json(), { success: true, result: '' })
 })
 
 t.test('requests of a token are counted, told and refused beyond the limit', async (t) => {
