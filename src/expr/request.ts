@@ -1,3 +1,4 @@
+import { partsOf, sniffed } from './body.js'
 import type { Getter } from './context.js'
 import { acceptedLanguages, pathExtension } from './derived.js'
 import { decodeOnce } from './functions/percent.js'
@@ -97,6 +98,12 @@ const URLENCODED = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 const formOf = (view: RequestView) =>
   view.body !== undefined && URLENCODED.test(header(view, 'content-type')) ? pairsOf(view.body.bytes) : []
 
+const parts = (view: RequestView) => partsOf(view.body?.bytes ?? '', header(view, 'content-type'))
+
+/** Missing where the body was not read. */
+const ofBody = (view: RequestView, read: () => Value): Value | undefined =>
+  view.body === undefined ? undefined : read()
+
 type Getters = Readonly<Record<string, Getter<RequestView>>>
 
 const fullUri = ({ secure, host }: RequestView, target: Bytes) => `${secure ? 'https' : 'http'}://${host}${target}`
@@ -140,8 +147,19 @@ export const REQUEST_GETTERS: Getters = {
   'http.request.body.raw': ({ body }) => body?.bytes,
   'http.request.body.size': ({ body }) => body?.size,
   'http.request.body.truncated': ({ body }) => (body === undefined ? undefined : body.size > body.bytes.length),
-  'http.request.body.form': (view) => (view.body === undefined ? undefined : grouped(formOf(view))),
-  'http.request.body.form.names': (view) => (view.body === undefined ? undefined : formOf(view).map(([name]) => name)),
-  'http.request.body.form.values': (view) =>
-    view.body === undefined ? undefined : formOf(view).map(([, value]) => value),
+  'http.request.body.mime': ({ body }) => (body === undefined ? undefined : sniffed(body.bytes)),
+  'http.request.body.form': (view) => ofBody(view, () => grouped(formOf(view))),
+  'http.request.body.form.names': (view) => ofBody(view, () => formOf(view).map(([name]) => name)),
+  'http.request.body.form.values': (view) => ofBody(view, () => formOf(view).map(([, value]) => value)),
+  'http.request.body.multipart': (view) =>
+    ofBody(view, () => grouped(parts(view).flatMap(({ names, value }) => names.map((name) => [name, value] as const)))),
+  'http.request.body.multipart.names': (view) => ofBody(view, () => parts(view).map(({ names }) => names)),
+  'http.request.body.multipart.values': (view) => ofBody(view, () => parts(view).map(({ value }) => value)),
+  'http.request.body.multipart.content_types': (view) =>
+    ofBody(view, () => parts(view).map(({ contentTypes }) => contentTypes)),
+  'http.request.body.multipart.content_dispositions': (view) =>
+    ofBody(view, () => parts(view).map(({ dispositions }) => dispositions)),
+  'http.request.body.multipart.content_transfer_encodings': (view) =>
+    ofBody(view, () => parts(view).map(({ transferEncodings }) => transferEncodings)),
+  'http.request.body.multipart.filenames': (view) => ofBody(view, () => parts(view).map(({ filenames }) => filenames)),
 }

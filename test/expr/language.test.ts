@@ -454,6 +454,37 @@ t.test('edged expr tells where an expression is wrong, and what it gives for a r
   }
   const form = { body: 'p=1&q=2', headers: [['Content-Type', 'application/x-www-form-urlencoded; charset=utf-8']] }
   t.equal(evaluateExpression('http.request.body.form["q"][0]', form).output, '"2"\n')
+  const multipart = {
+    headers: { 'Content-Type': 'multipart/form-data; boundary="x y"' },
+    body: [
+      'preamble',
+      '--x y',
+      'Content-Disposition: form-data; name="a"',
+      '',
+      'one\r\ntwo',
+      '--x y',
+      'content-disposition: form-data; name=b; filename="b\\".png"',
+      'Content-Type: image/png',
+      'Content-Transfer-Encoding: binary',
+      '',
+      'PNG',
+      '--x y--',
+      'name="c"',
+    ].join('\r\n'),
+  }
+  for (const [field, output] of Object.entries({
+    multipart: { a: ['one\r\ntwo'], b: ['PNG'] },
+    'multipart.names': [['a'], ['b']],
+    'multipart.values': ['one\r\ntwo', 'PNG'],
+    'multipart.content_types': [[], ['image/png']],
+    'multipart.content_dispositions': [['form-data; name="a"'], ['form-data; name=b; filename="b\\".png"']],
+    'multipart.content_transfer_encodings': [[], ['binary']],
+    'multipart.filenames': [[], ['b".png']],
+    mime: '',
+  })) {
+    t.same(JSON.parse(evaluateExpression(`http.request.body.${field}`, multipart).output), output, field)
+  }
+  t.equal(evaluateExpression('http.request.body.mime', { body: '%PDF-1.7' }).output, '"application/pdf"\n')
   t.equal(evaluateExpression('http.host', { 'http.host': '\u00fc' }).output, '"\u00fc"\n')
   t.match(evaluateExpression('ssl', { 'http.hoost': 1 }), { output: /http.hoost is neither a field nor/, exitCode: 2 })
   t.match(evaluateExpression('ssl', { ssl: 1 }), { output: /ssl must be of type Bool/, exitCode: 2 })
