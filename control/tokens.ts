@@ -1,7 +1,7 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { InvalidInput, type Issue } from '../src/core/errors.js'
 import { newId } from '../src/core/ids.js'
-import { CREDENTIAL, TOKEN, TokenResources, type Token, type TokenPolicy } from '../src/core/model/token.js'
+import { CREDENTIAL, TOKEN, type Token, type TokenPolicy } from '../src/core/model/token.js'
 import { DAEMON } from '../src/core/scope.js'
 import { strict } from '../src/core/schema.js'
 import type { Stored } from '../src/core/store.js'
@@ -17,69 +17,10 @@ import { grantsOf, resourceIssues, within } from './policies.js'
 import { Room } from './room.js'
 import type { ControlDeps } from './state.js'
 import { addToken, newSecret, timeIssues } from './token-book.js'
+import { CreatedResult, CreateInput, TokenResult, UpdateInput } from './token-schema.js'
 
 /** Tokens that the store holds at most. */
 const MOST_TOKENS = 500
-
-const time = Type.String({ format: 'date-time' })
-
-const PolicyInput = Type.Object(
-  {
-    id: Type.Optional(Type.String({ maxLength: 36 })),
-    effect: Type.Enum(['allow', 'deny']),
-    permission_groups: Type.Array(
-      Type.Object(
-        {
-          id: Type.Optional(Type.String({ maxLength: 36, description: 'As listed by permission_groups.' })),
-          name: Type.Optional(Type.String({ maxLength: 120, description: 'Instead of the id, or beside it.' })),
-          meta: Type.Optional(Type.Object({})),
-        },
-        strict,
-      ),
-      { minItems: 1, maxItems: 300 },
-    ),
-    resources: TokenResources,
-  },
-  strict,
-)
-
-const CreateInput = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 120 }),
-    policies: Type.Array(PolicyInput, { minItems: 1, maxItems: 50 }),
-    not_before: Type.Optional(time),
-    expires_on: Type.Optional(time),
-  },
-  strict,
-)
-
-const UpdateInput = Type.Object(
-  { ...CreateInput.properties, status: Type.Optional(Type.Enum(['active', 'disabled'])) },
-  strict,
-)
-
-const TokenResult = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  status: Type.Enum(['active', 'disabled', 'expired']),
-  issued_on: time,
-  modified_on: time,
-  not_before: Type.Optional(time),
-  expires_on: Type.Optional(time),
-  policies: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      effect: Type.Enum(['allow', 'deny']),
-      permission_groups: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
-      resources: TokenResources,
-    }),
-  ),
-})
-
-const CreatedResult = Type.Object({
-  ...TokenResult.properties,
-  value: Type.String({ description: 'The token itself. It is told this once.' }),
-})
 
 const SCOPES = ['com.cloudflare.api.account', 'com.cloudflare.api.account.zone'] as const
 
@@ -97,7 +38,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
   }
 
   /** The policies as stored. Throws when they are not valid, or more than the caller has. */
-  const policiesOf = ({ caller }: Pick<Call, 'caller'>, body: Static<typeof CreateInput>): TokenPolicy[] => {
+  const policiesOf = ({ caller }: Pick<Call, 'caller'>, body: CreateInput): TokenPolicy[] => {
     const { policies, issues } = read(body)
     issues.push(...timeIssues(body, clock.now()))
     if (issues.length > 0) throw new InvalidInput(issues)
@@ -266,7 +207,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
   ]
 }
 
-function read({ policies }: Pick<Static<typeof CreateInput>, 'policies'>): {
+function read({ policies }: Pick<CreateInput, 'policies'>): {
   policies: TokenPolicy[]
   issues: Issue[]
 } {
@@ -285,7 +226,7 @@ function read({ policies }: Pick<Static<typeof CreateInput>, 'policies'>): {
   return { policies: stored, issues }
 }
 
-function shown(token: Token, now: number): Static<typeof TokenResult> {
+function shown(token: Token, now: number): TokenResult {
   const { id, name, issued_on, modified_on, not_before, expires_on, policies } = token
   return {
     id,
