@@ -4,6 +4,9 @@ import { codeSpan, destination, escapeInline, SPECIAL } from './escape.js'
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
 const MAX_FORMATS = 32
 
+/** Characters of a code span that still grows by the next one right behind it. */
+const MAX_SPAN = 256
+
 /** At the ends of a block some readers of Markdown take it for white space. */
 const NBSP = 0xa0
 
@@ -459,7 +462,13 @@ export class Line {
       .slice(this.#written)
       .every((format) => format.kind === 'code' || format.kind === 'plain')
     if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && isOpen) {
-      // Two spans side by side would be read as one that holds backticks.
+      // Two spans side by side would be read as one that holds backticks. A long row of them is not one span.
+      if (this.#span.length > MAX_SPAN) {
+        this.#gap = ' '
+        this.#span = code
+        this.#put(codeSpan(code), true)
+        return
+      }
       this.#span += code
       this.#last = codeSpan(this.#span)
       return

@@ -250,6 +250,7 @@ const HOSTILE: [what: string, html: string][] = [
     .map((char): [string, string] => [`text of ${char}`, `<p>${rep(char).replace(/</g, '&lt;')}`]),
   ['code of backticks', `<pre>${rep('`')}`],
   ['a code span of spaces', `<code>a${rep(' ')}\n${rep(' ')}b</code>`],
+  ['code spans side by side', rep('<code>a</code>')],
   ['scripts of JSON-LD', rep('<script type=application/ld+json>{}</script>')],
   ['a script of spaces', `<script type=application/ld+json>{${rep(' ')}}</script>`],
   ['a long title', `<meta name=title content="${rep(':\n')}">`],
