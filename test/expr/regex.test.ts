@@ -112,6 +112,18 @@ t.test('hostile patterns on long texts end', async (t) => {
   for (const [pattern, text, expected] of cases) t.equal(found(pattern, text), expected, pattern)
 })
 
+t.test('no pattern is slow on a long text, whichever engine is chosen for it', async (t) => {
+  const long = ['a'.repeat(50_000), `${'ab'.repeat(25_000)}!`, 'abc0-'.repeat(10_000)]
+  fc.assert(
+    fc.property(patterns, (pattern) => {
+      const chosen = parseRegex(pattern)
+      for (const text of long) chosen.test(text)
+    }),
+    { numRuns: 300 },
+  )
+  t.pass()
+})
+
 t.test('the engine of JavaScript is used where it cannot be slow only', async (t) => {
   for (const pattern of [
     'foo',
