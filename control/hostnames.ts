@@ -4,7 +4,7 @@ import { newUuid } from '../src/core/ids.js'
 import { HOSTNAME, HOSTNAME_OWNER, type Hostname, type HostnameSsl } from '../src/core/model/hostname.js'
 import { DAEMON, type Scope } from '../src/core/scope.js'
 import { VersionConflict } from '../src/core/store.js'
-import { again } from './again.js'
+import { Edits } from './edits.js'
 import { audit } from './audit.js'
 import { endpoint, Reply, type Endpoint } from './endpoint.js'
 import { ApiError } from './errors.js'
@@ -19,6 +19,7 @@ const WRITE = ['SSL and Certificates Write'] as const
 
 /** Custom hostnames: customers' host names that a zone serves, active from the moment they are made. */
 export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
+  const edits = new Edits()
   const room = new Room()
 
   const stored = (scope: Scope, id: string) => {
@@ -153,7 +154,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       async answer(call) {
         const { scope } = call
         const id = call.params.custom_hostname_id
-        await again(async () => {
+        await edits.run(id, async () => {
           const { version, value } = stored(scope, id)
           await store.batch(
             [

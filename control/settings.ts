@@ -4,7 +4,7 @@ import { InvalidInput } from '../src/core/errors.js'
 import { SETTING, type Setting } from '../src/core/model/setting.js'
 import { parser, strict } from '../src/core/schema.js'
 import type { Scope } from '../src/core/scope.js'
-import { again } from './again.js'
+import { Edits } from './edits.js'
 import { audit } from './audit.js'
 import { configured } from './configured.js'
 import { endpoint, type Call, type Endpoint } from './endpoint.js'
@@ -57,6 +57,7 @@ const WRITE = ['Zone Settings Write'] as const
 
 /** Zone settings, among them the one that converts pages to Markdown. */
 export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
+  const edits = new Edits()
   const zoneOf = (scope: Scope): ZoneConfig => {
     const zone = configured(config()).zones.get(scope.id)
     if (!zone) throw new ApiError('notVisible')
@@ -82,7 +83,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
     const twice = changes.find(({ id }, index) => changes.findIndex((other) => other.id === id) < index)
     if (twice) throw new ApiError('badSetting', `${twice.at}/id`, 'stands there twice')
     const modified_on = new Date(clock.now()).toISOString()
-    await again(async () => {
+    await edits.run(scope.id, async () => {
       const edits = changes.map(({ id, value }) => {
         const before = store.get(SETTING, scope, id)
         const after: Setting = { value, modified_on }

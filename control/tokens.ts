@@ -5,7 +5,7 @@ import { CREDENTIAL, TOKEN, type Token, type TokenPolicy } from '../src/core/mod
 import { DAEMON } from '../src/core/scope.js'
 import { strict } from '../src/core/schema.js'
 import type { Stored } from '../src/core/store.js'
-import { again } from './again.js'
+import { Edits } from './edits.js'
 import { audit } from './audit.js'
 import { statusOf } from './auth.js'
 import { configured, sha256 } from './configured.js'
@@ -29,6 +29,7 @@ const WRITE = ['API Tokens Write'] as const
 
 /** API tokens in the store. Those of the configuration are not listed here and change there. */
 export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
+  const edits = new Edits()
   const room = new Room()
 
   const stored = (id: string): Stored<Token> => {
@@ -191,7 +192,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       result: Type.Object({ id: Type.String() }),
       async answer(call) {
         const id = call.params.token_id
-        await again(async () => {
+        await edits.run(id, async () => {
           const { version, value: before } = stored(id)
           await store.batch(
             [

@@ -1,7 +1,7 @@
 import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, VersionConflict, type AuditEntry, type Store } from '../core/store.js'
 import { keptFrom } from './audit-trail.js'
-import { InTurn } from './in-turn.js'
+import { InTurn } from '../core/in-turn.js'
 import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
 import { commit, identity, openLink, type Link } from './redis-link.js'

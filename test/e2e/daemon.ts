@@ -59,11 +59,10 @@ export function configuration(origin: string, more: object = {}): object {
 }
 
 /**
- * Starts `edged serve` on free ports with its files in a folder of the test, and waits until it is ready. It is stopped
+ * Starts `edged serve` on free ports with its files in `folder`, one of the test's own, and waits until it is ready. It is stopped
  * with the test, by force where it does not stop by itself in time.
  */
-export async function startDaemon(t: Test, config: object): Promise<Daemon> {
-  const folder = t.testdir()
+export async function startDaemon(t: Test, config: object, folder = t.testdir()): Promise<Daemon> {
   const file = join(folder, 'edged.yaml')
   const write = async (from: object): Promise<void> => {
     const listen = { listen: '127.0.0.1:0' }
