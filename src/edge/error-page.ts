@@ -11,6 +11,8 @@ export interface ErrorFacts {
   readonly detail?: string | undefined
   /** Seconds after which another try makes sense. */
   readonly retryAfter?: number | undefined
+  /** The decision of a rule that this answer comes from; default: the status alone explains it. */
+  readonly reason?: Reason | undefined
 }
 
 /** A complete answer: header fields in lower case, `content-length` among them, and the body (to be left out on HEAD). */
@@ -20,7 +22,7 @@ export interface ErrorPage {
   readonly body: Buffer
 }
 
-type Category = 'request' | 'edge' | 'origin'
+type Category = 'request' | 'edge' | 'origin' | 'rule'
 
 interface Explanation {
   readonly category: Category
@@ -71,6 +73,32 @@ const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
   508: refused('The request came back to this proxy in a loop.', 'Tell the owner of the site, with the Ray ID below.'),
 }
 
+/** Decisions of rules that have an explanation of their own, by the name that machines read. */
+const REASONS = {
+  access_denied: {
+    code: 1020,
+    category: 'rule',
+    retryable: false,
+    happened: 'A rule of this site does not allow this request.',
+    advice: 'Ask the owner of the site, with the Ray ID below.',
+  },
+  rate_limited: {
+    code: 1015,
+    category: 'rule',
+    retryable: true,
+    happened: 'A rule of this site limits how often this may be asked for, and that was more often.',
+    advice: 'Wait as long as the Retry-After header says before the next request.',
+  },
+  challenge_required: {
+    code: undefined,
+    category: 'rule',
+    retryable: false,
+    happened: 'This site checks visitors before they may see this page.',
+    advice: 'Open the page in a browser with JavaScript and cookies, then go on from there.',
+  },
+} as const satisfies Readonly<Record<string, Explanation & { code: number | undefined }>>
+export type Reason = keyof typeof REASONS
+
 const explanation = (status: number): Explanation =>
   EXPLANATIONS[status] ??
   (status < 500
@@ -80,15 +108,17 @@ const explanation = (status: number): Explanation =>
 type Facts = ReturnType<typeof told>
 
 /** The members that every form carries, by the names that machines read. */
-function told({ status, rayId, at, detail, retryAfter }: ErrorFacts) {
-  const { category, retryable, happened, advice } = explanation(status)
+function told({ status, rayId, at, detail, retryAfter, reason }: ErrorFacts) {
+  const { category, retryable, happened, advice } = reason ? REASONS[reason] : explanation(status)
+  const code = reason && REASONS[reason].code
   const title = STATUS_CODES[status] ?? (status < 500 ? 'Request Refused' : 'Server Error')
   return {
     title,
     detail: detail ?? happened,
     advice,
     machine: {
-      error_name: title.toLowerCase().replaceAll(/[^a-z]+/g, '_'),
+      ...(code !== undefined && { error_code: code }),
+      error_name: reason ?? title.toLowerCase().replaceAll(/[^a-z]+/g, '_'),
       error_category: category,
       http_status: status,
       ray_id: rayId,
@@ -132,7 +162,7 @@ ${STYLE}
 <p>${escapeHtml(detail)}</p>
 <p>${escapeHtml(advice)}</p>
 <dl>
-<dt>Ray ID</dt><dd>${escapeHtml(machine.ray_id)}</dd>
+${machine.error_code === undefined ? '' : `<dt>Error</dt><dd>${machine.error_code}</dd>\n`}<dt>Ray ID</dt><dd>${escapeHtml(machine.ray_id)}</dd>
 <dt>Time</dt><dd>${machine.timestamp}</dd>
 </dl>
 </main>

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parse } from 'yaml'
-import { errorPage, type ErrorFacts } from '../../src/edge/error-page.js'
+import { errorPage, type ErrorFacts, type Reason } from '../../src/edge/error-page.js'
 
 const FACTS: ErrorFacts = { status: 502, rayId: '0123456789012345', at: Date.UTC(2026, 10, 21, 12, 0, 0) }
 
@@ -78,3 +78,20 @@ t.test('the page loads nothing and runs nothing', async (t) => {
   t.notMatch(text, /<script|src=|href=|url\(|@import/)
   t.match(text, 'prefers-color-scheme:dark')
 })
+
+const REASONS: [reason: Reason, status: number, code: number | undefined][] = [
+  ['access_denied', 403, 1020],
+  ['rate_limited', 429, 1015],
+  ['challenge_required', 403, undefined],
+]
+for (const [reason, status, code] of REASONS) {
+  t.test(`the decision of a rule is told as ${reason} in every form`, async (t) => {
+    const page = (accept: string) => errorPage(accept, { ...FACTS, status, reason }).body.toString()
+    const json = JSON.parse(page('application/json')) as Record<string, unknown>
+    t.match(json, { error_name: reason, error_category: 'rule', http_status: status })
+    t.equal(json.error_code, code)
+    t.match(JSON.parse(page('application/problem+json')), { error_name: reason })
+    t.match(page('text/markdown'), `error_name: "${reason}"`)
+    t.equal(page('text/html').includes(`<dd>${code}</dd>`), code !== undefined)
+  })
+}
