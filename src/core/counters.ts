@@ -1,4 +1,4 @@
-/** What was counted for one key in one window of a limit and not told to other machines yet. */
+/** What happened to the count of one key in one window of a limit and is not told to other machines yet. */
 export interface Delta {
   /** Names the limit on every machine. */
   readonly limit: string
@@ -6,12 +6,14 @@ export interface Delta {
   /** Number of the window. */
   readonly window: number
   readonly key: string
-  /** A whole number, at least 1. */
+  /** A whole number. */
   readonly amount: number
+  /** True: the amount takes the place of what all machines have counted; otherwise it is added, and at least 1. */
+  readonly anew: boolean
 }
 
 /** Counters that several machines share. */
 export interface SharedCounters {
-  /** Adds each amount; gives the totals of all machines in the same order. Rejects when the counters are out of reach. */
+  /** Adds or sets each amount; gives the totals of all machines in the same order. Rejects when the counters are out of reach. */
   add(deltas: readonly Delta[]): Promise<readonly number[]>
 }

@@ -29,15 +29,18 @@ export class RedisCounters implements SharedCounters {
     const totals: number[] = []
     for (let from = 0; from < deltas.length; from += AT_ONCE) {
       const pipeline = this.#redis.pipeline()
-      for (const { limit, window, key, amount, periodMs } of deltas.slice(from, from + AT_ONCE)) {
+      const some = deltas.slice(from, from + AT_ONCE)
+      for (const { limit, window, key, amount, periodMs, anew } of some) {
         const name = `edged:limit:${limit}:${periodMs}:${window}`
-        pipeline.hincrby(name, key, amount).pexpire(name, 2 * periodMs)
+        if (anew) pipeline.hset(name, key, amount)
+        else pipeline.hincrby(name, key, amount)
+        pipeline.pexpire(name, 2 * periodMs)
       }
       const answers = (await pipeline.exec()) ?? []
-      for (let i = 0; i < answers.length; i += 2) {
-        const [error, total] = answers[i] as [Error | null, unknown]
+      for (const [i, { amount, anew }] of some.entries()) {
+        const [error, total] = answers[2 * i] as [Error | null, unknown]
         if (error) throw error
-        totals.push(Number(total))
+        totals.push(anew ? amount : Number(total))
       }
     }
     return totals

@@ -24,6 +24,12 @@ t.test('two limiters on one Redis share a limit', { skip: NO_REDIS }, async (t) 
   await exchange()
   t.equal(two.over(limit, 'é \r\n key'), true)
 
+  one.reset(limit, 'é \r\n key')
+  await exchange()
+  two.count(limit, 'é \r\n key')
+  await exchange()
+  t.equal(two.over(limit, 'é \r\n key'), false, 'a count that starts again does so for both')
+
   await redis.kill()
   one.count(limit, 'b', 6)
   await t.rejects(one.exchange(counters[0]))

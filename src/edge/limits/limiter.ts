@@ -56,14 +56,15 @@ export class Limiter {
     if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
   }
 
-  /** Whether a request with this key is acted on now. */
-  over(limit: Limit, key: string): boolean {
+  /** Whether a request with this key is acted on now. `coming` is what it would count and is not counted yet. */
+  over(limit: Limit, key: string, coming = 0): boolean {
     const tracked = this.#of(limit)
-    if (limit.mitigationMs === 0) return tracked.windows.estimate(key, this.#clock.now()) > limit.threshold
+    const threshold = limit.threshold - coming
+    if (limit.mitigationMs === 0) return tracked.windows.estimate(key, this.#clock.now()) > threshold
     const now = this.#clock.monotonic()
     const until = tracked.mitigated.get(key)
     if (until !== undefined && until > now) return true
-    if (tracked.windows.estimate(key, this.#clock.now()) <= limit.threshold) return false
+    if (tracked.windows.estimate(key, this.#clock.now()) <= threshold) return false
     this.#mitigate(tracked, key, now)
     return true
   }
@@ -72,9 +73,10 @@ export class Limiter {
   retryAfter(limit: Limit, key: string): number {
     const tracked = this.#of(limit)
     const until = tracked.mitigated.get(key)
+    // As low as lets one more request pass, whether it is judged before or after it is counted.
     const wait =
       until === undefined
-        ? tracked.windows.untilBelow(key, limit.threshold, this.#clock.now())
+        ? tracked.windows.untilBelow(key, limit.threshold - 1, this.#clock.now())
         : until - this.#clock.monotonic()
     return Math.max(1, Math.ceil(wait / 1000))
   }
@@ -83,6 +85,7 @@ export class Limiter {
   reset(limit: Limit, key: string): void {
     const tracked = this.#of(limit)
     tracked.windows.forget(key)
+    if (this.#shares) for (const index of tracked.windows.indexes()) this.#note(tracked, key, 0, index, true)
     tracked.mitigated.delete(key)
   }
 
@@ -108,13 +111,15 @@ export class Limiter {
       const totals = await shared.add(deltas)
       for (const [i, { limit, key, window, amount: told }] of deltas.entries()) {
         const tracked = this.#tracked.get(limit)
-        const since = tracked?.pending.get(pendingKey(window, key))?.amount ?? 0
-        tracked?.windows.settle(key, (totals[i] ?? told) + since, window)
+        const since = tracked?.pending.get(pendingKey(window, key))
+        if (!since?.anew) tracked?.windows.settle(key, (totals[i] ?? told) + (since?.amount ?? 0), window)
       }
     } catch (error) {
-      for (const { limit, key, window, amount } of deltas) {
+      for (const { limit, key, window, amount, anew } of deltas) {
         const tracked = this.#tracked.get(limit)
-        if (tracked?.windows.holds(window)) this.#note(tracked, key, amount, window)
+        if (!tracked?.windows.holds(window)) continue
+        const since = tracked.pending.get(pendingKey(window, key))
+        if (!since?.anew) this.#note(tracked, key, amount + (anew ? (since?.amount ?? 0) : 0), window, anew)
       }
       throw error
     }
@@ -122,7 +127,8 @@ export class Limiter {
 
   #of(limit: Limit): Tracked {
     const known = this.#tracked.get(limit.id)
-    if (known?.limit === limit) return known
+    // Rules are prepared anew with each change of the zones; requests under way keep those that they found.
+    if (known && (known.limit === limit || same(known.limit, limit))) return known
     // A rule that was changed counts anew only where its period is another one.
     const windows =
       known?.limit.periodMs === limit.periodMs ? known.windows : new SlidingWindows(limit.periodMs, this.#budget)
@@ -147,13 +153,19 @@ export class Limiter {
     mitigated.set(key, now + limit.mitigationMs)
   }
 
-  #note({ limit, pending }: Tracked, key: string, amount: number, window: number): void {
+  /** `anew`: the count in this window is `amount` from here on, whatever it was. */
+  #note({ limit, pending }: Tracked, key: string, amount: number, window: number, anew = false): void {
     const name = pendingKey(window, key)
     const known = pending.get(name)
     // Bounded like the keys themselves: past it this machine goes by its own count.
     if (known === undefined && pending.size >= this.#maxKeys) return
-    pending.set(name, { limit: limit.id, periodMs: limit.periodMs, window, key, amount: amount + (known?.amount ?? 0) })
+    const { id, periodMs } = limit
+    if (anew || known === undefined) pending.set(name, { limit: id, periodMs, window, key, amount, anew })
+    else pending.set(name, { ...known, amount: known.amount + amount })
   }
 }
+
+const same = (a: Limit, b: Limit): boolean =>
+  a.periodMs === b.periodMs && a.threshold === b.threshold && a.mitigationMs === b.mitigationMs
 
 const pendingKey = (window: number, key: string): string => `${window} ${key}`

@@ -81,9 +81,15 @@ export class SlidingWindows {
     return waited * this.#windowMs
   }
 
+  /** The key has nothing any more. */
   forget(key: string): void {
     for (const window of this.#windows) if (window.delete(key)) this.#budget.left++
     if (this.#overflow) this.#overflow[bucketOf(key)] = 0
+  }
+
+  /** The numbers of the windows that count now. */
+  indexes(): number[] {
+    return this.#windows.map((_, age) => this.#index - age)
   }
 
   /** Gives its keys back to the budget. */

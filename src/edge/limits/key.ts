@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import {
+  compileValue,
+  parseValue,
+  type Context,
+  type Lists,
+  type Uses,
+  type Value,
+  type ValueExpression,
+} from '../../expr/index.js'
+import type { PhaseName } from '../phases.js'
+
+/** A key is this long at most; what would be longer is told apart by its SHA-256. */
+const LONGEST = 64
+
+/**
+ * Characteristics that are no fields of expressions. There is one site, so that its id tells no requests apart; visitors
+ * behind one address cannot be told apart by anything that they could not change at will, so they are one.
+ */
+const STANDS_FOR: Readonly<Record<string, string | undefined>> = {
+  'cf.colo.id': undefined,
+  'cf.unique_visitor_id': 'ip.src',
+}
+
+/** Gives the key that a request is counted under. */
+export type KeyOf = (context: Context) => string
+
+/** Compiles characteristics: fields, lookups in them, calls. Throws an ExprError where one is none of these. */
+export function compileKey(
+  characteristics: readonly string[],
+  { phase, lists }: { phase: PhaseName; lists: Lists },
+): { readonly keyOf: KeyOf; readonly uses: readonly Uses[] } {
+  const parsed: ValueExpression[] = []
+  for (const characteristic of characteristics) {
+    const name = characteristic.trim()
+    const text = Object.hasOwn(STANDS_FOR, name) ? STANDS_FOR[name] : name
+    if (text !== undefined) parsed.push(parseValue(text, { phase, member: 'characteristics' }))
+  }
+  const values = parsed.map((value) => compileValue(value, lists))
+  const keyOf: KeyOf = (context) => {
+    let key = ''
+    for (const value of values) key += part(value(context))
+    return key.length <= LONGEST ? key : `#${createHash('sha256').update(key, 'latin1').digest('base64url')}`
+  }
+  return { keyOf, uses: parsed.map(({ uses }) => uses) }
+}
+
+/**
+ * One value so that no two sequences of values give the same text: each part says its kind and how long it is. No part
+ * begins with `#`. A missing value is unlike the empty text.
+ */
+function part(value: Value | undefined): string {
+  switch (typeof value) {
+    case 'undefined':
+      return '-'
+    case 'string':
+      return `s${value.length}:${value}`
+    case 'number':
+      return `n${value};`
+    case 'boolean':
+      return value ? 't' : 'f'
+    case 'object':
+      return 'length' in value
+        ? `a${value.length}:${value.map(part).join('')}`
+        : `m${value.size}:${[...value].map(([name, of]) => part(name) + part(of)).join('')}`
+  }
+}

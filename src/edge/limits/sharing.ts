@@ -1,0 +1,52 @@
+import { Counter } from 'prom-client'
+import type { Clock } from '../../core/clock.js'
+import type { Closable } from '../../core/closing-stack.js'
+import type { SharedCounters } from '../../core/counters.js'
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import type { Metrics } from '../../core/metrics.js'
+import type { Limiter } from './limiter.js'
+
+/** How often machines tell each other what they counted: by then each may have let as much pass as it counted itself. */
+const EVERY_MS = 75
+
+/**
+ * Exchanges a limiter's counts with those of other machines until closed. While the shared counters are out of reach,
+ * the limiter goes by its own: requests are neither stopped nor held up by that.
+ */
+export function shareCounts(
+  limiter: Limiter,
+  shared: SharedCounters,
+  { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics },
+): Closable {
+  const failures = new Counter({
+    name: 'edged_rate_limit_exchange_failures_total',
+    help: 'Exchanges of counts with other machines that failed; meanwhile this one goes by its own.',
+    registers: [metrics],
+  })
+  const stop = new AbortController()
+  const running = run()
+  return {
+    async close() {
+      stop.abort()
+      await running
+    },
+  }
+
+  async function run(): Promise<void> {
+    let reachable = true
+    while (!stop.signal.aborted) {
+      try {
+        await limiter.exchange(shared)
+        if (!reachable) log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
+        reachable = true
+      } catch (error) {
+        failures.inc()
+        if (reachable)
+          log.warn({ event: 'rate_limits_not_shared', error: messageOf(error) }, 'each machine goes by its own counts')
+        reachable = false
+      }
+      await clock.sleep(EVERY_MS, stop.signal).catch(() => undefined)
+    }
+  }
+}
