@@ -100,12 +100,13 @@ export class Limiter {
 
   /**
    * Tells the shared counters what was counted since the last call and takes over their totals. What could not be told
-   * is told the next time; meanwhile this machine goes by what it counted itself.
+   * is told the next time; meanwhile this machine goes by what it counted itself. Gives false where there was nothing to
+   * tell.
    */
-  async exchange(shared: SharedCounters): Promise<void> {
+  async exchange(shared: SharedCounters): Promise<boolean> {
     this.#shares = true
     const deltas = [...this.#tracked.values()].flatMap(({ pending }) => [...pending.values()])
-    if (deltas.length === 0) return
+    if (deltas.length === 0) return false
     for (const { pending } of this.#tracked.values()) pending.clear()
     try {
       const totals = await shared.add(deltas)
@@ -114,6 +115,7 @@ export class Limiter {
         const since = tracked?.pending.get(pendingKey(window, key))
         if (!since?.anew) tracked?.windows.settle(key, (totals[i] ?? told) + (since?.amount ?? 0), window)
       }
+      return true
     } catch (error) {
       for (const { limit, key, window, amount, anew } of deltas) {
         const tracked = this.#tracked.get(limit)

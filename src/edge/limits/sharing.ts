@@ -37,9 +37,9 @@ export function shareCounts(
     let reachable = true
     while (!stop.signal.aborted) {
       try {
-        await limiter.exchange(shared)
-        if (!reachable) log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
-        reachable = true
+        const told = await limiter.exchange(shared)
+        if (told && !reachable) log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
+        reachable ||= told
       } catch (error) {
         failures.inc()
         if (reachable)
