@@ -10,6 +10,7 @@ import type { Log } from './core/log.js'
 import { openMetrics, type Metrics } from './core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
 import { markdownStage } from './edge/markdown.js'
+import { Geo } from './edge/fields/geo.js'
 import { MemoryBudget } from './edge/memory-budget.js'
 import { listenProxy } from './edge/server.js'
 import { ServedZones } from './served-zones.js'
@@ -55,9 +56,11 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const zones = stack.use(new ServedZones(store, config.zones, demo?.origin))
+  const geo = new Geo()
+  await geo.configure(config.geo)
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
-  const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, clock, log, metrics }))
+  const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, geo, clock, log, metrics }))
 
   const deps: ControlDeps = { config: () => config, store, clock, log, observe: apiMetrics(metrics) }
   const control = stack.use(await listenControl(basicEndpoints(deps), deps))
@@ -73,6 +76,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     admin: admin.url,
     async reload(next) {
       warnOfRestart(config, next, log)
+      await geo.configure(next.geo)
       zones.configure(next.zones)
       await proxy.reconfigure(next.proxy)
       memory.limit = next.proxy.markdown_memory

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { Issue } from '../core/errors.js'
+import { trustedFieldIssue } from '../edge/fields/trusted.js'
 import type { Config } from './schema.js'
 
 /** What a schema cannot say: references, uniqueness, ranges. */
@@ -15,6 +16,10 @@ export function crossCheck(config: Config): Issue[] {
         ? []
         : [{ pointer: `/proxy/trusted_proxies/${index}`, message: 'must be a CIDR, as in 10.0.0.0/8, or an address' }],
     ),
+    ...Object.keys(config.proxy.trusted_fields).flatMap((name) => {
+      const message = trustedFieldIssue(name)
+      return message === undefined ? [] : [{ pointer: `/proxy/trusted_fields/${name}`, message }]
+    }),
     ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),

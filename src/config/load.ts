@@ -145,6 +145,7 @@ function absolute(config: Config, folder: string): Config {
     ...config,
     data,
     secrets: { ...secrets, key_file: keyFile === undefined ? resolve(data, 'secret.key') : resolve(folder, keyFile) },
+    geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     zones: config.zones.map((zone) =>
       zone.origin_ca_file === undefined ? zone : { ...zone, origin_ca_file: resolve(folder, zone.origin_ca_file) },
     ),

@@ -62,6 +62,26 @@ const Proxy = Type.Object(
       default: [],
       description: 'CIDRs whose X-Forwarded-For and X-Forwarded-Proto are believed.',
     }),
+    trusted_fields: Type.Record(
+      Type.String(),
+      Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", 'x-message': 'must be the name of a header field' }),
+      {
+        default: {},
+        description:
+          'Fields of the rules language that trusted proxies tell in header fields, as in ' +
+          '{ cf.bot_management.score: x-bot-score }. Everyone else has these header fields removed.',
+      },
+    ),
+    rules_body: Type.Object(
+      {
+        bytes: Size('128KiB', 'The beginning of a request body that rules can read; the rest streams past them.'),
+        memory: Size(
+          '64MB',
+          'For the bodies that rules read, all requests together; beyond it rules see less of a body, as truncated.',
+        ),
+      },
+      { ...strict, default: {}, description: 'Request bodies are held back only where a rule in force reads them.' },
+    ),
     drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
     limits: ProxyLimits,
     origin: OriginLimits,
@@ -134,6 +154,22 @@ const Access = {
     description: 'Zone ids, or "*" for all zones of the accounts.',
   }),
 }
+
+const Database = (example: string, description: string) =>
+  Type.Optional(Type.String({ minLength: 1, description, examples: [example] }))
+
+const Geo = Type.Object(
+  {
+    city_file: Database('./GeoLite2-City.mmdb', 'For all fields but the number of the autonomous system.'),
+    country_file: Database('./GeoLite2-Country.mmdb', 'For country and continent where there is no city_file.'),
+    asn_file: Database('./GeoLite2-ASN.mmdb', 'For the number of the autonomous system.'),
+  },
+  {
+    ...strict,
+    default: {},
+    description: 'Databases in MaxMind format that say where addresses are; read again on SIGHUP. None: not known.',
+  },
+)
 
 const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
 
@@ -212,6 +248,7 @@ export const ConfigFile = Type.Object(
       { listen: Listen('127.0.0.1:9901', 'Address of /livez, /readyz and /metrics. Never public.') },
       { ...strict, default: {}, description: 'For operators and their monitoring.' },
     ),
+    geo: Geo,
     accounts: Type.Array(
       Type.Object(
         {
@@ -289,5 +326,6 @@ export const ConfigFile = Type.Object(
 
 /** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute. */
 export type Config = Static<typeof ConfigFile>
+export type GeoConfig = Config['geo']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]

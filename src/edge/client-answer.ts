@@ -155,6 +155,7 @@ export class ClientAnswer implements AnswerSink {
     this.#over = true
     this.#drained = undefined
     this.connection.answering = undefined
+    this.#exchange.body?.release()
     const { metrics, clock } = this.#around
     const { status, bytes, startedMonotonic } = this.#exchange
     metrics.inFlight--

@@ -1,5 +1,12 @@
+import type { Value } from '../expr/index.js'
 import type { RawHeaders } from './answer.js'
 import type { CustomHostname, Served, Settings, Zone } from './zones.js'
+
+/** The end of a connection that is ours; undefined once it is closed. */
+export interface LocalEnd {
+  readonly localAddress?: string | undefined
+  readonly localPort?: number | undefined
+}
 
 /** What is known of a request when it has been read and its zone found. */
 export interface Arrival {
@@ -12,8 +19,36 @@ export interface Arrival {
   readonly httpVersion: string
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
+  readonly local: LocalEnd
+  readonly vouched: ReadonlyMap<string, Value> | undefined
   readonly startedAt: number
   readonly startedMonotonic: number
+}
+
+/** The beginning of a request's body, kept for rules that read it. */
+export interface BodyHead {
+  /** A byte string. */
+  readonly bytes: string
+  /** Of the whole body; where its end was not seen and the client did not tell its length, what was seen so far. */
+  readonly size: number
+  /** `bytes` is not all of it. */
+  readonly truncated: boolean
+  /** Gives the memory back; `bytes` is not read after that. May be called more than once. */
+  release(): void
+}
+
+/** The head of an answer on its way to the client, for the rules that read answers. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: RawHeaders
+  /** As the origin sent them; undefined where no origin was asked. */
+  readonly originHeaders: RawHeaders | undefined
+}
+
+/** Why the answer is an error of ours: its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx code, 0 for none. */
+export interface EdgeError {
+  readonly type: string
+  readonly code: number
 }
 
 /** One request and all that was decided about it. */
@@ -30,18 +65,36 @@ export class Exchange {
   readonly custom: CustomHostname | undefined
   readonly method: string
   /** Origin form, path and query exactly as sent; `*` for a server-wide OPTIONS. */
-  readonly target: string
+  readonly rawTarget: string
+  /** The same as rules have rewritten it: what the origin is asked for. */
+  target: string
   readonly httpVersion: string
   /** The fields as the client sent them. */
   readonly rawHeaders: RawHeaders
+  /** The same as rules have rewritten them: what expressions read. Rules replace the list, they never change it. */
+  clientHeaders: RawHeaders
   /** The fields as the origin gets them; open to changes until the request goes out. */
   headers: string[]
+  /** Where the request arrived. */
+  readonly local: LocalEnd
+  /** Fields of the rules language that a trusted proxy has told, by name. */
+  readonly vouched: ReadonlyMap<string, Value> | undefined
+  /** Undefined where no rule needs it, or there is none. */
+  body: BodyHead | undefined
+  /** Undefined before there is one. Replaced when rules change it. */
+  answer: AnswerHead | undefined
+  /** Undefined where the answer is the origin's. */
+  edgeError: EdgeError | undefined
+  /** What score rules have added up; undefined before the first. */
+  score: number | undefined
   /** In force for this request. Rules replace the object, they never change it. */
   settings: Settings
   /** Milliseconds since 1970. */
   readonly startedAt: number
   /** On the clock's `monotonic` scale. */
   readonly startedMonotonic: number
+  /** When the request went to the origin, on the same scale; undefined where it did not. */
+  originSentAt: number | undefined
   /** When the answer's head came from the origin, on the same scale; undefined before, or where there was none. */
   originAt: number | undefined
   /** Status that the client got; 0 before that, 499 when it left without one. */
@@ -60,10 +113,14 @@ export class Exchange {
     this.host = host
     this.custom = custom
     this.method = arrival.method
+    this.rawTarget = arrival.target
     this.target = arrival.target
     this.httpVersion = arrival.httpVersion
     this.rawHeaders = arrival.rawHeaders
+    this.clientHeaders = arrival.rawHeaders
     this.headers = arrival.headers
+    this.local = arrival.local
+    this.vouched = arrival.vouched
     this.settings =
       custom && zone.customHostnames === 'all' && zone.plan !== 'free'
         ? { ...zone.settings, content_converter: true }

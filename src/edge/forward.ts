@@ -76,6 +76,7 @@ export class Forward implements OriginRequest {
   onConnect(abort: (error?: Error) => void): void {
     this.started = true
     this.#origin.begun(this)
+    this.#exchange.originSentAt = this.#around.clock.monotonic()
     this.#abort = abort
     if (!this.#over) return
     this.#release()

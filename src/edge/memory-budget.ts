@@ -70,6 +70,15 @@ export class HeldBytes {
     return true
   }
 
+  /** All of the bytes as a byte string, at most `most` of them. They stay held. */
+  text(most: number): string {
+    let text = ''
+    for (const block of [...this.#blocks, this.#last.subarray(0, this.#filled)]) {
+      if (text.length < most) text += block.toString('latin1', 0, most - text.length)
+    }
+    return text
+  }
+
   /** The next of the bytes; undefined after the last. A block stays counted until the next one is asked for. */
   shift(): Buffer | undefined {
     this.#uncount(this.#given)

@@ -88,7 +88,10 @@ function arrival(
   const clientAddress = visitorAddress(connection.address, fields.forwardedFor, around.trusted)
   const scheme = believed && fields.forwardedProto === 'https' ? 'https' : 'http'
   const host = fields.host ?? ''
-  const { kept: headers, via, forwardedFor } = fields
+  const { via, forwardedFor } = fields
+  // What only trusted proxies may tell, others would make up.
+  const headers = believed ? fields.kept : around.trustedFields.strip(fields.kept)
+  const rawHeaders = believed ? request.rawHeaders : around.trustedFields.strip(request.rawHeaders)
   headers.push('host', host)
   headers.push('x-forwarded-for', forwardedFor ? `${forwardedFor}, ${connection.address}` : connection.address)
   headers.push('x-forwarded-proto', scheme, 'x-forwarded-host', host)
@@ -102,8 +105,10 @@ function arrival(
     method,
     target,
     httpVersion: request.httpVersion,
-    rawHeaders: request.rawHeaders,
+    rawHeaders,
     headers,
+    local: connection.socket,
+    vouched: believed ? around.trustedFields.read(rawHeaders) : undefined,
     startedAt: around.clock.now(),
     startedMonotonic: around.clock.monotonic(),
   })

@@ -8,7 +8,10 @@ import { Origins } from '../net/origin.js'
 import type { Stage } from './answer.js'
 import { trust } from './client-address.js'
 import { ClientConnection } from './connection.js'
+import { Geo } from './fields/geo.js'
+import { TrustedFields } from './fields/trusted.js'
 import type { Fault } from './framing.js'
+import { MemoryBudget } from './memory-budget.js'
 import { ProxyMetrics } from './proxy-metrics.js'
 import { NOT_ALLOWED, refuseRequest, serve } from './serve.js'
 import type { Surroundings } from './surroundings.js'
@@ -20,6 +23,8 @@ export interface ProxyParts {
   readonly zones: Zones
   /** What answers flow through, the one nearest to the client first. */
   readonly stages?: readonly Stage[]
+  /** Says where clients are; without it rules do not know. */
+  readonly geo?: Geo
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -52,11 +57,14 @@ class ReverseProxy implements Proxy {
   /** Told when the last connection has gone. */
   #emptied: (() => void) | undefined
 
-  constructor(config: ProxyConfig, { zones, stages = [], clock, log, metrics }: ProxyParts) {
+  constructor(config: ProxyConfig, { zones, stages = [], geo = new Geo(), clock, log, metrics }: ProxyParts) {
     this.#around = {
       config,
       trusted: trust(config.trusted_proxies),
+      trustedFields: new TrustedFields(config.trusted_fields),
       draining: false,
+      fields: { clock, geo },
+      bodyMemory: new MemoryBudget(config.rules_body.memory),
       zones,
       origins: new Origins(config.origin),
       stages,
@@ -87,6 +95,8 @@ class ReverseProxy implements Proxy {
     }
     this.#around.config = config
     this.#around.trusted = trust(config.trusted_proxies)
+    this.#around.trustedFields = new TrustedFields(config.trusted_fields)
+    this.#around.bodyMemory.limit = config.rules_body.memory
     if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#around.origins.configure(config.origin)
     if (this.#server) applyTimeouts(this.#server, config)
     for (const { framing } of this.#connections.values()) framing.limits = config.limits

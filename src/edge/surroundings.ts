@@ -4,6 +4,9 @@ import type { Log } from '../core/log.js'
 import type { Origins } from '../net/origin.js'
 import type { Stage } from './answer.js'
 import type { Trust } from './client-address.js'
+import type { FieldParts } from './fields/source.js'
+import type { TrustedFields } from './fields/trusted.js'
+import type { MemoryBudget } from './memory-budget.js'
 import type { ProxyMetrics } from './proxy-metrics.js'
 import type { Zones } from './zones.js'
 
@@ -11,8 +14,13 @@ import type { Zones } from './zones.js'
 export interface Surroundings {
   config: ProxyConfig
   trusted: Trust
+  trustedFields: TrustedFields
   /** The proxy is about to stop: connections end with the answer that they are at. */
   draining: boolean
+  /** For the fields of expressions. */
+  readonly fields: FieldParts
+  /** For the bodies that rules read. */
+  readonly bodyMemory: MemoryBudget
   readonly zones: Zones
   readonly origins: Origins
   readonly stages: readonly Stage[]

@@ -1,3 +1,5 @@
+import { lowerAscii } from './wildcard.js'
+
 /**
  * How fields that are parts of others come out of them.
  */
@@ -9,11 +11,11 @@
 export function pathExtension(path: string): string {
   const segment = path.slice(path.lastIndexOf('/') + 1)
   const dot = segment.lastIndexOf('.')
-  return dot < 1 ? '' : segment.slice(dot + 1).toLowerCase()
+  return dot < 1 ? '' : lowerAscii(segment.slice(dot + 1))
 }
 
 /** The media type of a Content-Type, in lower case and without parameters. */
-export const mediaType = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
+export const mediaType = (contentType: string): string => lowerAscii((contentType.split(';', 1)[0] ?? '').trim())
 
 /** The languages of an Accept-Language, best first and as written; `*` and those refused with q=0 are left out. */
 export function acceptedLanguages(header: string): string[] {

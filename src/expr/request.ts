@@ -36,13 +36,16 @@ export function queryOf(target: Bytes): Bytes {
   return query === -1 ? '' : target.slice(query + 1)
 }
 
-/** The pairs of a query or a form, in order and not decoded; a name without `=` has the value "". */
+/** The pairs of a query or a form, in order and not decoded; a name without `=` has the value "", `&&` is no pair. */
 function pairsOf(query: Bytes): (readonly [name: Bytes, value: Bytes])[] {
   if (query === '') return []
-  return query.split('&').map((pair) => {
-    const equals = pair.indexOf('=')
-    return equals === -1 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
-  })
+  return query
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const equals = pair.indexOf('=')
+      return equals === -1 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
+    })
 }
 
 /** Pairs as a map from each name to its values in order. */
@@ -79,10 +82,13 @@ function header({ headers }: RequestView, name: string, separator = ', '): Bytes
   return joined ?? ''
 }
 
+/** Blanks at both ends. Not `trim`: to it the byte 0xA0, the end of `à` in UTF-8, is a blank. */
+const BLANKS = /^[ \t]+|(?<![ \t])[ \t]+$/g
+
 function cookies(view: RequestView): Value {
   const pairs = header(view, 'cookie', '; ')
     .split(';')
-    .map((cookie) => cookie.trim())
+    .map((cookie) => cookie.replace(BLANKS, ''))
     .filter((cookie) => cookie !== '')
     .map((cookie): readonly [Bytes, Bytes] => {
       const equals = cookie.indexOf('=')

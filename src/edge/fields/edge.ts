@@ -1,0 +1,53 @@
+import { toBytes, type Getter } from '../../expr/index.js'
+import { plainAddress } from '../client-address.js'
+import { ipOf, type FieldSource } from './source.js'
+
+const PLANS = { free: 'FREE', pro: 'PRO', business: 'BIZ', enterprise: 'ENT' } as const
+
+/** Texts about a client's certificate: none is ever asked for. */
+const CERTIFICATE = [
+  'issuer_dn',
+  'subject_dn',
+  'issuer_dn_rfc2253',
+  'subject_dn_rfc2253',
+  'issuer_dn_legacy',
+  'subject_dn_legacy',
+  'serial',
+  'issuer_serial',
+  'fingerprint_sha256',
+  'fingerprint_sha1',
+  'not_before',
+  'not_after',
+  'ski',
+  'issuer_ski',
+  'rfc9440',
+  'chain_rfc9440',
+]
+const CERTIFICATE_FLAGS = ['revoked', 'verified', 'presented', 'rfc9440_too_large', 'chain_rfc9440_too_large']
+
+/** `cf.tls_client_auth.cert_...`, each with the same value. */
+const certificate = (members: readonly string[], value: '' | false): Record<string, Getter<FieldSource>> =>
+  Object.fromEntries(members.map((member) => [`cf.tls_client_auth.cert_${member}`, () => value]))
+
+/** What the proxy knows of itself, the zone and the time. */
+export const EDGE_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
+  'cf.ray_id': ({ exchange }) => exchange.rayId,
+  'cf.zone.name': ({ exchange }) => toBytes(exchange.zone.name),
+  'cf.zone.plan': ({ exchange }) => PLANS[exchange.zone.plan],
+  'cf.hostname.metadata': ({ exchange: { custom } }) => custom && toBytes(JSON.stringify(custom.metadata)),
+  'cf.random_seed': ({ seed }) => seed,
+  'cf.edge.server_ip': ({ exchange }) => serverIp(exchange.local.localAddress),
+  'cf.edge.server_port': ({ exchange }) => exchange.local.localPort,
+  'cf.edge.client_tcp': () => true,
+  'cf.edge.l4.delivery_rate': () => 0,
+  'cf.threat_score': () => 0,
+  'cf.worker.upstream_zone': () => '',
+  'cf.timings.client_quic_rtt_msec': () => 0,
+  'cf.timings.worker_msec': () => 0,
+  'cf.timings.edge_msec': ({ elapsed, originTime }) => Math.max(0, Math.round(elapsed - originTime)),
+  'cf.timings.origin_ttfb_msec': ({ originTime }) => Math.max(0, Math.round(originTime)),
+  ...certificate(CERTIFICATE, ''),
+  ...certificate(CERTIFICATE_FLAGS, false),
+}
+
+const serverIp = (address: string | undefined) => ipOf(address === undefined ? undefined : plainAddress(address))
