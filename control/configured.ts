@@ -13,6 +13,8 @@ interface Known {
 export interface Configured {
   readonly accounts: ReadonlyMap<string, ControlConfig['accounts'][number]>
   readonly zones: ReadonlyMap<string, ControlConfig['zones'][number]>
+  /** By name. */
+  readonly lists: ReadonlyMap<string, ControlConfig['lists'][number]>
   /** By the SHA-256 of the token. */
   readonly tokens: ReadonlyMap<string, Known>
   /** By the e-mail address in lower case. */
@@ -28,10 +30,11 @@ export function configured(config: ControlConfig): Configured {
   return ready
 }
 
-function prepare({ accounts, zones, tokens, legacy_keys: keys }: ControlConfig): Configured {
+function prepare({ accounts, zones, tokens, lists, legacy_keys: keys }: ControlConfig): Configured {
   return {
     accounts: new Map(accounts.map((account) => [account.id, account])),
     zones: new Map(zones.map((zone) => [zone.id, zone])),
+    lists: new Map(lists.map((list) => [list.name, list])),
     tokens: new Map(
       tokens.map((token) => {
         const hash = sha256(token.token)

@@ -26,7 +26,7 @@ export interface State {
 export type Step = Middleware<State>
 
 /** The part of the configuration that the API reads; a new object after it was read again. */
-export type ControlConfig = Pick<Config, 'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'control'>
+export type ControlConfig = Pick<Config, 'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'lists' | 'control'>
 
 /** Stands where a client expects a time that the configuration does not tell. */
 export const UNKNOWN_TIME = '1970-01-01T00:00:00.000000Z'

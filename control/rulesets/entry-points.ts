@@ -4,6 +4,7 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/edge/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rulesets/edit.js'
+import { rulesHints } from '../../src/rulesets/hints.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { READ, WRITE } from './permissions.js'
@@ -39,10 +40,11 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, shelf.making())
-      return shelf.created(writer, made)
+      return { ...shelf.created(writer, made), hints: rulesHints(made.rules) }
     }
     const named = name === undefined ? old : { ...old, name }
-    return shelf.changed(writer, stored, replaceRuleset(named, given, shelf.making()))
+    const next = replaceRuleset(named, given, shelf.making())
+    return { ...shelf.changed(writer, stored, next), hints: rules ? rulesHints(next.rules) : [] }
   }
 
   return [

@@ -5,6 +5,7 @@ import type { RuleInput } from '../../src/rulesets/rule-input.js'
 import { ruleIssues, rulesIssues, type RuleContext } from '../../src/rulesets/validate.js'
 import { configured } from '../configured.js'
 import { ApiError } from '../errors.js'
+import { listNamed } from '../lists/named.js'
 import type { ControlDeps } from '../state.js'
 import { levelOf, type Shelf, type Writer } from './shelf.js'
 
@@ -50,7 +51,7 @@ export class RulesCheck {
     const phase = phaseNamed(name)
     if (!phase) throw new Error(`a ruleset of the unknown phase ${name} is stored`)
     const target = (id: string) => this.#shelf.target(scope, accountId, id)?.value.ruleset
-    return { phase, kind, level: levelOf(scope), target }
+    return { phase, kind, level: levelOf(scope), target, list: listNamed(this.#deps, accountId) }
   }
 
   #refuseUnlessEntitled({ scope }: Writer, { action, action_parameters: params }: RuleInput, at: string): void {

@@ -2,6 +2,7 @@ import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Rule, Ruleset } from '../../src/core/model/ruleset.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { addRule, changeRule, patched, removeRule, ruleIn } from '../../src/rulesets/edit.js'
+import { rulesHints } from '../../src/rulesets/hints.js'
 import { PlacedRule, Position, RulePatch } from '../../src/rulesets/rule-input.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
@@ -33,7 +34,9 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
           check.room(old.rules.length + 1)
           const { members, position } = apart(call.body)
           const rule = checked(position, () => check.rule(call, old, members))
-          return shelf.changed(call, stored, addRule(old, rule, position.value, shelf.making()))
+          const next = addRule(old, rule, position.value, shelf.making())
+          const added = next.rules.find(({ id }) => !ruleIn(old, id))
+          return { ...shelf.changed(call, stored, next), hints: ownHints(next, added?.id) }
         }),
     }),
     endpoint({
@@ -56,7 +59,8 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
           if (members['id'] !== undefined && members['id'] !== rule.id)
             position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
           const input = checked(position, () => check.rule(call, old, patched(rule, members)))
-          return shelf.changed(call, stored, changeRule(old, rule.id, input, position.value, shelf.making()))
+          const next = changeRule(old, rule.id, input, position.value, shelf.making())
+          return { ...shelf.changed(call, stored, next), hints: ownHints(next, rule.id) }
         }),
     }),
     endpoint({
@@ -107,6 +111,14 @@ function checked<T>({ issues }: Place, check: () => T): T {
     throw error
   }
   throw new InvalidInput(issues)
+}
+
+/** The hints about one rule of a ruleset; pointers are relative to it. */
+function ownHints({ rules }: Ruleset, ruleId: string | undefined): Issue[] {
+  const at = `/rules/${rules.findIndex(({ id }) => id === ruleId)}/`
+  return rulesHints(rules).flatMap(({ pointer, message }) =>
+    pointer.startsWith(at) ? [{ pointer: pointer.slice(at.length - 1), message }] : [],
+  )
 }
 
 function known(ruleset: Ruleset, ruleId: string): Rule {

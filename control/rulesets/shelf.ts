@@ -1,4 +1,5 @@
 import PQueue from 'p-queue'
+import type { Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
 import {
   ENTRY_POINTS,
@@ -14,7 +15,7 @@ import { VersionConflict, type AuditEntry, type Stored, type Write } from '../..
 import { ENTRY_KIND, type Level } from '../../src/edge/phases.js'
 import { timestamp, type Making } from '../../src/rulesets/edit.js'
 import { audit } from '../audit.js'
-import type { Call } from '../endpoint.js'
+import { Reply, type Call } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { ControlDeps } from '../state.js'
 import { useWrites } from './uses.js'
@@ -24,7 +25,12 @@ export interface Decided {
   readonly result: Ruleset | null
   readonly writes: readonly Write[]
   readonly audit: readonly AuditEntry[]
+  /** What the caller may want to know of the result, below its rules. */
+  readonly hints?: readonly Issue[]
 }
+
+/** What a write answers. */
+export type Written = Reply<Ruleset | null>
 
 /** The parts of a call that writing needs. */
 export type Writer = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
@@ -80,11 +86,8 @@ export class Shelf {
    * Runs `decide` on the present state and stores what it says; a dry run stores nothing and gives null. Writes of one
    * account take turns. What another machine changed meanwhile is read again.
    */
-  async write(writer: Writer, dryRun: boolean | undefined, decide: () => Decided): Promise<Ruleset | null> {
-    if (dryRun) {
-      decide()
-      return null
-    }
+  async write(writer: Writer, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
+    if (dryRun) return written(null, decide())
     const queue = this.#turnsOf(writer.accountId)
     if (queue.size >= MOST_WAITING) throw new ApiError('rulesetsBusy', undefined, { headers: { 'retry-after': '1' } })
     return await queue.add(async () => await this.#store(decide))
@@ -98,12 +101,12 @@ export class Shelf {
     return queue
   }
 
-  async #store(decide: () => Decided): Promise<Ruleset | null> {
+  async #store(decide: () => Decided): Promise<Written> {
     for (let tried = 1; ; tried++) {
-      const { result, writes, audit } = decide()
+      const decided = decide()
       try {
-        await this.#deps.store.batch(writes, audit)
-        return result
+        await this.#deps.store.batch(decided.writes, decided.audit)
+        return written(decided.result, decided)
       } catch (error) {
         if (!(error instanceof VersionConflict) || tried === TRIES) throw error
       }
@@ -181,6 +184,14 @@ export class Shelf {
     return audit(this.#deps.clock, writer, { action, kind: RULESETS, scope: writer.scope, id, before, after })
   }
 }
+
+/** Code of the messages that are hints. */
+const HINT = 20100
+
+const written = (result: Ruleset | null, { hints = [] }: Decided): Written =>
+  new Reply(result, {
+    messages: hints.map(({ pointer, message }) => ({ code: HINT, message, source: { pointer } })),
+  })
 
 export const levelOf = ({ type }: Scope): Level => (type === 'account' ? 'account' : 'zone')
 

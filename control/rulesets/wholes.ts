@@ -3,6 +3,7 @@ import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ENTRY_KIND, kindsOf, phaseNamed, type Level } from '../../src/edge/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rulesets/edit.js'
+import { rulesHints } from '../../src/rulesets/hints.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { READ, WRITE } from './permissions.js'
@@ -66,7 +67,8 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
               `the ${level} has an entry point for ${body.phase} already`,
             )
           const rules = check.rules(call, body, body.rules)
-          return shelf.created(call, createRuleset({ ...body, rules: rules ?? [] }, shelf.making()))
+          const made = createRuleset({ ...body, rules: rules ?? [] }, shelf.making())
+          return { ...shelf.created(call, made), hints: rulesHints(made.rules) }
         }),
     }),
     endpoint({
@@ -97,7 +99,8 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
           const rules = check.rules(call, old, body.rules)
           const { description } = body
           const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
-          return shelf.changed(call, stored, replaceRuleset(old, change, shelf.making()))
+          const next = replaceRuleset(old, change, shelf.making())
+          return { ...shelf.changed(call, stored, next), hints: rules ? rulesHints(next.rules) : [] }
         }),
     }),
     endpoint({

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { LIST_KINDS } from '../core/model/list.js'
 import { strict } from '../core/schema.js'
 import { Duration, Size } from './units.js'
 
@@ -303,10 +304,10 @@ export const ConfigFile = Type.Object(
             description: 'Expressions say $name.',
             examples: ['office'],
           }),
-          kind: Type.Union(
-            ['ip', 'hostname', 'asn', 'redirect'].map((kind) => Type.Literal(kind)),
-            { description: 'What its items are: ip, hostname, asn or redirect.', examples: ['ip'] },
-          ),
+          kind: Type.Enum([...LIST_KINDS], {
+            description: 'What its items are: ip, hostname, asn or redirect.',
+            examples: ['ip'],
+          }),
           items: Type.Array(ListItem, {
             default: [],
             description: 'Texts and numbers, or objects as the Lists API has them.',

@@ -2,7 +2,7 @@
  * The rules language as a library: expressions are parsed and checked against a scheme of fields and functions, and
  * compiled to functions of a context. Nothing here does any input or output.
  */
-import type { Logical, Path } from './ast.js'
+import type { Logical, Path, Span } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
 import { ExprError, Fault, locate } from './error.js'
 import { FIELDS } from './fields.js'
@@ -20,7 +20,7 @@ export { ExprError, type ExprErrorClass } from './error.js'
 export { FIELDS, type FieldInfo } from './fields.js'
 export { FUNCTIONS } from './functions/index.js'
 export { formatIp, parseIp } from './ip.js'
-export { lintRules, type Lint } from './lint.js'
+export { lint, lintRules, type Lint } from './lint.js'
 export { bytesList, hostnameList, intList, ipList, NO_LISTS, type Lists, type NamedList } from './lists.js'
 export { headerMap, pathOf, queryOf, REQUEST_GETTERS, type RequestView } from './request.js'
 export { acceptedLanguages, mediaType, pathExtension } from './derived.js'
@@ -28,7 +28,7 @@ export { RuleIndex } from './index-rules.js'
 export { Scheme, type Field, type FunctionDef, type Param, type SchemeOptions } from './scheme.js'
 export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './types.js'
 export { toBytes, toText, type Bytes, type Ip, type Value } from './value.js'
-export type { Evaluate, Filter, Logical, Path, Place, Uses }
+export type { Evaluate, Filter, Logical, Path, Place, Span, Uses }
 
 /** An expression may have this many characters. */
 export const MAX_LENGTH = 4096
@@ -92,6 +92,14 @@ function parsed<T extends Logical | Path>(
   } catch (error) {
     throw error instanceof Fault ? locate(source, error) : error
   }
+}
+
+/**
+ * The error for a place in an expression that parsed and yet may not be used, such as a list that does not exist. The
+ * class is NotAllowedHere.
+ */
+export function refusalAt(text: string, reason: string, { start, end }: Span): ExprError {
+  return locate(toBytes(text), new Fault('NotAllowedHere', reason, start, end))
 }
 
 /** What there is to say about a text: an error, or hints at what its author may not have meant. */

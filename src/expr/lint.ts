@@ -11,7 +11,7 @@ export interface Lint extends Span {
 }
 
 /** Hints about one expression, in the order of their places. */
-export function lint({ root }: Pick<Expression, 'root'>): Lint[] {
+export function lint({ root }: { readonly root: Logical | Path }): Lint[] {
   const found: Lint[] = []
   const report = (message: string, { start, end }: Span) => found.push({ message, start, end })
   walk(root, {
@@ -124,15 +124,16 @@ const COMPARISONS: readonly ((comparison: Comparison, report: Report) => void)[]
   },
 ]
 
-/** Hints about rules in their order: what stands after a rule that ends the evaluation of every request. */
+/**
+ * Hints about rules in their order, by index: `hidden` stands after `hider`, which ends the evaluation of every request,
+ * and is never reached.
+ */
 export function lintRules(
   rules: readonly { readonly expression: Expression; readonly terminating: boolean }[],
-): string[] {
-  const last = rules.findIndex(({ expression, terminating }) => terminating && alwaysTrue(expression.root))
-  if (last === -1) return []
-  return rules.slice(last + 1).map((_, at) => {
-    return `rule ${last + at + 2} is never reached: rule ${last + 1} matches every request and ends the evaluation`
-  })
+): { readonly hidden: number; readonly hider: number }[] {
+  const hider = rules.findIndex(({ expression, terminating }) => terminating && alwaysTrue(expression.root))
+  if (hider === -1) return []
+  return rules.slice(hider + 1).map((_, at) => ({ hidden: hider + 1 + at, hider }))
 }
 
 function alwaysTrue(expr: Logical): boolean {

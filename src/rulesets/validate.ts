@@ -1,17 +1,20 @@
 import type { Issue } from '../core/errors.js'
-import type { Ruleset } from '../core/model/ruleset.js'
+import type { ListNamed } from '../core/model/list.js'
+import type { Rule, Ruleset } from '../core/model/ruleset.js'
 import { issuesOf } from '../core/schema.js'
 import type { Action, ExpressionUse, Place } from '../edge/action.js'
 import { ACTIONS, actionsOf } from '../edge/actions/index.js'
 import { repeats } from '../edge/actions/shared.js'
 import { executeIssues } from './execute-target.js'
-import { checkExpression } from './expression.js'
+import { checkExpression, missingList, type ExpressionPurpose } from './expression.js'
 import { ratelimitIssues, ratelimitPresence } from './ratelimit.js'
 import { RuleInput } from './rule-input.js'
 
 /** Where the rules stand that are checked, and the rulesets that they can run. */
 export interface RuleContext extends Omit<Place, 'credentials'> {
   target(id: string): Ruleset | undefined
+  /** The lists that expressions can name. */
+  readonly list: ListNamed
 }
 
 /** Enough to mend an input by; the rest would tell the same again. */
@@ -68,8 +71,20 @@ function parameterIssues(action: Action | undefined, params: unknown, rule: unkn
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return []
   const credentials = (rule as RuleInput).exposed_credential_check !== undefined
   const issues = action.validate(params, { ...context, credentials })
-  const found = issues.length === 0 && action.name === 'execute' ? executeIssues(params, context) : issues
+  const found = issues.length > 0 ? issues : referenceIssues(action.name, params, context)
   return found.map(({ pointer, message }) => ({ pointer: `${at}${pointer}`, message }))
+}
+
+/** What is wrong with what parameters point at: rulesets that are run, lists of redirects. */
+function referenceIssues(action: string, params: object, context: RuleContext): Issue[] {
+  if (action === 'execute') return executeIssues(params, context)
+  const { from_list: from } = params as { readonly from_list?: { readonly name: string } }
+  if (action !== 'redirect' || !from) return []
+  const name = from.name.replace('$', '')
+  const kind = context.list(name)
+  if (kind === 'redirect') return []
+  const message = kind ? `the list $${name} is of kind ${kind}, not redirect` : missingList(name)
+  return [{ pointer: '/from_list/name', message }]
 }
 
 function refusedAction(action: string, { phase, kind }: RuleContext): string {
@@ -77,19 +92,26 @@ function refusedAction(action: string, { phase, kind }: RuleContext): string {
   return `${action} is not allowed in ${kind} rulesets of ${phase.name}; allowed: ${allowed.join(', ')}`
 }
 
-function expressionIssues(rule: RuleInput, action: Action | undefined, { phase }: RuleContext): Issue[] {
+type Use = Omit<ExpressionUse, 'gives'> & Pick<ExpressionPurpose, 'gives'>
+
+/** Every expression of a rule whose shape is right; those of its parameters only where `action` is given. */
+export function expressionsOf(rule: RuleInput | Rule, action: Action | undefined): Use[] {
   const { ratelimit, exposed_credential_check: credentials } = rule
-  const uses: ExpressionUse[] = [{ pointer: '/expression', text: rule.expression, gives: 'filter' }]
+  const uses: Use[] = [{ pointer: '/expression', text: rule.expression, gives: 'filter' }]
   if (ratelimit?.counting_expression)
     uses.push({ pointer: '/ratelimit/counting_expression', text: ratelimit.counting_expression, gives: 'filter' })
   for (const [index, text] of (ratelimit?.characteristics ?? []).entries())
-    uses.push({ pointer: `/ratelimit/characteristics/${index}`, text, gives: 'value' })
+    uses.push({ pointer: `/ratelimit/characteristics/${index}`, text, gives: 'key' })
   for (const [name, text] of Object.entries(credentials ?? {}))
     uses.push({ pointer: `/exposed_credential_check/${name}`, text, gives: 'value' })
   for (const use of action?.expressions(rule.action_parameters ?? {}) ?? [])
     uses.push({ ...use, pointer: `/action_parameters${use.pointer}` })
-  return uses.flatMap(({ pointer, text, gives }) => {
-    const message = checkExpression(text, { phase: phase.name, gives })
+  return uses
+}
+
+function expressionIssues(rule: RuleInput, action: Action | undefined, { phase, list }: RuleContext): Issue[] {
+  return expressionsOf(rule, action).flatMap(({ pointer, text, gives }) => {
+    const message = checkExpression(text, { phase: phase.name, pointer, gives, list })
     return message === undefined ? [] : [{ pointer, message }]
   })
 }

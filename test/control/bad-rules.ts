@@ -114,7 +114,10 @@ export const BAD_RULES: readonly BadRule[] = [
   [
     'credentials checked on the response',
     'http_response_firewall_managed',
-    { action: 'log', exposed_credential_check: { username_expression: 'a', password_expression: 'b' } },
+    {
+      action: 'log',
+      exposed_credential_check: { username_expression: 'http.host', password_expression: 'http.request.method' },
+    },
     '/exposed_credential_check',
   ],
   [

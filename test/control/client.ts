@@ -46,6 +46,7 @@ export const CONFIG: ControlConfig = {
   ],
   tokens: [{ name: 'admin', token: ADMIN, permissions: ['*'], accounts: ['*'], zones: ['*'] }],
   legacy_keys: [],
+  lists: [{ name: 'moved', kind: 'redirect', items: [] }],
   control: {
     listen: '127.0.0.1:0',
     rate_limit: { requests: 0, period: 300_000 },

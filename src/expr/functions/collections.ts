@@ -13,7 +13,8 @@ export const split: FunctionDef = {
     int('literal', 1, 128),
   ],
   optional: [],
-  phases: ['http_response_headers_transform', 'http_custom_errors'],
+  // The reference names the first two; an expression of set_cache_tags gets its list from nowhere else.
+  phases: ['http_response_headers_transform', 'http_custom_errors', 'http_response_cache_settings'],
   returns: () => arrayOf(BYTES),
   prepare: () => (text, separator, limit) => {
     if (typeof text !== 'string' || typeof separator !== 'string' || typeof limit !== 'number') return undefined
