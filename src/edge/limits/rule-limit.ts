@@ -26,6 +26,28 @@ interface Meter {
 export interface Exceeded {
   readonly limit: Limit
   readonly key: string
+  /** Seconds after which such a request may pass. */
+  readonly retryAfter: number
+}
+
+/** Follows a request that goes on past its rules. */
+export interface Follower {
+  /** The request goes to the origin. */
+  toOrigin(): void
+  /**
+   * The answer is there; `context` has its fields. `origin`: the header fields as the origin sent them, undefined where
+   * the request did not get there. Called once.
+   */
+  answered(context: Context, origin: RawHeaders | undefined): void
+  /** A rule ended the request. `answered` is called after it. */
+  endedBy(ruleId: string): void
+}
+
+/** A request at a rule that counts. */
+export interface CountedRequest {
+  readonly context: Context
+  /** Has the follower told how the request goes on. */
+  follow(follower: Follower): void
 }
 
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(
@@ -86,83 +108,74 @@ export class RuleLimit {
   }
 
   /**
-   * Counts a request that has come to its rule, or has it counted later by `tally`, and gives what is exceeded where the
+   * Counts a request that has come to its rule, or has it counted as it goes on, and gives what is exceeded where the
    * rule acts on it. `matched`: the rule's expression is true. Requests that the rule does not match can count too, where
    * it has a counting expression of its own.
    */
-  judge(limiter: Limiter, tally: Tally, context: Context, matched: boolean): Exceeded | undefined {
+  judge(limiter: Limiter, request: CountedRequest, matched: boolean): Exceeded | undefined {
+    const { context } = request
     const counts = this.#needsAnswer || (this.#counts ? this.#counts(context) : matched)
     if (!counts && !matched) return undefined
     const key = this.#key(context)
-    let exceeded: Exceeded | undefined
-    for (const { limit, moment, scoreHeader } of this.#meters) {
+    let exceeded: Limit | undefined
+    for (const meter of this.#meters) {
+      const { limit, moment } = meter
       if (counts && moment === 'rule') limiter.count(limit, key)
       // A request that is about to go to the origin is judged as if it had: the one beyond the threshold is stopped.
       const coming = counts && moment === 'origin' ? 1 : 0
-      if (matched && exceeded === undefined && limiter.over(limit, key, coming)) exceeded = { limit, key }
-      if (counts && moment !== 'rule')
-        tally.later({
-          ruleId: this.ruleId,
-          limit,
-          key,
-          moment,
-          toOrigin: this.#toOrigin,
-          counts: this.#needsAnswer ? this.#counts : undefined,
-          scoreHeader,
-        })
+      if (matched && exceeded === undefined && limiter.over(limit, key, coming)) exceeded = limit
+      if (counts && moment !== 'rule') {
+        const filter = this.#needsAnswer ? this.#counts : undefined
+        request.follow(new LateCount(limiter, this.ruleId, meter, key, { filter, toOrigin: this.#toOrigin }))
+      }
     }
-    return exceeded
+    return exceeded && { limit: exceeded, key, retryAfter: limiter.retryAfter(exceeded, key) }
   }
 }
 
-/** Something that will count when the request has gone further. */
-interface Due {
-  readonly ruleId: string
-  readonly limit: Limit
-  readonly key: string
-  readonly moment: Moment
-  /** Counts only where the request reached the origin. */
-  readonly toOrigin: boolean
-  /** Asked once the answer is there. */
-  readonly counts: Filter | undefined
-  readonly scoreHeader: string | undefined
-}
-
-/** What one request is still to be counted for. Made for each request that comes to a rule with a limit. */
-export class Tally {
+/** Counts one request for one limit when it has gone further. */
+class LateCount implements Follower {
   readonly #limiter: Limiter
-  #due: Due[] = []
+  readonly #ruleId: string
+  readonly #meter: Meter
+  readonly #key: string
+  /** Asked once the answer is there. */
+  readonly #filter: Filter | undefined
+  /** Counts only where the request reached the origin. */
+  readonly #toOrigin: boolean
+  #endedByRule = false
 
-  constructor(limiter: Limiter) {
+  constructor(
+    limiter: Limiter,
+    ruleId: string,
+    meter: Meter,
+    key: string,
+    { filter, toOrigin }: { filter: Filter | undefined; toOrigin: boolean },
+  ) {
     this.#limiter = limiter
+    this.#ruleId = ruleId
+    this.#meter = meter
+    this.#key = key
+    this.#filter = filter
+    this.#toOrigin = toOrigin
   }
 
-  later(due: Due): void {
-    this.#due.push(due)
-  }
-
-  /** The rule has answered the request itself. Its answer does not count for it: a limit would keep itself exceeded. */
-  answeredBy(ruleId: string): void {
-    this.#due = this.#due.filter((due) => due.ruleId !== ruleId)
-  }
-
-  /** The request goes to the origin. */
   toOrigin(): void {
-    for (const { moment, limit, key } of this.#due) if (moment === 'origin') this.#limiter.count(limit, key)
+    const { moment, limit } = this.#meter
+    if (moment === 'origin') this.#limiter.count(limit, this.#key)
   }
 
-  /**
-   * The answer is there: `context` has its fields, `origin` are the fields as the origin sent them, undefined where the
-   * request did not get there. Counts once, however often it is called.
-   */
+  endedBy(ruleId: string): void {
+    // The rule's own answer does not count for it: a limit would keep itself exceeded.
+    if (ruleId === this.#ruleId) this.#endedByRule = true
+  }
+
   answered(context: Context, origin: RawHeaders | undefined): void {
-    const due = this.#due
-    this.#due = []
-    for (const { moment, toOrigin, limit, key, counts, scoreHeader } of due) {
-      if (moment !== 'answer' || (toOrigin && !origin) || (counts && !counts(context))) continue
-      const amount = scoreHeader === undefined ? 1 : scoreOf(origin && headerOf(origin, scoreHeader))
-      if (amount > 0) this.#limiter.count(limit, key, amount)
-    }
+    const { moment, limit, scoreHeader } = this.#meter
+    if (moment !== 'answer' || this.#endedByRule || (this.#toOrigin && !origin)) return
+    if (this.#filter && !this.#filter(context)) return
+    const amount = scoreHeader === undefined ? 1 : scoreOf(origin && headerOf(origin, scoreHeader))
+    if (amount > 0) this.#limiter.count(limit, this.#key, amount)
   }
 }
 

@@ -1,0 +1,51 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** A text that says, with a signature, that this proxy gave it to one visitor and until when it holds. */
+export interface Ticket {
+  /** 22 characters that no other ticket has. */
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly expires: number
+}
+
+const FORM = /^1\.([0-9a-z]{1,11})\.([\w-]{22})\.([\w-]{43})$/
+
+/**
+ * Signs tickets for one purpose with HMAC-SHA256:
+ *
+ *     1.mi7g3zk0.R9cK4b4q0k3o7u0mJ8m3Vw.<signature in base64url>
+ *       ^ expiry  ^ id
+ *
+ * The signature also covers what a ticket is bound to, which is not in it.
+ */
+export class Tickets {
+  readonly #purpose: string
+  readonly #key: Buffer
+
+  constructor(purpose: string, key: Buffer) {
+    this.#purpose = purpose
+    this.#key = key
+  }
+
+  /** A new ticket, bound to these texts. */
+  issue(expires: number, boundTo: readonly string[]): string {
+    const id = randomBytes(16).toString('base64url')
+    const until = Math.ceil(expires).toString(36)
+    return `1.${until}.${id}.${this.#signature(until, id, boundTo).toString('base64url')}`
+  }
+
+  /** What the ticket says; undefined where it is none of ours, bound to something else, or no longer good at `now`. */
+  read(text: string, now: number, boundTo: readonly string[]): Ticket | undefined {
+    const [, until = '', id = '', signature = ''] = FORM.exec(text) ?? []
+    if (id === '') return undefined
+    const expires = Number.parseInt(until, 36)
+    const genuine = timingSafeEqual(Buffer.from(signature, 'base64url'), this.#signature(until, id, boundTo))
+    return genuine && expires > now ? { id, expires } : undefined
+  }
+
+  #signature(until: string, id: string, boundTo: readonly string[]): Buffer {
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([this.#purpose, until, id, ...boundTo]))
+      .digest()
+  }
+}
