@@ -56,6 +56,19 @@ const OriginLimits = Type.Object(
   { ...strict, default: {}, description: 'What an origin may take.' },
 )
 
+const Challenge = Type.Object(
+  {
+    difficulty: Type.Integer({
+      minimum: 8,
+      maximum: 24,
+      default: 17,
+      description: 'A browser makes 2 to the power of this many tries, on average: 17 takes well under a second.',
+    }),
+    clearance: Duration('30m', 'A visitor who has passed is not challenged again for this long.'),
+  },
+  { ...strict, default: {}, description: 'What challenge rules ask of a visitor.' },
+)
+
 const Proxy = Type.Object(
   {
     listen: Listen('127.0.0.1:8080', 'Address of the reverse proxy. Port 0 takes a free one.'),
@@ -86,6 +99,14 @@ const Proxy = Type.Object(
     drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
     limits: ProxyLimits,
     origin: OriginLimits,
+    rate_limit_keys: Type.Integer({
+      minimum: 1,
+      default: 1_000_000,
+      description:
+        'Keys that rate limits count, all rules together; a key is held once for each quarter of its period. Further ' +
+        'keys share counters: they may be stopped too early, never too late.',
+    }),
+    challenge: Challenge,
     markdown_memory: Size(
       '256MB',
       'For pages held back until their size is known, all requests together; beyond it a request gets the HTML.',

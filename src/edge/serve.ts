@@ -3,6 +3,7 @@ import { newRayId } from '../core/ids.js'
 import { Overloaded } from '../net/origin.js'
 import type { AnswerSink } from './answer.js'
 import { visitorAddress } from './client-address.js'
+import { answerSolution } from './challenge/endpoint.js'
 import { ClientAnswer } from './client-answer.js'
 import type { ClientConnection } from './connection.js'
 import { Exchange } from './exchange.js'
@@ -47,6 +48,7 @@ export function serve(
   const exchange = arrival(request, connection, fields, { method, target, served, around })
   const client = new ClientAnswer(request, response, connection, exchange, fields.accept, around)
   if (target === '*') serverOptions(client)
+  else if (around.challenges?.takes(exchange)) answerSolution(client, exchange, around.challenges)
   else forward(client, exchange, fields, around)
 }
 

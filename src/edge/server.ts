@@ -6,6 +6,7 @@ import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { Origins } from '../net/origin.js'
 import type { Stage } from './answer.js'
+import type { Challenges } from './challenge/challenges.js'
 import { trust } from './client-address.js'
 import { ClientConnection } from './connection.js'
 import { Geo } from './fields/geo.js'
@@ -23,6 +24,8 @@ export interface ProxyParts {
   readonly zones: Zones
   /** What answers flow through, the one nearest to the client first. */
   readonly stages?: readonly Stage[]
+  /** Whose solutions are taken, ahead of all rules; without it such posts go to the origin. */
+  readonly challenges?: Challenges
   /** Says where clients are; without it rules do not know. */
   readonly geo?: Geo
   readonly clock: Clock
@@ -57,7 +60,10 @@ class ReverseProxy implements Proxy {
   /** Told when the last connection has gone. */
   #emptied: (() => void) | undefined
 
-  constructor(config: ProxyConfig, { zones, stages = [], geo = new Geo(), clock, log, metrics }: ProxyParts) {
+  constructor(
+    config: ProxyConfig,
+    { zones, stages = [], challenges, geo = new Geo(), clock, log, metrics }: ProxyParts,
+  ) {
     this.#around = {
       config,
       trusted: trust(config.trusted_proxies),
@@ -68,6 +74,7 @@ class ReverseProxy implements Proxy {
       zones,
       origins: new Origins(config.origin),
       stages,
+      challenges,
       clock,
       log,
       metrics: new ProxyMetrics(metrics),

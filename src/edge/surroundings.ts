@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import type { Origins } from '../net/origin.js'
 import type { Stage } from './answer.js'
+import type { Challenges } from './challenge/challenges.js'
 import type { Trust } from './client-address.js'
 import type { FieldParts } from './fields/source.js'
 import type { TrustedFields } from './fields/trusted.js'
@@ -24,6 +25,8 @@ export interface Surroundings {
   readonly zones: Zones
   readonly origins: Origins
   readonly stages: readonly Stage[]
+  /** Undefined: no rule challenges visitors, and no path is theirs. */
+  readonly challenges: Challenges | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: ProxyMetrics

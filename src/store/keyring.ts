@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Sealed, Vault } from '../core/vault.js'
 
 const FORM = /^v1\.([0-9a-f]{8})\.([\w-]{38,})$/
@@ -50,6 +50,11 @@ export class Keyring implements Vault {
     } catch (cause) {
       throw new Error(`the sealed text does not fit key ${id} and its place`, { cause })
     }
+  }
+
+  /** A key of 32 bytes for another purpose: the same for everyone with the current key, and tells nothing about it. */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#keys.get(this.#current)!, '', `edged ${purpose}`, 32))
   }
 
   /** True for a text that another than the current key sealed. */

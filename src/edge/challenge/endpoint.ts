@@ -1,0 +1,45 @@
+import type { IncomingMessage } from 'node:http'
+import type { ClientAnswer } from '../client-answer.js'
+import type { Exchange } from '../exchange.js'
+import type { Challenges } from './challenges.js'
+
+/** Larger than any solution: a path of 8 KiB in which every character is escaped. */
+const MOST_BYTES = 32 * 1024
+
+/**
+ * Answers a posted solution: the cookie and the way on (303), or 403 where the task is not ours, not solved, too old or
+ * was used before.
+ */
+export function answerSolution(client: ClientAnswer, exchange: Exchange, challenges: Challenges): void {
+  if (client.request.headers.expect !== undefined) client.response.writeContinue()
+  readForm(client.request, (form) => {
+    if (form === undefined) {
+      client.page({ status: 413 })
+      return
+    }
+    const [ticket, nonce, to] = [form.get('ticket') ?? '', form.get('nonce') ?? '', form.get('to') ?? '']
+    const headers = challenges.solved(exchange, { ticket, nonce, to })
+    if (headers === undefined) {
+      const detail = 'This check was not passed, took too long or was used before. Open the page again.'
+      client.page({ status: 403, detail, headers: { 'cf-mitigated': 'challenge' } })
+      return
+    }
+    client.head(303, [...Object.entries(headers).flat(), 'content-length', '0'])
+    client.end()
+  })
+}
+
+/** Reads a body of `application/x-www-form-urlencoded`; undefined where it is too long to be ours. */
+function readForm(request: IncomingMessage, done: (form: URLSearchParams | undefined) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  request.on('data', (chunk: Buffer) => {
+    if (size > MOST_BYTES) return
+    size += chunk.length
+    if (size <= MOST_BYTES) chunks.push(chunk)
+    else done(undefined)
+  })
+  request.on('end', () => {
+    if (size <= MOST_BYTES) done(new URLSearchParams(Buffer.concat(chunks).toString('latin1')))
+  })
+}
