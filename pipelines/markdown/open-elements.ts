@@ -20,7 +20,8 @@ const HTML_AGAIN: Inside = 3
 /**
  * As much of the browser's stack of open elements as reading tokens takes: whether the text stands in `svg` or `math`,
  * where markup reads otherwise, and where an unwanted element ends. Followed are the elements whose end tag closes
- * what is open inside them; inline elements, list items and paragraphs are not.
+ * what is open inside them; inline elements, list items and paragraphs are not (so one that is left open inside
+ * `foreignObject` or `mi` does not keep the end tag of that from counting, as it does in a browser).
  *
  * Every lookup takes constant time and every entry is removed once, so depth does not make a page slow.
  */
