@@ -138,9 +138,9 @@ export class ClientAnswer implements AnswerSink {
   #closed(): void {
     if (this.#over) return
     if (this.response.writableFinished) {
+      this.#finish()
       // What the origin did not want to read of the request is in the way of the next one.
       if (this.connection.framing.hasBody && !this.request.readableEnded) this.request.resume()
-      this.#finish()
       this.connection.next()
       return
     }

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { BadConfig, readConfig } from '../../src/config/load.js'
+import { readConfig, type BadConfig } from '../../src/config/load.js'
 import { systemClock } from '../../src/core/clock.js'
 import { Exchange, type LocalEnd } from '../../src/edge/exchange.js'
 import { Geo } from '../../src/edge/fields/geo.js'
