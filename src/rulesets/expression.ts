@@ -1,16 +1,14 @@
 import type { ListKind, ListNamed } from '../core/model/list.js'
 import type { ExpressionType } from '../edge/action.js'
+import { KEY_SCHEME } from '../edge/limits/key.js'
 import type { PhaseName } from '../edge/phases.js'
 import {
   ExprError,
-  FIELDS,
-  FUNCTIONS,
   MAX_LENGTH,
   parse,
   parseValue,
   refusalAt,
   SCHEME,
-  Scheme,
   type Expression,
   type ParseOptions,
   type Type,
@@ -27,9 +25,6 @@ export interface ExpressionPurpose {
   readonly gives: ExpressionType | 'key'
   readonly list: ListNamed
 }
-
-/** The names for `characteristics` of rate limits, some of which have no value anywhere else. */
-export const KEY_SCHEME = new Scheme(FIELDS, FUNCTIONS)
 
 /** Members that {@link Place} tells apart from the expression of the rule. */
 const MEMBERS = ['counting_expression', 'target_url']

@@ -2,7 +2,7 @@ import type { Issue } from '../core/errors.js'
 import type { Rule } from '../core/model/ruleset.js'
 import { ACTIONS } from '../edge/actions/index.js'
 import { ExprError, lint, lintRules, parse, parseValue, type Expression } from '../expr/index.js'
-import { KEY_SCHEME } from './expression.js'
+import { KEY_SCHEME } from '../edge/limits/key.js'
 import { expressionsOf } from './validate.js'
 
 /** Enough to look through at once. */

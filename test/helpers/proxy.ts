@@ -7,6 +7,7 @@ import { systemClock } from '../../src/core/clock.js'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { Stage } from '../../src/edge/answer.js'
+import type { Challenges } from '../../src/edge/challenge/challenges.js'
 import { listenProxy, type Proxy } from '../../src/edge/server.js'
 import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
 
@@ -72,12 +73,24 @@ export interface TestProxy extends Proxy {
 export async function startProxy(
   t: Ending,
   origin: string | readonly Zone[],
-  { yaml = '{}', stages = [], log = silentLog }: { yaml?: string; stages?: readonly Stage[]; log?: Log } = {},
+  {
+    yaml = '{}',
+    stages = [],
+    log = silentLog,
+    challenges,
+  }: { yaml?: string; stages?: readonly Stage[]; log?: Log; challenges?: Challenges } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
   const metrics = openMetrics({ process: false })
   const config = { ...proxyConfig(yaml), listen: '127.0.0.1:0' }
-  const proxy = await listenProxy(config, { zones, stages, clock: systemClock, log, metrics })
+  const proxy = await listenProxy(config, {
+    zones,
+    stages,
+    clock: systemClock,
+    log,
+    metrics,
+    ...(challenges && { challenges }),
+  })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })
     await proxy.close()

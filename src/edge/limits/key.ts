@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
 import {
   compileValue,
+  FIELDS,
+  FUNCTIONS,
   parseValue,
+  Scheme,
+  SCHEME,
   type Context,
   type Lists,
   type Uses,
@@ -22,6 +26,15 @@ const STANDS_FOR: Readonly<Record<string, string | undefined>> = {
   'cf.unique_visitor_id': 'ip.src',
 }
 
+/**
+ * The names for characteristics. Fields have the slots of the documented language, so that its contexts serve both;
+ * those that only characteristics may name are missing within calls.
+ */
+export const KEY_SCHEME = new Scheme(
+  [...SCHEME.fields, ...FIELDS.filter(({ group }) => group === 'ratelimit_only')],
+  FUNCTIONS,
+)
+
 /** Gives the key that a request is counted under. */
 export type KeyOf = (context: Context) => string
 
@@ -34,7 +47,7 @@ export function compileKey(
   for (const characteristic of characteristics) {
     const name = characteristic.trim()
     const text = Object.hasOwn(STANDS_FOR, name) ? STANDS_FOR[name] : name
-    if (text !== undefined) parsed.push(parseValue(text, { phase, member: 'characteristics' }))
+    if (text !== undefined) parsed.push(parseValue(text, { phase, scheme: KEY_SCHEME }))
   }
   const values = parsed.map((value) => compileValue(value, lists))
   const keyOf: KeyOf = (context) => {
