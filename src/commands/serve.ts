@@ -10,22 +10,34 @@ export const serve: AddCommand = (program) => {
     .command('serve')
     .description('run the daemon: proxy, API and admin listener')
     .requiredOption('-c, --config <file>', 'the configuration file')
+    .option('--hints', 'once it is ready, print what to try, on standard error')
     .addHelpText(
       'after',
       '\nSignals: the first SIGTERM or SIGINT drains and stops, the second stops at once; SIGHUP reads the file again.',
     )
-    .action(async ({ config: file }: { config: string }) => {
+    .action(async ({ config: file, hints }: { config: string; hints?: boolean }) => {
       const config = loadConfig(file)
       const log = openLog(config.log)
       const daemon = await startDaemon(config, { log })
       const { proxy, control, admin } = daemon
       log.info({ event: 'ready', proxy, control, admin }, `proxy ${proxy}, api ${control}, admin ${admin}`)
+      if (hints) process.stderr.write(thingsToTry(daemon))
       process.on('SIGHUP', () => void reload(file, daemon, log))
       await stopSignal(log)
       await daemon.close()
       log.info({ event: 'stopped' }, 'stopped')
     })
 }
+
+const thingsToTry = ({ proxy, control, admin }: Daemon): string => `
+Try:
+  curl -H 'Accept: text/markdown' ${proxy}/               a page in Markdown
+  curl -H 'Accept: text/markdown' ${proxy}/signals.html   tables, ${proxy}/api.html code
+  curl -i ${proxy}/                                       the same page as browsers get it
+  curl -H "Authorization: Bearer $EDGED_ADMIN_TOKEN" ${control}/zones   the API; the token stands in the configuration
+  curl ${admin}/readyz
+
+`
 
 /** A file that cannot be used changes nothing: the daemon goes on as it was. */
 async function reload(file: string, daemon: Daemon, log: Log): Promise<void> {
