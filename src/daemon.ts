@@ -13,6 +13,7 @@ import { markdownStage } from './edge/markdown.js'
 import { Geo } from './edge/fields/geo.js'
 import { MemoryBudget } from './edge/memory-budget.js'
 import { listenProxy } from './edge/server.js'
+import { ServedLists } from './served-lists.js'
 import { ServedZones } from './served-zones.js'
 import { openStore } from './store/index.js'
 import { openVault, secretKeys } from './store/vault.js'
@@ -58,6 +59,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const zones = stack.use(new ServedZones(store, config.zones, demo?.origin))
   const geo = new Geo()
   await geo.configure(config.geo)
+  const lists = stack.use(new ServedLists(store, config.lists))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
   const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, geo, clock, log, metrics }))
@@ -78,6 +80,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       warnOfRestart(config, next, log)
       await geo.configure(next.geo)
       zones.configure(next.zones)
+      lists.configure(next.lists)
       await proxy.reconfigure(next.proxy)
       memory.limit = next.proxy.markdown_memory
       log.level = next.log.level

@@ -1,6 +1,8 @@
 import ipaddr from 'ipaddr.js'
 import type { Issue } from '../core/errors.js'
 import { trustedFieldIssue } from '../edge/fields/trusted.js'
+import { LIST_TYPES } from '../lists/index.js'
+import { configuredItem, itemIssues } from '../lists/item-check.js'
 import type { Config } from './schema.js'
 
 /** What a schema cannot say: references, uniqueness, ranges. */
@@ -10,6 +12,7 @@ export function crossCheck(config: Config): Issue[] {
     ...duplicates('zones', 'id', config.zones),
     ...duplicates('zones', 'name', config.zones),
     ...duplicates('lists', 'name', config.lists),
+    ...config.lists.flatMap((list, index) => listIssues(list, `/lists/${index}/items`)),
     ...config.zones.flatMap((zone, index) => zoneIssues(config, zone, index)),
     ...config.proxy.trusted_proxies.flatMap((cidr, index) =>
       isCidr(cidr)
@@ -32,6 +35,22 @@ function duplicates<K extends string>(where: string, key: K, items: readonly Rea
     const value = item[key].toLowerCase()
     if (seen.has(value)) return [{ pointer: `/${where}/${index}/${key}`, message: `${value} stands there twice` }]
     seen.add(value)
+    return []
+  })
+}
+
+function listIssues({ kind, items }: Config['lists'][number], at: string): Issue[] {
+  const seen = new Set<string>()
+  return items.flatMap((given, index): Issue[] => {
+    const item = configuredItem(kind, given)
+    const pointer = `${at}/${index}`
+    const wrong = itemIssues(kind, item)
+    // A text has no members to point at.
+    if (wrong.length > 0)
+      return wrong.map((issue) => ({ ...issue, pointer: pointer + (item === given ? issue.pointer : '') }))
+    const key = LIST_TYPES[kind].key(item)
+    if (seen.has(key)) return [{ pointer, message: `${key} stands there twice` }]
+    seen.add(key)
     return []
   })
 }

@@ -29,3 +29,33 @@ export interface ListName {
   readonly rules: number
 }
 export const LIST_NAMES = kind<ListName>('list_name')
+
+/** An item as it is stored and answered: beside these it has the member of its kind, as in `{ip: "192.0.2.1"}`. */
+export interface ListItem {
+  readonly id: string
+  readonly created_on: string
+  readonly modified_on: string
+  readonly comment?: string
+  readonly [member: string]: unknown
+}
+
+/**
+ * Items of a list, in the order of their ids. They are kept in up to {@link BUCKETS} records, told by the first digits of
+ * their ids, so that changing one item of many costs little, and replacing them all does not need a record for each.
+ * Scope: the account.
+ */
+export interface ListBucket {
+  readonly list_id: string
+  readonly items: readonly ListItem[]
+}
+export const LIST_ITEMS = kind<ListBucket>('list_items')
+export const bucketId = (listId: string, bucket: string): string => `${listId}.${bucket}`
+/** The record that an item is kept in, by its id. */
+export const bucketOf = (itemId: string): string => itemId.slice(0, 2)
+export const BUCKETS: readonly string[] = Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0'))
+
+/** The latest changes to items of lists of an account, oldest first; id: `latest`. */
+export interface ListOperations {
+  readonly operations: readonly { readonly id: string; readonly completed: string }[]
+}
+export const LIST_OPERATIONS = kind<ListOperations>('list_operations')

@@ -1,0 +1,26 @@
+import { Type, type TSchema } from 'typebox'
+import type { Issue } from '../core/errors.js'
+import type { ListKind } from '../core/model/list.js'
+import { issuesOf, strict } from '../core/schema.js'
+import { LIST_TYPES } from './index.js'
+
+const comment = Type.Optional(Type.String({ maxLength: 500, description: 'For people.' }))
+
+/** The shape of an item as it is sent. */
+export const itemShape = (kind: ListKind) =>
+  Type.Object({ ...LIST_TYPES[kind].shape.properties, comment }, { ...strict, description: `An item of kind ${kind}.` })
+
+const SHAPES = Object.fromEntries(
+  Object.keys(LIST_TYPES).map((kind) => [kind, issuesOf(itemShape(kind as ListKind) as TSchema)]),
+) as Record<ListKind, ReturnType<typeof issuesOf>>
+
+/** What is wrong with an item for a list of that kind; pointers are relative to it. */
+export function itemIssues(kind: ListKind, item: unknown): readonly Issue[] {
+  const wrong = SHAPES[kind](item)
+  return wrong.length > 0 ? wrong : LIST_TYPES[kind].issues(item)
+}
+
+/** The items of a list in the configuration, short forms written out. */
+export function configuredItem(kind: ListKind, item: unknown): unknown {
+  return LIST_TYPES[kind].short(item) ?? item
+}

@@ -1,0 +1,70 @@
+import { Type, type Static } from 'typebox'
+import type { Issue } from '../core/errors.js'
+import { strict } from '../core/schema.js'
+import { listType } from './list-type.js'
+import { RedirectTable, sourceOf } from './redirect-table.js'
+
+const LONGEST = 32_768
+/** Slashes in the path of a source that stands for all paths below it. */
+const MOST_SLASHES = 16
+
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+
+export const Redirect = Type.Object(
+  {
+    source_url: Type.String({
+      minLength: 1,
+      maxLength: LONGEST,
+      description: 'Host and path, with or without a scheme in front; no query.',
+      examples: ['example.com/old'],
+    }),
+    target_url: Type.String({ minLength: 1, maxLength: LONGEST, description: 'An http or https URL.' }),
+    status_code: Type.Optional(Type.Enum([301, 302, 307, 308], { description: 'Default: 301.' })),
+    include_subdomains: flag('Names below the host match too. Default: false.'),
+    subpath_matching: flag('Paths below the path match too. Default: false.'),
+    preserve_query_string: flag('The query of the request is added to the target. Default: false.'),
+    preserve_path_suffix: flag('What follows the path of the source is added to the target. Default: true.'),
+  },
+  strict,
+)
+export type Redirect = Static<typeof Redirect>
+
+const Item = Type.Object({ redirect: Redirect })
+
+function issues({ redirect: { source_url, target_url, subpath_matching } }: Static<typeof Item>): Issue[] {
+  const found: Issue[] = []
+  const source = sourceOf(source_url)
+  const at = '/redirect/source_url'
+  if (typeof source === 'string') found.push({ pointer: at, message: source })
+  else if (subpath_matching && source.path.split('/').length - 1 > MOST_SLASHES)
+    found.push({ pointer: at, message: `has more than ${MOST_SLASHES} slashes in its path, with subpath_matching` })
+  if (!/^https?:\/\/[^/?#]/i.test(target_url) || /[\s\p{Cc}]/u.test(target_url) || !URL.canParse(target_url))
+    found.push({ pointer: '/redirect/target_url', message: 'must be an http or https URL without spaces' })
+  return found
+}
+
+/** Redirects from URLs to URLs. */
+export const redirect = listType<Static<typeof Item>>({
+  kind: 'redirect',
+  member: 'redirect',
+  shape: Item,
+  short: () => undefined,
+  issues,
+  key({ redirect: { source_url } }) {
+    const source = sourceOf(source_url)
+    if (typeof source === 'string') throw new TypeError(`${source_url} ${source}`)
+    return `${source.scheme ?? ''}//${source.host}${source.path}`
+  },
+  found({ redirect: { source_url, target_url } }, search) {
+    const wanted = search.toLowerCase()
+    return source_url.toLowerCase().includes(wanted) || target_url.toLowerCase().includes(wanted)
+  },
+  table() {
+    const table = new RedirectTable()
+    return {
+      add: ({ redirect }) => table.add(redirect),
+      remove: ({ redirect }) => table.remove(redirect),
+      find: (url) => table.find(url),
+    }
+  },
+})
