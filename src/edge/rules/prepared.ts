@@ -1,0 +1,127 @@
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import type { Rule, Ruleset } from '../../core/model/ruleset.js'
+import {
+  compile,
+  compileValue,
+  parse,
+  parseValue,
+  RuleIndex,
+  type Expression,
+  type Filter,
+  SCHEME,
+  type Uses,
+} from '../../expr/index.js'
+import { ACTIONS } from '../actions/index.js'
+import { phaseNamed, type Level, type PhaseName } from '../phases.js'
+import type { Condition, Effect, RuleParts, Tools } from './effect.js'
+import type { RuleTallies, Tally } from './tallies.js'
+
+/** A rule, ready to run. */
+export interface PreparedRule {
+  readonly rule: Rule
+  /** False: it could not be compiled, and never matches. */
+  readonly loaded: boolean
+  readonly enabled: boolean
+  /** What it does: its own action, or the one that an override has put in its place. */
+  readonly action: string
+  readonly effect: Effect
+  /** The total of scores that the request must have reached; undefined: any. */
+  readonly leastScore: number | undefined
+  readonly condition: Condition | undefined
+  /** Asked where the index does not: for a condition that wants to see every request. */
+  readonly filter: Filter | undefined
+  readonly tally: Tally
+  /** Matches go into the record. */
+  readonly logged: boolean
+}
+
+/** A ruleset, ready to run; immutable. */
+export interface PreparedRuleset {
+  readonly id: string
+  readonly version: string
+  readonly kind: Ruleset['kind']
+  readonly phase: PhaseName
+  readonly level: Level
+  readonly rules: readonly PreparedRule[]
+  readonly index: RuleIndex
+  /** Some rule reads the body of the request. */
+  readonly readsBody: boolean
+  /** Some rule reads the total of scores, which changes while the rules run. */
+  readonly readsScore: boolean
+  /** Makes the effect of a rule with another action than its own. Throws where it cannot be done. */
+  effect(action: string, rule: Rule): Effect
+}
+
+export interface PrepareOptions {
+  readonly level: Level
+  readonly accountId: string
+  readonly parts: RuleParts
+  readonly tallies: RuleTallies
+  readonly log: Log
+}
+
+const NOTHING: Readonly<Record<string, unknown>> = {}
+const EVERYTHING = parse('true')
+const NEVER = parse('false')
+const SCORE = SCHEME.field('cf.waf.score')
+const IDLE: Effect = () => false
+
+/**
+ * Compiles a ruleset. A rule that cannot be compiled never matches, which is logged and counted: data of an older
+ * version must not keep the others from running.
+ */
+export function prepareRuleset(
+  { id, version, kind, phase: phaseName, rules }: Ruleset,
+  { level, accountId, parts, tallies, log }: PrepareOptions,
+): PreparedRuleset {
+  const phase = phaseNamed(phaseName)
+  if (!phase) throw new TypeError(`there is no phase ${phaseName}`)
+  const lists = parts.lists(accountId)
+  let readsBody = false
+  let readsScore = false
+  const note = (uses: Uses) => {
+    readsBody ||= parts.needsBody(uses)
+    readsScore ||= SCORE !== undefined && uses.fields.has(SCORE)
+  }
+  const toolsOf = (rule: Rule): Tools => ({
+    place: { phase, kind, level, credentials: rule.exposed_credential_check !== undefined },
+    accountId,
+    lists,
+    parts,
+    value(text) {
+      const expression = parseValue(text)
+      note(expression.uses)
+      return compileValue(expression, lists)
+    },
+  })
+  const effect = (name: string, rule: Rule, params = NOTHING): Effect => {
+    const action = ACTIONS.get(name)
+    if (!action) throw new TypeError(`there is no action ${name}`)
+    return action.prepare(params, toolsOf(rule))
+  }
+
+  const expressions: Expression[] = []
+  const prepared = rules.map((rule): PreparedRule => {
+    const tally = tallies.of({ phase: phase.name, ruleset: id, rule: rule.id, action: rule.action })
+    const named = { rule, action: rule.action, leastScore: undefined, tally }
+    const logged = rule.action !== 'skip' || rule.logging?.enabled !== false
+    try {
+      const expression = parse(rule.expression)
+      const condition = parts.condition(rule, toolsOf(rule))
+      const own = effect(rule.action, rule, rule.action_parameters)
+      const filter = condition?.always ? compile(expression, lists) : undefined
+      note(expression.uses)
+      readsBody ||= condition?.readsBody === true
+      expressions.push(filter ? EVERYTHING : expression)
+      return { ...named, loaded: true, enabled: rule.enabled, effect: own, condition, filter, logged }
+    } catch (error) {
+      tally.failures++
+      log.error({ event: 'rule_broken', ruleset: id, version, rule: rule.id, reason: messageOf(error) })
+      expressions.push(NEVER)
+      return { ...named, loaded: false, enabled: false, effect: IDLE, condition: undefined, filter: undefined, logged }
+    }
+  })
+  const index = new RuleIndex(expressions, lists)
+  return { id, version, kind, phase: phase.name, level, rules: prepared, index, readsBody, readsScore, effect }
+}

@@ -1,0 +1,175 @@
+import { messageOf } from '../../core/errors.js'
+import type { Context } from '../../expr/index.js'
+import type { RawHeaders } from '../answer.js'
+import type { Exchange } from '../exchange.js'
+import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
+import type { Level, PhaseName } from '../phases.js'
+import type { Ending, Follower } from './effect.js'
+import type { PreparedRule, PreparedRuleset } from './prepared.js'
+import { Skips, type SkipParams } from './skips.js'
+import type { Execution, PhaseRules, ZoneRules } from './zone-rules.js'
+
+/** Rulesets that run rulesets are nested no deeper. */
+const MOST_NESTED = 8
+
+/**
+ * One request on its way through the rules of its zone. What rules change shows to rules of later phases only, so that
+ * all rules of a phase judge the same request.
+ */
+export class Run {
+  readonly exchange: Exchange
+  /** The fields of the request as the running phase sees them. */
+  readonly context: Context
+  readonly #rules: ZoneRules
+  #phase: PhaseName = 'http_request_sanitize'
+  #level: Level = 'account'
+  #skips: Skips | undefined
+  #changes: (() => void)[] = []
+  #followers: Follower[] = []
+  #leaving: 'ruleset' | 'phase' | undefined
+  #nested = 0
+  /** How often the total of scores changed. */
+  #scored = 0
+  /** Seconds after which a request over a rate limit may come again; set by the condition of the rule. */
+  retryAfter: number | undefined
+
+  constructor(rules: ZoneRules, exchange: Exchange) {
+    this.exchange = exchange
+    this.context = rules.parts.context(exchange)
+    this.#rules = rules
+  }
+
+  /** Runs the phases on the way to the origin, in order, until a rule ends the request. */
+  request(): Ending | undefined {
+    for (const phase of this.#rules.request) {
+      const ending = this.#run(phase)
+      if (ending) return ending
+    }
+    for (const follower of this.#followers) follower.toOrigin()
+    return undefined
+  }
+
+  /** An answer is there, or has changed: its fields are read anew. */
+  answered(): void {
+    this.context.forget(ANSWER_SLOTS)
+  }
+
+  /** Runs one phase of the response, where there are rules for it. */
+  response(name: PhaseName): Ending | undefined {
+    const phase = this.#rules.response.find(({ phase }) => phase === name)
+    return phase && this.#run(phase)
+  }
+
+  /** The answer is settled: whoever follows the request is told. */
+  settled(origin: RawHeaders | undefined): void {
+    const followers = this.#followers
+    this.#followers = []
+    for (const follower of followers) follower.answered(this.context, origin)
+  }
+
+  /** For conditions: to be told how the request goes on. */
+  follow(follower: Follower): void {
+    this.#followers.push(follower)
+  }
+
+  /** For effects: a change that is made when the phase is over, in the order of the rules. */
+  change(make: () => void): void {
+    this.#changes.push(make)
+  }
+
+  /** For effects: adds to the total of scores, which rules that follow see at once. */
+  addScore(increment: number): void {
+    this.exchange.score = (this.exchange.score ?? 0) + increment
+    this.context.forget(SCORE_SLOTS)
+    this.#scored++
+  }
+
+  /** For effects: leaves out what a skip rule says. */
+  skip(params: SkipParams): void {
+    if (params.ruleset) this.#leaving = 'ruleset'
+    if (params.phase) this.#leaving = 'phase'
+    this.#skips ??= new Skips()
+    this.#skips.add(this.#level, params)
+  }
+
+  /** For effects: no further rule of this phase runs. */
+  leavePhase(): void {
+    this.#leaving = 'phase'
+  }
+
+  /** For effects: runs the ruleset that an execute rule names, found by its parameters. */
+  execute(params: object): Ending | undefined {
+    const execution = this.#rules.linked(params)
+    return execution && this.#runRuleset(execution)
+  }
+
+  #run({ phase, entries }: PhaseRules): Ending | undefined {
+    this.#phase = phase
+    let ending: Ending | undefined
+    for (const entry of entries) {
+      this.#level = entry.ruleset.level
+      this.#leaving = undefined
+      if (!this.#skips?.has(this.#level, phase)) ending = this.#runRuleset(entry)
+      if (ending) break
+    }
+    if (this.#changes.length > 0) this.#apply()
+    return ending
+  }
+
+  #apply(): void {
+    for (const make of this.#changes) make()
+    this.#changes = []
+    this.context.forget(REWRITTEN_SLOTS)
+    this.context.forget(ANSWER_SLOTS)
+  }
+
+  #runRuleset({ ruleset, rules }: Execution): Ending | undefined {
+    if (this.#nested === MOST_NESTED || this.#skips?.has(this.#level, ruleset.id)) return undefined
+    this.#nested++
+    let ending: Ending | undefined
+    let scored = this.#scored
+    let candidates = ruleset.index.candidates(this.context)
+    for (let i = 0; i < candidates.length && !ending && !this.#leaving; i++) {
+      const at = candidates[i]!
+      ending = this.#ask(ruleset, at, rules[at]!)
+      if (scored !== this.#scored && ruleset.readsScore) {
+        scored = this.#scored
+        candidates = ruleset.index.candidates(this.context).filter((other) => other > at)
+        i = -1
+      }
+    }
+    this.#nested--
+    if (this.#leaving === 'ruleset') this.#leaving = undefined
+    return ending
+  }
+
+  #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): Ending | undefined {
+    const { rule, tally } = prepared
+    if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
+    let result: Ending | undefined | false
+    try {
+      result = this.#matches(ruleset, at, prepared) && prepared.effect(this)
+    } catch (error) {
+      // Said once for each rule: requests may come by the thousand.
+      if (tally.failures++ === 0) this.#failed(ruleset, rule.id, error)
+      return undefined
+    }
+    if (result === false) return undefined
+    tally.matches++
+    if (prepared.logged)
+      this.exchange.matched({ phase: this.#phase, ruleset: ruleset.id, rule: rule.id, action: prepared.action })
+    if (result) for (const follower of this.#followers) follower.endedBy(rule.id)
+    return result
+  }
+
+  #matches(ruleset: PreparedRuleset, at: number, { filter, condition, leastScore }: PreparedRule): boolean {
+    if (leastScore !== undefined && (this.exchange.score ?? 0) < leastScore) return false
+    const matched = filter ? filter(this.context) : ruleset.index.matches(at, this.context)
+    if (condition && (matched || condition.always)) return condition.holds(this, matched) && matched
+    return matched
+  }
+
+  #failed(ruleset: PreparedRuleset, rule: string, error: unknown): void {
+    this.#rules.log.error({ event: 'rule_failed', ruleset: ruleset.id, rule, reason: messageOf(error) })
+  }
+}

@@ -1,0 +1,64 @@
+import { Counter } from 'prom-client'
+import type { Metrics } from '../../core/metrics.js'
+
+/** What a rule is called in metrics. */
+export interface RuleLabels {
+  readonly phase: string
+  readonly ruleset: string
+  readonly rule: string
+  readonly action: string
+}
+
+/** What one rule did. Plain numbers while requests run. */
+export interface Tally extends RuleLabels {
+  matches: number
+  failures: number
+}
+
+/** Counts what rules do; only rules that are loaded are counted, so there are as many series as rules. */
+export class RuleTallies {
+  #byRule = new Map<string, Tally>()
+
+  constructor(metrics: Metrics) {
+    const counted = (name: string, help: string, read: (tally: Tally) => number) => {
+      const tallies = () => this.#byRule.values()
+      metrics.registerMetric(
+        new Counter({
+          name,
+          help,
+          labelNames: ['phase', 'ruleset', 'rule', 'action'],
+          registers: [],
+          collect() {
+            this.reset()
+            for (const tally of tallies()) {
+              const { phase, ruleset, rule, action } = tally
+              if (read(tally) > 0) this.inc({ phase, ruleset, rule, action }, read(tally))
+            }
+          },
+        }),
+      )
+    }
+    counted('edged_rule_matches_total', 'Requests that a rule acted on.', ({ matches }) => matches)
+    counted(
+      'edged_rule_failures_total',
+      'Times that a rule could not be loaded, asked or carried out.',
+      ({ failures }) => failures,
+    )
+  }
+
+  /** The counts of a rule; those of an earlier version of it go on. */
+  of(labels: RuleLabels): Tally {
+    const key = `${labels.ruleset}/${labels.rule}`
+    const known = this.#byRule.get(key)
+    if (known?.action === labels.action) return known
+    const tally = { ...labels, matches: 0, failures: 0 }
+    this.#byRule.set(key, tally)
+    return tally
+  }
+
+  /** Forgets what is counted of a ruleset, but for these rules. */
+  retain(ruleset: string, rules: ReadonlySet<string>): void {
+    for (const [key, tally] of this.#byRule)
+      if (tally.ruleset === ruleset && !rules.has(tally.rule)) this.#byRule.delete(key)
+  }
+}
