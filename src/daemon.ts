@@ -12,6 +12,8 @@ import { startDemoOrigin } from './demo-origin.js'
 import { markdownStage } from './edge/markdown.js'
 import { Geo } from './edge/fields/geo.js'
 import { MemoryBudget } from './edge/memory-budget.js'
+import { plainParts } from './edge/rules/parts.js'
+import { RuleBook } from './edge/rules/rule-book.js'
 import { listenProxy } from './edge/server.js'
 import { ServedLists } from './served-lists.js'
 import { ServedZones } from './served-zones.js'
@@ -56,7 +58,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   await openVault(store, secretKeys(config), log)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
-  const zones = stack.use(new ServedZones(store, config.zones, demo?.origin))
+  const rules = new RuleBook({ store, parts: plainParts, metrics, log })
+  const zones = stack.use(new ServedZones(store, config.zones, { rules, demoOrigin: demo?.origin }))
   const geo = new Geo()
   await geo.configure(config.geo)
   const lists = stack.use(new ServedLists(store, config.lists))

@@ -4,6 +4,7 @@ import { HOSTNAME, type Hostname } from './core/model/hostname.js'
 import { SETTING } from './core/model/setting.js'
 import { zone as zoneScope } from './core/scope.js'
 import type { Change, Store, Stored } from './core/store.js'
+import type { RuleBook } from './edge/rules/rule-book.js'
 import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from './edge/zones.js'
 
 /**
@@ -13,6 +14,7 @@ import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTab
 export class ServedZones implements Zones {
   current: ZoneTable
   readonly #store: Store
+  readonly #rules: RuleBook
   readonly #demoOrigin: string | undefined
   readonly #customHostnames = new CustomHostnames()
   /** Names of custom hostnames by scope and id, to find what a removed record was called. */
@@ -20,8 +22,13 @@ export class ServedZones implements Zones {
   readonly #unwatch: () => void
   #config: readonly ZoneConfig[]
 
-  constructor(store: Store, config: readonly ZoneConfig[], demoOrigin: string | undefined) {
+  constructor(
+    store: Store,
+    config: readonly ZoneConfig[],
+    { rules, demoOrigin }: { rules: RuleBook; demoOrigin?: string | undefined },
+  ) {
     this.#store = store
+    this.#rules = rules
     this.#demoOrigin = demoOrigin
     this.#config = config
     for (const stored of store.list(HOSTNAME)) this.#hostname(stored)
@@ -48,7 +55,9 @@ export class ServedZones implements Zones {
   #changed(changes: readonly Change[]): void {
     for (const change of changes)
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
+    const rules = this.#rules.changed(changes)
     if (changes.some(({ kind }) => kind === SETTING.name)) this.current = this.#table()
+    else if (rules) this.current = this.#withRules()
   }
 
   #hostname({ scope, id, value }: Stored<Hostname | undefined>): void {
@@ -74,6 +83,12 @@ export class ServedZones implements Zones {
     )
   }
 
+  /** The same zones with the rules as they are now. */
+  #withRules(): ZoneTable {
+    const zones = this.current.zones.map((zone) => ({ ...zone, rules: this.#rules.rulesOf(zone) }))
+    return zoneTable(zones, this.#customHostnames)
+  }
+
   #zone(config: ZoneConfig): Zone {
     const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
     const settings: ZoneConfig['settings'] =
@@ -81,6 +96,7 @@ export class ServedZones implements Zones {
     return zoneOf(
       { ...config, settings },
       {
+        rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
         ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
         ...(config.origin_ca_file !== undefined && { ca: readFileSync(config.origin_ca_file, 'utf8') }),
       },

@@ -3,6 +3,7 @@ import type { Issue } from '../core/errors.js'
 import type { RulesetKind } from '../core/model/ruleset.js'
 import { issuesOf } from '../core/schema.js'
 import type { Level, Phase, PhaseName } from './phases.js'
+import type { Effect, Tools } from './rules/effect.js'
 
 /** Where a rule stands. What its action may do can depend on it. */
 export interface Place {
@@ -44,6 +45,8 @@ export interface Action {
   expressions(params: Parameters): readonly ExpressionUse[]
   /** Valid `action_parameters` as they are stored: other spellings of a member become the one of the manual. */
   stored(params: Parameters): Parameters
+  /** Makes what a rule with these valid parameters does. Once, when it is loaded. Throws where an expression is broken. */
+  prepare(params: Parameters, tools: Tools): Effect
 }
 
 export interface Example {
@@ -63,11 +66,12 @@ export interface ActionSpec<P extends TObject> {
   readonly check?: (params: Static<P>, place: Place) => readonly Issue[]
   readonly expressions?: (params: Static<P>) => readonly ExpressionUse[]
   readonly stored?: (params: Static<P>) => Parameters
+  readonly prepare: (params: Static<P>, tools: Tools) => Effect
 }
 
 /** Describes an action. */
 export function action<P extends TObject>(spec: ActionSpec<P>): Action {
-  const { check, expressions, stored, ...rest } = spec
+  const { check, expressions, stored, prepare, ...rest } = spec
   const shape = issuesOf(spec.params)
   return {
     managedPhases: [],
@@ -80,5 +84,6 @@ export function action<P extends TObject>(spec: ActionSpec<P>): Action {
     },
     expressions: (params) => expressions?.(params as Static<P>) ?? [],
     stored: (params) => stored?.(params as Static<P>) ?? params,
+    prepare: (params, tools) => prepare(params as Static<P>, tools),
   }
 }

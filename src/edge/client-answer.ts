@@ -12,6 +12,11 @@ import type { Surroundings } from './surroundings.js'
 /** The status that is recorded for a client that left without an answer. */
 const CLIENT_LEFT = 499
 
+/** A rule wants the connection closed, with no answer or with what there is of one. */
+export class ForcedClose extends Error {
+  override readonly name = 'ForcedClose'
+}
+
 /** The end of every answer: the client. */
 export class ClientAnswer implements AnswerSink {
   readonly request: IncomingMessage
@@ -71,11 +76,15 @@ export class ClientAnswer implements AnswerSink {
 
   fail(error: unknown): void {
     if (this.#over) return
+    if (error instanceof ForcedClose) {
+      this.#cut()
+      return
+    }
     const { kind, status, reason, retryAfter } = originFault(error)
     this.#around.metrics.originFailed(kind)
     this.#log('request_failed', { status, kind, reason, cut: this.response.headersSent })
     if (this.response.headersSent) this.#cut()
-    else this.page({ status }, retryAfter)
+    else this.page({ status, retryAfter })
   }
 
   onDrain(listener: () => void): void {
@@ -83,14 +92,13 @@ export class ClientAnswer implements AnswerSink {
   }
 
   /** Answers with an error page. */
-  page(fault: Fault, retryAfter?: number): void {
+  page(fault: Fault): void {
     if (!this.connection.framing.complete) {
       this.#refused(fault)
       return
     }
     const { rayId, method, startedAt: at } = this.#exchange
-    const facts = { status: fault.status, rayId, at, detail: fault.detail, retryAfter }
-    const { headers, body } = errorPage(this.#accept, facts)
+    const { headers, body } = errorPage(this.#accept, { ...fault, rayId, at })
     this.head(fault.status, Object.entries({ ...headers, ...fault.headers }).flat())
     if (method !== 'HEAD') this.data(body)
     this.end()

@@ -1,5 +1,11 @@
 import type { Value } from '../expr/index.js'
 import type { RawHeaders } from './answer.js'
+import type { LogFields } from './actions/log-custom-field.js'
+import type { CompressionParams } from './actions/compress-response.js'
+import type { RouteParams } from './actions/route.js'
+import type { CacheSettings } from './actions/set-cache-settings.js'
+import type { PhaseName } from './phases.js'
+import type { Run } from './rules/run.js'
 import type { CustomHostname, Served, Settings, Zone } from './zones.js'
 
 /** The end of a connection that is ours; undefined once it is closed. */
@@ -51,6 +57,16 @@ export interface EdgeError {
   readonly code: number
 }
 
+/** A rule that acted on a request. */
+export interface RuleMatch {
+  readonly phase: PhaseName
+  readonly ruleset: string
+  readonly rule: string
+  readonly action: string
+}
+
+const MOST_MATCHES = 256
+
 /** One request and all that was decided about it. */
 export class Exchange {
   /** 16 hexadecimal digits; in the answer's `cf-ray` and in every log line. */
@@ -87,6 +103,18 @@ export class Exchange {
   edgeError: EdgeError | undefined
   /** What score rules have added up; undefined before the first. */
   score: number | undefined
+  /** Undefined where the zone has no rules. */
+  run: Run | undefined
+  /** What origin rules say; undefined: the zone's origin. */
+  route: RouteParams | undefined
+  /** What cache rules say. */
+  cache: CacheSettings | undefined
+  /** Algorithms in the order of a compression rule; undefined: the answer stays as it is. */
+  compression: CompressionParams | undefined
+  /** Header fields and cookies for the log record of the request. */
+  logFields: LogFields | undefined
+  /** Rules that acted on the request, in order; of very many the first. */
+  readonly matches: RuleMatch[] = []
   /** In force for this request. Rules replace the object, they never change it. */
   settings: Settings
   /** Milliseconds since 1970. */
@@ -127,5 +155,10 @@ export class Exchange {
         : zone.settings
     this.startedAt = arrival.startedAt
     this.startedMonotonic = arrival.startedMonotonic
+  }
+
+  /** A rule acted on the request. */
+  matched(match: RuleMatch): void {
+    if (this.matches.length < MOST_MATCHES) this.matches.push(match)
   }
 }

@@ -11,8 +11,9 @@ import type { Upload } from './upload.js'
 /** Takes over when the origin agrees to speak another protocol. */
 export type Switch = (status: number, fields: readonly Buffer[], origin: Duplex) => void
 
+/** Told to the sinks of an answer that nobody wants any more. */
 // Made once: it is told for every answer, also where nobody listens any more.
-const CLIENT_LEFT = new Error('the client left')
+export const CLIENT_LEFT = new Error('the client left')
 
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -51,6 +52,7 @@ export class Forward implements OriginRequest {
       body,
       upgrade: switched ? 'websocket' : null,
       servername: origin.serverName,
+      ...readTimeout(exchange),
     } as Dispatcher.DispatchOptions
   }
 
@@ -169,4 +171,11 @@ export class Forward implements OriginRequest {
     this.#released = true
     this.#origin.release(this)
   }
+}
+
+/** What cache rules say on the time between two reads. */
+function readTimeout({ cache }: Exchange): object | undefined {
+  if (cache?.read_timeout === undefined) return undefined
+  const ms = cache.read_timeout * 1000
+  return { headersTimeout: ms, bodyTimeout: ms }
 }

@@ -1,3 +1,4 @@
+import type { Reason } from './error-page.js'
 /*
  * Reads the bytes of a client's connection ahead of Node's parser and finds where each request ends. Node's parser is
  * made to cope with what is out there; a proxy must not: what two parsers may read differently lets a request hide in
@@ -11,6 +12,10 @@ export interface Fault {
   readonly detail?: string
   /** Further fields of the answer. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The decision of a rule that it comes from. */
+  readonly reason?: Reason
+  /** Seconds after which another try makes sense. */
+  readonly retryAfter?: number | undefined
 }
 
 /** What a request has to stay within. */

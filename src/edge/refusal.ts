@@ -16,7 +16,7 @@ export function refuse(
   { rayId, at, accept, head = false }: { rayId: string; at: number; accept?: string | undefined; head?: boolean },
 ): void {
   if (socket.writable) {
-    const { headers, body } = errorPage(accept, { status: fault.status, rayId, at, detail: fault.detail })
+    const { headers, body } = errorPage(accept, { ...fault, rayId, at })
     let text = `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? ''}\r\ndate: ${new Date(at).toUTCString()}\r\n`
     for (const [name, value] of Object.entries({ ...headers, ...fault.headers })) text += `${name}: ${value}\r\n`
     socket.write(`${text}cf-ray: ${rayId}\r\nconnection: close\r\n\r\n`, 'latin1')

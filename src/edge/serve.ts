@@ -5,12 +5,16 @@ import type { AnswerSink } from './answer.js'
 import { visitorAddress } from './client-address.js'
 import { answerSolution } from './challenge/endpoint.js'
 import { ClientAnswer } from './client-answer.js'
+import { CompressedAnswer } from './compressed-answer.js'
 import type { ClientConnection } from './connection.js'
 import { Exchange } from './exchange.js'
 import { Forward } from './forward.js'
 import type { Fault } from './framing.js'
 import { refuse } from './refusal.js'
 import { hostFault, originForm, RequestFields } from './request-fields.js'
+import { applyRules } from './rules/apply.js'
+import { originOf } from './rules/origin-of.js'
+import { RuledAnswer } from './rules/ruled-answer.js'
 import type { Surroundings } from './surroundings.js'
 import { Upload } from './upload.js'
 import { asksForWebSocket, openTunnel } from './websocket.js'
@@ -124,21 +128,36 @@ function serverOptions(client: ClientAnswer): void {
 
 function forward(client: ClientAnswer, exchange: Exchange, fields: RequestFields, around: Surroundings): void {
   const { request, response, connection } = client
-  let sink: AnswerSink = client
-  for (const stage of around.stages) sink = stage(exchange, sink)
-
-  const body = connection.framing.hasBody
+  const upload = connection.framing.hasBody
     ? new Upload(request, () => {
         if (request.headers.expect !== undefined && !response.headersSent) response.writeContinue()
       })
     : null
+  const { rules } = exchange.zone
+  if (rules)
+    applyRules(rules, exchange, client, upload, around, () => toOrigin(client, exchange, fields, upload, around))
+  else toOrigin(client, exchange, fields, upload, around)
+}
+
+function toOrigin(
+  client: ClientAnswer,
+  exchange: Exchange,
+  fields: RequestFields,
+  body: Upload | null,
+  around: Surroundings,
+): void {
+  let sink: AnswerSink = exchange.zone.rules?.compresses ? new CompressedAnswer(client, exchange) : client
+  for (const stage of around.stages) sink = stage(exchange, sink)
+  if (exchange.run?.awaitsAnswer) sink = new RuledAnswer(sink, exchange, exchange.run, around)
+
   const switched =
     exchange.zone.websockets && asksForWebSocket(exchange.method, exchange.httpVersion, fields)
       ? (status: number, answer: readonly Buffer[], origin: Parameters<typeof openTunnel>[3]['origin']) =>
           openTunnel(client, exchange, around, { status, fields: answer, origin })
       : undefined
   try {
-    const origin = around.origins.get(exchange.zone.origin, exchange.zone.originCa)
+    const { url, serverName } = originOf(exchange)
+    const origin = around.origins.get(url, exchange.zone.originCa, serverName)
     const forward = new Forward(exchange, origin, sink, around, { body, switched })
     client.cancel = () => forward.cancel()
     forward.send()

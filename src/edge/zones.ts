@@ -1,7 +1,9 @@
 import type { ZoneConfig } from '../config/schema.js'
+import type { ConfigChanges } from './actions/set-config.js'
+import type { ZoneRules } from './rules/zone-rules.js'
 
-/** The settings of a zone that the proxy acts on. Named as on the wire. */
-export interface Settings {
+/** The settings of a zone that the proxy acts on, and those that rules have set. Named as on the wire. */
+export interface Settings extends ConfigChanges {
   readonly content_converter: boolean
 }
 
@@ -22,6 +24,8 @@ export interface Zone {
   readonly websockets: boolean
   /** `all`: conversion is on for each custom hostname of the zone, whatever its metadata says. */
   readonly customHostnames: ZoneConfig['custom_hostnames']
+  /** Undefined where there are none. */
+  readonly rules: ZoneRules | undefined
 }
 
 /** A customer's name that a zone answers to. */
@@ -80,7 +84,7 @@ export class CustomHostnames {
 /** A zone as its configuration has it, `origin` being where it is found (the bundled site has no address of its own). */
 export function zoneOf(
   config: ZoneConfig,
-  { origin = config.origin, ca }: { origin?: string; ca?: string } = {},
+  { origin = config.origin, ca, rules }: { origin?: string; ca?: string; rules?: ZoneRules | undefined } = {},
 ): Zone {
   const name = normalHost(config.name)
   return {
@@ -95,6 +99,7 @@ export function zoneOf(
     negotiation: config.negotiation,
     websockets: config.websockets,
     customHostnames: config.custom_hostnames,
+    rules,
   }
 }
 

@@ -56,9 +56,9 @@ export class Origin {
   /** Those that wait for a connection, with the sweeps they saw; oldest first. */
   readonly #waiting = new Map<OriginRequest, number>()
 
-  constructor(url: string, ca: string | undefined, limits: OriginLimits) {
+  constructor(url: string, ca: string | undefined, limits: OriginLimits, serverName = new URL(url).hostname) {
     this.#limits = limits
-    this.serverName = new URL(url).hostname
+    this.serverName = serverName
     const connect = buildConnector({
       timeout: limits.connect_timeout,
       keepAlive: true,
@@ -135,13 +135,16 @@ export class Origins {
     this.#timer.unref()
   }
 
-  /** The origin at a URL (scheme, host and port). `ca`: PEM of an authority to trust in addition. */
-  get(url: string, ca: string | undefined): Origin {
-    const key = ca === undefined ? url : `${url} ${ca}`
+  /**
+   * The origin at a URL (scheme, host and port). `ca`: PEM of an authority to trust in addition; `serverName`: the name
+   * that its certificate has to have, where that is not the host of the URL.
+   */
+  get(url: string, ca: string | undefined, serverName?: string): Origin {
+    const key = ca === undefined && serverName === undefined ? url : `${url} ${serverName ?? ''} ${ca ?? ''}`
     const known = this.#byKey.get(key)
     if (known) return known
     if (this.#byKey.size >= MAX_ORIGINS && !this.#evict()) throw new Overloaded('too many origins are in use')
-    const origin = new Origin(url, ca, this.#limits)
+    const origin = new Origin(url, ca, this.#limits, serverName)
     this.#byKey.set(key, origin)
     return origin
   }

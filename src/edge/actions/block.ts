@@ -49,6 +49,19 @@ export const block = action({
     return [{ pointer: '/response/content', message: `must not be longer than ${most} bytes in ${phase.name}` }]
   },
 
+  prepare({ response }, { place }) {
+    if (response) {
+      const { status_code: status, content_type: type, content } = response
+      const body = Buffer.from(content)
+      return ({ retryAfter }) => ({ kind: 'answer', status, headers: answerHeaders(type, retryAfter), body })
+    }
+    const limits = place.phase.name === 'http_ratelimit'
+    return ({ retryAfter }) =>
+      limits || retryAfter !== undefined
+        ? { kind: 'page', status: 429, reason: 'rate_limited', retryAfter }
+        : { kind: 'page', status: 403, reason: 'access_denied' }
+  },
+
   examples: [
     { phase: 'http_request_firewall_custom', params: {} },
     {
@@ -57,3 +70,11 @@ export const block = action({
     },
   ],
 })
+
+const answerHeaders = (type: string, retryAfter: number | undefined): string[] => [
+  'content-type',
+  type,
+  'cache-control',
+  'no-store',
+  ...(retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]),
+]

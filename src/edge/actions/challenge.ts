@@ -10,5 +10,9 @@ export const challenge = action({
   managedPhases: CHALLENGING_PHASES,
   optional: true,
   params: Type.Object({}, strict),
+  prepare:
+    (_params, { parts }) =>
+    (run) =>
+      parts.challenge('challenge', run),
   examples: [{ phase: 'http_ratelimit', params: {} }],
 })

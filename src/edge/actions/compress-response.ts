@@ -5,6 +5,9 @@ import { repeats } from './shared.js'
 
 const LAST = new Set(['none', 'auto', 'default'])
 
+/** Names of algorithms, the best first. */
+export type CompressionParams = readonly ('none' | 'auto' | 'default' | 'gzip' | 'brotli' | 'zstd')[]
+
 export const compressResponse = action({
   name: 'compress_response',
   summary: 'Compresses the answer with the first of `algorithms` that the client takes.',
@@ -28,6 +31,15 @@ export const compressResponse = action({
         LAST.has(name) ? [{ pointer: `/algorithms/${index}/name`, message: `${name} must be the last algorithm` }] : [],
       ),
   ],
+
+  prepare({ algorithms }) {
+    const names = algorithms.map(({ name }) => name)
+    return (run) => {
+      const { exchange } = run
+      run.change(() => (exchange.compression = names))
+      return undefined
+    }
+  },
 
   examples: [
     {

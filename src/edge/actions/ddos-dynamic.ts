@@ -9,5 +9,6 @@ export const ddosDynamic = action({
   managedPhases: ['http_ratelimit'],
   optional: true,
   params: Type.Object({}, strict),
+  prepare: () => () => undefined,
   examples: [{ phase: 'ddos_l7', params: {} }],
 })

@@ -78,6 +78,8 @@ export const execute = action({
     ...repeats('/overrides/rules', rules, ({ id }: { id: string }) => id, 'id'),
   ],
 
+  prepare: (params) => (run) => run.execute(params),
+
   examples: [
     { phase: 'http_request_firewall_managed', params: { id: '4814384a9e5d4991b9815dcfc25d2f1f' } },
     {

@@ -15,5 +15,6 @@ export const forceConnectionClose = action({
   managedPhases: MANAGED_REQUEST_PHASES,
   optional: true,
   params: Type.Object({}, strict),
+  prepare: () => () => ({ kind: 'close' }),
   examples: [{ phase: 'http_request_firewall_managed', params: {} }],
 })

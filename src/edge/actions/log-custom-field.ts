@@ -1,7 +1,10 @@
-import { Type, type TObject } from 'typebox'
+import { Type, type Static, type TObject } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
+import type { RawHeaders } from '../answer.js'
+import type { Exchange } from '../exchange.js'
+import { headerValues } from '../header-list.js'
 import { NotEmpty, repeats } from './shared.js'
 
 const HeaderName = Type.String({
@@ -38,18 +41,20 @@ const ranges = (headers: Named, at: string): Issue[] =>
     name === 'range' ? [{ pointer: `/${at}/${index}/name`, message: 'the range header cannot be logged' }] : [],
   )
 
+const Params = NotEmpty({
+  request_fields: fields(Requested, 'Request headers as the client sent them.'),
+  transformed_request_fields: fields(Requested, 'Request headers as the origin got them.'),
+  raw_response_fields: fields(Answered, 'Response headers as the origin sent them.'),
+  response_fields: fields(Answered, 'Response headers as the client got them.'),
+  cookie_fields: fields(Type.Object({ name: CookieName }, strict), 'Cookies of the request.'),
+})
+
 export const logCustomField = action({
   name: 'log_custom_field',
   summary: 'Adds headers and cookies to the log record of the request.',
   phases: ['http_log_custom_fields'],
 
-  params: NotEmpty({
-    request_fields: fields(Requested, 'Request headers as the client sent them.'),
-    transformed_request_fields: fields(Requested, 'Request headers as the origin got them.'),
-    raw_response_fields: fields(Answered, 'Response headers as the origin sent them.'),
-    response_fields: fields(Answered, 'Response headers as the client got them.'),
-    cookie_fields: fields(Type.Object({ name: CookieName }, strict), 'Cookies of the request.'),
-  }),
+  params: Params,
 
   check(params) {
     const {
@@ -69,6 +74,12 @@ export const logCustomField = action({
     ]
   },
 
+  prepare: (params) => (run) => {
+    run.exchange.logFields = loggedFields(params, run.exchange)
+    run.leavePhase()
+    return undefined
+  },
+
   examples: [
     {
       phase: 'http_log_custom_fields',
@@ -82,3 +93,54 @@ export const logCustomField = action({
     },
   ],
 })
+
+/** What is added to a log record, by the names of its members: one value, or all of them in a list. */
+export interface LogFields {
+  readonly RequestHeaders: Readonly<Record<string, string>>
+  readonly ResponseHeaders: Readonly<Record<string, string | readonly string[]>>
+  readonly Cookies: Readonly<Record<string, string>>
+}
+
+function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders, answer }: Exchange): LogFields {
+  const fields = {
+    RequestHeaders: record<string>(),
+    ResponseHeaders: record<string | string[]>(),
+    Cookies: record<string>(),
+  }
+  const requested = (items: Named = [], headers: RawHeaders) => {
+    for (const { name } of items) {
+      const [value] = headerValues(headers, name)
+      if (value !== undefined) fields.RequestHeaders[name] = value
+    }
+  }
+  const answered = (items: readonly Static<typeof Answered>[] = [], headers: RawHeaders = []) => {
+    for (const { name, preserve_duplicates: all } of items) {
+      const values = headerValues(headers, name)
+      if (values[0] !== undefined) fields.ResponseHeaders[name] = all ? values : values[0]
+    }
+  }
+  requested(params.request_fields, rawHeaders)
+  requested(params.transformed_request_fields, clientHeaders)
+  answered(params.raw_response_fields, answer?.originHeaders)
+  answered(params.response_fields, answer?.headers)
+  const cookies = params.cookie_fields && cookiesOf(rawHeaders)
+  for (const { name } of params.cookie_fields ?? []) {
+    const value = cookies?.get(name)
+    if (value !== undefined) fields.Cookies[name] = value
+  }
+  return fields
+}
+
+// Without a prototype: the names are the rule's and the client's.
+const record = <T>(): Record<string, T> => Object.create(null) as Record<string, T>
+
+/** The first value of each cookie. */
+function cookiesOf(headers: RawHeaders): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const pair of headerValues(headers, 'cookie').join(';').split(';')) {
+    const equals = pair.indexOf('=')
+    const name = pair.slice(0, Math.max(equals, 0)).trim()
+    if (equals > 0 && !found.has(name)) found.set(name, pair.slice(equals + 1).trim())
+  }
+  return found
+}

@@ -17,5 +17,6 @@ export const log = action({
   managedPhases: MANAGED_REQUEST_PHASES,
   optional: true,
   params: Type.Object({}, strict),
+  prepare: () => () => undefined,
   examples: [{ phase: 'http_request_firewall_custom', params: {} }],
 })

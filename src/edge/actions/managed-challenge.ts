@@ -10,5 +10,9 @@ export const managedChallenge = action({
   managedPhases: CHALLENGING_PHASES,
   optional: true,
   params: Type.Object({}, strict),
+  prepare:
+    (_params, { parts }) =>
+    (run) =>
+      parts.challenge('managed_challenge', run),
   examples: [{ phase: 'http_request_firewall_custom', params: {} }],
 })

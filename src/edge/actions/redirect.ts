@@ -2,6 +2,8 @@ import { Type, type Static } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
+import type { Effect, Ending, Tools } from '../rules/effect.js'
+import { asLocation, textFrom } from '../rules/texts.js'
 import { Expression, Flag, oneOfTwo } from './shared.js'
 
 const FromValue = Type.Object(
@@ -64,6 +66,9 @@ export const redirect = action({
     return text === undefined ? [] : [{ pointer: '/from_value/target_url/expression', text, gives: 'value' }]
   },
 
+  prepare: ({ from_list, from_value }, tools) =>
+    from_list ? fromList(from_list, tools) : fromValue(from_value, tools),
+
   examples: [
     {
       phase: 'http_request_dynamic_redirect',
@@ -85,4 +90,43 @@ function targetIssues({ target_url }: Static<typeof FromValue>): Issue[] {
   if (value !== undefined && !URL.canParse(value, 'https://host.invalid'))
     issues.push({ pointer: '/from_value/target_url/value', message: 'is not a valid URL' })
   return issues
+}
+
+const DEFAULT_STATUS = 301
+const TARGET = /^(?:https?:\/\/[^/?#]|\/)/i
+
+const redirectTo = (location: string, status: number): Ending => ({
+  kind: 'answer',
+  status,
+  headers: ['location', asLocation(location)],
+  body: Buffer.alloc(0),
+})
+
+function fromValue(from: Static<typeof FromValue> | undefined, { value }: Tools): Effect {
+  if (!from) throw new TypeError('the redirect has no target')
+  const { target_url, status_code = DEFAULT_STATUS, preserve_query_string: keepsQuery } = from
+  const target = textFrom(target_url, value)
+  return ({ context, exchange }) => {
+    const url = target(context)
+    if (url === undefined || !TARGET.test(url)) throw new TypeError('the target is no URL')
+    return redirectTo(keepsQuery ? withQuery(url, exchange.target) : url, status_code)
+  }
+}
+
+/** The URL with the query of a request target added to its own. */
+function withQuery(url: string, target: string): string {
+  const at = target.indexOf('?')
+  if (at < 0 || at === target.length - 1) return url
+  const [, base = '', fragment = ''] = /^([^#]*)(.*)$/s.exec(url) ?? []
+  const joint = !base.includes('?') ? '?' : /[?&]$/.test(base) ? '' : '&'
+  return base + joint + target.slice(at + 1) + fragment
+}
+
+function fromList({ name, key }: Static<typeof FromList>, { value, parts, accountId }: Tools): Effect {
+  const list = name.replace('$', '')
+  const url = textFrom({ expression: key }, value)
+  return ({ context }) => {
+    const found = parts.redirect(accountId, list, url(context) ?? '')
+    return found ? redirectTo(found.location, found.status) : false
+  }
 }

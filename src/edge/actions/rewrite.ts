@@ -3,6 +3,10 @@ import type { Issue } from '../../core/errors.js'
 import { mapOf, pointerToken, strict } from '../../core/schema.js'
 import { action, type Place } from '../action.js'
 import type { PhaseName } from '../phases.js'
+import type { RawHeaders } from '../answer.js'
+import { withHeader, withoutHeader } from '../header-list.js'
+import type { Effect, Tools } from '../rules/effect.js'
+import { asPath, asQuery, headerValue, textFrom, type TextOf } from '../rules/texts.js'
 import { headerRefusal } from './header-names.js'
 import { Expression, HeaderValue, oneOfTwo } from './shared.js'
 
@@ -96,6 +100,10 @@ export const rewrite = action({
       ),
     ].flatMap(([pointer, text]) => (text === undefined ? [] : [{ pointer, text, gives: 'value' }])),
 
+  prepare({ uri, headers = {} }, tools) {
+    return uri ? rewriteUri(uri, tools) : rewriteHeaders(headers, tools)
+  },
+
   examples: [
     { phase: 'http_request_transform', params: { uri: { path: { value: '/new' }, query: { value: '' } } } },
     {
@@ -150,4 +158,61 @@ function valueIssues(pointer: string, change: HeaderChange): Issue[] {
   return (['value', 'expression'] as const).flatMap((member) =>
     change[member] === undefined ? [] : [{ pointer: `${pointer}/${member}`, message: 'has no place in remove' }],
   )
+}
+
+function rewriteUri({ path, query }: Static<typeof Uri>, { value }: Tools): Effect {
+  const newPath = path && textFrom(path, value)
+  const newQuery = query && textFrom(query, value)
+  return (run) => {
+    const { context, exchange } = run
+    const pathText = newPath?.(context)
+    const queryText = newQuery?.(context)
+    run.change(() => {
+      const { target } = exchange
+      const at = target.indexOf('?')
+      const oldPath = at < 0 ? target : target.slice(0, at)
+      const oldQuery = at < 0 ? '' : target.slice(at + 1)
+      const query = queryText === undefined ? oldQuery : asQuery(queryText)
+      exchange.target = (pathText === undefined ? oldPath : asPath(pathText)) + (query && `?${query}`)
+    })
+    return undefined
+  }
+}
+
+/** One change of a header, prepared; without a text it removes it. */
+interface Change {
+  readonly name: string
+  readonly adds: boolean
+  readonly text: TextOf | undefined
+}
+
+function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value, place }: Tools): Effect {
+  const changes = Object.entries(headers).map(([name, change]): Change => {
+    const text = change.operation === 'remove' ? undefined : textFrom(change, value)
+    return { name, adds: change.operation === 'add', text }
+  })
+  const ofAnswer = place.phase.layer === 'response'
+  return (run) => {
+    const { context, exchange } = run
+    const texts = changes.map(({ text }) => {
+      const found = text?.(context)
+      return found === undefined ? '' : headerValue(found)
+    })
+    const changed = (fields: RawHeaders): string[] =>
+      changes.reduce((fields, change, i) => changedField(fields, change, texts[i] ?? ''), [...fields])
+    run.change(() => {
+      if (ofAnswer) {
+        if (exchange.answer) exchange.answer = { ...exchange.answer, headers: changed(exchange.answer.headers) }
+      } else {
+        exchange.clientHeaders = changed(exchange.clientHeaders)
+        exchange.headers = changed(exchange.headers)
+      }
+    })
+    return undefined
+  }
+}
+
+function changedField(fields: string[], { name, adds }: Change, text: string): string[] {
+  if (adds) return text === '' ? fields : [...fields, name, text]
+  return text === '' ? withoutHeader(fields, name.toLowerCase()) : withHeader(fields, name, text)
 }

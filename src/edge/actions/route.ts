@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { NotEmpty } from './shared.js'
@@ -11,28 +11,42 @@ const HostName = (description: string) =>
     'x-message': 'must be a host name',
   })
 
+const Params = NotEmpty({
+  host_header: Type.Optional(
+    Type.String({
+      maxLength: 255,
+      pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(:\\d{1,5})?$',
+      description: 'The Host header that the origin gets, and its TLS name where sni is absent.',
+      'x-message': 'must be a host name, with or without a port',
+    }),
+  ),
+  origin: Type.Optional(
+    NotEmpty({
+      host: Type.Optional(HostName('Where to connect to.')),
+      port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
+    }),
+  ),
+  sni: Type.Optional(Type.Object({ value: HostName('The name asked for in TLS.') }, strict)),
+})
+
+/** Where a request goes, as far as rules say it. */
+export type RouteParams = Static<typeof Params>
+
 export const route = action({
   name: 'route',
   summary: 'Sends the request to another origin or under another name, and goes on.',
   phases: ['http_request_origin'],
 
-  params: NotEmpty({
-    host_header: Type.Optional(
-      Type.String({
-        maxLength: 255,
-        pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(:\\d{1,5})?$',
-        description: 'The Host header that the origin gets, and its TLS name where sni is absent.',
-        'x-message': 'must be a host name, with or without a port',
-      }),
-    ),
-    origin: Type.Optional(
-      NotEmpty({
-        host: Type.Optional(HostName('Where to connect to.')),
-        port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
-      }),
-    ),
-    sni: Type.Optional(Type.Object({ value: HostName('The name asked for in TLS.') }, strict)),
-  }),
+  params: Params,
+
+  prepare: (params) => (run) => {
+    const { exchange } = run
+    run.change(() => {
+      const { route } = exchange
+      exchange.route = { ...route, ...params, origin: { ...route?.origin, ...params.origin } }
+    })
+    return undefined
+  },
 
   examples: [
     {

@@ -10,5 +10,9 @@ export const score = action({
   phases: ['http_request_firewall_custom', 'http_request_firewall_managed', 'http_response_firewall_managed'],
   managedPhases: MANAGED_REQUEST_PHASES,
   params: Type.Object({ increment: Whole(-(2 ** 31), 'What is added; may be negative.') }, strict),
+  prepare:
+    ({ increment }) =>
+    (run) =>
+      run.addScore(increment),
   examples: [{ phase: 'http_request_firewall_managed', params: { increment: -5 } }],
 })

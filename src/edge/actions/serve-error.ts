@@ -1,7 +1,20 @@
 import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
+import type { RawHeaders } from '../answer.js'
+import { withoutHeader } from '../header-list.js'
 import { oneOfTwo } from './shared.js'
+
+/** What describes the body that is replaced. */
+const OF_THE_BODY = [
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'content-range',
+  'etag',
+  'last-modified',
+  'accept-ranges',
+]
 
 export const serveError = action({
   name: 'serve_error',
@@ -21,6 +34,18 @@ export const serveError = action({
   ),
 
   check: (params) => oneOfTwo('', params, 'content', 'asset_name'),
+
+  prepare({ content, content_type: type = 'text/html', status_code }) {
+    const body = content === undefined ? undefined : Buffer.from(content)
+    return ({ exchange: { answer } }) => {
+      if (!answer || answer.status < 400) return false
+      const status = status_code ?? answer.status
+      // A body that is stored elsewhere cannot be had here: the page for the status says what there is to say.
+      if (!body) return { kind: 'page', status }
+      const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, answer.headers)
+      return { kind: 'answer', status, headers: [...headers, 'content-type', type], body }
+    }
+  },
 
   examples: [
     {

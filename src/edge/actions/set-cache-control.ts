@@ -2,7 +2,11 @@ import { Type, type Static, type TProperties } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
+import { members } from '../accept.js'
+import { headerValues, withHeader, withoutHeader } from '../header-list.js'
 import { NotEmpty, Whole } from './shared.js'
+
+const NAME = 'cache-control'
 
 const VENDOR_ONLY = Type.Boolean({ description: 'Only this edge obeys; the client is not told. Default: false.' })
 
@@ -76,6 +80,26 @@ export const setCacheControl = action({
       ]),
     ),
 
+  prepare(params) {
+    const changes = directives(params)
+      .filter(([, { vendor_only, cloudflare_only }]) => !(vendor_only ?? cloudflare_only))
+      .map(([name, given]) => [name, given.operation === 'set' ? directiveText(name, given) : undefined] as const)
+    return (run) => {
+      const { exchange } = run
+      run.change(() => {
+        if (!exchange.answer || changes.length === 0) return
+        const { headers } = exchange.answer
+        const kept = headerValues(headers, NAME)
+          .flatMap((value) => [...members(value)])
+          .filter((directive) => !changes.some(([name]) => directive.split('=', 1)[0]!.trim().toLowerCase() === name))
+        const all = [...kept, ...changes.flatMap(([, text]) => text ?? [])]
+        const changed = all.length > 0 ? withHeader(headers, NAME, all.join(', ')) : withoutHeader(headers, NAME)
+        exchange.answer = { ...exchange.answer, headers: changed }
+      })
+      return undefined
+    }
+  },
+
   examples: [
     {
       phase: 'http_response_cache_settings',
@@ -87,6 +111,12 @@ export const setCacheControl = action({
     },
   ],
 })
+
+// RFC 9111, 5.2.
+function directiveText(name: string, { value, qualifiers }: Directive): string {
+  if (value !== undefined) return `${name}=${value}`
+  return qualifiers && qualifiers.length > 0 ? `${name}="${qualifiers.join(', ')}"` : name
+}
 
 function issues(name: string, given: Directive): Issue[] {
   const found: Issue[] = []

@@ -96,6 +96,9 @@ const Params = NotEmpty({
   vary: Type.Optional(Vary),
 })
 
+/** How an answer is cached. */
+export type CacheSettings = Static<typeof Params>
+
 const ON_RESPONSE = new Set(['strip_etags', 'strip_last_modified', 'strip_set_cookie'])
 
 export const setCacheSettings = action({
@@ -117,6 +120,12 @@ export const setCacheSettings = action({
       ...(params.cache_key ? cacheKeyIssues(params.cache_key) : []),
       ...varyIssues(params.vary?.headers ?? {}),
     ]
+  },
+
+  prepare: (params) => (run) => {
+    const { exchange } = run
+    run.change(() => (exchange.cache = { ...exchange.cache, ...params }))
+    return undefined
   },
 
   examples: [

@@ -61,6 +61,16 @@ export const skip = action({
     return issues
   },
 
+  prepare(params) {
+    const relaxed = params.products?.includes('securityLevel')
+    return (run) => {
+      run.skip(params)
+      const { exchange } = run
+      if (relaxed) run.change(() => (exchange.settings = { ...exchange.settings, security_level: 'off' }))
+      return undefined
+    }
+  },
+
   examples: [
     { phase: 'http_request_firewall_custom', params: { ruleset: 'current' } },
     { phase: 'http_request_firewall_custom', params: { phase: 'current', products: ['waf', 'rateLimit'] } },

@@ -1,20 +1,19 @@
 import type { Rule } from '../../core/model/ruleset.js'
-import type { Context, Evaluate, Lists, Uses } from '../../expr/index.js'
+import type { Context, Evaluate, Lists } from '../../expr/index.js'
 import type { Place } from '../action.js'
 import type { RawHeaders } from '../answer.js'
 import type { Reason } from '../error-page.js'
-import type { Exchange } from '../exchange.js'
 import type { Run } from './run.js'
 
 /** How a rule ends a request. */
 export type Ending =
   /** An answer of the rule's own. The length is added. */
   | { readonly kind: 'answer'; readonly status: number; readonly headers: RawHeaders; readonly body: Buffer }
-  /** The page for a decision of a rule, in the form that the client asks for. */
+  /** The page for a status, or for a decision of a rule, in the form that the client asks for. */
   | {
       readonly kind: 'page'
       readonly status: number
-      readonly reason: Reason
+      readonly reason?: Reason
       readonly retryAfter?: number | undefined
       readonly headers?: Readonly<Record<string, string>>
     }
@@ -63,10 +62,6 @@ export type ChallengeKind = (typeof CHALLENGES)[number]
 
 /** What the rules need from the rest of edged. */
 export interface RuleParts {
-  /** The fields of a request, for all of its phases. */
-  context(exchange: Exchange): Context
-  /** Whether an expression reads the body of the request. */
-  needsBody(uses: Uses): boolean
   /** The lists of an account, as expressions name them. */
   lists(accountId: string): Lists
   /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
@@ -84,5 +79,5 @@ export interface Tools {
   readonly lists: Lists
   readonly parts: RuleParts
   /** Compiles a value expression of the rule. Throws an ExprError. */
-  value(text: string): Evaluate
+  readonly value: (text: string) => Evaluate
 }

@@ -13,6 +13,7 @@ import {
   type Uses,
 } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
+import { needsBody } from '../fields/index.js'
 import { phaseNamed, type Level, type PhaseName } from '../phases.js'
 import type { Condition, Effect, RuleParts, Tools } from './effect.js'
 import type { RuleTallies, Tally } from './tallies.js'
@@ -81,7 +82,7 @@ export function prepareRuleset(
   let readsBody = false
   let readsScore = false
   const note = (uses: Uses) => {
-    readsBody ||= parts.needsBody(uses)
+    readsBody ||= needsBody(uses)
     readsScore ||= SCORE !== undefined && uses.fields.has(SCORE)
   }
   const toolsOf = (rule: Rule): Tools => ({

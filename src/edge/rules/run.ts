@@ -33,9 +33,9 @@ export class Run {
   /** Seconds after which a request over a rate limit may come again; set by the condition of the rule. */
   retryAfter: number | undefined
 
-  constructor(rules: ZoneRules, exchange: Exchange) {
+  constructor(rules: ZoneRules, exchange: Exchange, context: Context) {
     this.exchange = exchange
-    this.context = rules.parts.context(exchange)
+    this.context = context
     this.#rules = rules
   }
 
@@ -47,6 +47,11 @@ export class Run {
     }
     for (const follower of this.#followers) follower.toOrigin()
     return undefined
+  }
+
+  /** There is something to do when the answer comes. */
+  get awaitsAnswer(): boolean {
+    return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.cache !== undefined
   }
 
   /** An answer is there, or has changed: its fields are read anew. */
@@ -78,7 +83,7 @@ export class Run {
   }
 
   /** For effects: adds to the total of scores, which rules that follow see at once. */
-  addScore(increment: number): void {
+  addScore(increment: number): undefined {
     this.exchange.score = (this.exchange.score ?? 0) + increment
     this.context.forget(SCORE_SLOTS)
     this.#scored++
@@ -145,6 +150,7 @@ export class Run {
 
   #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): Ending | undefined {
     const { rule, tally } = prepared
+    this.retryAfter = undefined
     if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
     let result: Ending | undefined | false
     try {

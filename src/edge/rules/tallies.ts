@@ -17,11 +17,11 @@ export interface Tally extends RuleLabels {
 
 /** Counts what rules do; only rules that are loaded are counted, so there are as many series as rules. */
 export class RuleTallies {
-  #byRule = new Map<string, Tally>()
+  readonly #byRuleset = new Map<string, Map<string, Tally>>()
 
   constructor(metrics: Metrics) {
     const counted = (name: string, help: string, read: (tally: Tally) => number) => {
-      const tallies = () => this.#byRule.values()
+      const rulesets = () => this.#byRuleset.values()
       metrics.registerMetric(
         new Counter({
           name,
@@ -30,10 +30,11 @@ export class RuleTallies {
           registers: [],
           collect() {
             this.reset()
-            for (const tally of tallies()) {
-              const { phase, ruleset, rule, action } = tally
-              if (read(tally) > 0) this.inc({ phase, ruleset, rule, action }, read(tally))
-            }
+            for (const tallies of rulesets())
+              for (const tally of tallies.values()) {
+                const { phase, ruleset, rule, action } = tally
+                if (read(tally) > 0) this.inc({ phase, ruleset, rule, action }, read(tally))
+              }
           },
         }),
       )
@@ -48,17 +49,19 @@ export class RuleTallies {
 
   /** The counts of a rule; those of an earlier version of it go on. */
   of(labels: RuleLabels): Tally {
-    const key = `${labels.ruleset}/${labels.rule}`
-    const known = this.#byRule.get(key)
+    let tallies = this.#byRuleset.get(labels.ruleset)
+    if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, Tally>()))
+    const known = tallies.get(labels.rule)
     if (known?.action === labels.action) return known
     const tally = { ...labels, matches: 0, failures: 0 }
-    this.#byRule.set(key, tally)
+    tallies.set(labels.rule, tally)
     return tally
   }
 
   /** Forgets what is counted of a ruleset, but for these rules. */
   retain(ruleset: string, rules: ReadonlySet<string>): void {
-    for (const [key, tally] of this.#byRule)
-      if (tally.ruleset === ruleset && !rules.has(tally.rule)) this.#byRule.delete(key)
+    const tallies = this.#byRuleset.get(ruleset)
+    for (const rule of tallies?.keys() ?? []) if (!rules.has(rule)) tallies?.delete(rule)
+    if (tallies?.size === 0) this.#byRuleset.delete(ruleset)
   }
 }

@@ -1,8 +1,8 @@
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
+import type { Context } from '../../expr/index.js'
 import type { Exchange } from '../exchange.js'
 import { PHASES, type PhaseName } from '../phases.js'
-import type { RuleParts } from './effect.js'
 import { overridden, overridesByRule, type Overrides } from './overrides.js'
 import type { PreparedRule, PreparedRuleset } from './prepared.js'
 import { Run } from './run.js'
@@ -43,12 +43,12 @@ export class ZoneRules {
   readonly response: readonly PhaseRules[]
   /** Some rule reads the body of the request. */
   readonly readsBody: boolean
-  readonly parts: RuleParts
+  /** Some rule says how answers are compressed. */
+  readonly compresses: boolean
   readonly log: Log
   readonly #links = new Map<object, Execution>()
 
-  private constructor(entries: readonly PreparedRuleset[], sources: RuleSources, parts: RuleParts, log: Log) {
-    this.parts = parts
+  private constructor(entries: readonly PreparedRuleset[], sources: RuleSources, log: Log) {
     this.log = log
     const linked = new Set<PreparedRuleset>()
     for (const entry of entries) this.#link(entry, sources, linked, [])
@@ -60,20 +60,21 @@ export class ZoneRules {
       })
     this.request = of('request')
     this.response = of('response')
+    this.compresses = this.response.some(({ phase }) => phase === 'http_response_compression')
   }
 
   /** The rules of a zone; undefined where there are none. */
-  static of(sources: RuleSources, parts: RuleParts, log: Log): ZoneRules | undefined {
+  static of(sources: RuleSources, log: Log): ZoneRules | undefined {
     const entries = PHASES.filter(({ layer }) => layer !== 'network').flatMap(({ name }) =>
       (['account', 'zone'] as const).flatMap((level) => sources.entry(level, name) ?? []),
     )
     const used = entries.filter(({ rules }) => rules.length > 0)
-    return used.length === 0 ? undefined : new ZoneRules(used, sources, parts, log)
+    return used.length === 0 ? undefined : new ZoneRules(used, sources, log)
   }
 
   /** A request begins to run through the rules. */
-  begin(exchange: Exchange): Run {
-    return new Run(this, exchange)
+  begin(exchange: Exchange, context: Context): Run {
+    return new Run(this, exchange, context)
   }
 
   /** What an execute rule runs, found by its parameters; undefined where there is no such ruleset. */

@@ -1,0 +1,25 @@
+import type { RawHeaders } from './answer.js'
+
+/** The fields without those of a name (lower case). */
+export function withoutHeader(headers: RawHeaders, name: string): string[] {
+  const kept: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (headers[i]!.length !== name.length || headers[i]!.toLowerCase() !== name)
+      kept.push(headers[i]!, headers[i + 1]!)
+  return kept
+}
+
+/** All values of a field (lower-case name), in order. */
+export function headerValues(headers: RawHeaders, name: string): string[] {
+  const found: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (headers[i]!.length === name.length && headers[i]!.toLowerCase() === name) found.push(headers[i + 1]!)
+  return found
+}
+
+/** The fields with this one in place of all of its name. */
+export function withHeader(headers: RawHeaders, name: string, value: string): string[] {
+  const fields = withoutHeader(headers, name.toLowerCase())
+  fields.push(name, value)
+  return fields
+}

@@ -1,0 +1,75 @@
+import type { ClientAnswer } from '../client-answer.js'
+import { ForcedClose } from '../client-answer.js'
+import type { Exchange } from '../exchange.js'
+import { bufferBody } from '../fields/body.js'
+import { fieldContext } from '../fields/index.js'
+import type { Surroundings } from '../surroundings.js'
+import type { Upload } from '../upload.js'
+import type { Ending } from './effect.js'
+import type { Run } from './run.js'
+import type { ZoneRules } from './zone-rules.js'
+
+/** Runs the rules of the request phases; answers the client where they end the request, else lets it go on. */
+export function applyRules(
+  rules: ZoneRules,
+  exchange: Exchange,
+  client: ClientAnswer,
+  upload: Upload | null,
+  around: Surroundings,
+  goOn: () => void,
+): void {
+  const run = rules.begin(exchange, fieldContext(exchange, around.fields))
+  exchange.run = run
+  const bounds = { limit: around.config.rules_body.bytes, memory: around.bodyMemory }
+  const judge = () => {
+    const ending = run.request()
+    if (ending) {
+      answer(client, exchange, run, ending)
+      return
+    }
+    const wanted = exchange.settings.request_body_buffering === 'full' && upload && !exchange.body
+    if (wanted) bufferBody(exchange, upload, bounds, later(goOn))
+    else goOn()
+  }
+  /** What runs once a body has come has nobody around it to catch what it throws. */
+  const later = (act: () => void) => () => {
+    try {
+      act()
+    } catch (error) {
+      around.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
+      client.page({ status: 500 })
+    }
+  }
+  if (rules.readsBody) bufferBody(exchange, upload, bounds, later(judge))
+  else judge()
+}
+
+/** Which 1xxx code a decision has, and its family. */
+const EDGE_ERRORS = {
+  access_denied: { type: 'waf', code: 1020 },
+  rate_limited: { type: 'ratelimit', code: 1015 },
+  challenge_required: { type: 'managed_challenge', code: 0 },
+} as const
+
+function answer(client: ClientAnswer, exchange: Exchange, run: Run, ending: Ending): void {
+  if (ending.kind === 'page' && ending.reason) exchange.edgeError = EDGE_ERRORS[ending.reason]
+  if (ending.kind !== 'close') {
+    const headers = ending.kind === 'answer' ? ending.headers : Object.entries(ending.headers ?? {}).flat()
+    exchange.answer = { status: ending.status, headers, originHeaders: undefined }
+    run.answered()
+    run.response('http_log_custom_fields')
+  }
+  run.settled(undefined)
+  switch (ending.kind) {
+    case 'close':
+      client.fail(new ForcedClose())
+      break
+    case 'page':
+      client.page(ending)
+      break
+    case 'answer':
+      client.head(ending.status, [...ending.headers, 'content-length', String(ending.body.length)])
+      if (exchange.method !== 'HEAD' && ending.body.length > 0) client.data(ending.body)
+      client.end()
+  }
+}

@@ -1,0 +1,54 @@
+import { toBytes, type Context, type Evaluate, type Value } from '../../expr/index.js'
+
+/** Gives a text for a request, or undefined where there is nothing to say. */
+export type TextOf = (context: Context) => string | undefined
+
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/
+
+/** What an expression gives, as text; undefined for what is missing or no single value. */
+function textOf(value: Value | undefined): string | undefined {
+  switch (typeof value) {
+    case 'string':
+      return value
+    case 'number':
+    case 'boolean':
+      return String(value)
+    default:
+      return undefined
+  }
+}
+
+/** The member of parameters that says a text: `value` as it is, or `expression` for each request anew. */
+export interface Given {
+  readonly value?: string
+  readonly expression?: string
+}
+
+/** Prepares a text. It is a byte string. Throws where the expression is broken. */
+export function textFrom({ value, expression }: Given, compile: (text: string) => Evaluate): TextOf {
+  if (expression === undefined) {
+    const fixed = value === undefined ? undefined : toBytes(value)
+    return () => fixed
+  }
+  const evaluate = compile(expression)
+  return (context) => textOf(evaluate(context))
+}
+
+/** A text as the value of a header field; throws where it would not stay one (RFC 9110, 5.5). */
+export function headerValue(text: string): string {
+  if (CONTROL.test(text)) throw new TypeError('the value has a control character')
+  return text.trim()
+}
+
+const escaped = (char: string): string => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+
+/** A byte string as a path: with a `/` in front, and what may not stand in one escaped. */
+export const asPath = (text: string): string =>
+  (text.startsWith('/') ? text : `/${text}`).replaceAll(/[^!-~]|[?#]/g, escaped)
+
+/** A byte string as a query, without the `?`. */
+export const asQuery = (text: string): string => text.replace(/^\?/, '').replaceAll(/[^!-~]|#/g, escaped)
+
+/** A byte string as the URL of a `location`. */
+export const asLocation = (text: string): string => text.replaceAll(/[^!-~]/g, escaped)
