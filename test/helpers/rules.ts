@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { silentLog, type Log } from '../../src/core/log.js'
+import { openMetrics, type Metrics } from '../../src/core/metrics.js'
+import type { Rule, Ruleset, RulesetKind } from '../../src/core/model/ruleset.js'
+import { phaseNamed, type Level, type PhaseName } from '../../src/edge/phases.js'
+import { plainParts } from '../../src/edge/rules/parts.js'
+import type { RuleParts } from '../../src/edge/rules/effect.js'
+import { prepareRuleset, type PreparedRuleset } from '../../src/edge/rules/prepared.js'
+import { RuleTallies } from '../../src/edge/rules/tallies.js'
+import { ZoneRules } from '../../src/edge/rules/zone-rules.js'
+import type { Zone } from '../../src/edge/zones.js'
+import { testZone } from './proxy.js'
+
+/** A rule as tests write it: everything but its action has a default. */
+export type TestRule = Partial<Rule> & { readonly action: string }
+
+/** A ruleset as tests write it. */
+export interface TestRuleset {
+  readonly phase: PhaseName
+  readonly kind?: RulesetKind
+  readonly level?: Level
+  readonly id?: string
+  readonly rules: readonly TestRule[]
+}
+
+export const newHexId = (): string => randomBytes(16).toString('hex')
+
+const AT = '2026-01-01T00:00:00.000000Z'
+
+export function rulesetOf({ phase, kind, level = 'zone', id = newHexId(), rules }: TestRuleset): Ruleset {
+  return {
+    id,
+    name: 'test',
+    description: '',
+    kind: kind ?? (level === 'zone' ? 'zone' : 'root'),
+    phase,
+    version: '1',
+    last_updated: AT,
+    rules: rules.map((rule) => {
+      const ruleId = rule.id ?? newHexId()
+      return {
+        version: '1',
+        last_updated: AT,
+        ref: ruleId,
+        expression: 'true',
+        description: '',
+        enabled: true,
+        ...rule,
+        id: ruleId,
+      }
+    }),
+  }
+}
+
+export interface RulesOptions {
+  readonly parts?: Partial<RuleParts>
+  readonly log?: Log
+  readonly metrics?: Metrics
+}
+
+/** The rules of a zone that has these rulesets, as the proxy runs them. */
+export function rulesOf(
+  rulesets: readonly TestRuleset[],
+  { parts, log = silentLog, metrics = openMetrics({ process: false }) }: RulesOptions = {},
+): ZoneRules {
+  const tallies = new RuleTallies(metrics)
+  const prepared = rulesets.map((given): PreparedRuleset => {
+    if (!phaseNamed(given.phase)) throw new Error(`no phase ${given.phase}`)
+    const { level = 'zone' } = given
+    return prepareRuleset(rulesetOf(given), {
+      level,
+      accountId: 'account',
+      parts: { ...plainParts, ...parts },
+      tallies,
+      log,
+    })
+  })
+  const rules = ZoneRules.of(
+    {
+      entry: (level, phase) =>
+        prepared.find(
+          (ruleset) => ruleset.level === level && ruleset.phase === phase && /root|zone/.test(ruleset.kind),
+        ),
+      target: (_level, id) => prepared.find((ruleset) => ruleset.id === id),
+    },
+    log,
+  )
+  if (!rules) throw new Error('there are no rules')
+  return rules
+}
+
+/** A zone with rules. */
+export function ruledZone(
+  origin: string,
+  rulesets: readonly TestRuleset[],
+  { members = '', ...options }: RulesOptions & { members?: string } = {},
+): Zone {
+  return { ...testZone(origin, members), rules: rulesOf(rulesets, options) }
+}
