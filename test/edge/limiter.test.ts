@@ -129,7 +129,16 @@ t.test('limits of rules that are gone are let go of', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   limiter.count(limit(), 'a')
   limiter.count(limit({ id: 'r2' }), 'a')
-  limiter.retain(new Set(['r2']))
+  limiter.drop(['r1', 'never counted'])
+  t.equal(limiter.keys, 1)
+})
+
+t.test('keys of limits that nobody asks for any more end with their period', async (t) => {
+  const clock = handClock()
+  const limiter = new Limiter({ clock })
+  for (let i = 0; i < 100; i++) limiter.count(limit({ id: 'idle' }), `k${i}`)
+  clock.move(180_000)
+  limiter.count(limit(), 'a')
   t.equal(limiter.keys, 1)
 })
 

@@ -12,6 +12,9 @@ export interface Limit {
   readonly mitigationMs: number
 }
 
+/** How often windows of limits that nobody asks for are looked through. */
+const SWEEP_MS = 10_000
+
 interface Tracked {
   readonly limit: Limit
   readonly windows: SlidingWindows
@@ -36,6 +39,7 @@ export class Limiter {
   readonly #budget: KeyBudget
   readonly #tracked = new Map<string, Tracked>()
   #shares = false
+  #sweptAt = -Infinity
 
   constructor({ clock, maxKeys = 1_000_000 }: LimiterOptions) {
     this.#clock = clock
@@ -52,6 +56,7 @@ export class Limiter {
   count(limit: Limit, key: string, amount = 1): void {
     const tracked = this.#of(limit)
     const now = this.#clock.now()
+    if (Math.abs(now - this.#sweptAt) > SWEEP_MS) this.#sweep(now)
     tracked.windows.add(key, amount, now)
     if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
   }
@@ -89,11 +94,10 @@ export class Limiter {
     tracked.mitigated.delete(key)
   }
 
-  /** Lets go of all limits but these: the rules that are in force. */
-  retain(ids: ReadonlySet<string>): void {
-    for (const [id, { windows }] of this.#tracked) {
-      if (ids.has(id)) continue
-      windows.clear()
+  /** Lets go of what was counted for limits that are no more. */
+  drop(ids: Iterable<string>): void {
+    for (const id of ids) {
+      this.#tracked.get(id)?.windows.clear()
       this.#tracked.delete(id)
     }
   }
@@ -144,6 +148,12 @@ export class Limiter {
     }
     this.#tracked.set(limit.id, tracked)
     return tracked
+  }
+
+  /** Windows end by themselves where a limit is in use; of those that are not, the keys would stay. */
+  #sweep(now: number): void {
+    this.#sweptAt = now
+    for (const { windows } of this.#tracked.values()) windows.moveTo(now)
   }
 
   #mitigate({ limit, mitigated }: Tracked, key: string, now: number): void {

@@ -102,7 +102,7 @@ export class RuleLimit {
     this.#meters = meters
   }
 
-  /** Names of what is counted, for {@link Limiter.retain}. */
+  /** Names of what is counted, for {@link Limiter.drop}. */
   get limitIds(): readonly string[] {
     return this.#meters.map(({ limit }) => limit.id)
   }

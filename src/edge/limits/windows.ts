@@ -39,7 +39,7 @@ export class SlidingWindows {
   }
 
   add(key: string, amount: number, now: number): void {
-    this.#moveTo(now)
+    this.moveTo(now)
     const current = this.#windows[0] as Map<string, number>
     const old = current.get(key)
     if (old !== undefined) current.set(key, old + amount)
@@ -61,7 +61,7 @@ export class SlidingWindows {
 
   /** The count over the period that ends at `now`. */
   estimate(key: string, now: number): number {
-    this.#moveTo(now)
+    this.moveTo(now)
     let sum = this.#overflow ? (this.#overflow[bucketOf(key)] ?? 0) : 0
     for (let i = 0; i < PARTS; i++) sum += this.#countOf(key, i)
     return sum + this.#countOf(key, PARTS) * (1 - this.#elapsed(now))
@@ -108,7 +108,8 @@ export class SlidingWindows {
     return Math.max(0, now / this.#windowMs - this.#index)
   }
 
-  #moveTo(now: number): void {
+  /** Drops the windows that are over at `now`. */
+  moveTo(now: number): void {
     const index = this.indexAt(now)
     for (let i = 0; this.#index < index && i <= PARTS; i++, this.#index++) {
       this.#budget.left += this.#windows.pop()?.size ?? 0
