@@ -7,6 +7,7 @@ const BENCHMARKS = {
   markdown: 'HTML to Markdown against turndown, mdream, kreuzberg, rehype-remark; latency; attack inputs',
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   rules: 'the rules language against a linear pass and npm expression engines',
+  limits: 'rate limits: time for each request, memory for a million keys',
   control: 'the API at 10 and at 10,000 stored rulesets',
 }
 
