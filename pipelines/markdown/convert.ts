@@ -56,7 +56,8 @@ export class Converter {
 
   /** A page that is text already. */
   convert(html: string): string {
-    this.#count(Buffer.byteLength(html))
+    // No character has more than three bytes for each of its code units.
+    this.#count(html.length * 3 <= MAX_HTML_BYTES ? html.length : Buffer.byteLength(html))
     return this.#read(html) + this.#finish()
   }
 

@@ -1,7 +1,7 @@
 import { classOf, isAsciiPunctuation, lastCodePoint, type CharacterClass } from './characters.js'
 
 /** What may have to be escaped inside of text. */
-export const SPECIAL = /[\\`*_~<&[\]]/
+const SPECIAL = /[\\`*_~<&[\]]/
 const ENTITY = /&(?:#(?:\d{1,7}|[xX][\da-fA-F]{1,6})|[A-Za-z][A-Za-z\d]{1,31});/y
 const TAG_START = /[A-Za-z/!?]/
 /** CommonMark 0.31.2, 6.5. */

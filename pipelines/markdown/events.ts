@@ -9,6 +9,10 @@
 export interface Tag {
   /** In lower case. Names of HTML elements are always the same string object, so lookups by name are cheap. */
   readonly name: string
+  /** The element's place in the table of names, `KNOWN_NAMES` for one that is not in it. */
+  readonly id: number
+  /** The `attributeBit` of each attribute, and perhaps others: an attribute whose bit is not set is not there. */
+  readonly attributeBits: number
   /** Written as `<name/>`. HTML gives that a meaning only inside `svg` and `math`. */
   readonly selfClosing: boolean
   /** The decoded value of an attribute (its name in lower case), '' for one without a value. Decoded when asked. */
@@ -30,9 +34,13 @@ export type Skip = 'skip'
 /** What happens in a page, in order. */
 export interface Events {
   open(tag: Tag): Skip | void
-  close(name: string): void
-  /** A piece of text, decoded. One run of text may arrive in several pieces, cut anywhere but inside a character. */
-  text(text: string): void
+  /** The end tag of an element, by its name and its place in the table of names. */
+  close(name: string, id: number): void
+  /**
+   * A piece of text, decoded, and its traits (text-traits.ts). One run of text may arrive in several pieces, cut
+   * anywhere but inside a character.
+   */
+  text(text: string, traits: number): void
   comment?(text: string): void
   /** `null` for what the doctype does not say. */
   doctype?(name: string | null, publicId: string | null, systemId: string | null, quirks: boolean): void

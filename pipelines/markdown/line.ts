@@ -1,5 +1,6 @@
 import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
-import { codeSpan, destination, escapeInline, SPECIAL } from './escape.js'
+import { codeSpan, destination, escapeInline } from './escape.js'
+import { ANYTHING, BLANK, INNER_SPACE, OUTER_SPACE, SPECIALS } from './text-traits.js'
 
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
 const MAX_FORMATS = 32
@@ -9,6 +10,9 @@ const MAX_SPAN = 256
 
 /** At the ends of a block some readers of Markdown take it for white space. */
 const NBSP = 0xa0
+
+/** White space that is more than one space. Each run of it is one match, found without looking back. */
+const SPACES = /  [\t\n\f\r ]*| ?[\t\n\f\r][\t\n\f\r ]*/g
 
 type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
 
@@ -43,6 +47,7 @@ interface Format {
 export class Line {
   /** Text as the page has it, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
   #text = ''
+  #traits = 0
   #done = ''
   /** The last two pieces, which a neighbour may still change. */
   #previous = ''
@@ -68,9 +73,17 @@ export class Line {
   #link: Format | undefined
   #strikes = 0
 
-  text(text: string): void {
-    if (this.#code === undefined) this.#text += text
-    else this.#code += text
+  /** `traits` are those of text-traits.ts. */
+  text(text: string, traits = ANYTHING): void {
+    if (this.#code !== undefined) this.#code += text
+    else if (this.#text !== '') {
+      // Two pieces may have white space where they meet.
+      this.#text += text
+      this.#traits |= traits | OUTER_SPACE | INNER_SPACE
+    } else if ((traits & BLANK) === 0) {
+      this.#text = text
+      this.#traits = traits
+    } else if (this.#gap === '') this.#gap = ' '
   }
 
   /** Nothing but white space so far. */
@@ -81,7 +94,8 @@ export class Line {
 
   /** Characters so far, about. */
   get length(): number {
-    return this.#done.length + this.#previous.length + this.#last.length + this.#text.length
+    this.#flush()
+    return this.#done.length + this.#previous.length + this.#last.length
   }
 
   /** Whether text is part of a link. */
@@ -238,30 +252,35 @@ export class Line {
   #flush(): void {
     const raw = this.#text
     if (raw === '') return
+    const traits = this.#traits
     this.#text = ''
-    let start = 0
-    let end = raw.length
-    while (start < end && isSpace(raw.charCodeAt(start))) start++
-    if (start > 0 && this.#gap === '') this.#gap = ' '
-    if (start === end) return
-    while (isSpace(raw.charCodeAt(end - 1))) end--
-
-    let text = end - start === raw.length ? raw : raw.slice(start, end)
-    if (/[\t\n\f\r]|  /.test(text)) text = text.replace(/[\t\n\f\r ]+/g, ' ')
+    let text = raw
+    let spaceAfter = false
+    if ((traits & OUTER_SPACE) !== 0) {
+      let start = 0
+      let end = raw.length
+      while (start < end && isSpace(raw.charCodeAt(start))) start++
+      if (start > 0 && this.#gap === '') this.#gap = ' '
+      if (start === end) return
+      while (isSpace(raw.charCodeAt(end - 1))) end--
+      spaceAfter = end < raw.length
+      text = raw.slice(start, end)
+    }
+    if ((traits & INNER_SPACE) !== 0) text = text.replace(SPACES, ' ')
     if (this.#empty && text.charCodeAt(0) === 0x5b) this.#bracket = true
     const plain = text
-    if (SPECIAL.test(text)) {
+    if ((traits & SPECIALS) !== 0) {
       text = escapeInline(text, {
         before: this.#before(),
         // The mark that closes an element comes before the space.
-        spaceAfter: end < raw.length && this.#formats.length === 0,
+        spaceAfter: spaceAfter && this.#formats.length === 0,
         inLink: this.#link !== undefined,
         inStrike: this.#strikes > 0,
       })
     }
     this.#put(text, false)
     if (this.#link !== undefined) this.#link.only = this.#link.pieces === 1 ? plain : undefined
-    if (end < raw.length) this.#gap = ' '
+    if (spaceAfter) this.#gap = ' '
   }
 
   /** What the next piece of text follows. */

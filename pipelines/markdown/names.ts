@@ -47,7 +47,8 @@ const CLOSES = set(`address article aside blockquote button center details dialo
 const BREAKOUT = set(`b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li
   listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var`)
 const TABLE_PARTS = set('caption col colgroup tbody td tfoot th thead tr')
-const OTHERS = words(`a abbr acronym area audio base bdi bdo canvas cite colgroup data datalist del dfn font frame
+const OTHERS =
+  words(`a abbr acronym annotation area audio base bdi bdo canvas cite colgroup data datalist del dfn font frame
   frameset html input ins kbd label legend link map mark meter form optgroup option output picture progress q
   rb rp rt rtc samp slot source time track video wbr noscript g path use symbol defs circle rect line polygon polyline
   lineargradient stop text tspan image clippath`)
@@ -118,6 +119,12 @@ export function elementNamed(name: string): ElementName {
   if (element === undefined) throw new RangeError(`no element ${name} in the table`)
   return element
 }
+
+/** The place of a name, in lower case, in the table; `KNOWN_NAMES` for any that it does not have. */
+export const idOf = (name: string): number => elementAt(name, 0, name.length, hashOf(name))?.id ?? KNOWN_NAMES
+
+/** One of 32 bits for the name of an attribute, so that most names that a tag does not have are told at a glance. */
+export const attributeBit = (firstChar: number, length: number): number => 1 << (firstChar + 3 * length)
 
 /** Whether an element of this name, in lower case, never has contents. */
 export const isVoid = (name: string): boolean => VOID.has(name)

@@ -1,13 +1,15 @@
 import { Addresses } from './address.js'
-import { ELEMENTS } from './elements/index.js'
+import { CLOSE, OPEN } from './elements/index.js'
 import { isHidden } from './elements/left-out.js'
 import { escapeStarts } from './escape.js'
 import type { Events, Skip, Tag } from './events.js'
 import { FrontMatter } from './front-matter.js'
 import { isJsonLd, JsonLd } from './json-ld.js'
 import { Line } from './line.js'
+import { elementNamed } from './names.js'
 import { Preformatted } from './preformatted.js'
 import type { Table } from './table.js'
+import { BLANK } from './text-traits.js'
 import { Writer, type Leaf } from './writer.js'
 
 /** Blocks inside one link that are read as its text, and how long that text may be; after that the link ends. */
@@ -16,6 +18,8 @@ const MAX_LINK_LENGTH = 4000
 
 /** Markdown that is held back for the end of a `<head>` that was opened and not closed. */
 const MAX_HELD = 256 * 1024
+
+const SCRIPT = elementNamed('script').id
 
 /** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
 const HEAD_ELEMENTS = new Set(
@@ -62,14 +66,15 @@ export class Page implements Events {
 
   open(tag: Tag): Skip | void {
     if (this.#head !== 'ended') this.#readHead(tag)
-    const { name } = tag
-    if (name === 'script') return this.#openScript(tag)
+    const { id } = tag
+    if (id === SCRIPT) return this.#openScript(tag)
     if (isHidden(tag)) return 'skip'
     if (this.#preformatted !== undefined) return this.#preformatted.open(tag)
-    return ELEMENTS.get(name)?.open?.(this, tag)
+    const open = OPEN[id]
+    return open === undefined ? undefined : open(this, tag)
   }
 
-  close(name: string): void {
+  close(name: string, id: number): void {
     if (this.#script !== undefined) {
       this.#jsonLd.add(this.#script)
       this.#script = undefined
@@ -81,17 +86,18 @@ export class Page implements Events {
       this.#endPreformatted()
       if (name === 'pre') return
     }
-    if (this.aside?.endsAt(name) === true) this.endAside()
-    ELEMENTS.get(name)?.close?.(this, name)
+    if (this.aside !== undefined && this.aside.endsAt(name)) this.endAside()
+    const close = CLOSE[id]
+    if (close !== undefined) close(this, name)
   }
 
-  text(text: string): void {
+  text(text: string, traits: number): void {
     if (this.#script !== undefined) this.#script += text
     else if (this.#preformatted !== undefined) this.#preformatted.text(text)
     else if (this.aside !== undefined) this.aside.text(text)
     else {
-      if (this.#head === 'before' && /[^\t\n\f\r ]/.test(text)) this.#endHead()
-      this.line.text(text)
+      if (this.#head === 'before' && (traits & BLANK) === 0) this.#endHead()
+      this.line.text(text, traits)
     }
   }
 

@@ -1,12 +1,13 @@
 import { decodeHTMLAttribute } from 'entities/decode'
 import type { Tag } from './events.js'
-import { elementAt, lowerName, matches, mix, type ElementName } from './names.js'
+import { attributeBit, elementAt, KNOWN_NAMES, lowerName, matches, mix, type ElementName } from './names.js'
 
 const TAB = 0x09
 const LF = 0x0a
 const FF = 0x0c
 const SPACE = 0x20
 const QUOTE = 0x22
+const AMPERSAND = 0x26
 const APOSTROPHE = 0x27
 const SLASH = 0x2f
 const EQUALS = 0x3d
@@ -19,8 +20,12 @@ const isSpace = (char: number) => char === SPACE || char === LF || char === TAB 
 
 /** The value of an attribute as it stands in the page, without its quotes, decoded. */
 function decode(raw: string): string {
-  const value = raw.includes('&') ? decodeHTMLAttribute(raw) : raw
-  return value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
+  // A loop: values are short, and a search for NUL in text of two bytes per character stops at every ASCII letter.
+  for (let at = 0; at < raw.length; at++) {
+    const char = raw.charCodeAt(at)
+    if (char === AMPERSAND || char === 0) return decodeHTMLAttribute(raw).replaceAll('\0', '\ufffd')
+  }
+  return raw
 }
 
 /**
@@ -29,6 +34,8 @@ function decode(raw: string): string {
  */
 export class OpenTag implements Tag {
   name = ''
+  id = KNOWN_NAMES
+  attributeBits = 0
   selfClosing = false
   /** What the table knows of the name. */
   element: ElementName | undefined = undefined
@@ -48,6 +55,7 @@ export class OpenTag implements Tag {
     const length = html.length
     this.#html = html
     this.#used = 0
+    this.attributeBits = 0
     this.selfClosing = false
     if (this.#offsets.length > KEPT) this.#offsets = new Int32Array(KEPT)
 
@@ -62,6 +70,7 @@ export class OpenTag implements Tag {
     if (at === length) return -1
     const element = elementAt(html, start, at, hash)
     this.element = element
+    this.id = element === undefined ? KNOWN_NAMES : element.id
     this.name = element === undefined ? lowerName(html.slice(start, at)) : element.name
     return char === GREATER ? at + 1 : this.#readAttributes(html, at)
   }
@@ -131,10 +140,12 @@ export class OpenTag implements Tag {
     offsets[used + 1] = nameEnd
     offsets[used + 2] = valueStart
     offsets[used + 3] = valueEnd
+    this.attributeBits |= attributeBit(this.#html.charCodeAt(nameStart), nameEnd - nameStart)
     this.#used = used + 4
   }
 
   attribute(name: string): string | undefined {
+    if ((this.attributeBits & attributeBit(name.charCodeAt(0), name.length)) === 0) return undefined
     const offsets = this.#offsets
     for (let index = 0; index < this.#used; index += 4) {
       const start = offsets[index] as number

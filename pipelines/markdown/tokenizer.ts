@@ -6,6 +6,7 @@ import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
+import { AMPERSAND, NUL, traitsOf } from './text-traits.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
@@ -46,9 +47,6 @@ export class HtmlTokenizer implements Tokenizer {
   /** No character of the comment is read yet: `>` and `->` end it. */
   #commentStarts = false
 
-  /** The next `&` in `#html`, or any position before the text in question if it is not known. */
-  #ampersand = -1
-  #hasNul = false
   #surrogate = ''
   #readAgainAt = 0
 
@@ -80,8 +78,6 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   #read(ended: boolean): void {
-    this.#ampersand = -1
-    this.#hasNul = this.#html.includes('\0')
     this.#at = 0
     while (this.#step(ended));
     this.#html = this.#at === 0 ? this.#html : this.#html.slice(this.#at)
@@ -136,7 +132,7 @@ export class HtmlTokenizer implements Tokenizer {
         const end = tag.read(html, at + 2)
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
-        if (this.#elements.close(tag)) this.#events.close(tag.name)
+        if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id)
       } else if (char === SLASH && html.charCodeAt(at + 2) === GREATER) {
         if (textStart < at) this.#text(textStart, at)
         textStart = from = at + 3
@@ -301,7 +297,7 @@ export class HtmlTokenizer implements Tokenizer {
     if (end < 0) return this.#wait(raw.end, ended)
     this.#mode = 'data'
     this.#at = end
-    if (this.#rawWanted) this.#events.close(this.#tag.name)
+    if (this.#rawWanted) this.#events.close(this.#tag.name, this.#tag.id)
     return true
   }
 
@@ -323,25 +319,21 @@ export class HtmlTokenizer implements Tokenizer {
   /** Reports the text from `start` to the end of what is there, but for a character reference that may go on. */
   #lastText(start: number, ended: boolean): void {
     const html = this.#html
-    const end = ended || this.#nextAmpersand(start) === Infinity ? html.length : unfinishedReference(html, start)
+    const end = ended ? html.length : unfinishedReference(html, start)
     if (start < end) this.#text(start, end)
     this.#at = end
   }
 
-  #nextAmpersand(from: number): number {
-    if (this.#ampersand < from) {
-      const at = this.#html.indexOf('&', from)
-      this.#ampersand = at < 0 ? Infinity : at
-    }
-    return this.#ampersand
-  }
-
   #text(start: number, end: number): void {
     if (this.#elements.skipping) return
-    const slice = this.#html.slice(start, end)
-    const text = this.#nextAmpersand(start) < end ? decodeText(slice) : slice
-    if (!this.#hasNul) this.#events.text(text)
-    else this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
+    const traits = traitsOf(this.#html, start, end)
+    const text = this.#html.slice(start, end)
+    if ((traits & (AMPERSAND | NUL)) === 0) {
+      this.#events.text(text, traits)
+      return
+    }
+    const decoded = (traits & AMPERSAND) === 0 ? text : decodeText(text)
+    this.#reportText(decoded.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
   }
 
   #rcdata(start: number, end: number): void {
@@ -350,11 +342,10 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   #plainText(start: number, end: number): void {
-    const slice = this.#html.slice(start, end)
-    this.#reportText(this.#hasNul ? slice.replaceAll('\0', '\ufffd') : slice)
+    this.#reportText(this.#html.slice(start, end).replaceAll('\0', '\ufffd'))
   }
 
   #reportText(text: string): void {
-    if (text !== '') this.#events.text(text)
+    if (text !== '') this.#events.text(text, traitsOf(text))
   }
 }

@@ -3,8 +3,9 @@ import sax from 'sax'
 import { readDoctype } from './doctype.js'
 import type { Events, Tag, Tokenizer } from './events.js'
 import { LineEnds } from './line-ends.js'
-import { isVoid, lowerName } from './names.js'
+import { idOf, isVoid, lowerName } from './names.js'
 import { NotConvertible } from './not-convertible.js'
+import { traitsOf } from './text-traits.js'
 
 /** Elements of these are known without their prefix: `h:p` is `p` where `h` is bound to XHTML. */
 const KNOWN_NAMESPACES: ReadonlySet<string> = new Set([
@@ -32,11 +33,15 @@ const ENTITIES = new Proxy<Record<string, string>>(Object.create(null) as Record
 /** The attributes of a tag as sax has read them. */
 class XmlTag implements Tag {
   name = ''
+  id = 0
+  /** sax has them by name: each of them may be there. */
+  readonly attributeBits = -1
   selfClosing = false
   #attributes: Record<string, string> = {}
 
   set(name: string, tag: sax.Tag): void {
     this.name = name
+    this.id = idOf(name)
     this.selfClosing = tag.isSelfClosing
     this.#attributes = tag.attributes
   }
@@ -146,15 +151,15 @@ export class XhtmlTokenizer implements Tokenizer {
     const name = this.#localName(fullName)
     this.#unbind(depth)
     if (this.#unwanted === 0) {
-      if (!isVoid(name)) this.#events.close(name)
+      if (!isVoid(name)) this.#events.close(name, idOf(name))
     } else if (depth === this.#script) {
       this.#script = 0
-      this.#events.close(name)
+      this.#events.close(name, idOf(name))
     } else if (depth === this.#unwanted) this.#unwanted = 0
   }
 
   #text(text: string): void {
-    if (this.#unwanted === 0 || this.#script > 0) this.#events.text(text)
+    if (this.#unwanted === 0 || this.#script > 0) this.#events.text(text, traitsOf(text))
   }
 
   #bind(attributes: Record<string, string>): void {

@@ -1,3 +1,4 @@
+import { elementNamed, KNOWN_NAMES } from '../names.js'
 import * as blocks from './blocks.js'
 import type { Family } from './element.js'
 import * as leftOut from './left-out.js'
@@ -57,3 +58,16 @@ export const FAMILIES: readonly Family[] = [
 export const ELEMENTS: ReadonlyMap<string, Family> = new Map(
   FAMILIES.flatMap((family) => family.names.map((name) => [name, family])),
 )
+
+/** What the start tag of each element means, by its place in the table of names. */
+export const OPEN: readonly Family['open'][] = byId((family) => family.open)
+
+/** What the end tag of each element means, likewise. */
+export const CLOSE: readonly Family['close'][] = byId((family) => family.close)
+
+/** A table with no holes: looking a handler up in it costs less than any look at the family. */
+function byId<T>(handlerOf: (family: Family) => T): (T | undefined)[] {
+  const handlers = Array.from<T | undefined>({ length: KNOWN_NAMES + 1 }).fill(undefined)
+  for (const [name, family] of ELEMENTS) handlers[elementNamed(name).id] = handlerOf(family)
+  return handlers
+}

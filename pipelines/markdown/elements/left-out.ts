@@ -1,4 +1,5 @@
 import type { Tag } from '../events.js'
+import { attributeBit } from '../names.js'
 import { words, type Family } from './element.js'
 
 /** What is never content. */
@@ -27,8 +28,14 @@ export const button: Family = {
   open: (page) => (page.heading > 0 ? undefined : 'skip'),
 }
 
+/** The `attributeBit` of each attribute that `isHidden` reads. */
+const HIDING = ['role', 'hidden', 'aria-hidden', 'style']
+  .map((name) => attributeBit(name.charCodeAt(0), name.length))
+  .reduce((bits, bit) => bits | bit)
+
 /** Whether the element is not to be seen, or is by its role a part that is left out. */
 export function isHidden(tag: Tag): boolean {
+  if ((tag.attributeBits & HIDING) === 0) return false
   const role = tag.attribute('role')
   if (role !== undefined && ROLES.has(role.trim().toLowerCase())) return true
   const hidden = tag.attribute('hidden')

@@ -4,6 +4,7 @@ import t from 'tap'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Events } from '../../../pipelines/markdown/events.js'
+import { idOf } from '../../../pipelines/markdown/names.js'
 import { NotConvertible } from '../../../pipelines/markdown/not-convertible.js'
 import { HtmlTokenizer } from '../../../pipelines/markdown/tokenizer.js'
 import { XhtmlTokenizer } from '../../../pipelines/markdown/xhtml.js'
@@ -203,6 +204,8 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
     const attributes = new Map(token.attrs.map(({ name, value }) => [name, value]))
     const tag = {
       name: token.tagName,
+      id: idOf(token.tagName),
+      attributeBits: -1,
       selfClosing: token.selfClosing,
       attribute: (name: string) => attributes.get(name),
       attributes: () => attributes,

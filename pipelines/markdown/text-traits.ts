@@ -1,0 +1,53 @@
+/**
+ * What a text may have in it that needs work, as bits. The tokenizer finds them in its one pass over a text, so that
+ * the rest of the way text of letters and single spaces is handed on without another look.
+ */
+export const NOTHING = 0
+/** White space at the start or the end. */
+export const OUTER_SPACE = 1
+/** White space inside other than single spaces. */
+export const INNER_SPACE = 2
+/** Characters that Markdown may take for its own: those of `SPECIAL` in escape.ts. */
+export const SPECIALS = 4
+/** An `&`, from which a character reference may start. */
+export const AMPERSAND = 8
+export const NUL = 16
+/** Nothing but white space. */
+export const BLANK = 32
+/** Everything but `BLANK`: what is not known of a text. */
+export const ANYTHING = OUTER_SPACE | INNER_SPACE | SPECIALS | AMPERSAND | NUL
+
+const SINGLE_SPACE = 64
+
+const TRAITS = new Uint8Array(128)
+for (const char of '\\`*_~<[]') TRAITS[char.charCodeAt(0)] = SPECIALS
+for (const char of '\t\n\f\r') TRAITS[char.charCodeAt(0)] = INNER_SPACE
+TRAITS[0x26] = SPECIALS | AMPERSAND
+TRAITS[0x20] = SINGLE_SPACE
+TRAITS[0] = NUL
+
+const traitsOfChar = (char: number): number => (char < 128 ? (TRAITS[char] as number) : NOTHING)
+
+const WHITE = INNER_SPACE | SINGLE_SPACE
+
+/** The traits of what stands in `text` between two positions. */
+export function traitsOf(text: string, start = 0, end = text.length): number {
+  let from = start
+  let to = end
+  while (from < to && (traitsOfChar(text.charCodeAt(from)) & WHITE) !== 0) from++
+  if (from === to) return BLANK | OUTER_SPACE
+  while ((traitsOfChar(text.charCodeAt(to - 1)) & WHITE) !== 0) to--
+
+  let seen = 0
+  let twice = 0
+  let before = 0
+  for (let at = from; at < to; at++) {
+    const traits = traitsOfChar(text.charCodeAt(at))
+    seen |= traits
+    twice |= traits & before
+    before = traits
+  }
+  const outer = to - from === end - start ? NOTHING : OUTER_SPACE
+  const inner = (twice & SINGLE_SPACE) === 0 ? NOTHING : INNER_SPACE
+  return (seen & ~SINGLE_SPACE) | outer | inner
+}
