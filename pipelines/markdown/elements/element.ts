@@ -5,9 +5,9 @@ import type { Page } from '../page.js'
 export interface Family {
   readonly names: readonly string[]
   /** The start tag. `skip` leaves out the element with all it holds. */
-  open?(page: Page, tag: Tag): Skip | void
+  open?(this: void, page: Page, tag: Tag): Skip | void
   /** The end tag, whether or not there was a start tag. */
-  close?(page: Page, name: string): void
+  close?(this: void, page: Page, name: string): void
 }
 
 /** The names in a text. */
