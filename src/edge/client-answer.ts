@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messageOf } from '../core/errors.js'
+import { BadAnswer } from './answer-fields.js'
 import type { AnswerSink, RawHeaders } from './answer.js'
-import type { ClientConnection } from './connection.js'
+import type { Answering, ClientConnection } from './connection.js'
 import { errorPage } from './error-page.js'
 import type { Exchange } from './exchange.js'
 import type { Fault } from './framing.js'
@@ -18,51 +18,61 @@ export class ForcedClose extends Error {
 }
 
 /** The end of every answer: the client. */
-export class ClientAnswer implements AnswerSink {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+export class ClientAnswer implements AnswerSink, Answering {
   readonly connection: ClientConnection
   readonly #exchange: Exchange
   readonly #around: Surroundings
   readonly #accept: string | undefined
+  readonly #keepAlive: boolean
   /** Called when the client has left and nobody wants the rest of the answer. */
   cancel: (() => void) | undefined
   #drained: (() => void) | undefined
   #over = false
 
   constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
     connection: ClientConnection,
     exchange: Exchange,
-    accept: string | undefined,
+    { accept, keepAlive }: { accept: string | undefined; keepAlive: boolean },
     around: Surroundings,
   ) {
-    this.request = request
-    this.response = response
     this.connection = connection
     this.#exchange = exchange
     this.#accept = accept
+    this.#keepAlive = keepAlive
     this.#around = around
     around.metrics.inFlight++
-    connection.answering = (fault) => this.#faulted(fault)
-    response.on('close', () => this.#closed())
+    connection.answering = this
+    connection.writer.reset()
+  }
+
+  get written(): boolean {
+    return this.connection.writer.ended
   }
 
   head(status: number, headers: RawHeaders): void {
     if (this.#over) return
-    const { response, connection } = this
-    const fields = [...headers, 'cf-ray', this.#exchange.rayId]
-    // Where the answer overtakes the request, its rest has to be thrown away with the connection.
-    if (this.#around.draining || !connection.framing.complete) fields.push('connection', 'close')
-    response.writeHead(status, fields)
+    const { writer, framing } = this.connection
+    const { method, httpVersion, rayId } = this.#exchange
+    const { config, clock, draining } = this.#around
+    writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
+      // Where the answer overtakes the request, its rest has to be thrown away with the connection.
+      close: draining || !framing.complete,
+      now: clock.now(),
+      rayId,
+      keepAliveMs: config.limits.keep_alive_timeout,
+    })
     this.#exchange.status = status
   }
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true
+    const { writer } = this.connection
+    if (!writer.fits(chunk.length)) {
+      this.fail(new BadAnswer('the answer is longer than its length says'))
+      return true
+    }
     this.#exchange.bytes += chunk.length
-    if (this.response.write(chunk)) return true
+    if (writer.data(chunk)) return true
     this.#stalled()
     return false
   }
@@ -70,8 +80,9 @@ export class ClientAnswer implements AnswerSink {
   end(): void {
     if (this.#over) return
     this.#drained = undefined
-    this.response.end()
-    if (this.response.writableLength > 0) this.connection.socket.setTimeout(this.#around.config.limits.write_timeout)
+    const { socket, writer } = this.connection
+    if (!writer.end()) this.fail(new BadAnswer('the answer is shorter than its length says'))
+    else if (!this.#over && socket.writableLength > 0) socket.setTimeout(this.#around.config.limits.write_timeout)
   }
 
   fail(error: unknown): void {
@@ -82,8 +93,8 @@ export class ClientAnswer implements AnswerSink {
     }
     const { kind, status, reason, retryAfter } = originFault(error)
     this.#around.metrics.originFailed(kind)
-    this.#log('request_failed', { status, kind, reason, cut: this.response.headersSent })
-    if (this.response.headersSent) this.#cut()
+    this.#log('request_failed', { status, kind, reason, cut: this.connection.writer.begun })
+    if (this.connection.writer.begun) this.#cut()
     else this.page({ status, retryAfter })
   }
 
@@ -110,10 +121,10 @@ export class ClientAnswer implements AnswerSink {
     this.#drained = undefined
   }
 
-  #faulted(fault: Fault): void {
+  faulted(fault: Fault): void {
     if (this.#over) return
     this.#log('request_refused', { status: fault.status, reason: fault.detail })
-    if (this.response.headersSent || this.#exchange.status !== 0) this.#cut()
+    if (this.connection.writer.begun || this.#exchange.status !== 0) this.#cut()
     else this.#refused(fault)
   }
 
@@ -136,22 +147,23 @@ export class ClientAnswer implements AnswerSink {
   #stalled(): void {
     const { socket } = this.connection
     socket.setTimeout(this.#around.config.limits.write_timeout)
-    this.response.once('drain', () => {
+    socket.once('drain', () => {
       if (this.#over) return
       socket.setTimeout(0)
       this.#drained?.()
     })
   }
 
-  #closed(): void {
+  delivered(last: boolean): void {
     if (this.#over) return
-    if (this.response.writableFinished) {
-      this.#finish()
-      // What the origin did not want to read of the request is in the way of the next one.
-      if (this.connection.framing.hasBody && !this.request.readableEnded) this.request.resume()
-      this.connection.next()
-      return
-    }
+    this.#finish()
+    this.connection.socket.setTimeout(0)
+    if (last) this.connection.end()
+    else this.connection.next()
+  }
+
+  left(): void {
+    if (this.#over) return
     if (this.#exchange.status !== 101) {
       this.#around.metrics.aborted++
       if (this.#exchange.status === 0) this.#exchange.status = CLIENT_LEFT

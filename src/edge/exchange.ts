@@ -22,7 +22,7 @@ export interface Arrival {
   readonly served: Served
   readonly method: string
   readonly target: string
-  readonly httpVersion: string
+  readonly httpVersion: '1.0' | '1.1'
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
   readonly local: LocalEnd
@@ -84,7 +84,7 @@ export class Exchange {
   readonly rawTarget: string
   /** The same as rules have rewritten it: what the origin is asked for. */
   target: string
-  readonly httpVersion: string
+  readonly httpVersion: '1.0' | '1.1'
   /** The fields as the client sent them. */
   readonly rawHeaders: RawHeaders
   /** The same as rules have rewritten them: what expressions read. Rules replace the list, they never change it. */

@@ -1,9 +1,11 @@
+import { METHODS } from 'node:http'
 import type { Reason } from './error-page.js'
+import { readHead, type RequestHead } from './request-head.js'
+
 /*
- * Reads the bytes of a client's connection ahead of Node's parser and finds where each request ends. Node's parser is
- * made to cope with what is out there; a proxy must not: what two parsers may read differently lets a request hide in
- * another one. So everything outside the grammar of RFC 9112 is refused here, before the parser sees it, and a request
- * is handed on only up to its last byte, so that each is answered before the next one is looked at.
+ * Reads the bytes of a client's connection. Most parsers are made to cope with what is out there; a proxy must not: what
+ * two parsers may read differently lets a request hide in another one. So everything outside the grammar of RFC 9112 is
+ * refused here, and a request is read only up to its last byte, so that each is answered before the next one is looked at.
  */
 
 /** Why a request is refused: the status of the answer, and a sentence for it. */
@@ -65,6 +67,7 @@ for (let byte = 0; byte < 256; byte++) {
   if (byte === 9 || (byte >= SPACE && byte !== 127)) KINDS[byte]! |= IN_VALUE
 }
 
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 const VERSION_TEXT = Buffer.from('HTTP/1.')
 const LENGTH = Buffer.from('content-length')
 const CODING = Buffer.from('transfer-encoding')
@@ -84,10 +87,17 @@ export class Framing {
   /** Set once and for good: the connection takes no more requests. */
   fault: Fault | undefined
   limits: FramingLimits
+  /** The head of the request, when the last scan came to its end. */
+  head: RequestHead | undefined
+  /** What the last scan found of the request's body, without the marks of chunks. */
+  body: Buffer[] = []
   #state = START
   /** Bytes of the head (and of trailers) so far. */
   #headBytes = 0
   #fields = 0
+  /** The head so far, and the places in it where its parts begin and end; see {@link readHead}. */
+  #text = ''
+  #marks: number[] = []
   #emptyLines = 0
   /** Position in a word that is being compared, or the length of one that is being measured. */
   #at = 0
@@ -111,6 +121,11 @@ export class Framing {
     return this.#state === COMPLETE
   }
 
+  /** The head of a request is being read. */
+  get inHead(): boolean {
+    return this.#state < BODY && !this.#trailers
+  }
+
   /** No byte of the next request has come. */
   get idle(): boolean {
     return this.#state === START
@@ -126,6 +141,8 @@ export class Framing {
     this.#state = START
     this.#headBytes = 0
     this.#fields = 0
+    this.#text = ''
+    this.#marks = []
     this.#emptyLines = 0
     this.#length = undefined
     this.#coding = undefined
@@ -136,7 +153,10 @@ export class Framing {
 
   /** Reads a chunk up to the end of the request or of the chunk; returns how many bytes that is. See {@link fault}. */
   scan(chunk: Buffer): number {
+    this.head = undefined
+    if (this.body.length > 0) this.body = []
     const end = chunk.length
+    const before = this.#headBytes
     let i = 0
     let headFrom = this.#state < BODY || this.#trailers ? 0 : -1
     while (i < end) {
@@ -148,6 +168,7 @@ export class Framing {
             this.#state = START_LF
           } else if (KINDS[byte]! & IN_TOKEN) {
             this.#state = METHOD
+            this.#marks.push(before + i)
             this.#at = 0
             continue
           } else return this.#refuse('the request line does not begin with a method')
@@ -161,6 +182,7 @@ export class Framing {
             if (++this.#at > MAX_METHOD) return this.#refuse('the method is too long', 501)
           } else if (byte === SPACE) {
             this.#state = TARGET
+            this.#marks.push(before + i)
             this.#at = 0
           } else return this.#refuse('the method has a character that no method has')
           break
@@ -171,6 +193,7 @@ export class Framing {
           if (i === end) continue
           if (chunk[i] !== SPACE || this.#at === 0) return this.#refuse('the request line has no proper target')
           this.#state = VERSION
+          this.#marks.push(before + i)
           this.#at = 0
           break
         }
@@ -192,6 +215,7 @@ export class Framing {
             if (++this.#fields > this.limits.header_count)
               return this.#refuse('the request has too many header fields', 431)
             this.#state = NAME
+            this.#mark(before + i)
             this.#at = 0
             const letter = byte | 32
             this.#word = letter === 99 ? LENGTH : letter === 116 ? CODING : undefined
@@ -209,6 +233,7 @@ export class Framing {
           if (chunk[i] !== COLON) return this.#refuse('a header name has a character that no name has')
           if (this.#word && this.#at !== this.#word.length) this.#word = undefined
           this.#state = VALUE
+          this.#mark(before + i)
           this.#value = ''
           break
         case VALUE: {
@@ -222,6 +247,7 @@ export class Framing {
           if (chunk[i] !== CR) return this.#refuse('a header value has a control character')
           if (this.#word && !this.#framed(this.#word)) return i
           this.#state = VALUE_LF
+          this.#mark(before + i)
           break
         }
         case VALUE_LF:
@@ -232,15 +258,16 @@ export class Framing {
           if (byte !== LF) return this.#refuse('a carriage return stands without a line feed')
           i++
           if (!this.#headFits(i - headFrom)) return i
-          headFrom = -1
           if (this.#trailers) this.#state = COMPLETE
-          else this.#body()
+          else this.#headRead(chunk.toString('latin1', headFrom, i))
+          headFrom = -1
           if (this.#state >= COMPLETE) return i
           continue
         case BODY:
         case DATA: {
           const taken = Math.min(end - i, this.#left)
           this.#left -= taken
+          if (taken > 0) this.body.push(chunk.subarray(i, i + taken))
           i += taken
           if (this.#left > 0) continue
           if (this.#state === BODY) {
@@ -293,8 +320,13 @@ export class Framing {
       }
       i++
     }
-    if (headFrom >= 0) this.#headFits(end - headFrom)
+    if (headFrom >= 0 && this.#headFits(end - headFrom) && !this.#trailers) this.#text += chunk.toString('latin1')
     return end
+  }
+
+  /** Trailers end here, so only the head's places are of interest. */
+  #mark(place: number): void {
+    if (!this.#trailers) this.#marks.push(place)
   }
 
   /** Judges a field that says how long the body is. */
@@ -316,7 +348,14 @@ export class Framing {
   }
 
   /** The head is read: what follows? */
-  #body(): void {
+  #headRead(rest: string): void {
+    this.head = readHead(this.#text + rest, this.#marks, this.#minor === 0 ? '1.0' : '1.1')
+    this.#text = ''
+    this.#marks = []
+    if (!KNOWN_METHODS.has(this.head.method)) {
+      this.#fails('the method is not known', 501)
+      return
+    }
     if (this.#coding !== undefined) {
       this.#state = SIZE
       this.#at = 0

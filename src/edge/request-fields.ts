@@ -12,6 +12,7 @@ export class RequestFields {
   connection = ''
   upgrade: string | undefined
   accept: string | undefined
+  expect: string | undefined
   via: string | undefined
   forwardedFor: string | undefined
   forwardedProto: string | undefined
@@ -44,6 +45,7 @@ export class RequestFields {
       case 6: {
         const lower = name.toLowerCase()
         if (lower === 'accept') this.accept = joined(this.accept, value)
+        else if (lower === 'expect') this.expect = joined(this.expect, value)
         return lower !== 'expect' && lower !== 'cf-ray'
       }
       case 7: {
@@ -98,6 +100,20 @@ export class RequestFields {
 
 const joined = (known: string | undefined, value: string): string =>
   known === undefined ? value : `${known}, ${value}`
+
+/** Whether the client may send another request on its connection (RFC 9112, 9.3). */
+export function keepsAlive(httpVersion: '1.0' | '1.1', { connection }: RequestFields): boolean {
+  if (connection === '') return httpVersion === '1.1'
+  const options = connection.split(',').map((option) => option.trim())
+  return !options.includes('close') && (httpVersion === '1.1' || options.includes('keep-alive'))
+}
+
+const CONTINUE = /^100-continue$/i
+
+/** Refuses an expectation other than the one there is. HTTP/1.0 has none (RFC 9110, 10.1.1). */
+export function expectationFault(httpVersion: '1.0' | '1.1', { expect }: RequestFields): Fault | undefined {
+  return expect === undefined || httpVersion === '1.0' || CONTINUE.test(expect) ? undefined : { status: 417 }
+}
 
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i

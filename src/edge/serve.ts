@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { newRayId } from '../core/ids.js'
 import { Overloaded } from '../net/origin.js'
 import type { AnswerSink } from './answer.js'
@@ -11,7 +10,8 @@ import { Exchange } from './exchange.js'
 import { Forward } from './forward.js'
 import type { Fault } from './framing.js'
 import { refuse } from './refusal.js'
-import { hostFault, originForm, RequestFields } from './request-fields.js'
+import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
+import type { RequestHead } from './request-head.js'
 import { applyRules } from './rules/apply.js'
 import { originOf } from './rules/origin-of.js'
 import { RuledAnswer } from './rules/ruled-answer.js'
@@ -26,18 +26,14 @@ const NAME = 'edged'
 const MAX_HOPS = 8
 
 /** Answers one request: reads it, finds its zone, runs it through the stages and its origin. */
-export function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  connection: ClientConnection,
-  around: Surroundings,
-): void {
+export function serve(request: RequestHead, connection: ClientConnection, around: Surroundings): void {
+  const { method, httpVersion } = request
   const fields = new RequestFields(request.rawHeaders)
-  const method = request.method ?? ''
-  const target = originForm(request.url ?? '', method, fields.host ?? '')
+  const target = originForm(request.target, method, fields.host ?? '')
   const fault =
+    (method === 'TRACE' || method === 'CONNECT' ? NOT_ALLOWED : undefined) ??
     hostFault(fields) ??
-    (method === 'TRACE' ? NOT_ALLOWED : undefined) ??
+    expectationFault(httpVersion, fields) ??
     (typeof target === 'string' ? loopFault(fields) : target)
   if (fault || typeof target !== 'string') {
     if (fault) refuseRequest(connection, fault, around, { accept: fields.accept, method })
@@ -50,14 +46,20 @@ export function serve(
     return
   }
   const exchange = arrival(request, connection, fields, { method, target, served, around })
-  const client = new ClientAnswer(request, response, connection, exchange, fields.accept, around)
+  const client = new ClientAnswer(
+    connection,
+    exchange,
+    { accept: fields.accept, keepAlive: keepsAlive(httpVersion, fields) },
+    around,
+  )
   if (target === '*') serverOptions(client)
-  else if (around.challenges?.takes(exchange)) answerSolution(client, exchange, around.challenges)
+  else if (around.challenges?.takes(exchange))
+    answerSolution(client, exchange, around.challenges, upload(connection, exchange, fields))
   else forward(client, exchange, fields, around)
 }
 
 /** For the methods that a gateway has no business with. */
-export const NOT_ALLOWED: Fault = { status: 405, headers: { allow: ALLOW } }
+const NOT_ALLOWED: Fault = { status: 405, headers: { allow: ALLOW } }
 
 function loopFault({ via }: RequestFields): Fault | undefined {
   return via !== undefined && via.split(NAME).length > MAX_HOPS ? { status: 508 } : undefined
@@ -84,7 +86,7 @@ export function refuseRequest(
 }
 
 function arrival(
-  request: IncomingMessage,
+  request: RequestHead,
   connection: ClientConnection,
   fields: RequestFields,
   { method, target, served, around }: { method: string; target: string; served: Served; around: Surroundings },
@@ -127,16 +129,10 @@ function serverOptions(client: ClientAnswer): void {
 }
 
 function forward(client: ClientAnswer, exchange: Exchange, fields: RequestFields, around: Surroundings): void {
-  const { request, response, connection } = client
-  const upload = connection.framing.hasBody
-    ? new Upload(request, () => {
-        if (request.headers.expect !== undefined && !response.headersSent) response.writeContinue()
-      })
-    : null
+  const body = upload(client.connection, exchange, fields)
   const { rules } = exchange.zone
-  if (rules)
-    applyRules(rules, exchange, client, upload, around, () => toOrigin(client, exchange, fields, upload, around))
-  else toOrigin(client, exchange, fields, upload, around)
+  if (rules) applyRules(rules, exchange, client, body, around, () => toOrigin(client, exchange, fields, body, around))
+  else toOrigin(client, exchange, fields, body, around)
 }
 
 function toOrigin(
@@ -165,4 +161,15 @@ function toOrigin(
     if (error instanceof Overloaded) sink.fail(error)
     else throw error
   }
+}
+
+/** The request's body, if any; the client is asked for it when somebody wants it, unless it has begun to send it. */
+function upload(connection: ClientConnection, { httpVersion }: Exchange, { expect }: RequestFields): Upload | null {
+  if (!connection.framing.hasBody) return null
+  const body = new Upload(connection, (arrived) => {
+    if (expect === undefined || httpVersion === '1.0' || arrived || connection.writer.begun) return
+    connection.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
+  })
+  connection.body = body
+  return body
 }

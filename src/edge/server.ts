@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { ProxyConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
@@ -8,13 +7,14 @@ import { Origins } from '../net/origin.js'
 import type { Stage } from './answer.js'
 import type { Challenges } from './challenge/challenges.js'
 import { trust } from './client-address.js'
-import { ClientConnection } from './connection.js'
+import { ClientConnection, type ConnectionEvents } from './connection.js'
 import { Geo } from './fields/geo.js'
 import { TrustedFields } from './fields/trusted.js'
 import type { Fault } from './framing.js'
 import { MemoryBudget } from './memory-budget.js'
 import { ProxyMetrics } from './proxy-metrics.js'
-import { NOT_ALLOWED, refuseRequest, serve } from './serve.js'
+import type { RequestHead } from './request-head.js'
+import { refuseRequest, serve } from './serve.js'
 import type { Surroundings } from './surroundings.js'
 import type { Zones } from './zones.js'
 
@@ -50,13 +50,21 @@ export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promi
   return proxy
 }
 
+/** How much of an answer is taken from its origin before the client has to read. */
+const HIGH_WATER = 65_536
+
 class ReverseProxy implements Proxy {
   readonly #around: Surroundings
   readonly #connections = new Map<Socket, ClientConnection>()
   readonly #perAddress = new Map<string, number>()
+  readonly #events: ConnectionEvents = {
+    requested: (connection, head) => this.#requested(connection, head),
+    refused: (connection, fault) => this.#fault(connection, fault),
+  }
   #server: Server | undefined
   #bound = { address: '', port: 0 }
   #closed: Promise<void> | undefined
+  #checking: NodeJS.Timeout | undefined
   /** Told when the last connection has gone. */
   #emptied: (() => void) | undefined
 
@@ -91,6 +99,7 @@ class ReverseProxy implements Proxy {
 
   async listen(): Promise<void> {
     this.#server = await this.#open(this.#around.config)
+    this.#checkEvery(this.#around.config)
   }
 
   async reconfigure(config: ProxyConfig): Promise<void> {
@@ -99,13 +108,14 @@ class ReverseProxy implements Proxy {
       const replaced = this.#server
       this.#server = await this.#open(config)
       replaced?.close()
+      this.#closeIdle()
     }
     this.#around.config = config
     this.#around.trusted = trust(config.trusted_proxies)
     this.#around.trustedFields = new TrustedFields(config.trusted_fields)
     this.#around.bodyMemory.limit = config.rules_body.memory
     if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#around.origins.configure(config.origin)
-    if (this.#server) applyTimeouts(this.#server, config)
+    this.#checkEvery(config)
     for (const { framing } of this.#connections.values()) framing.limits = config.limits
   }
 
@@ -118,7 +128,7 @@ class ReverseProxy implements Proxy {
     const { config, clock, log, origins } = this.#around
     this.#around.draining = true
     this.#server?.close()
-    for (const connection of this.#connections.values()) if (connection.idle) connection.socket.destroy()
+    this.#closeIdle()
     if (this.#connections.size > 0) {
       const empty = new Promise<'empty'>((resolve) => {
         this.#emptied = () => resolve('empty')
@@ -131,26 +141,31 @@ class ReverseProxy implements Proxy {
         for (const socket of this.#connections.keys()) socket.destroy()
       }
     }
+    clearInterval(this.#checking)
     await origins.close()
   }
 
+  #closeIdle(): void {
+    for (const connection of this.#connections.values()) if (connection.idle) connection.socket.destroy()
+  }
+
+  /** Looks for slow clients, often enough for the timeouts to be kept. */
+  #checkEvery({ limits }: ProxyConfig): void {
+    clearInterval(this.#checking)
+    const shortest = Math.min(limits.header_timeout, limits.request_timeout, limits.keep_alive_timeout)
+    this.#checking = setInterval(
+      () => {
+        for (const connection of this.#connections.values()) connection.check(this.#around.config.limits)
+      },
+      Math.min(1000, Math.max(20, Math.floor(shortest / 4))),
+    )
+    this.#checking.unref()
+  }
+
   async #open(config: ProxyConfig): Promise<Server> {
-    const server = createServer({
-      noDelay: true,
-      // Checked ahead of Node's parser, with the limit that is in force.
-      maxHeaderSize: 1024 * 1024,
-      requireHostHeader: false,
-      connectionsCheckingInterval: Math.min(1000, Math.max(20, Math.floor(config.limits.header_timeout / 4))),
-    })
-    server.maxHeadersCount = 0
-    server.timeout = 0
-    applyTimeouts(server, config)
-    server.on('connection', (socket) => this.#connected(socket))
-    server.on('request', (request, response) => this.#requested(request, response))
-    server.on('checkContinue', (request, response) => this.#requested(request, response))
-    server.on('checkExpectation', (request: IncomingMessage) => this.#fault(request.socket, { status: 417 }))
-    server.on('connect', (request: IncomingMessage) => this.#fault(request.socket, NOT_ALLOWED))
-    server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#failed(error, socket as Socket))
+    const server = createServer({ noDelay: true, allowHalfOpen: true, highWaterMark: HIGH_WATER }, (socket) =>
+      this.#connected(socket),
+    )
     const { host, port } = listenAddress(config.listen)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -165,10 +180,8 @@ class ReverseProxy implements Proxy {
   }
 
   #connected(socket: Socket): void {
-    const { config, metrics, trusted, draining } = this.#around
-    const connection = new ClientConnection(socket, config.limits, {
-      refused: (connection, fault) => this.#fault(connection.socket, fault),
-    })
+    const { config, metrics, trusted, draining, clock } = this.#around
+    const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events)
     const { address } = connection
     const { connections, connections_per_address: perAddress } = config.limits
     const counted = perAddress > 0 && !trusted(address)
@@ -191,45 +204,20 @@ class ReverseProxy implements Proxy {
     })
   }
 
-  #requested(request: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#connections.get(request.socket)
-    if (!connection) return
+  #requested(connection: ClientConnection, request: RequestHead): void {
     try {
-      serve(request, response, connection, this.#around)
+      serve(request, connection, this.#around)
     } catch (error) {
       // A fault of ours in one request is no reason to end all others.
       this.#around.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
-      this.#fault(request.socket, { status: 500 })
+      this.#fault(connection, { status: 500 })
     }
   }
 
-  #fault(socket: Socket, fault: Fault): void {
-    const connection = this.#connections.get(socket)
-    if (!connection) socket.destroy()
-    else if (connection.answering) connection.answering(fault)
+  #fault(connection: ClientConnection, fault: Fault): void {
+    if (connection.answering) connection.answering.faulted(fault)
     else refuseRequest(connection, fault, this.#around)
   }
-
-  /** What Node's parser makes of a connection that did not get stuck before. */
-  #failed(error: NodeJS.ErrnoException, socket: Socket): void {
-    const connection = this.#connections.get(socket)
-    const silent = connection === undefined || (connection.framing.idle && connection.answering === undefined)
-    const left = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && connection?.answering)
-    if (silent || left || !socket.writable) socket.destroy()
-    else this.#fault(socket, PARSER_FAULTS[error.code ?? ''] ?? { status: 400 })
-  }
-}
-
-const PARSER_FAULTS: Readonly<Record<string, Fault>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408 },
-  HPE_HEADER_OVERFLOW: { status: 431 },
-  HPE_INVALID_METHOD: { status: 501, detail: 'the method is not known' },
-}
-
-function applyTimeouts(server: Server, { limits }: ProxyConfig): void {
-  server.headersTimeout = limits.header_timeout
-  server.requestTimeout = limits.request_timeout
-  server.keepAliveTimeout = limits.keep_alive_timeout
 }
 
 /** Splits `127.0.0.1:8080` and `[::1]:8080`. */

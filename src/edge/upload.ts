@@ -1,6 +1,12 @@
-import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import type { BodyReader } from './connection.js'
 import { HeldBytes, type MemoryBudget } from './memory-budget.js'
+
+/** Where a body comes from, as far as it can be told to wait. */
+export interface BodySource {
+  pauseBody(): void
+  resumeBody(): void
+}
 
 /** The beginning of a body that is held back. */
 export interface Beginning {
@@ -20,23 +26,25 @@ interface Holding {
 }
 
 /**
- * The body of a request on its way to the origin. The request itself is not handed over, because whoever gets it may
- * destroy it, and with it the client's connection, on which an answer is still to be written.
+ * The body of a request on its way to the origin. Whoever gets it may destroy it; the client's connection, on which an
+ * answer is still to be written, stays.
  */
-export class Upload extends Readable {
-  readonly #request: IncomingMessage
-  readonly #begun: () => void
-  #reading = false
+export class Upload extends Readable implements BodyReader {
+  readonly #source: BodySource
+  readonly #begun: (arrived: boolean) => void
+  /** Somebody wants it. */
+  #wanted = false
   #holding: Holding | undefined
-  /** What was held back and is still to go on, in order: bytes, a chunk that there was no room for, the end. */
+  /** What was held back and is still to go on, before what waits. */
   #held: HeldBytes | undefined
-  #beyond: Buffer | undefined
+  /** What came before it was wanted, or behind what was held back: no more than one read from the socket. */
+  #waiting: Buffer[] = []
   #ended = false
 
-  /** `begun` is called when the first byte is wanted. */
-  constructor(request: IncomingMessage, begun: () => void) {
+  /** `begun` is called when the first byte is wanted; `arrived`: there is one already. */
+  constructor(source: BodySource, begun: (arrived: boolean) => void) {
     super({ highWaterMark: 65_536, emitClose: false })
-    this.#request = request
+    this.#source = source
     this.#begun = begun
     // Who sends it listens too, but stops listening when the origin has answered, and then an error would end the process.
     this.on('error', () => undefined)
@@ -58,39 +66,60 @@ export class Upload extends Readable {
     if (this.#held !== undefined && !this.readableDidRead) this.destroy()
   }
 
+  receive(chunk: Buffer): void {
+    if (this.destroyed) return
+    if (this.#holding !== undefined) this.#keep(chunk, this.#holding)
+    else if (this.#wanted && this.#held === undefined) this.#hand(chunk)
+    else {
+      this.#waiting.push(chunk)
+      this.#source.pauseBody()
+    }
+  }
+
+  /** Trailers end here: what follows a body is not forwarded. */
+  finish(): void {
+    if (this.destroyed) return
+    this.#ended = true
+    if (this.#holding !== undefined) this.#tell(this.#holding)
+    else if (this.#wanted && this.#held === undefined) this.push(null)
+  }
+
+  lost(): void {
+    if (!this.#ended) this.destroy(new Error('the client left'))
+  }
+
   override _read(): void {
-    if (this.#holding !== undefined || !this.#drained()) return
-    if (this.#reading) this.#request.resume()
-    else this.#begin()
+    if (this.#holding !== undefined) return
+    if (!this.#wanted) this.#begin()
+    else if (this.#drained()) this.#source.resumeBody()
   }
 
   #begin(): void {
-    this.#reading = true
-    this.#begun()
-    this.#request.on('data', (chunk: Buffer) => {
-      if (this.destroyed) return
-      if (this.#holding !== undefined) this.#keep(chunk, this.#holding)
-      else if (!this.push(chunk)) this.#request.pause()
-    })
-    this.#request.on('end', () => {
-      this.#ended = true
-      if (this.#holding !== undefined) this.#tell(this.#holding)
-      else if (this.#held === undefined) this.push(null)
-    })
-    // Trailers end here: what follows a body is not forwarded.
-    this.#request.on('error', (error) => this.destroy(error))
+    const early = this.#waiting
+    const ended = this.#ended
+    this.#waiting = []
+    this.#ended = false
+    this.#wanted = true
+    this.#begun(early.length > 0)
+    for (const chunk of early) this.receive(chunk)
+    if (ended) this.finish()
+    else if (this.#waiting.length === 0) this.#source.resumeBody()
+  }
+
+  #hand(chunk: Buffer): void {
+    if (!this.push(chunk)) this.#source.pauseBody()
   }
 
   #keep(chunk: Buffer, holding: Holding): void {
-    if (!holding.bytes.append(chunk)) this.#beyond = chunk
+    if (!holding.bytes.append(chunk)) this.#waiting.push(chunk)
     else if (holding.bytes.length <= holding.limit) return
-    this.#request.pause()
+    this.#source.pauseBody()
     this.#tell(holding)
   }
 
   #tell({ limit, bytes, ready }: Holding): void {
     this.#holding = undefined
-    const seen = bytes.length + (this.#beyond?.length ?? 0)
+    const seen = this.#waiting.reduce((sum, chunk) => sum + chunk.length, bytes.length)
     ready({ bytes: bytes.text(limit), seen, ended: this.#ended })
   }
 
@@ -100,20 +129,21 @@ export class Upload extends Readable {
     for (let block = this.#held.shift(); block !== undefined; block = this.#held.shift()) {
       if (!this.push(block)) return false
     }
+    for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
+      if (!this.push(chunk)) return false
+    }
     this.#held = undefined
-    const more = this.#beyond === undefined || this.push(this.#beyond)
-    this.#beyond = undefined
     if (this.#ended) this.push(null)
-    return more && !this.#ended
+    return !this.#ended
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     // What still arrives is for whoever closes the connection to deal with.
-    this.#request.pause()
+    this.#source.pauseBody()
     this.#holding = undefined
     this.#held?.release()
     this.#held = undefined
-    this.#beyond = undefined
+    this.#waiting = []
     callback(error)
   }
 }

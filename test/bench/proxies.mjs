@@ -1,9 +1,9 @@
 // Every proxy behind one face: start(originPort, folder) gives { port, pid, stop }, or undefined where it is not installed.
-import { execFileSync, fork, spawn } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { accepting, freePort, installed } from './ports.mjs'
 
 export const PROXIES = {
   async edged(origin, folder) {
@@ -18,11 +18,9 @@ export const PROXIES = {
     }
   },
 
-  async 'http-proxy'(origin) {
-    const child = fork(new URL('./http-proxy-child.mjs', import.meta.url), [`http://127.0.0.1:${origin}`])
-    const [{ port }] = await once(child, 'message')
-    return { port, ...process_(child) }
-  },
+  'undici dispatch on node:http, bare': async (origin) => await forked('./undici-child.mjs', origin),
+
+  'http-proxy': async (origin) => await forked('./http-proxy-child.mjs', origin),
 
   async nginx(origin, folder) {
     if (!installed('nginx')) return undefined
@@ -57,6 +55,12 @@ export const PROXIES = {
   },
 }
 
+async function forked(module, origin) {
+  const child = fork(new URL(module, import.meta.url), [`http://127.0.0.1:${origin}`])
+  const [{ port }] = await once(child, 'message')
+  return { port, ...process_(child) }
+}
+
 const process_ = (child) => ({
   pid: child.pid,
   async stop() {
@@ -80,34 +84,3 @@ zones:
     origin: http://127.0.0.1:${origin}
     settings: { content_converter: on }
 `
-
-function installed(name) {
-  try {
-    execFileSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-async function accepting(port) {
-  for (let i = 0; i < 100; i++) {
-    const socket = connect(port, '127.0.0.1')
-    const up = await new Promise((resolve) =>
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false)),
-    )
-    socket.destroy()
-    if (up) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error(`nothing listens on ${port}`)
-}

@@ -1,13 +1,14 @@
 // CPU per request of the proxy process alone (user and system, children included), 10 KB page, interleaved rounds.
-import { execFileSync, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inChild, median, table } from './measure.mjs'
+import { load, LOADER } from './load.mjs'
+import { median, table } from './measure.mjs'
+import { startOrigin } from './origin.mjs'
 import { PROXIES } from './proxies.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 5)
+const ROUNDS = Number(process.argv[2] ?? 7)
 const SECONDS = 2
 const CONNECTIONS = 32
 const MARKDOWN = 'Accept: text/markdown, text/html, */*'
@@ -32,18 +33,16 @@ function cpuOf(pid) {
 
 async function measure({ port, pid }, headers) {
   const before = cpuOf(pid)
-  const load = await inChild('./load-child.mjs', [String(port), String(CONNECTIONS), String(SECONDS), ...headers])
-  if (load.failed) throw new Error(load.failed)
-  return { ...load, microseconds: ((cpuOf(pid) - before) * 1e6) / load.requests }
+  const sample = await load(port, { connections: CONNECTIONS, seconds: SECONDS, headers })
+  return { ...sample, microseconds: ((cpuOf(pid) - before) * 1e6) / sample.requests }
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
-const origin = fork(new URL('./origin-child.mjs', import.meta.url))
-const [{ port: originPort, bytes }] = await once(origin, 'message')
+const origin = await startOrigin(folder)
 const running = []
 try {
   for (const [name, start] of Object.entries(PROXIES)) {
-    const proxy = await start(originPort, folder)
+    const proxy = await start(origin.port, folder)
     if (!proxy) console.log(`${name}: not installed`)
     else running.push({ name, proxy, headers: [], samples: [] })
   }
@@ -55,7 +54,9 @@ try {
 
   const of = (samples, key) => median(samples.map((sample) => sample[key]))
   const ours = of(running[0].samples, 'microseconds')
-  console.log(`\n${bytes} byte page, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SECONDS} s, medians\n`)
+  console.log(
+    `\n${origin.bytes} byte page of ${origin.server}, ${CONNECTIONS} connections of ${LOADER}, ${ROUNDS} rounds of ${SECONDS} s, medians\n`,
+  )
   table(
     running.map(({ name, samples }) => ({
       proxy: name,
@@ -69,6 +70,6 @@ try {
   )
 } finally {
   for (const { proxy } of new Map(running.map((entry) => [entry.proxy.pid, entry])).values()) await proxy.stop()
-  origin.disconnect()
+  origin.stop()
   rmSync(folder, { recursive: true, force: true })
 }

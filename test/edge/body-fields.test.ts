@@ -247,10 +247,14 @@ async function reader(
   const seen: Seen[] = []
   const begun: number[] = []
   const listener: Parameters<typeof createServer>[1] = (request, response) => {
-    const upload = new Upload(request, () => {
+    const source = { pauseBody: () => void request.pause(), resumeBody: () => void request.resume() }
+    const upload = new Upload(source, () => {
       begun.push(Date.now())
       if (request.headers.expect !== undefined) response.writeContinue()
     })
+    request.on('data', (chunk: Buffer) => upload.receive(chunk))
+    request.on('end', () => upload.finish())
+    request.on('error', () => upload.lost())
     const exchange = exchangeOf(request.rawHeaders)
     bufferBody(exchange, upload, { limit, memory }, () => {
       const [raw, size, truncated] = ['raw', 'size', 'truncated'].map((name) => read(exchange, `${BODY}.${name}`))

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { silentLog } from '../../src/core/log.js'
-import type { AnswerSink } from '../../src/edge/answer.js'
+import type { AnswerSink, Stage } from '../../src/edge/answer.js'
 import { zoneTable } from '../../src/edge/zones.js'
 import {
   metric,
@@ -632,6 +632,90 @@ t.test('a stage that throws spoils its own request only', async (t) => {
   t.notMatch(late.text, /late fault/)
   t.equal((await sendRaw(port, page())).status, 200)
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
+})
+
+t.test('an answer that would lead the client astray is not sent', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => {
+    response.setHeader('content-length', 5)
+    response.end('hello')
+  })
+  const changed = (change: (next: AnswerSink) => Partial<AnswerSink>): Stage => {
+    return (_exchange, next) => ({
+      head: (status, headers) => next.head(status, headers),
+      data: (chunk) => next.data(chunk),
+      end: () => next.end(),
+      fail: (error) => next.fail(error),
+      onDrain: (listener) => next.onDrain(listener),
+      ...change(next),
+    })
+  }
+  const field = (name: string, value: string) =>
+    changed((next) => ({ head: (status, headers) => next.head(status, [...headers, name, value]) }))
+  for (const stage of [field('x-a', 'a\r\nx-b: b'), field('x-a: a\r\nx-b', 'b'), field('x-a', '\u{1f600}')]) {
+    const { port } = await startProxy(t, url, { stages: [stage] })
+    const { status, text } = await sendRaw(port, page())
+    t.equal(status, 502)
+    t.notMatch(text, /x-a|x-b/)
+  }
+  const longer = await startProxy(t, url, {
+    stages: [changed((next) => ({ data: (chunk) => next.data(Buffer.concat([chunk, chunk])) }))],
+  })
+  const long = await sendRaw(longer.port, [`GET / HTTP/1.1\r\n${HOST}\r\n`])
+  t.ok(long.closed)
+  t.notMatch(long.text, /hellohello/)
+  const shorter = await startProxy(t, url, {
+    stages: [changed((next) => ({ data: (chunk) => next.data(chunk.subarray(1)) }))],
+  })
+  t.ok((await sendRaw(shorter.port, `GET / HTTP/1.1\r\n${HOST}\r\n`)).closed)
+  const own = await startProxy(t, url, { stages: [field('Transfer-Encoding', 'chunked')] })
+  const { text } = await sendRaw(own.port, page())
+  t.notMatch(text, /transfer-encoding/i)
+  t.match(text, /\r\nconnection: close\r\n\r\nhello$/)
+})
+
+t.test('a client that sends no more has left', async (t) => {
+  const { url } = await startOrigin(t, () => undefined)
+  const { port, metrics } = await startProxy(t, url)
+  const half = async (text: string) => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    let got = ''
+    socket.on('data', (chunk) => (got += chunk.toString('latin1')))
+    socket.on('error', () => undefined)
+    socket.end(text)
+    await once(socket, 'close')
+    return got
+  }
+  t.equal(await half(''), '', 'one that says nothing')
+  t.match(await half('GET / HTTP/1.1\r\nHost'), /^HTTP\/1\.1 400 /)
+  t.equal(await half(page()), '')
+  await until(async () => (await metric(metrics, 'edged_proxy_connections')) === 0)
+  t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
+  t.equal(await metric(metrics, 'edged_proxy_requests_aborted_total'), 1)
+})
+
+t.test('an idle connection is closed in time', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end('ok'))
+  const { port } = await startProxy(t, url, { yaml: '{ limits: { keep_alive_timeout: 80ms } }' })
+  const { text, closed } = await sendRaw(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
+  t.match(text, /^HTTP\/1\.1 200 [^]*\r\nconnection: keep-alive\r\n/)
+  t.ok(closed)
+})
+
+t.test('HTTP/1.0 gets what it understands', async (t) => {
+  const { url } = await startOrigin(t, (request, response) => {
+    if (request.url === '/length') response.setHeader('content-length', 5)
+    response.write('hel')
+    setTimeout(() => response.end('lo'), 5)
+  })
+  const { port } = await startProxy(t, url, { yaml: '{ limits: { keep_alive_timeout: 200ms } }' })
+  const old = (target: string, method = 'GET') =>
+    `${method} ${target} HTTP/1.0\r\n${HOST}Connection: keep-alive\r\n\r\n`
+  const known = await sendRaw(port, [old('/length'), old('/length', 'HEAD'), old('/length')])
+  t.equal(known.text.split('\r\nconnection: keep-alive\r\n').length - 1, 3)
+  const { text, closed } = await sendRaw(port, [old('/'), old('/')])
+  t.match(text, /\r\nconnection: close\r\n\r\nhello$/)
+  t.ok(closed)
+  t.notMatch(text, /transfer-encoding/)
 })
 
 t.test('each failed request leaves one line, with its ray id and without its secrets', async (t) => {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { ClientAnswer } from '../client-answer.js'
 import type { Exchange } from '../exchange.js'
 import type { Challenges } from './challenges.js'
@@ -10,9 +10,13 @@ const MOST_BYTES = 32 * 1024
  * Answers a posted solution: the cookie and the way on (303), or 403 where the task is not ours, not solved, too old or
  * was used before.
  */
-export function answerSolution(client: ClientAnswer, exchange: Exchange, challenges: Challenges): void {
-  if (client.request.headers.expect !== undefined) client.response.writeContinue()
-  readForm(client.request, (form) => {
+export function answerSolution(
+  client: ClientAnswer,
+  exchange: Exchange,
+  challenges: Challenges,
+  body: Readable | null,
+): void {
+  readForm(body, (form) => {
     if (form === undefined) {
       client.page({ status: 413 })
       return
@@ -30,16 +34,20 @@ export function answerSolution(client: ClientAnswer, exchange: Exchange, challen
 }
 
 /** Reads a body of `application/x-www-form-urlencoded`; undefined where it is too long to be ours. */
-function readForm(request: IncomingMessage, done: (form: URLSearchParams | undefined) => void): void {
+function readForm(body: Readable | null, done: (form: URLSearchParams | undefined) => void): void {
+  if (body === null) {
+    done(new URLSearchParams())
+    return
+  }
   const chunks: Buffer[] = []
   let size = 0
-  request.on('data', (chunk: Buffer) => {
+  body.on('data', (chunk: Buffer) => {
     if (size > MOST_BYTES) return
     size += chunk.length
     if (size <= MOST_BYTES) chunks.push(chunk)
     else done(undefined)
   })
-  request.on('end', () => {
+  body.on('end', () => {
     if (size <= MOST_BYTES) done(new URLSearchParams(Buffer.concat(chunks).toString('latin1')))
   })
 }

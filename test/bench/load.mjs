@@ -1,0 +1,31 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { inChild } from './measure.mjs'
+import { installed } from './ports.mjs'
+
+const run = promisify(execFile)
+
+/** Who sends the requests: wrk where it is installed, because it is much faster than what it measures. */
+export const LOADER = installed('wrk') ? 'wrk' : 'node:net'
+
+/** Keep-alive load on one URL for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a failed request. */
+export async function load(port, { connections, seconds, headers }) {
+  if (LOADER !== 'wrk') {
+    const answer = await inChild('./load-child.mjs', [String(port), String(connections), String(seconds), ...headers])
+    if (answer.failed) throw new Error(answer.failed)
+    return answer
+  }
+  const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency']
+  const fields = ['Host: bench.test', ...headers].flatMap((header) => ['-H', header])
+  const { stdout } = await run('wrk', [...options, ...fields, `http://127.0.0.1:${port}/`])
+  const failed = /Non-2xx.*|Socket errors: (?!connect 0, read 0, write 0).*/.exec(stdout)
+  if (failed) throw new Error(failed[0])
+  return {
+    requests: Number(/(\d+) requests in/.exec(stdout)[1]),
+    p50: milliseconds(/ 50%\s+(\S+)/.exec(stdout)[1]),
+    p99: milliseconds(/ 99%\s+(\S+)/.exec(stdout)[1]),
+  }
+}
+
+const UNITS = { us: 0.001, ms: 1, s: 1000 }
+const milliseconds = (text) => parseFloat(text) * UNITS[text.replace(/^[\d.]+/, '')]
