@@ -8,6 +8,7 @@ const BENCHMARKS = {
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   rules: 'the rules language against a linear pass and npm expression engines',
   limits: 'rate limits: time for each request, memory for a million keys',
+  records: 'log records: NDJSON to CSV against JSON.parse and string formatting',
   control: 'the API at 10 and at 10,000 stored rulesets',
 }
 

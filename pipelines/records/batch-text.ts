@@ -1,0 +1,92 @@
+import type { Format } from './format.js'
+import { Output } from './output.js'
+import type { ScannedRecord } from './scan.js'
+
+const DOLLAR = 0x24
+const BRACE = 0x7b
+const X = 0x78
+
+/** The text of one batch after the other, with all that stands between records and around them. */
+export class BatchText {
+  readonly #format: Format
+  readonly #output = new Output()
+  #records = 0
+  #taken = 0
+  /** Where the last record began, and the byte before it as it was then. */
+  #last: { length: number; border: number } | undefined
+
+  constructor(format: Format) {
+    this.#format = format
+    this.#begin()
+  }
+
+  get records(): number {
+    return this.#records
+  }
+
+  /** Bytes that the batch has when it is closed now, `batch_prefix` and `batch_suffix` included. */
+  get size(): number {
+    return this.#taken + this.#output.length + this.#format.batchSuffix.length
+  }
+
+  /** Adds a record. */
+  add(record: ScannedRecord): void {
+    const output = this.#output
+    const from = output.length
+    this.#last = { length: from, border: output.bytes[from - 1] ?? 0 }
+    if (this.#records++ > 0) output.append(this.#format.delimiter)
+    this.#format.write(record, output)
+    this.#guard(from)
+  }
+
+  /** Takes the record that was added last out again, as for a batch that must not grow beyond a size. Once per `add`. */
+  removeLast(): void {
+    if (this.#last === undefined) throw new Error('there is no record to remove')
+    const { length, border } = this.#last
+    this.#output.length = length
+    if (length > 0) this.#output.bytes[length - 1] = border
+    this.#records--
+    this.#last = undefined
+  }
+
+  /**
+   * Gives and removes what the open batch has so far, as for compressing a large one piece by piece. One byte stays
+   * back: what follows can still change it.
+   */
+  take(): Uint8Array<ArrayBuffer> {
+    this.#last = undefined
+    return this.#taking(Math.max(0, this.#output.length - 1))
+  }
+
+  /** Ends the batch, gives what has not been taken of it, and begins the next. */
+  close(): Uint8Array<ArrayBuffer> {
+    const from = this.#output.length
+    this.#output.append(this.#format.batchSuffix)
+    this.#guard(from)
+    const rest = this.#taking(this.#output.length)
+    this.#begin()
+    return rest
+  }
+
+  #begin(): void {
+    this.#records = 0
+    this.#taken = 0
+    this.#last = undefined
+    this.#output.append(this.#format.batchPrefix)
+    this.#guard(0)
+  }
+
+  #taking(count: number): Uint8Array<ArrayBuffer> {
+    this.#taken += count
+    return this.#output.take(count)
+  }
+
+  /** CVE-2021-44228, from the byte before `from` on: a `$` at the end of one record and a `{` at the start of the next count. */
+  #guard(from: number): void {
+    if (!this.#format.guarded) return
+    const { bytes, length } = this.#output
+    for (let at = Math.max(0, from - 1); at < length - 1; at++) {
+      if (bytes[at] === DOLLAR && bytes[at + 1] === BRACE) bytes[at] = X
+    }
+  }
+}

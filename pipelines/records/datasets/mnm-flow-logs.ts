@@ -1,0 +1,33 @@
+import { dataset } from '../dataset.js'
+
+export const mnmFlowLogs = dataset({
+  name: 'mnm_flow_logs',
+  scopes: ['account'],
+  clock: 'Timestamp',
+  fields: {
+    AWSVPCFlowJSON: 'string',
+    Bits: 'int',
+    DestinationAS: 'int',
+    DestinationAddress: 'string',
+    DestinationPort: 'int',
+    DeviceID: 'string',
+    EgressBits: 'int',
+    EgressPackets: 'int',
+    Ethertype: 'int',
+    FlowProtocol: 'string',
+    FlowTimestamp: 'timestamp',
+    NumFlows: 'int',
+    PacketID: 'string',
+    Packets: 'int',
+    Protocol: 'int',
+    RuleIDs: 'string',
+    SampleRate: 'int',
+    SampleRateType: 'string',
+    SamplerAddress: 'string',
+    SourceAS: 'int',
+    SourceAddress: 'string',
+    SourcePort: 'int',
+    TcpFlags: 'int',
+    Timestamp: 'timestamp',
+  },
+})

@@ -1,0 +1,159 @@
+/**
+ * The `filter` of a job, checked against the types of its dataset and compiled once to a function of scanned records.
+ * A value that is missing, null or of another type than the field's makes an operator false, and a negated one true.
+ */
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { pointerToken } from '../../src/core/schema.js'
+import { comparison } from './comparisons.js'
+import type { Dataset, FieldType, FilterNode } from './dataset.js'
+import { readFilter } from './filter-text.js'
+import type { ScannedRecord } from './scan.js'
+
+/** True for the records that are kept. */
+export type Filter = (record: ScannedRecord) => boolean
+
+export interface FilterLimits {
+  /** Bytes of text; 1,000 unless said. */
+  readonly bytes?: number
+  /** Comparisons; 30 unless said. */
+  readonly comparisons?: number
+}
+
+/**
+ * Compiles a filter: JSON text, or what it reads to, `{where: node}`; a node is `{and: [...]}`, `{or: [...]}` or
+ * `{key, operator, value}`. Empty text keeps all. Throws InvalidInput with pointers into the filter, such as
+ * `/where/and/0/operator`; text that is not JSON is refused as a whole.
+ */
+export function compileFilter(dataset: Dataset, filter: unknown, limits: FilterLimits = {}): Filter {
+  if (filter === '') return () => true
+  const { bytes = 1000, comparisons = 30 } = limits
+  const text = typeof filter === 'string' ? filter : (JSON.stringify(filter) ?? '')
+  const size = Buffer.byteLength(text)
+  if (size > bytes) throw refusal('', `has at most ${bytes} bytes, found ${size}`)
+  const root = readFilter(filter)
+  if (!isObject(root)) throw refusal('', 'must be an object')
+  const compiler = new Compiler(dataset, comparisons)
+  const [other] = Object.keys(root).filter((key) => key !== 'where')
+  if (other !== undefined) compiler.wrong(`/${pointerToken(other)}`, 'is not a known member')
+  if (!('where' in root)) throw refusal('/where', 'is required')
+  const test = compiler.node(root['where'], '/where')
+  compiler.finish()
+  return test
+}
+
+/** Compiles a condition that stands in a dataset's own file, where also fields count that filters cannot name. */
+export function compileCondition(dataset: Dataset, condition: FilterNode): Filter {
+  const compiler = new Compiler({ ...dataset, unfilterable: [] }, Infinity)
+  const test = compiler.node(condition, '')
+  compiler.finish()
+  return test
+}
+
+const refusal = (pointer: string, message: string) => new InvalidInput([{ pointer, message }])
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const NUMERIC = ['eq', '!eq', 'lt', 'leq', 'gt', 'geq', 'in', '!in']
+const TEXTUAL = 'eq !eq startsWith endsWith !startsWith !endsWith contains !contains in !in'.split(' ')
+const LISTED = ['contains', '!contains']
+
+/** The operators that a field of a type takes. */
+export const OPERATORS: Readonly<Record<FieldType, readonly string[]>> = {
+  string: TEXTUAL,
+  int: NUMERIC,
+  float: NUMERIC,
+  timestamp: NUMERIC,
+  bool: ['eq', '!eq'],
+  'array[string]': LISTED,
+  'array[int]': LISTED,
+  'array[object]': [],
+  object: [],
+}
+
+const NEVER: Filter = () => false
+
+class Compiler {
+  readonly #dataset: Dataset
+  readonly #most: number
+  readonly #issues: Issue[] = []
+  #comparisons = 0
+
+  constructor(dataset: Dataset, most: number) {
+    this.#dataset = dataset
+    this.#most = most
+  }
+
+  finish(): void {
+    if (this.#comparisons > this.#most)
+      this.wrong('', `has at most ${this.#most} comparisons, found ${this.#comparisons}`)
+    if (this.#issues.length > 0) throw new InvalidInput(this.#issues)
+  }
+
+  wrong(pointer: string, message: string): Filter {
+    this.#issues.push({ pointer, message })
+    return NEVER
+  }
+
+  node(node: unknown, at: string): Filter {
+    if (!isObject(node)) return this.wrong(at, 'must be an object')
+    const join = 'and' in node ? 'and' : 'or' in node ? 'or' : undefined
+    const known = join === undefined ? ['key', 'operator', 'value'] : [join]
+    const other = Object.keys(node).filter((key) => !known.includes(key))
+    for (const key of other) this.wrong(`${at}/${pointerToken(key)}`, 'is not a known member')
+    if (join === undefined) return this.#comparison(node, at)
+    const list = node[join]
+    if (!Array.isArray(list) || list.length === 0)
+      return this.wrong(`${at}/${join}`, 'must be a list of at least one condition')
+    const tests = list.map((each, index) => this.node(each, `${at}/${join}/${index}`))
+    return join === 'and' ? all(tests) : any(tests)
+  }
+
+  #comparison(node: Record<string, unknown>, at: string): Filter {
+    this.#comparisons++
+    const missing = ['key', 'operator', 'value'].filter((key) => !(key in node))
+    for (const key of missing) this.wrong(`${at}/${key}`, 'is required')
+    if (missing.length > 0) return NEVER
+
+    const { key, operator, value } = node
+    const { name, types, places, unfilterable } = this.#dataset
+    const place = typeof key === 'string' ? places.get(key) : undefined
+    if (place === undefined) return this.wrong(`${at}/key`, `is not a field of ${name}`)
+    const type = types[place]!
+    const operators = OPERATORS[type]
+    if (operators.length === 0) return this.wrong(`${at}/key`, `has values of type ${type}, which cannot be filtered`)
+    if (unfilterable?.includes(String(key))) return this.wrong(`${at}/key`, 'cannot be filtered')
+    const written = operator === 'neq' ? '!eq' : operator
+    if (typeof written !== 'string' || !operators.includes(written))
+      return this.wrong(`${at}/operator`, `must be one of ${operators.join(', ')} for a field of type ${type}`)
+
+    const negated = written.startsWith('!')
+    const made = comparison(type, negated ? written.slice(1) : written, value)
+    if ('wrong' in made) return this.wrong(`${at}/value${made.at ?? ''}`, made.wrong)
+    return bound(made.test, place, negated)
+  }
+}
+
+type Test = (bytes: Uint8Array, start: number, end: number, mark: number) => boolean
+
+function bound(test: Test, place: number, negated: boolean): Filter {
+  return ({ bytes, starts, ends, marks }) => {
+    const start = starts[place]!
+    if (start < 0) return negated
+    return test(bytes, start, ends[place]!, marks[place]!) !== negated
+  }
+}
+
+function all(tests: readonly Filter[]): Filter {
+  return (record) => {
+    for (const test of tests) if (!test(record)) return false
+    return true
+  }
+}
+
+function any(tests: readonly Filter[]): Filter {
+  return (record) => {
+    for (const test of tests) if (test(record)) return true
+    return false
+  }
+}

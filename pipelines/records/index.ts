@@ -1,0 +1,58 @@
+/**
+ * Log records as a library: read records of a dataset, keep those that a filter passes, write them as `output_options`
+ * say. Nothing here does any input or output.
+ *
+ *     const dataset = DATASETS.get('http_requests')
+ *     const scanner = new Scanner(dataset)
+ *     const keeps = compileFilter(dataset, '{"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}')
+ *     const batch = new BatchText(compileFormat(dataset, { output_type: 'csv', field_names: ['RayID', 'ClientIP'] }))
+ *     for (const line of lines) {
+ *       const record = scanner.scan(line)
+ *       if (keeps(record)) batch.add(record)
+ *     }
+ *     const csv = batch.close()
+ */
+import type { Dataset } from './dataset.js'
+import { Format } from './format.js'
+import { compileCondition, type Filter } from './filter.js'
+import { parseLogpullOptions, parseOutputOptions } from './options.js'
+import { parseTemplate, type TemplatePart } from './template.js'
+
+export { BatchText } from './batch-text.js'
+export type { Dataset, DatasetInfo, FieldType, FilterNode } from './dataset.js'
+export { DATASETS } from './datasets/index.js'
+export { compileFilter, OPERATORS, type Filter, type FilterLimits } from './filter.js'
+export { Format } from './format.js'
+export { OutputOptions, parseLogpullOptions, parseOutputOptions } from './options.js'
+export { Output } from './output.js'
+export { sampler, type Sampler } from './sample.js'
+export { MalformedRecord, Scanner, type ScannedRecord } from './scan.js'
+export { parseTemplate, TemplateError, type TemplatePart } from './template.js'
+export { readInstant, TIMESTAMP_FORMATS, writeInstant, type Instant, type TimestampFormat } from './timestamps.js'
+
+/** Compiles `output_options`. Throws InvalidInput with pointers into them, such as `/field_names/3`. */
+export function compileFormat(dataset: Dataset, options: unknown = {}): Format {
+  return new Format(dataset, parseOutputOptions(dataset, options))
+}
+
+/** Compiles the deprecated `logpull_options`. Throws InvalidInput with an empty pointer. */
+export function compileLogpullFormat(dataset: Dataset, options: string): Format {
+  return new Format(dataset, parseLogpullOptions(dataset, options))
+}
+
+/**
+ * Compiles a `record_template`: a function from the already formatted texts of fields to the text of a record, in which
+ * a field without a text is null. Throws a TemplateError.
+ */
+export function compileTemplate(template: string): (fields: ReadonlyMap<string, string>) => string {
+  const parts = parseTemplate(template)
+  return (fields) => Buffer.concat(parts.map((part) => partText(part, fields))).toString()
+}
+
+const partText = (part: TemplatePart, fields: ReadonlyMap<string, string>) =>
+  part instanceof Uint8Array ? part : Buffer.from(fields.get(part.field) ?? 'null')
+
+/** What tells attack traffic from other records, for `filter_attack_traffic`; undefined for datasets without it. */
+export function attackTest(dataset: Dataset): Filter | undefined {
+  return dataset.attack === undefined ? undefined : compileCondition(dataset, dataset.attack)
+}

@@ -1,0 +1,81 @@
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const SIMPLE: Readonly<Record<number, number>> = { 0x62: 8, 0x66: 12, 0x6e: 10, 0x72: 13, 0x74: 9 }
+
+const hexDigit = (byte: number) => (byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57)
+
+function hex(bytes: Uint8Array, at: number): number {
+  let code = 0
+  for (let i = 0; i < 4; i++) code = code * 16 + hexDigit(bytes[at + i]!)
+  return code
+}
+
+/** Writes a code point as UTF-8; half of a surrogate pair as U+FFFD, as `TextEncoder` does. Gives where it ends. */
+function writeCodePoint(code: number, out: Uint8Array, at: number): number {
+  if (code < 0x80) {
+    out[at] = code
+    return at + 1
+  }
+  if (code < 0x800) {
+    out[at] = 0xc0 | (code >> 6)
+    out[at + 1] = 0x80 | (code & 0x3f)
+    return at + 2
+  }
+  const char = code >= 0xd800 && code < 0xe000 ? 0xfffd : code
+  if (char < 0x10000) {
+    out[at] = 0xe0 | (char >> 12)
+    out[at + 1] = 0x80 | ((char >> 6) & 0x3f)
+    out[at + 2] = 0x80 | (char & 0x3f)
+    return at + 3
+  }
+  out[at] = 0xf0 | (char >> 18)
+  out[at + 1] = 0x80 | ((char >> 12) & 0x3f)
+  out[at + 2] = 0x80 | ((char >> 6) & 0x3f)
+  out[at + 3] = 0x80 | (char & 0x3f)
+  return at + 4
+}
+
+/**
+ * Writes the text of a well-formed JSON string, given with its quotes, as UTF-8; with `doubling` each `"` twice. Needs at
+ * most twice the room of the string. Gives where it ends.
+ */
+export function writeText(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  out: Uint8Array,
+  from: number,
+  doubling = false,
+): number {
+  let to = from
+  for (let at = start + 1; at < end - 1; at++) {
+    let byte = bytes[at]!
+    if (byte === BACKSLASH) {
+      byte = bytes[++at]!
+      if (byte === 0x75) {
+        let code = hex(bytes, at + 1)
+        at += 4
+        if (code >= 0xd800 && code < 0xdc00 && bytes[at + 1] === BACKSLASH && bytes[at + 2] === 0x75) {
+          const low = hex(bytes, at + 3)
+          if (low >= 0xdc00 && low < 0xe000) {
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
+            at += 6
+          }
+        }
+        if (doubling && code === QUOTE) out[to++] = QUOTE
+        to = writeCodePoint(code, out, to)
+        continue
+      }
+      byte = SIMPLE[byte] ?? byte
+    }
+    if (doubling && byte === QUOTE) out[to++] = QUOTE
+    out[to++] = byte
+  }
+  return to
+}
+
+/** The UTF-8 of a well-formed JSON string, given with its quotes. */
+export function decoded(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  const out = new Uint8Array(end - start)
+  return out.subarray(0, writeText(bytes, start, end, out, 0))
+}
