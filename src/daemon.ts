@@ -9,12 +9,15 @@ import { ClosingStack } from './core/closing-stack.js'
 import type { Log } from './core/log.js'
 import { openMetrics, type Metrics } from './core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
+import { Challenges } from './edge/challenge/challenges.js'
+import { guard } from './edge/guard.js'
 import { markdownStage } from './edge/markdown.js'
 import { Geo } from './edge/fields/geo.js'
 import { MemoryBudget } from './edge/memory-budget.js'
 import { plainParts } from './edge/rules/parts.js'
 import { RuleBook } from './edge/rules/rule-book.js'
 import { listenProxy } from './edge/server.js'
+import { RateLimits } from './rate-limits.js'
 import { ServedLists } from './served-lists.js'
 import { ServedZones } from './served-zones.js'
 import { openStore } from './store/index.js'
@@ -55,17 +58,21 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
   const metrics = openMetrics()
   const store = stack.use(await openStore(config.store, { folder: config.data, log, clock }))
-  await openVault(store, secretKeys(config), log)
+  const keys = await openVault(store, secretKeys(config), log)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
-  const rules = new RuleBook({ store, parts: plainParts, metrics, log })
+  const { rate_limit_keys: maxKeys, challenge } = config.proxy
+  const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
+  const challenges = new Challenges(keys.derive('challenge'), clock, challenge)
+  const parts = { ...plainParts, ...guard({ limiter: limits.limiter, challenges, log }) }
+  const rules = new RuleBook({ store, parts, metrics, log })
   const zones = stack.use(new ServedZones(store, config.zones, { rules, demoOrigin: demo?.origin }))
   const geo = new Geo()
   await geo.configure(config.geo)
   const lists = stack.use(new ServedLists(store, config.lists))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
-  const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, geo, clock, log, metrics }))
+  const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, challenges, geo, clock, log, metrics }))
 
   const deps: ControlDeps = { config: () => config, store, clock, log, observe: apiMetrics(metrics) }
   const control = stack.use(await listenControl(basicEndpoints(deps), deps))
@@ -85,6 +92,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       zones.configure(next.zones)
       lists.configure(next.lists)
       await proxy.reconfigure(next.proxy)
+      limits.limiter.maxKeys = next.proxy.rate_limit_keys
+      challenges.options = next.proxy.challenge
       memory.limit = next.proxy.markdown_memory
       log.level = next.log.level
       config = next

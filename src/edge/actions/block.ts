@@ -53,12 +53,12 @@ export const block = action({
     if (response) {
       const { status_code: status, content_type: type, content } = response
       const body = Buffer.from(content)
-      return ({ retryAfter }) => ({ kind: 'answer', status, headers: answerHeaders(type, retryAfter), body })
+      return ({ exceeded }) => ({ kind: 'answer', status, headers: answerHeaders(type, exceeded?.retryAfter), body })
     }
     const limits = place.phase.name === 'http_ratelimit'
-    return ({ retryAfter }) =>
-      limits || retryAfter !== undefined
-        ? { kind: 'page', status: 429, reason: 'rate_limited', retryAfter }
+    return ({ exceeded }) =>
+      limits || exceeded
+        ? { kind: 'page', status: 429, reason: 'rate_limited', retryAfter: exceeded?.retryAfter }
         : { kind: 'page', status: 403, reason: 'access_denied' }
   },
 

@@ -13,6 +13,6 @@ export const challenge = action({
   prepare:
     (_params, { parts }) =>
     (run) =>
-      parts.challenge('challenge', run),
+      parts.challenge('challenge', run) ?? false,
   examples: [{ phase: 'http_ratelimit', params: {} }],
 })

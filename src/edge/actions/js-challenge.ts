@@ -13,6 +13,6 @@ export const jsChallenge = action({
   prepare:
     (_params, { parts }) =>
     (run) =>
-      parts.challenge('js_challenge', run),
+      parts.challenge('js_challenge', run) ?? false,
   examples: [{ phase: 'http_request_firewall_custom', params: {} }],
 })

@@ -13,6 +13,6 @@ export const managedChallenge = action({
   prepare:
     (_params, { parts }) =>
     (run) =>
-      parts.challenge('managed_challenge', run),
+      parts.challenge('managed_challenge', run) ?? false,
   examples: [{ phase: 'http_request_firewall_custom', params: {} }],
 })

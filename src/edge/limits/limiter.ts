@@ -15,6 +15,14 @@ export interface Limit {
 /** How often windows of limits that nobody asks for are looked through. */
 const SWEEP_MS = 10_000
 
+/** A limit that is exceeded by requests with this key. */
+export interface Exceeded {
+  readonly limit: Limit
+  readonly key: string
+  /** Seconds after which such a request may pass. */
+  readonly retryAfter: number
+}
+
 interface Tracked {
   readonly limit: Limit
   readonly windows: SlidingWindows
@@ -35,7 +43,7 @@ export interface LimiterOptions {
  */
 export class Limiter {
   readonly #clock: Clock
-  readonly #maxKeys: number
+  #maxKeys: number
   readonly #budget: KeyBudget
   readonly #tracked = new Map<string, Tracked>()
   #shares = false
@@ -45,6 +53,12 @@ export class Limiter {
     this.#clock = clock
     this.#maxKeys = maxKeys
     this.#budget = { left: maxKeys }
+  }
+
+  /** What is held beyond a lower number stays until its windows end. */
+  set maxKeys(maxKeys: number) {
+    this.#budget.left += maxKeys - this.#maxKeys
+    this.#maxKeys = maxKeys
   }
 
   /** Keys that are held now. */

@@ -2,8 +2,9 @@ import type { Rule } from '../../core/model/ruleset.js'
 import { compile, FIELDS, parse, type Context, type Filter, type Lists, type Uses } from '../../expr/index.js'
 import { headerOf, type RawHeaders } from '../answer.js'
 import type { PhaseName } from '../phases.js'
+import type { Follower } from '../rules/effect.js'
 import { compileKey, type KeyOf } from './key.js'
-import type { Limit, Limiter } from './limiter.js'
+import type { Exceeded, Limit, Limiter } from './limiter.js'
 
 /** A rule with a `ratelimit`. */
 export type LimitedRule = Rule & Required<Pick<Rule, 'ratelimit'>>
@@ -22,27 +23,6 @@ interface Meter {
   readonly scoreHeader: string | undefined
 }
 
-/** A limit that is exceeded by requests with this key. */
-export interface Exceeded {
-  readonly limit: Limit
-  readonly key: string
-  /** Seconds after which such a request may pass. */
-  readonly retryAfter: number
-}
-
-/** Follows a request that goes on past its rules. */
-export interface Follower {
-  /** The request goes to the origin. */
-  toOrigin(): void
-  /**
-   * The answer is there; `context` has its fields. `origin`: the header fields as the origin sent them, undefined where
-   * the request did not get there. Called once.
-   */
-  answered(context: Context, origin: RawHeaders | undefined): void
-  /** A rule ended the request. `answered` is called after it. */
-  endedBy(ruleId: string): void
-}
-
 /** A request at a rule that counts. */
 export interface CountedRequest {
   readonly context: Context
@@ -55,6 +35,11 @@ const RESPONSE_FIELDS: ReadonlySet<string> = new Set(
 )
 
 const MOST_SCORE = 1_000_000
+
+const scoreLimitId = (ruleId: string): string => `${ruleId}/score`
+
+/** The ids of the limits that a rule can have. */
+export const limitIdsOf = ({ id, ratelimit }: Rule): string[] => (ratelimit ? [id, scoreLimitId(id)] : [])
 
 /** The rate limit of one rule, prepared: counts requests and says which of them the rule acts on. */
 export class RuleLimit {
@@ -95,16 +80,16 @@ export class RuleLimit {
       })
     if (ratelimit.score_per_period !== undefined && ratelimit.score_response_header_name !== undefined)
       meters.push({
-        limit: limit(`${id}/score`, ratelimit.score_per_period),
+        limit: limit(scoreLimitId(id), ratelimit.score_per_period),
         moment: 'answer',
         scoreHeader: ratelimit.score_response_header_name.toLowerCase(),
       })
     this.#meters = meters
   }
 
-  /** Names of what is counted, for {@link Limiter.drop}. */
-  get limitIds(): readonly string[] {
-    return this.#meters.map(({ limit }) => limit.id)
+  /** Requests that the rule does not match can count. */
+  get countsUnmatched(): boolean {
+    return this.#counts !== undefined
   }
 
   /**

@@ -66,7 +66,7 @@ export interface RuleParts {
   lists(accountId: string): Lists
   /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
   redirect(accountId: string, list: string, url: string): ListedRedirect | undefined
-  /** Undefined: the visitor has passed, the request goes on. */
+  /** Undefined: the visitor has passed, the rule does not act. */
   challenge(kind: ChallengeKind, run: Run): Ending | undefined
   /** The condition that a rule has beside its expression; undefined where it has none. Throws where it is broken. */
   condition(rule: Rule, tools: Tools): Condition | undefined

@@ -3,6 +3,7 @@ import type { Context } from '../../expr/index.js'
 import type { RawHeaders } from '../answer.js'
 import type { Exchange } from '../exchange.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
+import type { Exceeded } from '../limits/limiter.js'
 import type { Level, PhaseName } from '../phases.js'
 import type { Ending, Follower } from './effect.js'
 import type { PreparedRule, PreparedRuleset } from './prepared.js'
@@ -30,8 +31,8 @@ export class Run {
   #nested = 0
   /** How often the total of scores changed. */
   #scored = 0
-  /** Seconds after which a request over a rate limit may come again; set by the condition of the rule. */
-  retryAfter: number | undefined
+  /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
+  exceeded: Exceeded | undefined
 
   constructor(rules: ZoneRules, exchange: Exchange, context: Context) {
     this.exchange = exchange
@@ -150,7 +151,7 @@ export class Run {
 
   #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): Ending | undefined {
     const { rule, tally } = prepared
-    this.retryAfter = undefined
+    this.exceeded = undefined
     if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
     let result: Ending | undefined | false
     try {
