@@ -1,11 +1,19 @@
-import t from 'tap'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/core/clock.js'
 import type { Rule } from '../../src/core/model/ruleset.js'
+import { Challenges } from '../../src/edge/challenge/challenges.js'
+import { SOLUTION_PATH } from '../../src/edge/challenge/page.js'
+import { provesWork } from '../../src/edge/challenge/proof.js'
+import { guard } from '../../src/edge/guard.js'
 import { CredentialCheck } from '../../src/edge/limits/exposed-credentials.js'
 import { compileKey } from '../../src/edge/limits/key.js'
 import { Limiter } from '../../src/edge/limits/limiter.js'
 import { RuleLimit } from '../../src/edge/limits/rule-limit.js'
 import type { Follower } from '../../src/edge/rules/effect.js'
 import { contextOf, NO_LISTS, parseIp, SCHEME, type Value } from '../../src/expr/index.js'
+import { startOrigin, startProxy } from '../helpers/proxy.js'
+import { ruledZone, type TestRuleset } from '../helpers/rules.js'
 
 const PLACE = { phase: 'http_ratelimit', lists: NO_LISTS } as const
 
@@ -340,4 +348,131 @@ t.test('credentials are seen where both are there, and nothing of them is kept',
   t.equal(found({ 'x-user': 'ann', 'x-pass': '' }), false)
   t.equal(check.found(contextOf(SCHEME, new Map())), false)
   t.throws(() => new CredentialCheck({ username_expression: 'nonsense(', password_expression: 'http.host' }, PLACE))
+})
+
+t.test('in the proxy', async (t) => {
+  const { url: origin } = await startOrigin(t, (_request, response) => response.end('origin'))
+  const limiter = new Limiter({ clock: systemClock })
+  const challenges = new Challenges(Buffer.alloc(32, 7), systemClock, { difficulty: 8, clearance: 60_000 })
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as object as never) })
+  const parts = guard({ limiter, challenges, log })
+
+  const proxyWith = async (t: Test, rulesets: readonly TestRuleset[]) => {
+    const zone = ruledZone(origin, rulesets, { parts, members: "hostnames: ['127.0.0.1']" })
+    const { url } = await startProxy(t, [zone], { challenges })
+    return async (path = '/', headers: Record<string, string> = {}, init: RequestInit = {}) =>
+      await fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { 'user-agent': 'A', ...headers } })
+  }
+  const limited = (action: string, more: object = {}, ratelimit: object = {}): TestRuleset => ({
+    phase: 'http_ratelimit',
+    rules: [{ action, ratelimit: { ...BASE, requests_per_period: 2, period: 3600, ...ratelimit }, ...more }],
+  })
+  const html = { accept: 'text/html' }
+
+  const FORMS = ['text/html', 'text/markdown', 'application/json', 'application/problem+json']
+  t.test('the request beyond the limit gets 429 with error 1015, in the form asked for', async (t) => {
+    const get = await proxyWith(t, [limited('block')])
+    for (let i = 0; i < 2; i++) t.equal((await get()).status, 200)
+    for (const accept of FORMS) {
+      const answer = await get('/', { accept })
+      t.equal(answer.status, 429)
+      t.match(answer.headers.get('content-type'), accept)
+      const seconds = Number(answer.headers.get('retry-after'))
+      t.ok(seconds > 0 && seconds <= 4500, `${seconds} s`)
+      t.match(await answer.text(), '1015')
+    }
+  })
+
+  t.test('a response of the rule stays as it is, with Retry-After', async (t) => {
+    const response = { status_code: 418, content_type: 'application/json', content: '{"slow":"down"}' }
+    const get = await proxyWith(t, [limited('block', { action_parameters: { response } }, { mitigation_timeout: 30 })])
+    for (let i = 0; i < 2; i++) await get()
+    const answer = await get()
+    t.equal(answer.status, 418)
+    t.equal(answer.headers.get('content-type'), 'application/json')
+    t.match(answer.headers.get('retry-after'), /^(?:30|29)$/)
+    t.equal(await answer.text(), '{"slow":"down"}')
+  })
+
+  t.test('a limit that logs lets the request go on', async (t) => {
+    const get = await proxyWith(t, [limited('log')])
+    for (let i = 0; i < 5; i++) t.equal((await get()).status, 200)
+  })
+
+  t.test('scores of the origin and limits beside firewall rules', async (t) => {
+    const rule = { ...BASE, requests_per_period: 1, counting_expression: '' }
+    const get = await proxyWith(t, [
+      { phase: 'http_request_firewall_custom', rules: [{ action: 'block', ratelimit: rule }] },
+    ])
+    t.equal((await get()).status, 200)
+    t.equal((await get()).status, 429)
+  })
+
+  /** Solves the challenge of an answer; gives the cookie. */
+  const solve = async (get: Awaited<ReturnType<typeof proxyWith>>, answer: Response): Promise<string> => {
+    const [, ticket = ''] = /name="ticket" value="([^"]+)"/.exec(await answer.text()) ?? []
+    let nonce = 0
+    while (!provesWork(ticket.split('.')[2] ?? '', String(nonce), 8)) nonce++
+    const body = new URLSearchParams({ ticket, nonce: String(nonce), to: '/after' })
+    const solved = await get(SOLUTION_PATH, html, { method: 'POST', body })
+    t.equal(solved.status, 303)
+    return solved.headers.get('set-cookie')?.split(';')[0] ?? ''
+  }
+
+  for (const action of ['challenge', 'js_challenge', 'managed_challenge']) {
+    t.test(`${action}: a page for browsers, an error for others, the origin for who has passed`, async (t) => {
+      const get = await proxyWith(t, [
+        {
+          phase: 'http_request_firewall_custom',
+          rules: [{ action }, { action: 'block', expression: 'http.request.uri.path eq "/no"' }],
+        },
+      ])
+      const page = await get('/', html)
+      t.equal(page.status, 403)
+      t.equal(page.headers.get('cf-mitigated'), 'challenge')
+      const program = await get('/', { accept: 'application/json' })
+      t.equal(program.headers.get('cf-mitigated'), 'challenge')
+      t.match(await program.json(), { error_name: 'challenge_required', http_status: 403 })
+      t.equal((await get('/', html, { method: 'HEAD' })).status, 403)
+      const cookie = await solve(get, page)
+      t.equal(await (await get('/', { ...html, cookie })).text(), 'origin')
+      t.equal((await get('/', { cookie, 'user-agent': 'B' })).status, 403)
+      t.match(await (await get('/no', { cookie, accept: 'application/json' })).json(), { error_code: 1020 })
+    })
+  }
+
+  t.test('who passes the challenge of a limit starts again, once for each challenge passed', async (t) => {
+    const get = await proxyWith(t, [limited('managed_challenge')])
+    for (let i = 0; i < 2; i++) t.equal((await get('/', html)).status, 200)
+    const page = await get('/', html)
+    t.equal(page.status, 403)
+    const cookie = await solve(get, page)
+    const statuses: number[] = []
+    for (let i = 0; i < 5; i++) statuses.push((await get('/', { ...html, cookie })).status)
+    t.strictSame(statuses, [200, 200, 200, 403, 403])
+  })
+
+  t.test('a look for exposed credentials is told to the log, without them, and stops nobody', async (t) => {
+    const get = await proxyWith(t, [
+      {
+        phase: 'http_request_firewall_custom',
+        rules: [
+          {
+            action: 'block',
+            exposed_credential_check: {
+              username_expression: 'http.request.headers["x-user"][0]',
+              password_expression: 'http.request.headers["x-pass"][0]',
+            },
+          },
+        ],
+      },
+    ])
+    t.equal((await get('/', { 'x-user': 'ann-marie', 'x-pass': 'correct horse' })).status, 200)
+    t.equal((await get('/', { 'x-user': 'ann-marie' })).status, 200)
+    const told = lines.filter(({ event }) => event === 'credentials_submitted')
+    t.equal(told.length, 1)
+    t.match(told[0], { exposed: 'unknown', client: '127.0.0.1', rule: String })
+    t.notMatch(JSON.stringify(lines), /ann-marie|correct horse/)
+  })
 })
