@@ -27,6 +27,8 @@ export class ClientAnswer implements AnswerSink, Answering {
   /** Called when the client has left and nobody wants the rest of the answer. */
   cancel: (() => void) | undefined
   #drained: (() => void) | undefined
+  /** The connection has a limit for writing. */
+  #timed = false
   #over = false
 
   constructor(
@@ -82,7 +84,7 @@ export class ClientAnswer implements AnswerSink, Answering {
     this.#drained = undefined
     const { socket, writer } = this.connection
     if (!writer.end()) this.fail(new BadAnswer('the answer is shorter than its length says'))
-    else if (!this.#over && socket.writableLength > 0) socket.setTimeout(this.#around.config.limits.write_timeout)
+    else if (!this.#over && socket.writableLength > 0) this.#hurry()
   }
 
   fail(error: unknown): void {
@@ -146,7 +148,7 @@ export class ClientAnswer implements AnswerSink, Answering {
 
   #stalled(): void {
     const { socket } = this.connection
-    socket.setTimeout(this.#around.config.limits.write_timeout)
+    this.#hurry()
     socket.once('drain', () => {
       if (this.#over) return
       socket.setTimeout(0)
@@ -154,10 +156,16 @@ export class ClientAnswer implements AnswerSink, Answering {
     })
   }
 
+  /** From here on the client has to take something now and then. */
+  #hurry(): void {
+    this.#timed = true
+    this.connection.socket.setTimeout(this.#around.config.limits.write_timeout)
+  }
+
   delivered(last: boolean): void {
     if (this.#over) return
     this.#finish()
-    this.connection.socket.setTimeout(0)
+    if (this.#timed) this.connection.socket.setTimeout(0)
     if (last) this.connection.end()
     else this.connection.next()
   }
