@@ -12,7 +12,7 @@ import { startDemoOrigin } from './demo-origin.js'
 import { Challenges } from './edge/challenge/challenges.js'
 import { guard } from './edge/guard.js'
 import { markdownStage } from './edge/markdown.js'
-import { Geo } from './edge/fields/geo.js'
+import { Geo, readDatabases } from './edge/fields/geo.js'
 import { MemoryBudget } from './edge/memory-budget.js'
 import { plainParts } from './edge/rules/parts.js'
 import { RuleBook } from './edge/rules/rule-book.js'
@@ -67,8 +67,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const parts = { ...plainParts, ...guard({ limiter: limits.limiter, challenges, log }) }
   const rules = new RuleBook({ store, parts, metrics, log })
   const zones = stack.use(new ServedZones(store, config.zones, { rules, demoOrigin: demo?.origin }))
-  const geo = new Geo()
-  await geo.configure(config.geo)
+  const geo = new Geo(await readDatabases(config.geo))
   const lists = stack.use(new ServedLists(store, config.lists))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
@@ -88,12 +87,13 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     admin: admin.url,
     async reload(next) {
       warnOfRestart(config, next, log)
-      await geo.configure(next.geo)
+      const databases = await readDatabases(next.geo)
       zones.configure(next.zones)
       lists.configure(next.lists)
       await proxy.reconfigure(next.proxy)
       limits.limiter.maxKeys = next.proxy.rate_limit_keys
       challenges.options = next.proxy.challenge
+      geo.use(databases)
       memory.limit = next.proxy.markdown_memory
       log.level = next.log.level
       config = next

@@ -5,6 +5,9 @@ import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
 import type { Config } from './schema.js'
 
+/** Rules read bodies in one go: parsing 8 MiB of JSON kept all other requests waiting for a second. */
+const MOST_RULES_BODY = 1024 * 1024
+
 /** What a schema cannot say: references, uniqueness, ranges. */
 export function crossCheck(config: Config): Issue[] {
   return [
@@ -23,6 +26,9 @@ export function crossCheck(config: Config): Issue[] {
       const message = trustedFieldIssue(name)
       return message === undefined ? [] : [{ pointer: `/proxy/trusted_fields/${name}`, message }]
     }),
+    ...(config.proxy.rules_body.bytes > MOST_RULES_BODY
+      ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
+      : []),
     ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),

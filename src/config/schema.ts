@@ -88,7 +88,10 @@ const Proxy = Type.Object(
     ),
     rules_body: Type.Object(
       {
-        bytes: Size('128KiB', 'The beginning of a request body that rules can read; the rest streams past them.'),
+        bytes: Size(
+          '128KiB',
+          'The beginning of a request body that rules can read, 1MiB at most; the rest streams past them.',
+        ),
         memory: Size(
           '64MB',
           'For the bodies that rules read, all requests together; beyond it rules see less of a body, as truncated.',

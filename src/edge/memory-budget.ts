@@ -2,6 +2,8 @@
 export class MemoryBudget {
   /** May change at any time; what is taken stays taken. */
   limit: number
+  /** How often there was not enough left. */
+  refusals = 0
   #used = 0
 
   constructor(limit: number) {
@@ -14,7 +16,10 @@ export class MemoryBudget {
 
   /** False, and nothing taken, where that much is not left. */
   take(bytes: number): boolean {
-    if (this.#used + bytes > this.limit) return false
+    if (this.#used + bytes > this.limit) {
+      this.refusals++
+      return false
+    }
     this.#used += bytes
     return true
   }

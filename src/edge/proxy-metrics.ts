@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Metrics } from '../core/metrics.js'
+import type { MemoryBudget } from './memory-budget.js'
 import { ORIGIN_FAULTS, type OriginFaultKind } from './origin-fault.js'
 
 const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -20,7 +21,8 @@ export class ProxyMetrics {
   readonly #originFaults = new Map<OriginFaultKind, number>(ORIGIN_FAULTS.map((kind) => [kind, 0]))
   readonly #duration: Histogram
 
-  constructor(metrics: Metrics) {
+  /** `bodies`: the memory for bodies that rules read. */
+  constructor(metrics: Metrics, bodies: MemoryBudget) {
     const registers = [metrics]
     const counted = (name: string, help: string, read: () => number) =>
       new Counter({
@@ -64,6 +66,13 @@ export class ProxyMetrics {
     counted('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
     counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
     counted('edged_proxy_sent_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
+
+    gauged('edged_rule_bodies_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
+    counted(
+      'edged_rule_bodies_cut_total',
+      'Times that this memory was used up, so that rules saw less of a body.',
+      () => bodies.refusals,
+    )
 
     labelled('edged_proxy_requests_total', 'Answered requests by class of status.', 'class', this.#byClass)
     labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)

@@ -72,20 +72,21 @@ class ReverseProxy implements Proxy {
     config: ProxyConfig,
     { zones, stages = [], challenges, geo = new Geo(), clock, log, metrics }: ProxyParts,
   ) {
+    const bodyMemory = new MemoryBudget(config.rules_body.memory)
     this.#around = {
       config,
       trusted: trust(config.trusted_proxies),
       trustedFields: new TrustedFields(config.trusted_fields),
       draining: false,
       fields: { clock, geo },
-      bodyMemory: new MemoryBudget(config.rules_body.memory),
+      bodyMemory,
       zones,
       origins: new Origins(config.origin),
       stages,
       challenges,
       clock,
       log,
-      metrics: new ProxyMetrics(metrics),
+      metrics: new ProxyMetrics(metrics, bodyMemory),
     }
   }
 

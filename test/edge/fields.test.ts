@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { readConfig, type BadConfig } from '../../src/config/load.js'
 import { systemClock } from '../../src/core/clock.js'
 import { Exchange, type LocalEnd } from '../../src/edge/exchange.js'
-import { Geo } from '../../src/edge/fields/geo.js'
+import { Geo, readDatabases } from '../../src/edge/fields/geo.js'
 import {
   ANSWER_SLOTS,
   FIELD_GETTERS,
@@ -404,7 +404,7 @@ t.test('header fields that only trusted proxies may send do not reach the origin
   t.ok(seen[0]?.includes('x-other'))
 })
 
-t.test('names in trusted_fields are checked', (t) => {
+t.test('what the configuration says of fields is checked', (t) => {
   const faults = (field: string, header = 'x-y') => {
     try {
       readConfig(`proxy: { trusted_fields: { ${field}: '${header}' } }`, 'test.yaml', {})
@@ -418,6 +418,7 @@ t.test('names in trusted_fields are checked', (t) => {
   t.match(faults('http.host'), /no header field can tell: http.host/)
   t.match(faults('ip.geoip.country'), /no header field can tell/)
   t.match(faults('cf.llm.prompt.custom_topic_categories'), /no header field can tell/)
+  t.throws(() => readConfig('proxy: { rules_body: { bytes: 2MiB } }', 'test.yaml', {}), /1:24: .*at most 1MiB/)
   t.match(faults('cf.bot_management.score', 'x y'), /must be the name of a header field/)
   t.end()
 })
@@ -637,8 +638,7 @@ t.test('where a client is, from databases', async (t) => {
     }),
   )
   const asn_file = write('asn.mmdb', mmdb({ '198.51.100.0/25': { autonomous_system_number: 64_500 } }))
-  const geo = new Geo()
-  await geo.configure({ city_file, asn_file })
+  const geo = new Geo(await readDatabases({ city_file, asn_file }))
   const of = (address: string, name: string) => read(fieldContext(exchangeOf({ address }), { ...PARTS, geo }), name)
   const rows: [address: string, fields: Record<string, unknown>][] = [
     [
@@ -694,29 +694,29 @@ t.test('where a client is, from databases', async (t) => {
 
   t.test('a database of IPv4 addresses knows no IPv6 address', async (t) => {
     const file = write('v4.mmdb', mmdb({ '0.0.0.0/1': CITY, '128.0.0.0/1': CITY }, { ipVersion: 4 }))
-    await geo.configure({ country_file: file })
+    geo.use(await readDatabases({ country_file: file }))
     t.equal(of('198.51.100.7', 'ip.src.country'), 'CH')
     t.equal(of('2001:db8::1', 'ip.src.country'), undefined)
   })
 
-  t.test('a file that is no database is refused, and what there was stays in force', async (t) => {
+  t.test('a file that is no database is refused by name', async (t) => {
     for (const [name, content] of [
       ['text.mmdb', 'no database'],
       ['empty.mmdb', ''],
       ['cut.mmdb', mmdb({ '198.51.100.0/24': CITY }).subarray(200)],
     ] as const) {
-      await t.rejects(geo.configure({ city_file: write(name, content) }), {
+      await t.rejects(readDatabases({ city_file: write(name, content) }), {
         message: new RegExp(`${name} cannot be read`),
       })
     }
-    await t.rejects(geo.configure({ city_file: join(folder, 'none.mmdb') }), /none.mmdb cannot be read.*ENOENT/)
-    t.equal(of('198.51.100.7', 'ip.src.country'), 'CH')
+    await t.rejects(readDatabases({ asn_file: join(folder, 'none.mmdb') }), /none.mmdb cannot be read.*ENOENT/)
   })
 
   t.test('another configuration takes the place of what was known', async (t) => {
-    await geo.configure({ city_file: write('new.mmdb', mmdb({ '198.51.100.0/24': { country: { iso_code: 'FR' } } })) })
+    const city_file = write('new.mmdb', mmdb({ '198.51.100.0/24': { country: { iso_code: 'FR' } } }))
+    geo.use(await readDatabases({ city_file }))
     t.equal(of('198.51.100.7', 'ip.src.country'), 'FR')
-    await geo.configure({})
+    geo.use(await readDatabases({}))
     t.equal(of('198.51.100.7', 'ip.src.country'), undefined)
   })
 })

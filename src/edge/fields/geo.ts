@@ -13,7 +13,8 @@ export interface Place {
   readonly known: boolean
 }
 
-interface Databases {
+/** The databases of a configuration, in memory. */
+export interface Databases {
   readonly city: Reader<CityResponse> | undefined
   readonly asn: Reader<AsnResponse> | undefined
 }
@@ -23,19 +24,32 @@ const NOWHERE: Place = { city: undefined, asn: undefined, known: false }
 /** Addresses whose places are kept; about 2 KiB each. */
 const KEPT = 4096
 
-/** Where addresses are, from databases in MaxMind format. They are held in memory whole. */
+/** Reads the databases that a configuration names. Rejects with the name of the file where one is none. */
+export async function readDatabases({
+  city_file: cityFile,
+  country_file: countryFile,
+  asn_file: asnFile,
+}: GeoConfig): Promise<Databases> {
+  const placeFile = cityFile ?? countryFile
+  const [city, asn] = await Promise.all([
+    placeFile === undefined ? undefined : open<CityResponse>(placeFile),
+    asnFile === undefined ? undefined : open<AsnResponse>(asnFile),
+  ])
+  return { city, asn }
+}
+
+/** Where addresses are, from databases in MaxMind format. */
 export class Geo {
-  #databases: Databases = { city: undefined, asn: undefined }
+  #databases: Databases
   readonly #found = new LRUCache<string, Place>({ max: KEPT })
 
-  /** Reads the files that the configuration names; rejects, and keeps what there is, where one is no database. */
-  async configure({ city_file: cityFile, country_file: countryFile, asn_file: asnFile }: GeoConfig): Promise<void> {
-    const city = cityFile ?? countryFile
-    const [cityDatabase, asnDatabase] = await Promise.all([
-      city === undefined ? undefined : open<CityResponse>(city),
-      asnFile === undefined ? undefined : open<AsnResponse>(asnFile),
-    ])
-    this.#databases = { city: cityDatabase, asn: asnDatabase }
+  constructor(databases: Databases = { city: undefined, asn: undefined }) {
+    this.#databases = databases
+  }
+
+  /** Takes other databases. */
+  use(databases: Databases): void {
+    this.#databases = databases
     this.#found.clear()
   }
 

@@ -1,12 +1,35 @@
 import type { Callee, FunctionDef } from '../scheme.js'
 import { BYTES, INT } from '../types.js'
-import { toBytes, toText, type Value } from '../value.js'
+import { toBytes, toText, type Bytes, type Value } from '../value.js'
 import { bytes, oneOf } from './params.js'
 
 const key = oneOf('Bytes or Int', (type) => type === BYTES || type === INT, 'any')
 
 /** Strings, so that digits inside of them are left alone, and numbers. Only ever run on text that is valid JSON. */
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g
+
+/**
+ * The document that was parsed last. Rules ask one document, the body of a request, again and again: parsed each time, a
+ * body and a few hundred rules would keep the process busy for seconds.
+ */
+function remembered(parse: (text: string) => unknown): (document: Bytes) => unknown {
+  let last: Bytes | undefined
+  let value: unknown
+  return (document) => {
+    if (document !== last) {
+      value = parse(toText(document))
+      last = document
+    }
+    return value
+  }
+}
+
+const parsed = remembered(parseJson)
+
+const parsedIntegers = remembered((text) => {
+  if (parseJson(text) === undefined) return undefined
+  return parseJson(text.replace(STRING_OR_NUMBER, (found) => (/^"|^-?[0-9]+$/.test(found) ? found : 'null')))
+})
 
 /** The text at a path of member names and positions; missing when there is nothing or something else. */
 export const lookupJsonString: FunctionDef = {
@@ -15,7 +38,7 @@ export const lookupJsonString: FunctionDef = {
   optional: [],
   rest: key,
   returns: () => BYTES,
-  prepare: () => lookup(parseJson, (found) => (typeof found === 'string' ? toBytes(found) : undefined)),
+  prepare: () => lookup(parsed, (found) => (typeof found === 'string' ? toBytes(found) : undefined)),
 }
 
 /** The whole number at a path; `42.0` and `4e1` are none. */
@@ -26,13 +49,7 @@ export const lookupJsonInteger: FunctionDef = {
   rest: key,
   returns: () => INT,
   prepare: () =>
-    lookup(
-      (text) => {
-        if (parseJson(text) === undefined) return undefined
-        return parseJson(text.replace(STRING_OR_NUMBER, (found) => (/^"|^-?[0-9]+$/.test(found) ? found : 'null')))
-      },
-      (found) => (typeof found === 'number' && Math.abs(found) < 2 ** 63 ? found : undefined),
-    ),
+    lookup(parsedIntegers, (found) => (typeof found === 'number' && Math.abs(found) < 2 ** 63 ? found : undefined)),
 }
 
 function parseJson(text: string): unknown {
@@ -43,10 +60,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-function lookup(parse: (text: string) => unknown, read: (found: unknown) => Value | undefined): Callee {
+function lookup(parse: (document: Bytes) => unknown, read: (found: unknown) => Value | undefined): Callee {
   return (document, ...path) => {
     if (typeof document !== 'string') return undefined
-    let found = parse(toText(document))
+    let found = parse(document)
     for (const step of path) {
       if (typeof step === 'number') found = Array.isArray(found) ? (found as unknown[])[step] : undefined
       else if (typeof step === 'string' && typeof found === 'object' && found !== null && !Array.isArray(found)) {
