@@ -432,12 +432,14 @@ function exchangeOf({
   local = LOCAL,
   members = '',
   metadata,
+  method = 'POST',
 }: {
   address?: string
   headers?: readonly string[]
   local?: LocalEnd
   members?: string
   metadata?: Record<string, string>
+  method?: string
 } = {}): Exchange {
   const zone = testZone('http://127.0.0.1:1', members)
   const custom = metadata && { id: 'c', hostname: 'a.test', zoneId: zone.id, metadata }
@@ -446,7 +448,7 @@ function exchangeOf({
     clientAddress: address,
     scheme: 'http',
     served: { zone, host: 'example.test', custom },
-    method: 'POST',
+    method,
     target: '/',
     httpVersion: '1.1',
     rawHeaders: headers,
@@ -464,6 +466,7 @@ t.test('what the proxy knows besides the request', (t) => {
   const of = (exchange: Exchange, name: string) => read(fieldContext(exchange, PARTS), name)
   t.equal(of(exchangeOf(), 'http.request.timestamp.sec'), 1_700_000_000)
   t.equal(of(exchangeOf(), 'http.request.timestamp.msec'), 123)
+  t.equal(of(exchangeOf({ method: 'pOst' }), 'http.request.method'), 'POST')
   t.equal(of(exchangeOf(), 'cf.edge.server_ip'), '192.0.2.80')
   t.equal(of(exchangeOf(), 'cf.edge.server_port'), 8080)
   t.equal(of(exchangeOf({ local: {} }), 'cf.edge.server_ip'), undefined)

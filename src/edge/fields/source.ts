@@ -26,7 +26,7 @@ export class FieldSource implements RequestView {
   }
 
   get method(): Bytes {
-    return this.exchange.method
+    return this.exchange.method.toUpperCase()
   }
 
   get version(): Bytes {
