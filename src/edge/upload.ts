@@ -111,8 +111,11 @@ export class Upload extends Readable implements BodyReader {
   }
 
   #keep(chunk: Buffer, holding: Holding): void {
-    if (!holding.bytes.append(chunk)) this.#waiting.push(chunk)
+    // One byte beyond the limit tells that there is more; the rest of a read need not be copied and counted.
+    const kept = chunk.subarray(0, holding.limit + 1 - holding.bytes.length)
+    if (!holding.bytes.append(kept)) this.#waiting.push(chunk)
     else if (holding.bytes.length <= holding.limit) return
+    else if (kept.length < chunk.length) this.#waiting.push(chunk.subarray(kept.length))
     this.#source.pauseBody()
     this.#tell(holding)
   }

@@ -11,7 +11,8 @@ import { boundaryOf, MAX_PARTS, partsOf } from '../../src/edge/fields/multipart.
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { Upload } from '../../src/edge/upload.js'
 import { compileValue, parseValue, type Value } from '../../src/expr/index.js'
-import { testZone, until } from '../helpers/proxy.js'
+import { metric, sendRaw, startOrigin, startProxy, testZone, until } from '../helpers/proxy.js'
+import { ruledZone } from '../helpers/rules.js'
 
 const BODY = 'http.request.body'
 
@@ -383,4 +384,75 @@ t.test('a body that nobody sends on gives its memory back', async (t) => {
   seen[0]?.exchange.body?.release()
   t.equal(memory.used, 0)
   t.ok(seen[0]?.upload.destroyed)
+})
+
+t.test('rules on bodies in the proxy', async (t) => {
+  const received: Buffer[] = []
+  const origin = await startOrigin(t, (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      received.push(Buffer.concat(chunks))
+      response.end('ok')
+    })
+  })
+  const block = (expression: string) => ({ action: 'block', expression, action_parameters: {} })
+  const zone = ruledZone(origin.url, [
+    {
+      phase: 'http_request_firewall_custom',
+      rules: [
+        block('any(http.request.body.form["q"][*] contains "evil")'),
+        block('lookup_json_string(http.request.body.raw, "user") eq "root"'),
+        block('any(http.request.body.multipart.filenames[*][*] contains ".exe")'),
+        block('http.request.headers["x-strict"][0] eq "1" and http.request.body.truncated'),
+      ],
+    },
+  ])
+  const { port, metrics } = await startProxy(t, [zone], { yaml: '{ rules_body: { bytes: 1KiB, memory: 64KiB } }' })
+  const request = (body: string, headers: Record<string, string> = {}) =>
+    [
+      'POST / HTTP/1.1',
+      'Host: example.test',
+      `Content-Length: ${body.length}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      '',
+      body,
+    ].join('\r\n')
+  const form = { 'Content-Type': FORM }
+  const long = bodyOf(300_000).toString('latin1')
+  const rows: [what: string, body: string, headers: Record<string, string>, status: number][] = [
+    ['a form', 'q=good', form, 200],
+    ['a form that is blocked', 'p=1&q=evil', form, 403],
+    ['the same as another type', 'p=1&q=evil', {}, 200],
+    ['JSON', '{"user": "me"}', {}, 200],
+    ['JSON that is blocked', '{"user": "root"}', {}, 403],
+    [
+      'a file',
+      part('Content-Disposition: x; name=f; filename=a.exe', 'x') + '--B--',
+      { 'Content-Type': MULTIPART },
+      403,
+    ],
+    ['a long body', long, {}, 200],
+    ['a long body where none may be', long, { 'X-Strict': '1' }, 403],
+    ['no body', '', form, 200],
+  ]
+  for (const [what, body, headers, status] of rows) {
+    const before = received.length
+    const answer = await sendRaw(port, request(body, { ...headers, Connection: 'close' }))
+    t.equal(answer.status, status, what)
+    t.equal(received.length, before + (status === 200 ? 1 : 0), what)
+    if (status === 200) t.equal(received.at(-1)?.toString('latin1'), body, what)
+  }
+  const both = request('q=evil', form) + request('q=good', { ...form, Connection: 'close' })
+  t.match((await sendRaw(port, both)).text, /^HTTP\/1\.1 403 [^]*HTTP\/1\.1 200 /, 'a blocked body is not in the way')
+  const chunked = 'POST / HTTP/1.1\r\nHost: example.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n'
+  const pieces = [`${chunked}Content-Type: ${FORM}\r\n\r\n`, '3\r\nq=e\r\n', '3\r\nvil\r\n', '0\r\n\r\n']
+  t.equal((await sendRaw(port, pieces)).status, 403, 'a body in chunks')
+
+  const leaving = connect(port, '127.0.0.1')
+  leaving.write(request('q=good', form).slice(0, -3))
+  await until(async () => (await metric(metrics, 'edged_rule_bodies_bytes')) > 0)
+  leaving.destroy()
+  await until(async () => (await metric(metrics, 'edged_rule_bodies_bytes')) === 0)
+  t.equal(await metric(metrics, 'edged_rule_bodies_cut_total'), 0)
 })
