@@ -111,6 +111,12 @@ function delimits(text: string, char: number, at: number, end: number, around: S
   return (opens && (!closes || before === 'punctuation')) || (closes && (!opens || after === 'punctuation'))
 }
 
+const LINE_STARTS = new Uint8Array(128)
+for (const char of '>#+*-_=|:0123456789') LINE_STARTS[char.charCodeAt(0)] = 1
+
+/** Whether `escapeStarts` may have to do with a line that begins with this character. */
+export const isLineStart = (char: number): boolean => char < 128 && LINE_STARTS[char] === 1
+
 /** A paragraph's Markdown such that no line of it begins a list, a heading, a quote, a rule or the like. */
 export function escapeStarts(markdown: string): string {
   if (!markdown.includes('\n')) return escapeStart(markdown)

@@ -1,5 +1,5 @@
 import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
-import { codeSpan, destination, escapeInline } from './escape.js'
+import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
 import { ANYTHING, BLANK, INNER_SPACE, OUTER_SPACE, SPECIALS } from './text-traits.js'
 
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
@@ -58,6 +58,9 @@ export class Line {
   #empty = true
   /** Right after closing marks: what may not follow them as it is. `word`: the text before them ends in punctuation. */
   #closed: '' | 'any' | 'word' = ''
+  /** The first character of the block, -1 before there is one. What is put in its place later starts no line. */
+  #first = -1
+  #hasBreaks = false
   /** The block begins with a bracket of the text's own. */
   #bracket = false
 
@@ -72,6 +75,9 @@ export class Line {
   #span = ''
   #link: Format | undefined
   #strikes = 0
+
+  /** Whether a line of what `take` gave last may be read as the start of a list, a heading or the like. */
+  startsMayMean = false
 
   /** `traits` are those of text-traits.ts. */
   text(text: string, traits = ANYTHING): void {
@@ -117,7 +123,7 @@ export class Line {
 
   /** How many blocks began or ended inside the link. */
   get linkBlocks(): number {
-    return this.#formats.findLast((format) => format.kind === 'link')?.blocks ?? 0
+    return this.#innermostLink()?.blocks ?? 0
   }
 
   /** White space, as between two words. */
@@ -185,7 +191,8 @@ export class Line {
     this.#flush()
     const format = this.#formats[at] as Format
     for (let index = this.#formats.length - 1; index >= at; index--) this.#writeCloser(index)
-    this.#formats.splice(at, 1)
+    if (at === this.#formats.length - 1) this.#formats.pop()
+    else this.#formats.splice(at, 1)
     this.#written = Math.min(this.#written, at)
     if (format.kind === 'code') this.#code = undefined
     if (format.kind === 'strike') this.#strikes--
@@ -213,14 +220,18 @@ export class Line {
     this.#gap = ''
     if (this.#empty) return ''
 
+    // What is put together of pieces is looked at as little as can be: the first look makes a copy of it.
+    const mayEndInSpace = this.#last === '' || this.#last.charCodeAt(this.#last.length - 1) === NBSP
+    this.startsMayMean = this.#hasBreaks || isLineStart(this.#first)
     let markdown = this.#done + this.#previous + this.#last
     if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
-    if (markdown.charCodeAt(0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
-    if (markdown.charCodeAt(markdown.length - 1) === NBSP && !markdown.endsWith('\\\u00a0'))
+    if (this.#first === NBSP && markdown.charCodeAt(0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
+    if (mayEndInSpace && markdown.charCodeAt(markdown.length - 1) === NBSP && !markdown.endsWith('\\\u00a0'))
       markdown = markdown.slice(0, -1) + '&nbsp;'
     this.#done = this.#previous = this.#last = ''
     this.#empty = true
-    this.#marked = this.#bracket = false
+    this.#marked = this.#bracket = this.#hasBreaks = false
+    this.#first = -1
     this.#closed = ''
     return markdown
   }
@@ -228,13 +239,21 @@ export class Line {
   /** Lets the link that was ended with its block go on, once. */
   relink(): void {
     // The innermost link is the only one: links do not nest.
-    const link = this.#formats.findLast((format) => format.kind === 'link')
+    const link = this.#innermostLink()
     if (link !== undefined) this.#link = link
   }
 
   /** Ends the link for good: what follows up to its end tag is no part of it. */
   unlink(): void {
     this.#link = undefined
+  }
+
+  #innermostLink(): Format | undefined {
+    for (let at = this.#formats.length - 1; at >= 0; at--) {
+      const format = this.#formats[at] as Format
+      if (format.kind === 'link') return format
+    }
+    return undefined
   }
 
   #push(kind: Kind, name: string, mark: string, link: Link | undefined): Format | undefined {
@@ -291,6 +310,7 @@ export class Line {
   }
 
   #append(piece: string): void {
+    if (this.#first < 0) this.#first = piece.charCodeAt(0)
     this.#done += this.#previous
     this.#previous = this.#last
     this.#last = piece
@@ -302,6 +322,7 @@ export class Line {
       // Other spaces than those of HTML are text, but next to them no mark opens anything.
       const rest = piece.replace(/^\p{Zs}+/u, '')
       if (rest !== piece) {
+        if (this.#gap !== ' ') this.#hasBreaks = true
         this.#append((this.#empty ? '' : this.#gap) + piece.slice(0, piece.length - rest.length))
         this.#gap = this.#closed = ''
         this.#marked = this.#empty = false
@@ -311,6 +332,7 @@ export class Line {
     }
     if (this.#gap !== '') {
       if (!this.#empty) {
+        if (this.#gap !== ' ') this.#hasBreaks = true
         this.#append(this.#gap)
         this.#marked = false
         this.#closed = ''
@@ -472,15 +494,21 @@ export class Line {
     this.#closed = ''
   }
 
+  /** Whether no marks stand before what comes next. */
+  #nothingOpens(): boolean {
+    for (let at = this.#written; at < this.#formats.length; at++) {
+      const { kind } = this.#formats[at] as Format
+      if (kind !== 'code' && kind !== 'plain') return false
+    }
+    return true
+  }
+
   #endCode(): void {
     let code = this.#code as string
     this.#code = ''
     if (code === '') return
     if (/[\r\n]/.test(code)) code = joinLines(code.trim())
-    const isOpen = this.#formats
-      .slice(this.#written)
-      .every((format) => format.kind === 'code' || format.kind === 'plain')
-    if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && isOpen) {
+    if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && this.#nothingOpens()) {
       // Two spans side by side would be read as one that holds backticks. A long row of them is not one span.
       if (this.#span.length > MAX_SPAN) {
         this.#gap = ' '

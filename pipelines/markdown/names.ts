@@ -77,6 +77,8 @@ export const mix = (hash: number, char: number) => (Math.imul(hash, 31) + (char 
 const SLOTS = 4096
 const slots: (ElementName | undefined)[] = Array.from({ length: SLOTS })
 
+const BY_NAME: ReadonlyMap<string, ElementName> = new Map(TABLE.map((element) => [element.name, element]))
+
 function hashOf(name: string): number {
   let hash = 0
   for (let at = 0; at < name.length; at++) hash = mix(hash, name.charCodeAt(at))
@@ -99,12 +101,22 @@ export function matches(html: string, start: number, name: string): boolean {
   return true
 }
 
-/** The element whose name stands in `html` between two positions; undefined for any that the table does not have. */
-export function elementAt(html: string, start: number, end: number, hash: number): ElementName | undefined {
+/** Whether `units` have `name`, which is in lower case, at `start`, in any case. */
+export function unitsMatch(units: Uint16Array, start: number, name: string): boolean {
+  for (let at = 0; at < name.length; at++) {
+    const char = units[start + at] as number
+    const lower = char >= 0x41 && char <= 0x5a ? char + 0x20 : char
+    if (lower !== name.charCodeAt(at)) return false
+  }
+  return true
+}
+
+/** The element whose name stands in `units` between two positions; undefined for any that the table does not have. */
+export function elementAt(units: Uint16Array, start: number, end: number, hash: number): ElementName | undefined {
   for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
     const element = slots[slot]
     if (element === undefined) return undefined
-    if (element.name.length === end - start && matches(html, start, element.name)) return element
+    if (element.name.length === end - start && unitsMatch(units, start, element.name)) return element
   }
 }
 
@@ -115,13 +127,13 @@ export const lowerName = (name: string): string =>
 
 /** The table's row of a name that is in it. */
 export function elementNamed(name: string): ElementName {
-  const element = elementAt(name, 0, name.length, hashOf(name))
+  const element = BY_NAME.get(name)
   if (element === undefined) throw new RangeError(`no element ${name} in the table`)
   return element
 }
 
 /** The place of a name, in lower case, in the table; `KNOWN_NAMES` for any that it does not have. */
-export const idOf = (name: string): number => elementAt(name, 0, name.length, hashOf(name))?.id ?? KNOWN_NAMES
+export const idOf = (name: string): number => BY_NAME.get(name)?.id ?? KNOWN_NAMES
 
 /** One of 32 bits for the name of an attribute, so that most names that a tag does not have are told at a glance. */
 export const attributeBit = (firstChar: number, length: number): number => 1 << (firstChar + 3 * length)

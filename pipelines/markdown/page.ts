@@ -173,14 +173,14 @@ export class Page implements Events {
   endBlock(): void {
     const markdown = this.line.take()
     if (markdown === '') return
-    this.#write(this.kind, markdown)
+    this.#write(this.kind, markdown, this.line.startsMayMean)
     this.kind = 'text'
   }
 
-  #write(kind: Leaf, markdown: string): void {
+  #write(kind: Leaf, markdown: string, startsMayMean = true): void {
     const { table } = this
     if (table !== undefined && table.state !== 'layout') table.add(markdown)
-    else this.writer.leaf(kind, escapeStarts(markdown))
+    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown) : markdown)
   }
 
   endHeading(): void {

@@ -1,6 +1,6 @@
 import { decodeHTMLAttribute } from 'entities/decode'
 import type { Tag } from './events.js'
-import { attributeBit, elementAt, KNOWN_NAMES, lowerName, matches, mix, type ElementName } from './names.js'
+import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -16,17 +16,10 @@ const GREATER = 0x3e
 /** Offsets kept from one tag to the next: a tag with more gives the memory back. */
 const KEPT = 4096
 
-const isSpace = (char: number) => char === SPACE || char === LF || char === TAB || char === FF
+/** Characters of a value that are looked at one by one; the end of a longer one is searched for. */
+const NEAR = 96
 
-/** The value of an attribute as it stands in the page, without its quotes, decoded. */
-function decode(raw: string): string {
-  // A loop: values are short, and a search for NUL in text of two bytes per character stops at every ASCII letter.
-  for (let at = 0; at < raw.length; at++) {
-    const char = raw.charCodeAt(at)
-    if (char === AMPERSAND || char === 0) return decodeHTMLAttribute(raw).replaceAll('\0', '\ufffd')
-  }
-  return raw
-}
+const isSpace = (char: number) => char === SPACE || char === LF || char === TAB || char === FF
 
 /**
  * The tag that is being read. It holds where its attributes stand in the page and copies nothing before it is asked.
@@ -41,19 +34,22 @@ export class OpenTag implements Tag {
   element: ElementName | undefined = undefined
 
   #html = ''
+  #units = new Uint16Array(0)
   /** Four numbers for each attribute: where its name and its value start and end. */
   #offsets = new Int32Array(256)
   #used = 0
 
   /**
-   * Reads the tag whose name starts at `start`. Returns the position after its `>`, or -1 if `html` ends before.
+   * Reads the tag whose name starts at `start` of `html`, whose code units come with it. Returns the position after its
+   * `>`, or -1 if `html` ends before.
    *
    *     <a href="/" title=Home>
    *      ^
    */
-  read(html: string, start: number): number {
+  read(html: string, units: Uint16Array, start: number): number {
     const length = html.length
     this.#html = html
+    this.#units = units
     this.#used = 0
     this.attributeBits = 0
     this.selfClosing = false
@@ -63,25 +59,25 @@ export class OpenTag implements Tag {
     let hash = 0
     let char = 0
     for (; at < length; at++) {
-      char = html.charCodeAt(at)
+      char = units[at] as number
       if (char === GREATER || char === SLASH || isSpace(char)) break
       hash = mix(hash, char)
     }
     if (at === length) return -1
-    const element = elementAt(html, start, at, hash)
+    const element = elementAt(units, start, at, hash)
     this.element = element
     this.id = element === undefined ? KNOWN_NAMES : element.id
     this.name = element === undefined ? lowerName(html.slice(start, at)) : element.name
-    return char === GREATER ? at + 1 : this.#readAttributes(html, at)
+    return char === GREATER ? at + 1 : this.#readAttributes(html, units, at)
   }
 
-  #readAttributes(html: string, from: number): number {
+  #readAttributes(html: string, units: Uint16Array, from: number): number {
     const length = html.length
     let at = from
     while (at < length) {
-      let char = html.charCodeAt(at)
+      let char = units[at] as number
       if (char === GREATER) {
-        this.selfClosing = html.charCodeAt(at - 1) === SLASH && this.#slashIsOwn(at - 1)
+        this.selfClosing = units[at - 1] === SLASH && this.#slashIsOwn(at - 1)
         return at + 1
       }
       if (char === SLASH || isSpace(char)) {
@@ -92,29 +88,32 @@ export class OpenTag implements Tag {
       // A name may begin with `=`, and with nothing else that ends one.
       const nameStart = at++
       for (; at < length; at++) {
-        char = html.charCodeAt(at)
+        char = units[at] as number
         if (char === EQUALS || char === GREATER || char === SLASH || isSpace(char)) break
       }
       const nameEnd = at
-      while (at < length && isSpace((char = html.charCodeAt(at)))) at++
+      while (at < length && isSpace((char = units[at] as number))) at++
       if (char !== EQUALS) {
         this.#add(nameStart, nameEnd, nameEnd, nameEnd)
         continue
       }
       at++
-      while (at < length && isSpace((char = html.charCodeAt(at)))) at++
+      while (at < length && isSpace((char = units[at] as number))) at++
       if (at >= length) return -1
 
       let valueStart = at
       if (char === QUOTE || char === APOSTROPHE) {
         valueStart++
-        at = html.indexOf(char === QUOTE ? '"' : "'", valueStart)
+        const near = Math.min(length, valueStart + NEAR)
+        at = valueStart
+        while (at < near && units[at] !== char) at++
+        if (at === near) at = html.indexOf(char === QUOTE ? '"' : "'", at)
         if (at < 0) return -1
         this.#add(nameStart, nameEnd, valueStart, at)
         at++
       } else {
         for (; at < length; at++) {
-          char = html.charCodeAt(at)
+          char = units[at] as number
           if (char === GREATER || isSpace(char)) break
         }
         this.#add(nameStart, nameEnd, valueStart, at)
@@ -140,7 +139,7 @@ export class OpenTag implements Tag {
     offsets[used + 1] = nameEnd
     offsets[used + 2] = valueStart
     offsets[used + 3] = valueEnd
-    this.attributeBits |= attributeBit(this.#html.charCodeAt(nameStart), nameEnd - nameStart)
+    this.attributeBits |= attributeBit(this.#units[nameStart] as number, nameEnd - nameStart)
     this.#used = used + 4
   }
 
@@ -150,8 +149,8 @@ export class OpenTag implements Tag {
     for (let index = 0; index < this.#used; index += 4) {
       const start = offsets[index] as number
       const end = offsets[index + 1] as number
-      if (end - start === name.length && matches(this.#html, start, name)) {
-        return decode(this.#html.slice(offsets[index + 2], offsets[index + 3]))
+      if (end - start === name.length && unitsMatch(this.#units, start, name)) {
+        return this.#value(offsets[index + 2] as number, offsets[index + 3] as number)
       }
     }
     return undefined
@@ -162,14 +161,26 @@ export class OpenTag implements Tag {
     const all = new Map<string, string>()
     for (let index = 0; index < this.#used; index += 4) {
       const name = lowerName(this.#html.slice(offsets[index], offsets[index + 1]))
-      if (!all.has(name)) all.set(name, decode(this.#html.slice(offsets[index + 2], offsets[index + 3])))
+      if (!all.has(name)) all.set(name, this.#value(offsets[index + 2] as number, offsets[index + 3] as number))
     }
     return all
+  }
+
+  /** A value that stands between two positions of the page. */
+  #value(start: number, end: number): string {
+    const units = this.#units
+    const raw = this.#html.slice(start, end)
+    for (let at = start; at < end; at++) {
+      const char = units[at]
+      if (char === AMPERSAND || char === 0) return decodeHTMLAttribute(raw).replaceAll('\0', '\ufffd')
+    }
+    return raw
   }
 
   /** Lets go of the page. */
   clear(): void {
     this.#html = ''
+    this.#units = new Uint16Array(0)
     this.#used = 0
   }
 }

@@ -30,19 +30,22 @@ const traitsOfChar = (char: number): number => (char < 128 ? (TRAITS[char] as nu
 
 const WHITE = INNER_SPACE | SINGLE_SPACE
 
-/** The traits of what stands in `text` between two positions. */
-export function traitsOf(text: string, start = 0, end = text.length): number {
+/** The traits of a text that was put together or decoded: that it is blank, or that it may have any of them. */
+export const traitsOf = (text: string): number => (/[^\t\n\f\r ]/.test(text) ? ANYTHING : BLANK | OUTER_SPACE)
+
+/** The traits of the text whose code units stand between two positions. */
+export function traitsOfUnits(units: Uint16Array, start: number, end: number): number {
   let from = start
   let to = end
-  while (from < to && (traitsOfChar(text.charCodeAt(from)) & WHITE) !== 0) from++
+  while (from < to && (traitsOfChar(units[from] as number) & WHITE) !== 0) from++
   if (from === to) return BLANK | OUTER_SPACE
-  while ((traitsOfChar(text.charCodeAt(to - 1)) & WHITE) !== 0) to--
+  while ((traitsOfChar(units[to - 1] as number) & WHITE) !== 0) to--
 
   let seen = 0
   let twice = 0
   let before = 0
   for (let at = from; at < to; at++) {
-    const traits = traitsOfChar(text.charCodeAt(at))
+    const traits = traitsOfChar(units[at] as number)
     seen |= traits
     twice |= traits & before
     before = traits

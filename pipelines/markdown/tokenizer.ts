@@ -1,3 +1,4 @@
+import { CodeUnits } from './code-units.js'
 import { readDoctype } from './doctype.js'
 import { decodeText, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
@@ -6,13 +7,16 @@ import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
-import { AMPERSAND, NUL, traitsOf } from './text-traits.js'
+import { AMPERSAND, NUL, traitsOf, traitsOfUnits } from './text-traits.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
 
 /** An unfinished tag longer than this is read again only when twice as much is there, so small pieces cost no more. */
 const RETRY_AT_ONCE = 128
+
+/** So much of a page is read at a time, which keeps what is worked on in the processor's cache. */
+const PIECE = 32 * 1024
 
 const SLASH = 0x2f
 const EXCLAMATION = 0x21
@@ -38,6 +42,8 @@ export class HtmlTokenizer implements Tokenizer {
 
   /** What is not read yet, from `#at` on. */
   #html = ''
+  readonly #codeUnits = new CodeUnits()
+  #units = this.#codeUnits.units
   #at = 0
   #mode: Mode
   #raw: RawText
@@ -58,6 +64,11 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   write(text: string): void {
+    if (text.length <= PIECE) this.#write(text)
+    else for (let at = 0; at < text.length; at += PIECE) this.#write(text.slice(at, at + PIECE))
+  }
+
+  #write(text: string): void {
     let more = this.#surrogate + text
     if (more === '') return
     this.#surrogate = ''
@@ -78,6 +89,7 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   #read(ended: boolean): void {
+    this.#units = this.#codeUnits.fill(this.#html)
     this.#at = 0
     while (this.#step(ended));
     this.#html = this.#at === 0 ? this.#html : this.#html.slice(this.#at)
@@ -108,6 +120,7 @@ export class HtmlTokenizer implements Tokenizer {
 
   #data(ended: boolean): boolean {
     const html = this.#html
+    const units = this.#units
     const tag = this.#tag
     let textStart = this.#at
     let from = textStart
@@ -117,23 +130,23 @@ export class HtmlTokenizer implements Tokenizer {
         this.#lastText(textStart, ended)
         return false
       }
-      const char = html.charCodeAt(at + 1)
+      const char = units[at + 1] as number
       if (isLetter(char)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(html, at + 1)
+        const end = tag.read(html, units, at + 1)
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#opened()) {
           this.#at = end
           return true
         }
-      } else if (char === SLASH && isLetter(html.charCodeAt(at + 2))) {
+      } else if (char === SLASH && isLetter(units[at + 2] as number)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(html, at + 2)
+        const end = tag.read(html, units, at + 2)
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id)
-      } else if (char === SLASH && html.charCodeAt(at + 2) === GREATER) {
+      } else if (char === SLASH && units[at + 2] === GREATER) {
         if (textStart < at) this.#text(textStart, at)
         textStart = from = at + 3
       } else if (at + (char === SLASH ? 2 : 1) === html.length) {
@@ -293,7 +306,7 @@ export class HtmlTokenizer implements Tokenizer {
     this.#at = raw.end
     if (!found) return false
 
-    const end = this.#tag.read(html, raw.end + 2)
+    const end = this.#tag.read(html, this.#units, raw.end + 2)
     if (end < 0) return this.#wait(raw.end, ended)
     this.#mode = 'data'
     this.#at = end
@@ -326,7 +339,7 @@ export class HtmlTokenizer implements Tokenizer {
 
   #text(start: number, end: number): void {
     if (this.#elements.skipping) return
-    const traits = traitsOf(this.#html, start, end)
+    const traits = traitsOfUnits(this.#units, start, end)
     const text = this.#html.slice(start, end)
     if ((traits & (AMPERSAND | NUL)) === 0) {
       this.#events.text(text, traits)

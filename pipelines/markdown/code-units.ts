@@ -1,0 +1,27 @@
+/** Memory for this many is kept from one text to the next; more is given back when a much shorter one comes. */
+const KEPT = 128 * 1024
+
+const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
+
+/**
+ * The code units of a text as an array of numbers. Looking at its characters one by one takes a third of the time that
+ * `charCodeAt` takes, and filling it next to none.
+ */
+export class CodeUnits {
+  /** Those of the text, a 0, and what is left of earlier texts. */
+  units = new Uint16Array(0)
+  #bytes = Buffer.alloc(0)
+
+  fill(text: string): Uint16Array {
+    const { length } = text
+    if (length >= this.units.length || (this.units.length > KEPT && length < this.units.length / 4)) {
+      this.units = new Uint16Array(length + 1 + (length >> 1))
+      this.#bytes = Buffer.from(this.units.buffer)
+    }
+    const { units } = this
+    this.#bytes.write(text, 'utf16le')
+    if (!isLittleEndian) this.#bytes.subarray(0, 2 * length).swap16()
+    units[length] = 0
+    return units
+  }
+}
