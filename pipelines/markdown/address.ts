@@ -30,4 +30,9 @@ const parse = (url: string, base: string | URL): URL | undefined =>
   URL.canParse(url, String(base)) ? new URL(url, base) : undefined
 
 /** Whether a link to it leads anywhere outside of a browser. */
-export const isReachable = (url: string): boolean => !/^(?:javascript|vbscript|data|about|blob):/i.test(url)
+export function isReachable(url: string): boolean {
+  const first = url.charCodeAt(0)
+  // Most addresses are paths, fragments or begin with `http`.
+  if (first === 0x2f || first === 0x23 || first === 0x68) return true
+  return !/^(?:javascript|vbscript|data|about|blob):/i.test(url)
+}

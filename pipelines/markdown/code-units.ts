@@ -9,8 +9,8 @@ const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
  */
 export class CodeUnits {
   /** Those of the text, a 0, and what is left of earlier texts. */
-  units = new Uint16Array(0)
-  #bytes = Buffer.alloc(0)
+  units: Uint16Array = new Uint16Array(0)
+  #bytes: Buffer = Buffer.alloc(0)
 
   fill(text: string): Uint16Array {
     const { length } = text
@@ -24,4 +24,16 @@ export class CodeUnits {
     units[length] = 0
     return units
   }
+}
+
+/** Characters that are looked at one by one before the search for a farther one, which takes a while to begin. */
+const NEAR = 96
+
+/** Where `char`, of the code `unit`, stands next in `text` at or after `from`, -1 if nowhere. `units` are the text's. */
+export function indexOfUnit(text: string, units: Uint16Array, char: string, unit: number, from: number): number {
+  const near = Math.min(text.length, from + NEAR)
+  for (let at = from; at < near; at++) {
+    if (units[at] === unit) return at
+  }
+  return near === text.length ? -1 : text.indexOf(char, near)
 }

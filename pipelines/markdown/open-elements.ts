@@ -62,7 +62,8 @@ export class OpenElements {
   }
 
   #namespace(): Inside {
-    const inside = this.#inside.at(-1) ?? HTML
+    const { length } = this.#inside
+    const inside = length === 0 ? HTML : (this.#inside[length - 1] as Inside)
     return inside === HTML_AGAIN ? HTML : inside
   }
 
@@ -154,7 +155,7 @@ export class OpenElements {
     }
     const last = this.#last[element.id] ?? -1
     const isForeign = element.foreignRoot !== undefined || element.integration !== undefined
-    if (this.#ids.length > 0 && this.#ids.at(-1) === element.id) this.#pop()
+    if (this.#ids.length > 0 && this.#ids[this.#ids.length - 1] === element.id) this.#pop()
     else if (this.#endsForeign(last)) this.#popTo(last)
     else if (element.tablePart || element.id === this.#table) this.#closeTablePart(element, last)
     else if (element.id === this.#template) this.#popFrom(last)

@@ -1,4 +1,5 @@
 import { decodeHTMLAttribute } from 'entities/decode'
+import { indexOfUnit } from './code-units.js'
 import type { Tag } from './events.js'
 import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
 
@@ -16,9 +17,6 @@ const GREATER = 0x3e
 /** Offsets kept from one tag to the next: a tag with more gives the memory back. */
 const KEPT = 4096
 
-/** Characters of a value that are looked at one by one; the end of a longer one is searched for. */
-const NEAR = 96
-
 const isSpace = (char: number) => char === SPACE || char === LF || char === TAB || char === FF
 
 /**
@@ -34,7 +32,7 @@ export class OpenTag implements Tag {
   element: ElementName | undefined = undefined
 
   #html = ''
-  #units = new Uint16Array(0)
+  #units: Uint16Array = new Uint16Array(0)
   /** Four numbers for each attribute: where its name and its value start and end. */
   #offsets = new Int32Array(256)
   #used = 0
@@ -104,10 +102,7 @@ export class OpenTag implements Tag {
       let valueStart = at
       if (char === QUOTE || char === APOSTROPHE) {
         valueStart++
-        const near = Math.min(length, valueStart + NEAR)
-        at = valueStart
-        while (at < near && units[at] !== char) at++
-        if (at === near) at = html.indexOf(char === QUOTE ? '"' : "'", at)
+        at = indexOfUnit(html, units, char === QUOTE ? '"' : "'", char, valueStart)
         if (at < 0) return -1
         this.#add(nameStart, nameEnd, valueStart, at)
         at++

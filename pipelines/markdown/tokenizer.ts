@@ -1,4 +1,4 @@
-import { CodeUnits } from './code-units.js'
+import { CodeUnits, indexOfUnit } from './code-units.js'
 import { readDoctype } from './doctype.js'
 import { decodeText, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
@@ -19,6 +19,7 @@ const RETRY_AT_ONCE = 128
 const PIECE = 32 * 1024
 
 const SLASH = 0x2f
+const LESS = 0x3c
 const EXCLAMATION = 0x21
 const GREATER = 0x3e
 const DASH = 0x2d
@@ -43,7 +44,7 @@ export class HtmlTokenizer implements Tokenizer {
   /** What is not read yet, from `#at` on. */
   #html = ''
   readonly #codeUnits = new CodeUnits()
-  #units = this.#codeUnits.units
+  #units: Uint16Array = this.#codeUnits.units
   #at = 0
   #mode: Mode
   #raw: RawText
@@ -125,7 +126,7 @@ export class HtmlTokenizer implements Tokenizer {
     let textStart = this.#at
     let from = textStart
     for (;;) {
-      const at = html.indexOf('<', from)
+      const at = indexOfUnit(html, units, '<', LESS, from)
       if (at < 0) {
         this.#lastText(textStart, ended)
         return false
