@@ -60,6 +60,18 @@ export const ERRORS = {
   tooManyRules: [20010, 400, 'more rules than are allowed'],
   rulesetsBusy: [20011, 429, 'too many changes to rulesets at once; try again'],
 
+  // Lists
+  badList: [20201, 400, 'the list or its items do not fit their schema'],
+  listNotFound: [20202, 404, 'could not find the list'],
+  itemNotFound: [20203, 404, 'could not find the item in the list'],
+  operationNotFound: [20204, 404, 'could not find the operation'],
+  listExists: [20205, 400, 'a list with that name exists already'],
+  listInUse: [10031, 400, 'the list is used by rules'],
+  listReadOnly: [20206, 400, 'the list belongs to the configuration and is changed there'],
+  tooManyLists: [20207, 403, 'as many lists as are allowed'],
+  tooManyItems: [20208, 400, 'more items than are allowed'],
+  listsBusy: [20209, 429, 'too many changes to lists at once; try again'],
+
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],

@@ -1,6 +1,7 @@
 import { accounts } from './accounts.js'
 import type { Endpoint } from './endpoint.js'
 import { hostnames } from './hostnames.js'
+import { lists } from './lists.js'
 import { rulesets } from './rulesets.js'
 import { settings } from './settings.js'
 import type { ControlDeps } from './state.js'
@@ -17,4 +18,5 @@ export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
   ...settings(deps),
   ...hostnames(deps),
   ...rulesets(deps),
+  ...lists(deps),
 ]

@@ -1,4 +1,3 @@
-import PQueue from 'p-queue'
 import type { Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
 import {
@@ -11,13 +10,14 @@ import {
   type StoredRuleset,
 } from '../../src/core/model/ruleset.js'
 import { account, type Scope } from '../../src/core/scope.js'
-import { VersionConflict, type AuditEntry, type Stored, type Write } from '../../src/core/store.js'
+import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
 import { ENTRY_KIND, type Level } from '../../src/edge/phases.js'
 import { timestamp, type Making } from '../../src/rulesets/edit.js'
 import { audit } from '../audit.js'
 import { Reply, type Call } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { ControlDeps } from '../state.js'
+import { Turns } from '../turns.js'
 import { useWrites } from './uses.js'
 
 /** A decided write: what it stores, and what it answers. */
@@ -35,14 +35,10 @@ export type Written = Reply<Ruleset | null>
 /** The parts of a call that writing needs. */
 export type Writer = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
 
-// Beyond this many the last one would wait for seconds.
-const MOST_WAITING = 1000
-const TRIES = 5
-
 /** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
 export class Shelf {
   readonly #deps: ControlDeps
-  readonly #turns = new Map<string, PQueue>()
+  readonly #turns = new Turns('rulesetsBusy')
 
   constructor(deps: ControlDeps) {
     this.#deps = deps
@@ -88,29 +84,11 @@ export class Shelf {
    */
   async write(writer: Writer, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
     if (dryRun) return written(null, decide())
-    const queue = this.#turnsOf(writer.accountId)
-    if (queue.size >= MOST_WAITING) throw new ApiError('rulesetsBusy', undefined, { headers: { 'retry-after': '1' } })
-    return await queue.add(async () => await this.#store(decide))
-  }
-
-  #turnsOf(accountId: string): PQueue {
-    const known = this.#turns.get(accountId)
-    if (known) return known
-    const queue = new PQueue({ concurrency: 1 })
-    this.#turns.set(accountId, queue)
-    return queue
-  }
-
-  async #store(decide: () => Decided): Promise<Written> {
-    for (let tried = 1; ; tried++) {
+    return await this.#turns.take(writer.accountId, async () => {
       const decided = decide()
-      try {
-        await this.#deps.store.batch(decided.writes, decided.audit)
-        return written(decided.result, decided)
-      } catch (error) {
-        if (!(error instanceof VersionConflict) || tried === TRIES) throw error
-      }
-    }
+      await this.#deps.store.batch(decided.writes, decided.audit)
+      return written(decided.result, decided)
+    })
   }
 
   /** Puts a new ruleset on the shelf. Throws `tooManyRulesets`. */

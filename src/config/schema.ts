@@ -262,6 +262,8 @@ export const ConfigFile = Type.Object(
             rulesets_per_scope: Count(500, 'Rulesets of one account or zone.'),
             rules_per_ruleset: Count(1000, 'Rules of one ruleset.'),
             ruleset_versions: Count(50, 'Older versions kept of one ruleset; the oldest go first.'),
+            lists_per_account: Count(100, 'Named lists of one account, besides those of this file.'),
+            items_per_list: Count(200_000, 'Items of one list.'),
             custom_hostnames_per_zone: Count(50_000, 'Custom hostnames of one zone.'),
           },
           { ...strict, default: {}, description: 'What may be stored.' },

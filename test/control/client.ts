@@ -54,6 +54,8 @@ export const CONFIG: ControlConfig = {
       rulesets_per_scope: 500,
       rules_per_ruleset: 1000,
       ruleset_versions: 50,
+      lists_per_account: 100,
+      items_per_list: 200_000,
       custom_hostnames_per_zone: 50_000,
     },
   },

@@ -1,0 +1,174 @@
+import { setImmediate } from 'node:timers/promises'
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { newId } from '../../src/core/ids.js'
+import {
+  bucketId,
+  bucketOf,
+  BUCKETS,
+  LIST_ITEMS,
+  LIST_OPERATIONS,
+  LISTS,
+  type ListItem,
+  type ListKind,
+  type StoredList,
+} from '../../src/core/model/list.js'
+import type { Stored, Write } from '../../src/core/store.js'
+import { itemIssues } from '../../src/lists/item-check.js'
+import { audit } from '../audit.js'
+import { ApiError } from '../errors.js'
+import type { Catalog, Writer } from './catalog.js'
+import { itemId } from './item-id.js'
+
+/** Enough to mend an input by. */
+const MOST_ISSUES = 100
+/** Items looked at in one go; other requests have their turn in between. */
+const AT_ONCE = 1000
+/** Operations of an account that can be asked for. */
+const KEPT_OPERATIONS = 100
+
+type Items = ReadonlyMap<string, ListItem>
+/** The items of one bucket, before and after. */
+type Change = (old: Items, bucket: string) => Items
+
+/** Adds items; one that is there already is replaced. Gives the id of the operation, which is complete. */
+export async function addItems(
+  catalog: Catalog,
+  writer: Writer,
+  id: string,
+  body: readonly unknown[],
+): Promise<string> {
+  const added = await prepare(catalog, writer, id, body)
+  return await store(catalog, writer, id, [...added.keys()], (old, bucket) => {
+    const items = new Map(old)
+    for (const [key, item] of added.get(bucket) ?? [])
+      items.set(key, { ...item, created_on: old.get(key)?.created_on ?? item.created_on })
+    return items
+  })
+}
+
+/** Puts items in the place of all that are there. */
+export async function replaceItems(
+  catalog: Catalog,
+  writer: Writer,
+  id: string,
+  body: readonly unknown[],
+): Promise<string> {
+  const given = await prepare(catalog, writer, id, body)
+  return await store(catalog, writer, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
+}
+
+/** Removes items by their ids; refused where one is not there. */
+export async function removeItems(
+  catalog: Catalog,
+  writer: Writer,
+  id: string,
+  ids: readonly string[],
+): Promise<string> {
+  const byBucket = new Map<string, Map<string, number>>()
+  for (const [index, item] of ids.entries()) {
+    const bucket = byBucket.get(bucketOf(item)) ?? new Map<string, number>()
+    byBucket.set(bucketOf(item), bucket.set(item, index))
+  }
+  return await store(catalog, writer, id, [...byBucket.keys()], (old, bucket) => {
+    const items = new Map(old)
+    const missing: Issue[] = []
+    for (const [item, index] of byBucket.get(bucket) ?? [])
+      if (!items.delete(item)) missing.push({ pointer: `/items/${index}/id`, message: 'is no item of the list' })
+    if (missing.length > 0) throw new InvalidInput(missing)
+    return items
+  })
+}
+
+/** The checked items by bucket and id. Throws with pointers into the body. */
+async function prepare(
+  catalog: Catalog,
+  { scope }: Writer,
+  listId: string,
+  body: readonly unknown[],
+): Promise<ReadonlyMap<string, Items>> {
+  const { kind } = catalog.own(scope, listId).value
+  room(catalog, body.length)
+  const now = catalog.now()
+  const buckets = new Map<string, Map<string, ListItem>>()
+  const issues: Issue[] = []
+  for (const [index, given] of body.entries()) {
+    if (index % AT_ONCE === AT_ONCE - 1) await setImmediate()
+    if (issues.length >= MOST_ISSUES) break
+    const wrong = itemIssues(kind, given)
+    if (wrong.length > 0) {
+      issues.push(...wrong.map(({ pointer, message }) => ({ pointer: `/${index}${pointer}`, message })))
+      continue
+    }
+    const item = itemOf(listId, kind, given as object, now)
+    let bucket = buckets.get(bucketOf(item.id))
+    if (!bucket) buckets.set(bucketOf(item.id), (bucket = new Map()))
+    if (bucket.has(item.id)) issues.push({ pointer: `/${index}`, message: 'is the same as an item before it' })
+    bucket.set(item.id, item)
+  }
+  if (issues.length > 0) throw new InvalidInput(issues)
+  return buckets
+}
+
+const itemOf = (listId: string, kind: ListKind, given: object, now: string): ListItem => ({
+  id: itemId(listId, kind, given),
+  ...given,
+  created_on: now,
+  modified_on: now,
+})
+
+/** Writes the buckets that change, the list's number of items, and the operation, all at once. */
+async function store(
+  catalog: Catalog,
+  writer: Writer,
+  id: string,
+  buckets: readonly string[],
+  change: Change,
+): Promise<string> {
+  const { store, clock } = catalog.deps
+  const { scope } = writer
+  return await catalog.turns.take(scope.id, async () => {
+    const list = catalog.own(scope, id)
+    const writes: Write[] = []
+    let items = list.value.num_items
+    for (const bucket of buckets) {
+      const key = bucketId(id, bucket)
+      const old = store.get(LIST_ITEMS, scope, key)
+      const before = new Map(old?.value.items.map((item) => [item.id, item]))
+      const after = change(before, bucket)
+      if (before.size === 0 && after.size === 0) continue
+      items += after.size - before.size
+      const sorted = [...after.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+      const value = after.size === 0 ? undefined : { list_id: id, items: sorted }
+      writes.push({ kind: LIST_ITEMS, scope, id: key, value, ifVersion: old?.version ?? 0 })
+    }
+    room(catalog, items)
+    const operation = newId()
+    writes.push(listWrite(list, items, catalog.now()), operationWrite(catalog, writer, operation))
+    const after = { ...list.value, num_items: items }
+    await store.batch(writes, [
+      audit(clock, writer, { action: 'update', kind: LISTS, scope, id, before: list.value, after }),
+    ])
+    return operation
+  })
+}
+
+const listWrite = ({ scope, id, value, version }: Stored<StoredList>, items: number, now: string): Write => ({
+  kind: LISTS,
+  scope,
+  id,
+  value: { ...value, num_items: items, modified_on: now },
+  ifVersion: version,
+})
+
+function operationWrite({ deps }: Catalog, { scope }: Writer, operation: string): Write {
+  const old = deps.store.get(LIST_OPERATIONS, scope, 'latest')
+  const latest = (old?.value.operations ?? []).slice(1 - KEPT_OPERATIONS)
+  const operations = [...latest, { id: operation, completed: new Date(deps.clock.now()).toISOString() }]
+  return { kind: LIST_OPERATIONS, scope, id: 'latest', value: { operations }, ifVersion: old?.version ?? 0 }
+}
+
+function room({ deps }: Catalog, items: number): void {
+  const most = deps.config().control.quotas.items_per_list
+  if (items > most)
+    throw new ApiError('tooManyItems', undefined, `the list would have ${items} items; ${most} are allowed`)
+}

@@ -1,0 +1,123 @@
+import { Type } from 'typebox'
+import { LIST_OPERATIONS, type ListItem } from '../../src/core/model/list.js'
+import { LIST_TYPES } from '../../src/lists/index.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { Catalog } from './catalog.js'
+import { addItems, removeItems, replaceItems } from './item-changes.js'
+import { READ, WRITE } from './permissions.js'
+import { ItemQuery, ItemResult, NewItems, Operation, RemovedItems, Started } from './schemas.js'
+
+const scopes = ['account'] as const
+const PATH = '/rules/lists/:list_id/items'
+
+/** Items of lists. Changes are complete when they are answered; what they answer is an operation all the same. */
+export function items(catalog: Catalog): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the items of a list',
+      query: ItemQuery,
+      result: Type.Array(ItemResult),
+      answer({ scope, params, query: { cursor, per_page, search } }) {
+        const { kind } = catalog.get(scope, params.list_id)
+        const found: ListItem[] = []
+        for (const item of catalog.items(scope, params.list_id, cursor === undefined ? '' : idOf(cursor))) {
+          if (search !== undefined && !LIST_TYPES[kind].found(item, search)) continue
+          found.push(item)
+          if (found.length > per_page) break
+        }
+        const shown = found.slice(0, per_page)
+        const after = found.length > per_page ? Buffer.from(shown.at(-1)?.id ?? '').toString('base64url') : undefined
+        return new Reply(shown, {
+          result_info: { count: shown.length, per_page, cursors: after === undefined ? {} : { after } },
+        })
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Add items to a list; one that is there already is replaced',
+      body: NewItems,
+      result: Started,
+      refusal: 'badList',
+      answer: async (call) => ({ operation_id: await addItems(catalog, call, call.params.list_id, call.body) }),
+    }),
+    endpoint({
+      method: 'put',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace all items of a list',
+      body: NewItems,
+      result: Started,
+      refusal: 'badList',
+      answer: async (call) => ({ operation_id: await replaceItems(catalog, call, call.params.list_id, call.body) }),
+    }),
+    endpoint({
+      method: 'delete',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete items of a list by their ids',
+      body: RemovedItems,
+      result: Started,
+      refusal: 'badList',
+      async answer(call) {
+        const ids = call.body.items.map(({ id }) => id)
+        return { operation_id: await removeItems(catalog, call, call.params.list_id, ids) }
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:item_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read an item of a list',
+      result: ItemResult,
+      answer({ scope, params: { list_id, item_id } }) {
+        catalog.get(scope, list_id)
+        // Items come in the order of their ids: the first one that is not before it is it, or it is not there.
+        for (const item of catalog.items(scope, list_id, justBefore(item_id))) {
+          if (item.id === item_id) return item
+          break
+        }
+        throw new ApiError('itemNotFound', undefined, `could not find the item ${item_id} in the list`)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/rules/lists/bulk_operations/:operation_id',
+      scopes,
+      permissions: READ,
+      summary: 'Read how a change to items went; the latest hundred of the account are kept',
+      result: Operation,
+      answer({ scope, params: { operation_id } }) {
+        const latest = catalog.deps.store.get(LIST_OPERATIONS, scope, 'latest')?.value.operations
+        const found = latest?.find(({ id }) => id === operation_id)
+        if (!found) throw new ApiError('operationNotFound', undefined, `could not find the operation ${operation_id}`)
+        return { id: found.id, status: 'completed' as const, completed: found.completed }
+      },
+    }),
+  ]
+}
+
+const ID = /^[0-9a-f]{32}$/
+
+/** The id that a cursor stands for. */
+function idOf(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString()
+  if (!ID.test(id)) throw new ApiError('badQuery', '/cursor', 'is not one that a list has given')
+  return id
+}
+
+/** The text that every id from this one on comes behind, and none before it. */
+const justBefore = (id: string): string => (ID.test(id) ? `${id.slice(0, -1)}${before(id.slice(-1))}` : '~')
+
+/** The character before a digit; no id has it, and all that are greater follow. */
+const before = (digit: string): string => String.fromCharCode(digit.charCodeAt(0) - 1)
