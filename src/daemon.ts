@@ -64,11 +64,15 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const { rate_limit_keys: maxKeys, challenge } = config.proxy
   const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
   const challenges = new Challenges(keys.derive('challenge'), clock, challenge)
-  const parts = { ...plainParts, ...guard({ limiter: limits.limiter, challenges, log }) }
+  const lists = stack.use(new ServedLists(store, config.lists))
+  const named = {
+    lists: (accountId: string) => lists.lists(accountId),
+    redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
+  }
+  const parts = { ...plainParts, ...named, ...guard({ limiter: limits.limiter, challenges, log }) }
   const rules = new RuleBook({ store, parts, metrics, log })
   const zones = stack.use(new ServedZones(store, config.zones, { rules, demoOrigin: demo?.origin }))
   const geo = new Geo(await readDatabases(config.geo))
-  const lists = stack.use(new ServedLists(store, config.lists))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
   const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, challenges, geo, clock, log, metrics }))

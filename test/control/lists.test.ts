@@ -294,7 +294,10 @@ t.test('a list cannot go while a rule comes to use it', async (t) => {
   const rules = [{ action: 'log', expression: 'ip.src in $office' }]
   const entry = `/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`
   const [put, removed] = await Promise.all([api.call('PUT', entry, { rules }), api.call('DELETE', `${PATH}/${id}`)])
-  t.same([put.status, removed.status].sort(), [200, 400])
+  t.same(
+    [put.status, removed.status].toSorted((a, b) => a - b),
+    [200, 400],
+  )
 })
 
 t.test('changes are in force for the proxy at once, of one account and not of others', async (t) => {
