@@ -6,16 +6,20 @@ import { fileURLToPath } from 'node:url'
 import { accepting, freePort, installed } from './ports.mjs'
 
 export const PROXIES = {
-  async edged(origin, folder) {
-    writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin))
-    const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
-    const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
-    for await (const line of child.stdout) {
-      const ready = String(line)
-        .split('\n')
-        .find((text) => text.includes('"event":"ready"'))
-      if (ready) return { port: Number(new URL(JSON.parse(ready).proxy).port), ...process_(child) }
-    }
+  edged: startEdged,
+
+  async 'edged, 100 rules'(origin, folder) {
+    const edged = await startEdged(origin, folder)
+    const answer = await fetch(
+      `${edged.control}/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`,
+      {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ rules: mixedRules(100) }),
+      },
+    )
+    if (!answer.ok) throw new Error(await answer.text())
+    return edged
   },
 
   'undici dispatch on node:http, bare': async (origin) => await forked('./undici-child.mjs', origin),
@@ -61,6 +65,36 @@ async function forked(module, origin) {
   return { port, ...process_(child) }
 }
 
+const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+const TOKEN = 'bench-token-with-every-permission'
+
+async function startEdged(origin, folder) {
+  writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin))
+  const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
+  const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
+  for await (const line of child.stdout) {
+    const ready = String(line)
+      .split('\n')
+      .find((text) => text.includes('"event":"ready"'))
+    if (!ready) continue
+    const { proxy, control } = JSON.parse(ready)
+    return { port: Number(new URL(proxy).port), control: control.replace(/\/$/, ''), ...process_(child) }
+  }
+}
+
+/** Firewall rules of everyday shapes, none of which matches the load. */
+function mixedRules(count) {
+  const shapes = [
+    (i) => `http.host eq "h${i}.test" and starts_with(http.request.uri.path, "/p${i}")`,
+    (i) => `http.request.uri.path contains "/secret-${i}"`,
+    (i) => `ip.src in {10.${i}.0.0/16 172.16.${i}.0/24}`,
+    (i) => `http.user_agent matches "(?i)bad-?bot/${i}\\\\."`,
+    (i) => `any(http.request.headers["x-kind"][*] contains "kind-${i}")`,
+    (i) => `http.request.method eq "DELETE" and not ssl and http.request.uri.query contains "id=${i}"`,
+  ]
+  return Array.from({ length: count }, (_, i) => ({ action: 'block', expression: shapes[i % shapes.length](i) }))
+}
+
 const process_ = (child) => ({
   pid: child.pid,
   async stop() {
@@ -77,8 +111,9 @@ proxy: { listen: "127.0.0.1:0" }
 control: { listen: "127.0.0.1:0" }
 admin: { listen: "127.0.0.1:0" }
 accounts: [{ id: 023e105f4ecef8ad9ca31a8372d0c353, name: Bench }]
+tokens: [{ name: bench, token: ${TOKEN}, permissions: ["*"] }]
 zones:
-  - id: 9f1839b6152d298aca64c4e906b6d074
+  - id: ${ZONE}
     account: 023e105f4ecef8ad9ca31a8372d0c353
     name: bench.test
     origin: http://127.0.0.1:${origin}
