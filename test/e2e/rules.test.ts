@@ -11,7 +11,7 @@ interface Site {
   readonly daemon: Daemon
   readonly port: number
   /** One call of the API; fails unless it succeeds. Gives the result. */
-  api(method: string, path: string, body: object): Promise<{ id: string }>
+  api(method: 'POST' | 'PUT' | 'PATCH', path: string, body: object): Promise<{ id: string }>
   /** Replaces the entry point of a phase. */
   put(phase: string, rules: readonly object[], scope?: string): Promise<unknown>
 }
