@@ -30,11 +30,9 @@ async function site(t: Test): Promise<Site> {
   const zone = { ...base.zones[0], plan: 'enterprise', hostnames: ['example.test', 'docs.example.test'] }
   const daemon = await startDaemon(t, { ...base, zones: [{ ...zone, settings: { content_converter: 'off' } }] })
   const api: Site['api'] = async (method, path, body) => {
-    const answer = await fetch(`${daemon.control}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const call = { method, headers, body: JSON.stringify(body) }
+    const answer = await fetch(`${daemon.control}${path}`, call)
     const envelope = (await answer.json()) as { success: boolean; result: { id: string } }
     t.match(envelope, { success: true }, `${method} ${path}`)
     return envelope.result
