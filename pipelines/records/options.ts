@@ -8,10 +8,14 @@ import { TIMESTAMP_FORMATS } from './timestamps.js'
 const text = (description: string) => Type.Optional(orNull(Type.String({ maxLength: 65_536, description })))
 const flag = (description: string) => Type.Optional(orNull(Type.Boolean({ description })))
 
+// One enumeration rather than a union with null: so a wrong value is told all that fit.
+const choice = <const V extends string>(values: readonly V[], description: string) =>
+  Type.Optional(Type.Unsafe<V | null>({ enum: [...values, null], description }))
+
 /** `output_options` of a job. A member that is null is as one that is absent; "" overrides a default. */
 export const OutputOptions = Type.Object(
   {
-    output_type: Type.Optional(orNull(Type.Enum(['ndjson', 'csv'], { description: 'Sets defaults and quoting.' }))),
+    output_type: choice(['ndjson', 'csv'], 'Sets defaults and quoting.'),
     field_names: Type.Optional(
       orNull(
         Type.Array(Type.String(), { maxItems: 1000, description: 'Every wanted field, in the order of the output.' }),
@@ -24,7 +28,7 @@ export const OutputOptions = Type.Object(
     record_delimiter: text('Between two records.'),
     field_delimiter: text('Between two fields, `,` unless said; without effect where record_template is set.'),
     record_template: text('In place of the joined fields: text, `{{.Field}}`, `{{"constant"}}` and comments.'),
-    timestamp_format: Type.Optional(orNull(Type.Enum(TIMESTAMP_FORMATS, { description: 'unixnano unless said.' }))),
+    timestamp_format: choice(TIMESTAMP_FORMATS, 'unixnano unless said.'),
     sample_rate: Type.Optional(
       orNull(
         Type.Number({ exclusiveMinimum: 0, maximum: 1, description: 'The share of records kept after the filter.' }),
