@@ -188,6 +188,7 @@ function parenthesesAreBalanced(url: string): boolean {
 
 /** A code span that holds exactly `code`, line breaks read as spaces. */
 export function codeSpan(code: string): string {
+  if (!/[\r\n`]|^ /.test(code)) return '`' + code + '`'
   const text = /[\r\n]/.test(code) ? code.replace(/\r\n?|\n/g, ' ') : code
   if (!text.includes('`')) return needsPadding(text) ? '` ' + text + ' `' : '`' + text + '`'
   const lengths = new Set<number>()

@@ -7,7 +7,7 @@ import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
-import { AMPERSAND, NUL, traitsOf, traitsOfUnits } from './text-traits.js'
+import { AMPERSAND, NUL, SPECIALS, traitsOf, traitsOfUnits } from './text-traits.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
@@ -17,6 +17,9 @@ const RETRY_AT_ONCE = 128
 
 /** So much of a page is read at a time, which keeps what is worked on in the processor's cache. */
 const PIECE = 32 * 1024
+
+/** Character references that may stand for white space: by number, `&Tab;` and `&NewLine;`. */
+const MAY_BE_SPACE = /&[#TN]/
 
 const SLASH = 0x2f
 const LESS = 0x3c
@@ -347,6 +350,10 @@ export class HtmlTokenizer implements Tokenizer {
       return
     }
     const decoded = (traits & AMPERSAND) === 0 ? text : decodeText(text)
+    if ((traits & NUL) === 0 && !MAY_BE_SPACE.test(text)) {
+      this.#events.text(decoded, traits | SPECIALS)
+      return
+    }
     this.#reportText(decoded.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
   }
 

@@ -18,7 +18,7 @@ async function speed() {
   for (let round = 0; round < ROUNDS; round++) {
     for (const name of found.keys()) {
       if (round > 0 && SLOW.has(name)) continue
-      const result = await inChild('./markdown-child.mjs', [name, SLOW.has(name) ? '1' : '3'])
+      const result = await inChild('./markdown-child.mjs', [name, SLOW.has(name) ? '1' : '5'])
       if (result.speed !== undefined) found.get(name).push(result.speed)
       if (result.failed !== undefined) trouble.set(name, result.failed)
     }
