@@ -1,6 +1,10 @@
+import { pino } from 'pino'
 import t from 'tap'
+import { openMetrics } from '../../src/core/metrics.js'
 import type { Delta, SharedCounters } from '../../src/core/counters.js'
 import { Limiter, type Limit } from '../../src/edge/limits/limiter.js'
+import { shareCounts } from '../../src/edge/limits/sharing.js'
+import { metric, until } from '../helpers/proxy.js'
 
 function handClock(start = 1_000_000_000_000) {
   let at = start
@@ -218,4 +222,29 @@ t.test('while shared counters are out of reach nothing is lost', async (t) => {
   shared.down = false
   await limiter.exchange(shared)
   t.strictSame([...shared.totals.values()], [7])
+})
+
+t.test('an outage of shared counters is told once, counted each time, and over when it is over', async (t) => {
+  const limiter = new Limiter({ clock: handClock() })
+  const shared = new Shared()
+  const metrics = openMetrics({ process: false })
+  const events: unknown[] = []
+  const log = pino({}, { write: (line: string) => void events.push((JSON.parse(line) as { event: string }).event) })
+  let rounds = 0
+  const clock = { ...handClock(), sleep: async () => void (rounds++, await new Promise(setImmediate)) }
+  const failures = async () => await metric(metrics, 'edged_rate_limit_exchange_failures_total')
+  shared.down = true
+  limiter.count(limit(), 'a')
+  const sharing = shareCounts(limiter, shared, { clock, log, metrics })
+  limiter.count(limit(), 'a')
+  await until(async () => (await failures()) > 3)
+  shared.down = false
+  await until(() => shared.totals.size > 0)
+  t.strictSame([...shared.totals.values()], [1])
+  await until(() => events.length === 2)
+  t.strictSame(events, ['rate_limits_not_shared', 'rate_limits_shared'])
+  await sharing.close()
+  const ended = rounds
+  await new Promise(setImmediate)
+  t.equal(rounds, ended)
 })
