@@ -231,7 +231,11 @@ t.test('an outage of shared counters is told once, counted each time, and over w
   const events: unknown[] = []
   const log = pino({}, { write: (line: string) => void events.push((JSON.parse(line) as { event: string }).event) })
   let rounds = 0
-  const clock = { ...handClock(), sleep: async () => void (rounds++, await new Promise(setImmediate)) }
+  const sleep = async () => {
+    rounds++
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  const clock = { ...handClock(), sleep }
   const failures = async () => await metric(metrics, 'edged_rate_limit_exchange_failures_total')
   shared.down = true
   limiter.count(limit(), 'a')
