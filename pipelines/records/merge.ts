@@ -1,0 +1,120 @@
+/**
+ * `merge_subrequests`: a subrequest's record is held until its parent's comes, and goes into the parent's `Subrequests`.
+ * A parent is never held: a subrequest whose parent has passed already, and one whose parent does not come in time, stays
+ * a record of its own.
+ */
+import type { Dataset } from './dataset.js'
+import { Format } from './format.js'
+import type { OutputOptions } from './options.js'
+import { Output } from './output.js'
+import { Scanner, type ScannedRecord } from './scan.js'
+import { decoded } from './strings.js'
+
+/** So many subrequests become part of one parent. */
+export const MOST_MERGED = 50
+/** So long a subrequest waits for its parent. */
+export const MERGE_WINDOW_MS = 300_000
+
+interface Held {
+  readonly line: Uint8Array
+  readonly parent: string
+  readonly untilMs: number
+}
+
+/** One job's subrequests that wait for their parents. */
+export class SubrequestMerger {
+  readonly #scanner: Scanner
+  readonly #format: Format
+  readonly #output = new Output()
+  readonly #ray: number
+  readonly #parent: number
+  readonly #maxBytes: number
+  /** In the order in which they came, so that the first is the one to go first. */
+  readonly #held = new Set<Held>()
+  readonly #byParent = new Map<string, Set<Held>>()
+  #bytes = 0
+
+  /**
+   * `options` say which fields of subrequests appear, and how times are written. More than `maxBytes` (64 MiB unless
+   * said) are not held: the oldest then pass as records of their own.
+   */
+  constructor(dataset: Dataset, options: OutputOptions, maxBytes = 64 * 2 ** 20) {
+    const { timestamp_format } = options
+    const field_names = (options.field_names ?? dataset.defaults).filter((name) => name !== 'Subrequests')
+    this.#format = new Format(dataset, { field_names, record_suffix: '}', timestamp_format: timestamp_format ?? null })
+    this.#scanner = new Scanner(dataset)
+    this.#ray = dataset.places.get('RayID') ?? -1
+    this.#parent = dataset.places.get('ParentRayID') ?? -1
+    this.#maxBytes = maxBytes
+  }
+
+  /** Takes a record, a JSON object, and gives those that go on now, in order. Throws MalformedRecord. */
+  add(line: Uint8Array, nowMs: number): Uint8Array[] {
+    const ready = this.expired(nowMs)
+    const record = this.#scanner.scan(line)
+    const parent = text(record, this.#parent)
+    // "00" is how a request says that it has no parent.
+    if (parent === '' || parent === '00') {
+      ready.push(...this.#joined(line, text(record, this.#ray)))
+      return ready
+    }
+    const held = { line: line.slice(), parent, untilMs: nowMs + MERGE_WINDOW_MS }
+    this.#held.add(held)
+    const siblings = this.#byParent.get(parent) ?? new Set()
+    this.#byParent.set(parent, siblings.add(held))
+    this.#bytes += line.length
+    for (const oldest of this.#held) {
+      if (this.#bytes <= this.#maxBytes) break
+      ready.push(this.#release(oldest))
+    }
+    return ready
+  }
+
+  /** Gives the subrequests that have waited long enough. */
+  expired(nowMs: number): Uint8Array[] {
+    const ready: Uint8Array[] = []
+    for (const held of this.#held) {
+      if (held.untilMs > nowMs) break
+      ready.push(this.#release(held))
+    }
+    return ready
+  }
+
+  /** Gives all that wait, as when the input ends. */
+  rest(): Uint8Array[] {
+    return this.expired(Infinity)
+  }
+
+  #joined(line: Uint8Array, ray: string): Uint8Array[] {
+    const children = [...(this.#byParent.get(ray) ?? [])].map((held) => this.#release(held))
+    if (children.length === 0) return [line]
+    const end = line.lastIndexOf(0x7d)
+    const isEmpty = line.subarray(line.indexOf(0x7b) + 1, end).every((byte) => byte <= 0x20)
+    const output = this.#output
+    output.append(line.subarray(0, end))
+    output.append(Buffer.from(`${isEmpty ? '' : ','}"Subrequests":[`))
+    for (const [index, child] of children.slice(0, MOST_MERGED).entries()) {
+      if (index > 0) output.append(COMMA)
+      this.#format.write(this.#scanner.scan(child), output)
+    }
+    output.append(Buffer.from(']}'))
+    return [output.take(), ...children.slice(MOST_MERGED)]
+  }
+
+  #release(held: Held): Uint8Array {
+    this.#held.delete(held)
+    const siblings = this.#byParent.get(held.parent)
+    siblings?.delete(held)
+    if (siblings?.size === 0) this.#byParent.delete(held.parent)
+    this.#bytes -= held.line.length
+    return held.line
+  }
+}
+
+const COMMA = Buffer.from(',')
+
+/** The text of a string field, "" where there is none. */
+function text({ bytes, starts, ends }: ScannedRecord, place: number): string {
+  const start = starts[place] ?? -1
+  return start < 0 || bytes[start] !== 0x22 ? '' : Buffer.from(decoded(bytes, start, ends[place]!)).toString()
+}
