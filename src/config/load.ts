@@ -54,6 +54,8 @@ export function readConfig(text: string, file: string, environment: Environment 
     return absolute(config, dirname(resolve(file)))
   } catch (error) {
     if (error instanceof InvalidInput) return fail(error.issues)
+    // Aliases of aliases of aliases: the library gives up before memory does.
+    if (error instanceof ReferenceError) return fail([{ pointer: '', message: 'uses aliases too often' }])
     throw error
   }
 }
@@ -75,9 +77,17 @@ function readYaml(text: string, file: string, environment: Environment) {
     const { line, col } = lines.linePos(offset)
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), message }
   }
-  const faults = document.errors.map((error) =>
-    place(error.pos[0], error.message.split(' at line')[0] ?? error.message),
+  const faults = document.errors.map(({ code, pos: [start], message }) =>
+    place(
+      start,
+      code === 'MULTIPLE_DOCS' ? 'a second document begins here' : (message.split(' at line')[0] ?? message),
+    ),
   )
+  visit(document, {
+    Alias(_key, alias) {
+      if (!alias.resolve(document)) faults.push(place(alias.range?.[0] ?? 0, `*${alias.source} is no anchor above`))
+    },
+  })
   if (faults.length === 0) faults.push(...substitute(document, environment, place))
   if (faults.length > 0) throw new BadConfig(faults)
   return {

@@ -58,6 +58,19 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   ],
   ['two keys of one name', 'data: a\ndata: b', /^f.yaml:2:1: Map keys must be unique/],
   ['broken YAML', 'data: [', /^f.yaml:1:8: /],
+  ['an alias of nothing', 'data: &a x\nstore: *b', 'f.yaml:2:8: *b is no anchor above'],
+  ['an alias before its anchor', 'data: *a\nstore: &a x', 'f.yaml:1:7: *a is no anchor above'],
+  [
+    'a file of aliases of aliases',
+    [
+      'a: &a [x, x, x, x, x, x, x, x]',
+      ...'bcdefg'
+        .split('')
+        .map((name, at) => `${name}: &${name} [${Array.from({ length: 8 }, () => `*${'abcdef'[at]}`).join()}]`),
+    ].join('\n'),
+    /^f.yaml:1:1: uses aliases too often/,
+  ],
+  ['a second document', 'data: a\n---\ndata: b', /^f.yaml:2:1: a second document begins here/],
   ['a variable that is not set', 'data: ${NOWHERE}', /^f.yaml:1:7: the environment has no NOWHERE; set it, or write/],
   [
     'a free zone with conversion',
