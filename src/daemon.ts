@@ -60,6 +60,15 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const store = stack.use(await openStore(config.store, { folder: config.data, log, clock }))
   const keys = await openVault(store, secretKeys(config), log)
 
+  // First to open and last to close, so that probes and scrapes are answered while the others start and drain.
+  let starting = true
+  const notReady = () => [
+    ...(starting ? ['the daemon is starting'] : []),
+    ...(draining ? ['the daemon is about to stop'] : []),
+    ...(store.writable ? [] : ['the store takes no writes now; see the log']),
+  ]
+  const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
+
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const { rate_limit_keys: maxKeys, challenge } = config.proxy
   const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
@@ -79,22 +88,27 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
   const deps: ControlDeps = { config: () => config, store, clock, log, observe: apiMetrics(metrics) }
   const control = stack.use(await listenControl(basicEndpoints(deps), deps))
-  const notReady = () => [
-    ...(draining ? ['the daemon is about to stop'] : []),
-    ...(store.writable ? [] : ['the store takes no writes now; see the log']),
-  ]
-  const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
+  const takeOver = async (next: Config): Promise<void> => {
+    zones.configure(next.zones)
+    lists.configure(next.lists)
+    await proxy.reconfigure(next.proxy)
+  }
+  starting = false
 
   return {
     proxy: urlOf(proxy),
     control: control.url,
     admin: admin.url,
     async reload(next) {
-      warnOfRestart(config, next, log)
       const databases = await readDatabases(next.geo)
-      zones.configure(next.zones)
-      lists.configure(next.lists)
-      await proxy.reconfigure(next.proxy)
+      try {
+        await takeOver(next)
+      } catch (error) {
+        // A part of it may be in force by now: a port that is taken shows last.
+        await takeOver(config)
+        throw error
+      }
+      warnOfRestart(config, next, log)
       limits.limiter.maxKeys = next.proxy.rate_limit_keys
       challenges.options = next.proxy.challenge
       geo.use(databases)

@@ -21,6 +21,8 @@ export class ServedZones implements Zones {
   readonly #names = new Map<string, string>()
   readonly #unwatch: () => void
   #config: readonly ZoneConfig[]
+  /** Certificates of authorities by their files, read with the configuration and not with every change of a setting. */
+  #authorities: ReadonlyMap<string, string>
 
   constructor(
     store: Store,
@@ -31,6 +33,7 @@ export class ServedZones implements Zones {
     this.#rules = rules
     this.#demoOrigin = demoOrigin
     this.#config = config
+    this.#authorities = authorities(config)
     for (const stored of store.list(HOSTNAME)) this.#hostname(stored)
     this.current = this.#table()
     this.#unwatch = store.watch((changes) => this.#changed(changes))
@@ -38,12 +41,15 @@ export class ServedZones implements Zones {
 
   /** Takes over the zones of a configuration that was read again. */
   configure(config: readonly ZoneConfig[]): void {
-    const old = this.#config
+    const read = authorities(config)
+    const old = { config: this.#config, authorities: this.#authorities }
     this.#config = config
+    this.#authorities = read
     try {
       this.current = this.#table()
     } catch (error) {
-      this.#config = old
+      this.#config = old.config
+      this.#authorities = old.authorities
       throw error
     }
   }
@@ -93,13 +99,19 @@ export class ServedZones implements Zones {
     const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
     const settings: ZoneConfig['settings'] =
       set === 'on' || set === 'off' ? { content_converter: set } : config.settings
+    const ca = this.#authorities.get(config.origin_ca_file ?? '')
     return zoneOf(
       { ...config, settings },
       {
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
         ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
-        ...(config.origin_ca_file !== undefined && { ca: readFileSync(config.origin_ca_file, 'utf8') }),
+        ...(ca !== undefined && { ca }),
       },
     )
   }
+}
+
+function authorities(config: readonly ZoneConfig[]): Map<string, string> {
+  const files = new Set(config.flatMap(({ origin_ca_file: file }) => file ?? []))
+  return new Map([...files].map((file) => [file, readFileSync(file, 'utf8')]))
 }

@@ -209,6 +209,20 @@ t.test('a reload switches the conversion off and on, and a bad file changes noth
   t.equal(await type(), MARKDOWN)
 })
 
+t.test('a reload that fails at its last step is undone, whatever it had changed', options, async (t) => {
+  const origin = await originServer(t, (_, response) => response.setHeader('content-type', HTML).end(PAGE))
+  const daemon = await startDaemon(t, configuration(origin))
+  const type = async () => (await ask(port(daemon), '/')).headers['content-type']
+  t.equal(await type(), MARKDOWN)
+  const next = configuration(origin, { proxy: { listen: new URL(origin).host } }) as {
+    zones: { settings: { content_converter: string } }[]
+  }
+  next.zones[0]!.settings.content_converter = 'off'
+  await daemon.reload(next, 'reload_failed')
+  t.match(daemon.lines.at(-1), /is in use already; stop what listens there/)
+  t.equal(await type(), MARKDOWN)
+})
+
 t.test('a reload changes how much memory pages may take', options, async (t) => {
   const origin = await originServer(
     t,
@@ -235,6 +249,9 @@ t.test('SIGTERM lets requests under way finish, then ends the daemon with 0', op
   daemon.signal('SIGTERM')
   await until(() => daemon.lines.some((line) => line.includes('"event":"draining"')))
   await t.rejects(ask(port(daemon), '/'), 'nobody else is let in')
+  const ready = await fetch(`${daemon.admin}/readyz`)
+  t.equal(ready.status, 503, 'probes are answered to the end')
+  t.equal(await ready.text(), 'the daemon is about to stop\n')
   finish!()
   t.match(await underWay, { status: 200, complete: true, headers: { 'content-type': MARKDOWN } })
   t.equal(await daemon.ended, 0)
