@@ -3,6 +3,7 @@ import type { ProxyConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
+import { bind } from '../net/listen.js'
 import { Origins } from '../net/origin.js'
 import type { Stage } from './answer.js'
 import type { Challenges } from './challenge/challenges.js'
@@ -167,14 +168,7 @@ class ReverseProxy implements Proxy {
     const server = createServer({ noDelay: true, allowHalfOpen: true, highWaterMark: HIGH_WATER }, (socket) =>
       this.#connected(socket),
     )
-    const { host, port } = listenAddress(config.listen)
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen({ host, port }, () => {
-        server.off('error', reject)
-        resolve()
-      })
-    })
+    await bind(server, config.listen)
     this.#bound = server.address() as AddressInfo
     server.on('error', (error) => this.#around.log.error({ event: 'listener_failed', error: error.message }))
     return server
@@ -219,10 +213,4 @@ class ReverseProxy implements Proxy {
     if (connection.answering) connection.answering.faulted(fault)
     else refuseRequest(connection, fault, this.#around)
   }
-}
-
-/** Splits `127.0.0.1:8080` and `[::1]:8080`. */
-function listenAddress(listen: string): { host: string; port: number } {
-  const colon = listen.lastIndexOf(':')
-  return { host: listen.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(listen.slice(colon + 1)) }
 }

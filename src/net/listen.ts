@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { isIPv6, type AddressInfo } from 'node:net'
+import { isIPv6, type AddressInfo, type Server as NetServer } from 'node:net'
 
 /** A server that listens, and where. */
 export interface Listening {
@@ -21,8 +21,8 @@ export function urlOf(server: Server): string {
   return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }
 
-/** Starts to listen on `host:port`; rejects with a sentence that names the address and what to do. */
-export async function listen(server: Server, address: string): Promise<Listening> {
+/** Makes a server listen on `host:port`; rejects with a sentence that names the address and what to do. */
+export async function bind(server: NetServer, address: string): Promise<void> {
   const { host, port } = hostAndPort(address)
   server.listen(port, host)
   try {
@@ -30,6 +30,11 @@ export async function listen(server: Server, address: string): Promise<Listening
   } catch (error) {
     throw new Error(listenFailure(address, error), { cause: error })
   }
+}
+
+/** Starts to listen on `host:port` and says how to stop; rejects as {@link bind} does. */
+export async function listen(server: Server, address: string): Promise<Listening> {
+  await bind(server, address)
   return {
     url: urlOf(server),
     async close() {

@@ -50,8 +50,14 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
 /** Makes an empty store beside its place and puts it there whole, so that whatever stands there later was one. */
 async function create(folder: string): Promise<void> {
   const unfinished = `${folder}.new`
-  await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  try {
+    await rm(unfinished, { recursive: true, force: true })
+    await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new Error(`${dirname(folder)} cannot hold the store (${messageOf(cause)}): give another folder as data`, {
+      cause,
+    })
+  }
   const db = await open(unfinished, { createIfMissing: true })
   await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })])
   await db.close()
