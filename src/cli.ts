@@ -22,6 +22,12 @@ const program = new Command('edged')
   .exitOverride()
 for (const add of COMMANDS) add(program)
 
+// Whoever reads has enough, as in `edged convert page.html | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+
 try {
   await program.parseAsync()
 } catch (error) {

@@ -15,6 +15,7 @@ export const check: AddCommand = (program) => {
       const names = {
         tokens: tokens.map(({ name }) => ({ name })),
         legacy_keys: legacyKeys.map(({ email }) => ({ email })),
+        store: told.store.replace(/\/\/[^/]*@/, '//'),
       }
       process.stdout.write(
         `${JSON.stringify({ ...told, secrets: { key_file: secrets.key_file }, ...names }, null, 2)}\n`,

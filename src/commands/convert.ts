@@ -10,7 +10,10 @@ export const convert: AddCommand = (program) => {
     .description('HTML on standard input, or from FILE, to Markdown on standard output')
     .argument('[file]', 'the page; - or none: standard input')
     .option('--content-type <type>', 'the Content-Type of the page, for charset and XHTML', 'text/html')
-    .addHelpText('after', '\nExit codes: 0 done, 3 over 6291456 bytes of HTML, 4 not convertible (malformed XHTML).')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done, 3 over 6291456 bytes of HTML, 4 not convertible (malformed XHTML, no HTML).',
+    )
     .action(async (file: string | undefined, { contentType }: { contentType: string }) => {
       const input = file === undefined || file === '-' ? process.stdin : createReadStream(file)
       process.stdout.write(await markdownOf(input, contentType))
@@ -19,6 +22,8 @@ export const convert: AddCommand = (program) => {
 
 /** The whole Markdown: nothing is printed before it is certain that the page can be converted. */
 async function markdownOf(input: AsyncIterable<Uint8Array>, contentType: string): Promise<string> {
+  if (!/^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(contentType))
+    throw new Exit(4, `${contentType} is not converted: text/html and application/xhtml+xml are`)
   const converter = new Converter({ contentType })
   const parts: string[] = []
   try {

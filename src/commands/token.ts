@@ -49,6 +49,11 @@ export const token: AddCommand = (program) => {
 /** In the store, or, where a daemon has it open, through the API of that daemon. */
 async function create(config: Config, options: Options): Promise<{ id: string; token: string }> {
   const { name, permissions, accounts, zones, expiresOn } = options
+  if (config.store === 'memory')
+    throw new Exit(
+      1,
+      'a store in memory ends with its daemon: ask its API, POST /user/tokens, or name the token in tokens',
+    )
   let store
   try {
     store = await openStore(config.store, { folder: config.data, log: silentLog })
@@ -88,7 +93,11 @@ async function createThroughApi(config: Config, options: Options): Promise<{ id:
     ...(options.expiresOn !== undefined && { expires_on: options.expiresOn }),
   }
   const headers = { authorization: `Bearer ${admin.token}`, 'content-type': 'application/json' }
-  let answer: { success: boolean; result: { id: string; value: string }; errors: { message: string }[] }
+  let answer: {
+    success: boolean
+    result: { id: string; value: string }
+    errors: { message: string; source?: { pointer?: string } }[]
+  }
   try {
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
     answer = (await response.json()) as typeof answer
@@ -96,6 +105,9 @@ async function createThroughApi(config: Config, options: Options): Promise<{ id:
     throw new Exit(1, `a process has the store open, and ${url} does not answer: ${messageOf(error)}`)
   }
   if (!answer.success)
-    throw new Exit(1, `the token was not made: ${answer.errors.map(({ message }) => message).join('; ')}`)
+    throw new Exit(
+      1,
+      `the token was not made: ${answer.errors.map(({ message, source }) => `${source?.pointer ?? ''} ${message}`.trim()).join('; ')}`,
+    )
   return { id: answer.result.id, token: answer.result.value }
 }

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 
-const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
+/** The built command. */
+export const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
 
 /** Why the end-to-end tests cannot run here, or false: for the `skip` option of a test. */
 export const unbuilt: string | false = existsSync(CLI) ? false : 'there is no dist folder: run `npm run build`'

@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { CLI, unbuilt } from './daemon.js'
+
+const options = { skip: unbuilt }
+
+function edged(args: readonly string[], input: string | Uint8Array = '') {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...args], {
+    input,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] },
+    maxBuffer: 1 << 26,
+  })
+  return { status, stdout, stderr }
+}
+
+t.test('convert says by its exit code why there is no Markdown, and prints none', options, async (t) => {
+  const limit = 6_291_456
+  const cases: [what: string, input: Uint8Array | string, type: string, status: number][] = [
+    ['HTML', '<h1>a</h1>', 'text/html', 0],
+    ['as much as is converted', Buffer.alloc(limit, 'a'), 'text/html', 0],
+    ['a byte more', Buffer.alloc(limit + 1, 'a'), 'text/html', 3],
+    ['malformed XHTML', '<p><b></p>', 'application/xhtml+xml; charset=utf-8', 4],
+    ['what is no HTML', '%PDF', 'application/pdf', 4],
+  ]
+  for (const [what, input, type, status] of cases) {
+    const done = edged(['convert', '--content-type', type], input)
+    t.equal(done.status, status, what)
+    t.equal(done.stdout === '', status !== 0, what)
+    t.equal(done.stderr.split('\n').length, status === 0 ? 1 : 2, `${what}: one line`)
+  }
+})
+
+t.test('a reader that has enough ends convert without a word', options, async (t) => {
+  const folder = t.testdir({ 'a.html': `<p>${'a '.repeat(1 << 20)}` })
+  const { status, stderr } = spawnSync(
+    'sh',
+    ['-c', '"$1" "$2" convert "$3" | head -c 9', 'sh', process.execPath, CLI, join(folder, 'a.html')],
+    { encoding: 'utf8' },
+  )
+  t.equal(status, 0)
+  t.equal(stderr, '')
+})
+
+t.test('check --json prints no secrets', options, async (t) => {
+  const file = join(
+    t.testdir({
+      'edged.yaml': `store: 'redis://user:planted-password@127.0.0.1/0'
+secrets: { key: '${'01'.repeat(32)}', old_keys: ['${'02'.repeat(32)}'] }
+tokens: [{ name: a, token: planted-token-of-an-admin, permissions: ['*'] }]
+legacy_keys: [{ email: a@b.test, key: planted-key-of-somebody, permissions: ['*'] }]
+`,
+    }),
+    'edged.yaml',
+  )
+  const { status, stdout } = edged(['check', '--json', file])
+  t.equal(status, 0)
+  t.match(JSON.parse(stdout), { store: 'redis://127.0.0.1/0', tokens: [{ name: 'a' }] })
+  t.notMatch(stdout, /planted|0101|0202/)
+})
+
+t.test('a token is not made in a store that nobody else sees', options, async (t) => {
+  const file = join(t.testdir({ 'edged.yaml': 'store: memory' }), 'edged.yaml')
+  const { status, stdout, stderr } = edged(['token', 'create', '-c', file, '--name', 'a', '--permission', '*'])
+  t.equal(status, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /^edged: a store in memory ends with its daemon/)
+})
