@@ -219,7 +219,10 @@ function read({ policies }: Pick<CreateInput, 'policies'>): {
     const permissions = groups.map(({ id, name }, place) => {
       const known = PERMISSION_NAMES.get(id ?? permissionId(name ?? ''))
       if (known === undefined)
-        issues.push({ pointer: `${at}/permission_groups/${place}`, message: 'is not one of permission_groups' })
+        issues.push({
+          pointer: `${at}/permission_groups/${place}`,
+          message: `is not one of permission_groups: ${id ?? name}`,
+        })
       return known ?? ''
     })
     return { id: newId(), effect, permissions, resources }
