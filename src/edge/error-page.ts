@@ -45,14 +45,14 @@ const failed = (category: Category, happened: string, advice: string): Explanati
   advice,
 })
 
-const LATER = 'Try again in a moment. If it stays like this, tell the owner of the site, with the Ray ID below.'
+const LATER = 'Try again in a moment. If it stays like this, tell the owner of the site, with the Ray ID of this page.'
 
 const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
   400: refused('The request is not valid HTTP, so it was not passed on.', 'Correct the request and send it again.'),
   401: refused('This address asks for credentials.', 'Send the request again with valid credentials.'),
   403: refused(
     'The owner of this site does not allow this request.',
-    'Ask the owner of the site, with the Ray ID below.',
+    'Ask the owner of the site, with the Ray ID of this page.',
   ),
   404: refused('No site is set up here under this name.', 'Check the address for a mistake.'),
   405: refused('This method is not supported here.', 'Use one of the methods that the Allow header lists.'),
@@ -70,7 +70,10 @@ const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
   503: failed('edge', 'There is no room for this request right now.', LATER),
   504: failed('origin', 'The server behind this site did not answer in time.', LATER),
   505: refused('This version of HTTP is not supported.', 'Use HTTP/1.1.'),
-  508: refused('The request came back to this proxy in a loop.', 'Tell the owner of the site, with the Ray ID below.'),
+  508: refused(
+    'The request came back to this proxy in a loop.',
+    'Tell the owner of the site, with the Ray ID of this page.',
+  ),
 }
 
 /** Decisions of rules that have an explanation of their own, by the name that machines read. */
@@ -80,7 +83,7 @@ const REASONS = {
     category: 'rule',
     retryable: false,
     happened: 'A rule of this site does not allow this request.',
-    advice: 'Ask the owner of the site, with the Ray ID below.',
+    advice: 'Ask the owner of the site, with the Ray ID of this page.',
   },
   rate_limited: {
     code: 1015,
