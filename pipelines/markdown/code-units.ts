@@ -15,7 +15,7 @@ export class CodeUnits {
   fill(text: string): Uint16Array {
     const { length } = text
     if (length >= this.units.length || (this.units.length > KEPT && length < this.units.length / 4)) {
-      this.units = new Uint16Array(length + 1 + (length >> 1))
+      this.units = new Uint16Array(length + 1 + (this.units.length === 0 ? 0 : length >> 1))
       this.#bytes = Buffer.from(this.units.buffer)
     }
     const { units } = this

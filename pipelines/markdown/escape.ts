@@ -159,6 +159,7 @@ export function destination(url: string, title?: string): string {
   if (/[\s<>()\\&\x00-\x1f\x7f]/.test(url)) target = escapeUrl(url) // oxlint-disable-line no-control-regex
   if (title === undefined || title === '') return `(${target})`
   if (target === '') target = '<>'
+  if (!/[\\"&\r\n]/.test(title)) return `(${target} "${title}")`
   const text = title
     .replace(/\\(?=[!-/:-@[-`{-~]|$)/g, '\\\\')
     .replaceAll('"', '\\"')

@@ -15,9 +15,6 @@ type Mode = Content | 'comment' | 'bogus comment'
 /** An unfinished tag longer than this is read again only when twice as much is there, so small pieces cost no more. */
 const RETRY_AT_ONCE = 128
 
-/** So much of a page is read at a time, which keeps what is worked on in the processor's cache. */
-const PIECE = 32 * 1024
-
 /** Character references that may stand for white space: by number, `&Tab;` and `&NewLine;`. */
 const MAY_BE_SPACE = /&[#TN]/
 
@@ -68,11 +65,6 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   write(text: string): void {
-    if (text.length <= PIECE) this.#write(text)
-    else for (let at = 0; at < text.length; at += PIECE) this.#write(text.slice(at, at + PIECE))
-  }
-
-  #write(text: string): void {
     let more = this.#surrogate + text
     if (more === '') return
     this.#surrogate = ''
