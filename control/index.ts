@@ -6,6 +6,7 @@ import { rulesets } from './rulesets.js'
 import { settings } from './settings.js'
 import type { ControlDeps } from './state.js'
 import { tokens } from './tokens.js'
+import { tracer } from './tracer.js'
 import { user } from './user.js'
 import { zones } from './zones.js'
 
@@ -19,4 +20,5 @@ export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
   ...hostnames(deps),
   ...rulesets(deps),
   ...lists(deps),
+  ...tracer(deps),
 ]

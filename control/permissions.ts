@@ -14,6 +14,7 @@ export const PERMISSIONS = [
   'Account Settings Write',
   'Account WAF Read',
   'Account WAF Write',
+  'Allow Request Tracer Read',
   'L4 DDoS Managed Ruleset Read',
   'L4 DDoS Managed Ruleset Write',
   'Logs Read',

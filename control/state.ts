@@ -4,6 +4,7 @@ import type { Clock } from '../src/core/clock.js'
 import type { Log } from '../src/core/log.js'
 import type { Scope } from '../src/core/scope.js'
 import type { Store } from '../src/core/store.js'
+import type { TraceRequest, TraceResult } from '../src/edge/rules/trace.js'
 import type { Caller } from './access.js'
 import type { Credentials } from './auth.js'
 import type { Endpoint } from './endpoint.js'
@@ -38,6 +39,8 @@ export interface ControlDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /** Tries a request out on the rules in force; undefined where no zone of the account serves its host. */
+  readonly trace: (accountId: string, request: TraceRequest) => TraceResult | undefined
   /** Told about each answered request; the path is the endpoint's pattern, so that it makes a bounded label. */
   readonly observe?: (request: {
     readonly method: string

@@ -16,6 +16,7 @@ import { Geo, readDatabases } from './edge/fields/geo.js'
 import { MemoryBudget } from './edge/memory-budget.js'
 import { plainParts } from './edge/rules/parts.js'
 import { RuleBook } from './edge/rules/rule-book.js'
+import { tracer } from './edge/rules/trace.js'
 import { listenProxy } from './edge/server.js'
 import { RateLimits } from './rate-limits.js'
 import { ServedLists } from './served-lists.js'
@@ -86,7 +87,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const stages = [markdownStage({ memory, metrics, log })]
   const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, challenges, geo, clock, log, metrics }))
 
-  const deps: ControlDeps = { config: () => config, store, clock, log, observe: apiMetrics(metrics) }
+  const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
+  const deps: ControlDeps = { config: () => config, store, clock, log, trace, observe: apiMetrics(metrics) }
   const control = stack.use(await listenControl(basicEndpoints(deps), deps))
   const takeOver = async (next: Config): Promise<void> => {
     zones.configure(next.zones)

@@ -26,7 +26,13 @@ export const schema: AddCommand = (program) => {
     .action(async () => {
       const config = readConfig('', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
-      const endpoints = basicEndpoints({ config: () => config, store, clock: systemClock, log: silentLog })
+      const endpoints = basicEndpoints({
+        config: () => config,
+        store,
+        clock: systemClock,
+        log: silentLog,
+        trace: () => undefined,
+      })
       process.stdout.write(`${JSON.stringify(openapiDocument(endpoints), null, 2)}\n`)
     })
 }

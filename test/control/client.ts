@@ -101,7 +101,7 @@ export async function client(
   const clock = handClock()
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const config: ControlConfig = { ...CONFIG, ...options.config }
-  const deps: ControlDeps = { config: () => config, store, clock, log: silentLog }
+  const deps: ControlDeps = { config: () => config, store, clock, log: silentLog, trace: () => undefined }
   const endpoints = (options.areas ?? basicEndpoints)(deps)
   const control = await listenControl(endpoints, deps)
   t.teardown(async () => {

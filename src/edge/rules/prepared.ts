@@ -40,6 +40,8 @@ export interface PreparedRule {
 /** A ruleset, ready to run; immutable. */
 export interface PreparedRuleset {
   readonly id: string
+  readonly name: string
+  readonly description: string
   readonly version: string
   readonly kind: Ruleset['kind']
   readonly phase: PhaseName
@@ -73,7 +75,7 @@ const IDLE: Effect = () => false
  * version must not keep the others from running.
  */
 export function prepareRuleset(
-  { id, version, kind, phase: phaseName, rules }: Ruleset,
+  { id, name: title, description, version, kind, phase: phaseName, rules }: Ruleset,
   { level, accountId, parts, tallies, log }: PrepareOptions,
 ): PreparedRuleset {
   const phase = phaseNamed(phaseName)
@@ -124,5 +126,6 @@ export function prepareRuleset(
     }
   })
   const index = new RuleIndex(expressions, lists)
-  return { id, version, kind, phase: phase.name, level, rules: prepared, index, readsBody, readsScore, effect }
+  const facts = { id, name: title, description, version, kind, phase: phase.name, level }
+  return { ...facts, rules: prepared, index, readsBody, readsScore, effect }
 }

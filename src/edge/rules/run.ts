@@ -5,13 +5,29 @@ import type { Exchange } from '../exchange.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
 import type { Exceeded } from '../limits/limiter.js'
 import type { Level, PhaseName } from '../phases.js'
-import type { Ending, Follower } from './effect.js'
+import { CHALLENGES, type Ending, type Follower } from './effect.js'
 import type { PreparedRule, PreparedRuleset } from './prepared.js'
 import { Skips, type SkipParams } from './skips.js'
 import type { Execution, PhaseRules, ZoneRules } from './zone-rules.js'
 
+/** Told what the rules do to a request that is only tried out. Such a run counts nothing and logs nothing. */
+export interface Observer {
+  /** Rules with a challenge act as for a visitor who has passed it. */
+  readonly skipsChallenges: boolean
+  phase(name: PhaseName): void
+  /** The rules of a ruleset are about to be asked; `left` is called after them. */
+  entered(execution: Execution): void
+  /** A rule of the ruleset entered last is about to act. `acted` follows. */
+  acting(at: number): void
+  /** `matched` is false where the rule does not match after all; `last`: no rule of the ruleset is asked after it. */
+  acted(matched: boolean, last: boolean): void
+  left(): void
+}
+
 /** Rulesets that run rulesets are nested no deeper. */
 const MOST_NESTED = 8
+
+const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set(CHALLENGES)
 
 /**
  * One request on its way through the rules of its zone. What rules change shows to rules of later phases only, so that
@@ -22,6 +38,7 @@ export class Run {
   /** The fields of the request as the running phase sees them. */
   readonly context: Context
   readonly #rules: ZoneRules
+  readonly #observer: Observer | undefined
   #phase: PhaseName = 'http_request_sanitize'
   #level: Level = 'account'
   #skips: Skips | undefined
@@ -34,10 +51,11 @@ export class Run {
   /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
   exceeded: Exceeded | undefined
 
-  constructor(rules: ZoneRules, exchange: Exchange, context: Context) {
+  constructor(rules: ZoneRules, exchange: Exchange, context: Context, observer?: Observer) {
     this.exchange = exchange
     this.context = context
     this.#rules = rules
+    this.#observer = observer
   }
 
   /** Runs the phases on the way to the origin, in order, until a rule ends the request. */
@@ -111,6 +129,7 @@ export class Run {
 
   #run({ phase, entries }: PhaseRules): Ending | undefined {
     this.#phase = phase
+    this.#observer?.phase(phase)
     let ending: Ending | undefined
     for (const entry of entries) {
       this.#level = entry.ruleset.level
@@ -129,9 +148,11 @@ export class Run {
     this.context.forget(ANSWER_SLOTS)
   }
 
-  #runRuleset({ ruleset, rules }: Execution): Ending | undefined {
+  #runRuleset(execution: Execution): Ending | undefined {
+    const { ruleset, rules } = execution
     if (this.#nested === MOST_NESTED || this.#skips?.has(this.#level, ruleset.id)) return undefined
     this.#nested++
+    this.#observer?.entered(execution)
     let ending: Ending | undefined
     let scored = this.#scored
     let candidates = ruleset.index.candidates(this.context)
@@ -144,6 +165,7 @@ export class Run {
         i = -1
       }
     }
+    this.#observer?.left()
     this.#nested--
     if (this.#leaving === 'ruleset') this.#leaving = undefined
     return ending
@@ -153,6 +175,7 @@ export class Run {
     const { rule, tally } = prepared
     this.exceeded = undefined
     if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
+    if (this.#observer) return this.#tryOut(this.#observer, ruleset, at, prepared)
     let result: Ending | undefined | false
     try {
       result = this.#matches(ruleset, at, prepared) && prepared.effect(this)
@@ -167,6 +190,24 @@ export class Run {
       this.exchange.matched({ phase: this.#phase, ruleset: ruleset.id, rule: rule.id, action: prepared.action })
     if (result) for (const follower of this.#followers) follower.endedBy(rule.id)
     return result
+  }
+
+  /** Rules with a condition of their own never match here: asking the condition would count the request. */
+  #tryOut(observer: Observer, ruleset: PreparedRuleset, at: number, prepared: PreparedRule): Ending | undefined {
+    if (prepared.condition || (observer.skipsChallenges && CHALLENGE_ACTIONS.has(prepared.action))) return undefined
+    let result: Ending | undefined | false = false
+    let entered = false
+    try {
+      if (!this.#matches(ruleset, at, prepared)) return undefined
+      entered = true
+      observer.acting(at)
+      result = prepared.effect(this)
+    } catch {
+      // As for any other request: a rule that cannot be carried out does not match.
+    }
+    const ending = result === false ? undefined : result
+    if (entered) observer.acted(result !== false, ending !== undefined || this.#leaving !== undefined)
+    return ending
   }
 
   #matches(ruleset: PreparedRuleset, at: number, { filter, condition, leastScore }: PreparedRule): boolean {

@@ -5,7 +5,7 @@ import type { Exchange } from '../exchange.js'
 import { PHASES, type PhaseName } from '../phases.js'
 import { overridden, overridesByRule, type Overrides } from './overrides.js'
 import type { PreparedRule, PreparedRuleset } from './prepared.js'
-import { Run } from './run.js'
+import { Run, type Observer } from './run.js'
 
 /** A ruleset as one entry point or execute rule runs it. */
 export interface Execution {
@@ -72,9 +72,9 @@ export class ZoneRules {
     return used.length === 0 ? undefined : new ZoneRules(used, sources, log)
   }
 
-  /** A request begins to run through the rules. */
-  begin(exchange: Exchange, context: Context): Run {
-    return new Run(this, exchange, context)
+  /** A request begins to run through the rules; with an observer it is only tried out. */
+  begin(exchange: Exchange, context: Context, observer?: Observer): Run {
+    return new Run(this, exchange, context, observer)
   }
 
   /** What an execute rule runs, found by its parameters; undefined where there is no such ruleset. */

@@ -1,0 +1,169 @@
+import type { Clock } from '../../core/clock.js'
+import { toBytes, type Value } from '../../expr/index.js'
+import { Exchange } from '../exchange.js'
+import { fieldContext } from '../fields/index.js'
+import type { FieldParts } from '../fields/source.js'
+import type { PhaseName } from '../phases.js'
+import type { Zones } from '../zones.js'
+import type { Observer } from './run.js'
+import type { Execution } from './zone-rules.js'
+
+/** A request that is tried out. Texts are Unicode. */
+export interface TraceRequest {
+  readonly method: string
+  readonly url: URL
+  readonly httpVersion: '1.0' | '1.1'
+  /** Names and values in turn, without `host`. */
+  readonly headers: readonly string[]
+  readonly body: Buffer | undefined
+  /** Fields of the rules language that the caller sets, by name; texts among them are byte strings. */
+  readonly fields: ReadonlyMap<string, Value>
+  readonly skipsChallenges: boolean
+}
+
+/** A phase, a ruleset of it, or a rule of that; an execute rule has the ruleset that it runs below it. */
+export interface TraceStep {
+  readonly type: 'phase' | 'ruleset' | 'rule'
+  /** The name of the phase, the id of the ruleset or of the rule. */
+  readonly step_name: string
+  /** The rule acted on the request; some rule of the ruleset or the phase did. */
+  matched: boolean
+  readonly action?: string
+  readonly action_parameters?: unknown
+  readonly expression?: string
+  readonly kind?: string
+  readonly name?: string
+  readonly description?: string
+  trace?: TraceStep[]
+}
+
+export interface TraceResult {
+  /** What a rule answers, 200 where none does; missing where a rule closes the connection without an answer. */
+  readonly status_code?: number
+  readonly trace: TraceStep[]
+}
+
+export interface TracerOptions {
+  readonly zones: Zones
+  readonly fields: FieldParts
+  readonly clock: Clock
+  /** How much of a body rules see. */
+  readonly bodyBytes: () => number
+}
+
+/** Rulesets that are run many times over make long traces; what comes after so many steps is left out. */
+const MOST_STEPS = 20_000
+
+/** Where traced requests come from: an address of no one (RFC 5737). */
+const VISITOR = '192.0.2.1'
+
+/**
+ * Tries requests out on the request phases of the rules in force: no origin is asked, nothing is counted or logged, and
+ * rules with a rate limit do not match. Gives undefined where no zone of the account serves the host.
+ */
+export function tracer({ zones, fields, clock, bodyBytes }: TracerOptions) {
+  return (accountId: string, request: TraceRequest): TraceResult | undefined => {
+    const { url, body } = request
+    const served = zones.current.find(url.host)
+    if (served?.zone.accountId !== accountId) return undefined
+    const rawHeaders = ['host', url.host, ...request.headers.map(toBytes)]
+    const target = url.pathname + url.search
+    const exchange = new Exchange({
+      rayId: '0'.repeat(16),
+      clientAddress: VISITOR,
+      scheme: url.protocol === 'https:' ? 'https' : 'http',
+      served,
+      method: request.method,
+      target,
+      httpVersion: request.httpVersion,
+      rawHeaders,
+      headers: [...rawHeaders],
+      local: {},
+      vouched: request.fields,
+      startedAt: clock.now(),
+      startedMonotonic: clock.monotonic(),
+    })
+    const limit = bodyBytes()
+    const bytes = (body ?? Buffer.alloc(0)).subarray(0, limit).toString('latin1')
+    const size = body?.length ?? 0
+    exchange.body = { bytes, size, truncated: size > limit, release() {} }
+    const steps = new Steps(request.skipsChallenges)
+    const run = served.zone.rules?.begin(exchange, fieldContext(exchange, fields), steps)
+    exchange.run = run
+    const ending = run?.request()
+    if (ending?.kind === 'close') return { trace: steps.trace }
+    return { status_code: ending?.status ?? 200, trace: steps.trace }
+  }
+}
+
+/** A ruleset that is being run: what its rules did so far, by their place. */
+interface Frame {
+  readonly execution: Execution
+  readonly acted: Map<number, TraceStep[]>
+  readonly matched: Set<number>
+  at: number
+  /** The rule after which no other was asked. */
+  last: number
+}
+
+/** Writes down the steps of a run. */
+class Steps implements Observer {
+  readonly trace: TraceStep[] = []
+  readonly skipsChallenges: boolean
+  readonly #frames: Frame[] = []
+  #room = MOST_STEPS
+
+  constructor(skipsChallenges: boolean) {
+    this.skipsChallenges = skipsChallenges
+  }
+
+  phase(name: PhaseName): void {
+    this.trace.push({ type: 'phase', step_name: name, matched: false, trace: [] })
+  }
+
+  entered(execution: Execution): void {
+    const last = execution.rules.length - 1
+    this.#frames.push({ execution, acted: new Map(), matched: new Set(), at: 0, last })
+  }
+
+  acting(at: number): void {
+    const frame = this.#frames.at(-1)!
+    frame.at = at
+    frame.acted.set(at, [])
+  }
+
+  acted(matched: boolean, last: boolean): void {
+    const frame = this.#frames.at(-1)!
+    if (matched) frame.matched.add(frame.at)
+    if (last) frame.last = frame.at
+  }
+
+  left(): void {
+    const frame = this.#frames.pop()!
+    const parent = this.#frames.at(-1)
+    const into = parent ? parent.acted.get(parent.at)! : this.trace.at(-1)!.trace!
+    if (this.#room-- <= 0) return
+    const { id, kind, name, description } = frame.execution.ruleset
+    const matched = frame.matched.size > 0
+    into.push({ type: 'ruleset', step_name: id, kind, name, description, matched, trace: this.#rules(frame) })
+    if (!parent && matched) this.trace.at(-1)!.matched = true
+  }
+
+  #rules({ execution, acted, matched, last }: Frame): TraceStep[] {
+    const shown = execution.rules.slice(0, Math.min(last + 1, Math.max(this.#room, 0)))
+    this.#room -= shown.length
+    return shown.map(({ rule, action }, at) => {
+      const below = acted.get(at)
+      return {
+        type: 'rule',
+        step_name: rule.id,
+        matched: matched.has(at),
+        action,
+        ...(rule.action_parameters !== undefined && { action_parameters: rule.action_parameters }),
+        expression: rule.expression,
+        ...(rule.description !== undefined && { description: rule.description }),
+        ...(below !== undefined && below.length > 0 && { trace: below }),
+      }
+    })
+  }
+}
