@@ -9,7 +9,7 @@ import { parseRegex } from '../../dist/src/expr/regex/index.js'
 import { median, table } from './measure.mjs'
 import { requests, rules } from './rules-set.mjs'
 
-const ROUNDS = Number(process.argv[process.argv.indexOf('--rounds') + 1] || 5)
+const ROUNDS = process.argv.includes('--rounds') ? Number(process.argv[process.argv.indexOf('--rounds') + 1]) : 5
 const SLICE_MS = 200
 
 const inNetwork = (ip, network) => {

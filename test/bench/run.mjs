@@ -22,7 +22,7 @@ if (!(name in BENCHMARKS)) {
 const here = fileURLToPath(new URL('.', import.meta.url))
 if (!existsSync(`${here}node_modules`)) {
   console.error('installing the peers (test/bench/package.json) ...')
-  execFileSync('npm', ['ci'], { cwd: here, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync('npm', ['install', '--no-package-lock'], { cwd: here, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 process.argv.splice(2, process.argv.length, ...options)
 await import(`./${name}.mjs`)
