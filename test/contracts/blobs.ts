@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+import type { Test } from 'tap'
+import type { Blobs } from '../../src/core/blobs.js'
+import type { Clock } from '../../src/core/clock.js'
+
+/** What every implementation of Blobs does; `move` sets the clock that it was made with forward. */
+export async function blobsContract(t: Test, make: (clock: Clock) => Blobs): Promise<void> {
+  let ahead = 0
+  const clock: Clock = { now: () => Date.now() + ahead, monotonic: () => 0, sleep: async () => {} }
+  const blobs = make(clock)
+
+  for (const size of [0, 1, 256 * 1024, 1024 * 1024, 3 * 1024 * 1024 + 7]) {
+    const bytes = randomBytes(size)
+    const name = await blobs.put(bytes)
+    t.match(name, /^[0-9a-f]{64}$/)
+    t.equal(await blobs.put(bytes), name, 'the same bytes have the same name')
+    t.ok((await blobs.get(name))?.equals(bytes), `${size} bytes come back`)
+  }
+  t.equal(await blobs.get('0'.repeat(64)), undefined)
+  for (const hostile of ['', '../../etc/passwd', `${'a'.repeat(63)}/`, 'A'.repeat(64), '__proto__'])
+    t.equal(await blobs.get(hostile), undefined)
+
+  const [kept, orphan] = [await blobs.put(Buffer.from('kept')), await blobs.put(Buffer.from('orphan'))]
+  t.equal(await blobs.collect(new Set([kept]), 60_000), 0, 'what was put just now may be referenced soon')
+  ahead = 61_000
+  const late = await blobs.put(Buffer.from('late'))
+  t.equal(await blobs.collect(new Set([kept, late]), 60_000), 6)
+  t.equal(await blobs.get(orphan), undefined)
+  t.ok(await blobs.get(kept))
+  t.ok(await blobs.get(late))
+}

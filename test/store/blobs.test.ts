@@ -1,0 +1,35 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { systemClock } from '../../src/core/clock.js'
+import { fileBlobs } from '../../src/store/file-blobs.js'
+import { redisBlobs } from '../../src/store/redis-blobs.js'
+import { blobsContract } from '../contracts/blobs.js'
+import { NO_REDIS, redisServer } from '../helpers/redis.js'
+
+t.test('blobs in files', async (t) => {
+  await blobsContract(t, (clock) => fileBlobs(join(t.testdir(), 'blobs'), clock))
+})
+
+t.test('blobs in Redis', { skip: NO_REDIS }, async (t) => {
+  const server = await redisServer(t.testdir())
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    redis.disconnect()
+    await server.kill()
+  })
+  await blobsContract(t, (clock) => redisBlobs(redis, clock))
+})
+
+t.test('a damaged file is noticed, an unfinished one is no blob and is cleared away', async (t) => {
+  const folder = t.testdir()
+  const blobs = fileBlobs(folder, { ...systemClock, now: () => Date.now() + 120_000 })
+  const name = await blobs.put(Buffer.from('as it was'))
+  const shard = join(folder, name.slice(0, 2))
+  writeFileSync(join(shard, name), 'as it is now')
+  await t.rejects(blobs.get(name), { message: /is damaged/ })
+  writeFileSync(join(shard, `${name}.1a2b3c.tmp`), 'half')
+  await blobs.collect(new Set([name]), 60_000)
+  t.same(readdirSync(shard), [name])
+})
