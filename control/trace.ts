@@ -19,7 +19,15 @@ export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log'
       const ms = clock.monotonic() - started
       const path = endpoint ? endpointPath(endpoint, scope?.type ?? endpoint.scopes[0] ?? 'daemon') : 'unknown'
       observe?.({ method, path, status, seconds: ms / 1000 })
-      log.info({ event: 'api', id: requestId, method, path: ctx.path, status, ms, caller: caller?.id })
+      log.info({
+        event: 'api',
+        id: requestId,
+        method,
+        path: ctx.path,
+        status,
+        ms: Math.round(ms * 100) / 100,
+        caller: caller?.id,
+      })
     }
   }
 }
