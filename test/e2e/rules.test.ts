@@ -165,6 +165,32 @@ t.test('each action acts on the next request', options, async (t) => {
   t.notMatch(text, /edged_rule_matches_total\{/, 'rules that are gone are not counted')
 })
 
+const CHALLENGED = { status: 403, headers: { 'cf-mitigated': 'challenge' } }
+
+t.test('each firewall action that stands alone', options, async (t) => {
+  const { port, put } = await site(t)
+  const phase = 'http_request_firewall_custom'
+  const asked = async (rules: readonly object[]) => {
+    await put(phase, rules)
+    return await ask(port, '/', { headers: host })
+  }
+  for (const action of ['challenge', 'js_challenge', 'managed_challenge'])
+    t.match(await asked([{ expression: 'true', action }]), CHALLENGED, action)
+  const maze = { expression: 'true', action: 'transform_response_html', action_parameters: { link_maze: {} } }
+  const score = { expression: 'true', action: 'score', action_parameters: { increment: 7 } }
+  const block = (above: number) => ({ expression: `cf.waf.score gt ${above}`, action: 'block' })
+  t.equal((await asked([score, score])).status, 200, 'a score alone stops nobody')
+  const later = 'http_request_firewall_managed'
+  await put(later, [block(13)])
+  t.equal((await asked([score, score])).status, 403, 'a later phase reads the sum')
+  await put(later, [block(14)])
+  t.equal((await asked([score, score])).status, 200)
+  await put(later, [])
+  t.match(await asked([maze]), { status: 200, complete: true })
+  await put(phase, [{ expression: 'true', action: 'force_connection_close' }])
+  await t.rejects(ask(port, '/', { headers: host }), 'the connection is closed without an answer')
+})
+
 t.test('rules of the account run a ruleset of it with overrides, before those of the zone', options, async (t) => {
   const { port, put, api } = await site(t)
   const phase = 'http_request_firewall_custom'
