@@ -2,6 +2,7 @@ import addFormats from 'ajv-formats'
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
 import { InvalidInput, type Issue } from './errors.js'
+import { nearest } from './nearest.js'
 
 const OPTIONS: Options = { discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
 
@@ -109,7 +110,7 @@ function issue(error: ErrorObject): Issue {
   if (typeof member === 'string') {
     const message =
       keyword === 'additionalProperties'
-        ? 'is not a known member'
+        ? `is not a known member${meantBy(member, error.parentSchema?.['properties'])}`
         : keyword === 'required'
           ? 'is required'
           : (error.message ?? 'is not valid')
@@ -123,6 +124,11 @@ function issue(error: ErrorObject): Issue {
     return { pointer: `${instancePath}/${String(params['tag'])}`, message: 'is not one of the known values' }
   if (keyword === 'anyOf') return { pointer: instancePath, message: alternatives(error.schema) }
   return { pointer: instancePath, message: error.message ?? 'is not valid' }
+}
+
+function meantBy(member: string, properties: unknown): string {
+  const meant = typeof properties === 'object' ? nearest(member, Object.keys(properties ?? {})) : undefined
+  return meant === undefined ? '' : `, did you mean ${meant}`
 }
 
 function alternatives(schema: unknown): string {

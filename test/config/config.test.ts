@@ -37,7 +37,7 @@ t.test('every option has its default', async (t) => {
 })
 
 const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
-  ['an unknown key', 'proxi: {}', 'f.yaml:1:1: proxi is not a known member'],
+  ['an unknown key', 'proxi: {}', 'f.yaml:1:1: proxi is not a known member, did you mean proxy'],
   ['an unknown key deep inside', 'proxy:\n  limits:\n    foo: 1', 'f.yaml:3:5: proxy.limits.foo is not a known member'],
   ['a missing key', zone().replace('    name: a.test\n', ''), 'f.yaml:3:5: zones.0.name is required'],
   [

@@ -1,0 +1,136 @@
+import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml'
+import { InvalidInput, type Issue } from '../core/errors.js'
+
+/** A fault of a configuration file; lines and columns count from 1. */
+export interface Fault {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  readonly message: string
+}
+
+/** The configuration cannot be used. `message` has one `FILE:LINE:COL: message` a line. */
+export class BadConfig extends Error {
+  override readonly name = 'BadConfig'
+  readonly faults: readonly Fault[]
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'))
+    this.faults = faults
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A YAML document with `${NAME}` replaced. */
+export interface YamlFile {
+  readonly document: Document
+  /**
+   * Hands over the value of the document, undefined where it has none, and gives what `check` makes of it. Issues that it
+   * throws as InvalidInput, or passes to `refuse`, become a {@link BadConfig} with their places in the file.
+   */
+  checked<T>(check: (value: unknown, refuse: (issues: readonly Issue[]) => void) => T): T
+}
+
+/** Reads the text of a YAML file; throws {@link BadConfig}. */
+export function readYaml(text: string, file: string, environment: Environment): YamlFile {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
+  const place = (offset: number, message: string): Fault => {
+    const { line, col } = lines.linePos(offset)
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1), message }
+  }
+  const faults = document.errors.map(({ code, pos: [start], message }) =>
+    place(
+      start,
+      code === 'MULTIPLE_DOCS' ? 'a second document begins here' : (message.split(' at line')[0] ?? message),
+    ),
+  )
+  visit(document, {
+    Alias(_key, alias) {
+      if (!alias.resolve(document)) faults.push(place(alias.range?.[0] ?? 0, `*${alias.source} is no anchor above`))
+    },
+  })
+  if (faults.length === 0) faults.push(...substitute(document, environment, place))
+  if (faults.length > 0) throw new BadConfig(faults)
+  const refuse = (issues: readonly Issue[]): void => {
+    if (issues.length === 0) return
+    throw new BadConfig(
+      issues.map(({ pointer, message }) =>
+        place(offsetOf(document, pointer), pointer ? `${pointer.slice(1).replaceAll('/', '.')} ${message}` : message),
+      ),
+    )
+  }
+  return {
+    document,
+    checked(check) {
+      try {
+        return check(withoutNulls(document.toJS()) ?? undefined, refuse)
+      } catch (error) {
+        if (error instanceof InvalidInput) refuse(error.issues)
+        // Aliases of aliases of aliases: the library gives up before memory does.
+        if (error instanceof ReferenceError) refuse([{ pointer: '', message: 'uses aliases too often' }])
+        throw error
+      }
+    },
+  }
+}
+
+const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+
+/** Replaces `${NAME}` and `${NAME:-default}` inside scalar values; `$${` writes a literal `${`. */
+function substitute(document: Document, environment: Environment, place: (offset: number, message: string) => Fault) {
+  const faults: Fault[] = []
+  visit(document, {
+    Scalar(key, node: Scalar) {
+      if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('${')) return
+      const text = node.value.replaceAll(REFERENCE, (all, name?: string, otherwise?: string) => {
+        if (name === undefined) return '${'
+        const value = environment[name]
+        if (value !== undefined && value !== '') return value
+        if (otherwise === undefined)
+          faults.push(
+            place(node.range?.[0] ?? 0, `the environment has no ${name}; set it, or write \${${name}:-default}`),
+          )
+        return otherwise ?? all
+      })
+      // A plain scalar is read again, so that ${PORT} may give a number; a quoted one stays text.
+      node.value = node.type === 'PLAIN' ? retyped(text) : text
+    },
+  })
+  return faults
+}
+
+function retyped(text: string): unknown {
+  if (/^-?(0|[1-9]\d{0,14})$/.test(text)) return Number(text)
+  if (text === 'true' || text === 'false') return text === 'true'
+  return text
+}
+
+/** Where a JSON pointer points: the key of a member, an item of a list, or the nearest thing around what is missing. */
+function offsetOf(document: Document, pointer: string): number {
+  let node: unknown = document.contents
+  let offset = (node as Node | null)?.range?.[0] ?? 0
+  for (const token of pointer.split('/').slice(1)) {
+    const step = token.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step)
+      if (!pair) break
+      offset = (pair.key as Node).range?.[0] ?? offset
+      node = pair.value
+    } else {
+      node = (node as { items?: unknown[] } | null)?.items?.[Number(step)]
+      offset = (node as Node | undefined)?.range?.[0] ?? offset
+    }
+  }
+  return offset
+}
+
+/** A key without a value (`secrets:` and nothing below it) is as good as absent. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (value === null || typeof value !== 'object') return value ?? undefined
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, member]) => (member === null ? [] : [[key, withoutNulls(member)]])),
+  )
+}
