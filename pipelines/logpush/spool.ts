@@ -1,3 +1,4 @@
+import type { LogRecord } from '../../src/core/emit.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { ScannedRecord } from '../records/index.js'
 
@@ -7,7 +8,10 @@ import type { ScannedRecord } from '../records/index.js'
  */
 export type Position = number
 
-/** Records that were accepted together, as they lie in the spool: scanned once, with the places of their fields. */
+/**
+ * Records that were accepted together, as they lie in the spool: scanned once, the values of their fields side by side in
+ * the order of the dataset, without keys. Members that are no field of the dataset are not kept.
+ */
 export interface Frame {
   /** Position of the first record. */
   readonly first: Position
@@ -16,17 +20,33 @@ export interface Frame {
   readonly acceptedAt: number
   /** The record at an index from 0, in an object that the next call reuses. */
   record(index: number): ScannedRecord
+  /** The record at an index as one JSON object, in bytes of its own. */
+  line(index: number): Uint8Array
 }
 
 /** Takes records of one dataset and scope into the spool. Not safe to share between concurrent writers. */
 export interface FrameWriter {
   /** Adds one JSON object; throws MalformedRecord, and then nothing was added. */
   add(bytes: Uint8Array, start?: number, end?: number): void
+  /** Adds an event of the daemon's own. A value that JSON cannot say stands as null. */
+  addEvent(event: LogRecord): void
   readonly count: number
   /** Bytes that the frame has so far: a writer commits at a few hundred KiB. */
   readonly size: number
-  /** Appends what was added as frames; resolves once they are durable. Rejects with SpoolFull, and then nothing was appended. */
+  /**
+   * Appends what was added as frames; resolves once they are durable, and the writer is empty again. Rejects with
+   * SpoolFull: then nothing was appended, and `commit` can be called again.
+   */
   commit(): Promise<void>
+}
+
+/** What a writer wants when the spools are at their limit. */
+export interface WriterOptions {
+  /**
+   * `refuse`, the default: commits reject with SpoolFull, for senders that can be told to come again. `drop_oldest`:
+   * the oldest records of all spools make room, and are counted.
+   */
+  readonly whenFull?: 'refuse' | 'drop_oldest'
 }
 
 /** The spool takes no records now: at its limit, or the disk is full. */
@@ -51,7 +71,10 @@ export interface Cursor {
   remove(): Promise<void>
 }
 
-/** The durable record log of one dataset and scope. */
+/**
+ * The durable record log of one dataset and scope. It is there for its readers: what every cursor has passed is deleted,
+ * and while it has no cursor it keeps nothing, so that commits resolve at once and `end` stays.
+ */
 export interface Spool {
   readonly dataset: string
   readonly scope: Scope
@@ -59,7 +82,9 @@ export interface Spool {
   readonly end: Position
   /** Position of the oldest record that is kept. */
   readonly start: Position
-  writer(): FrameWriter
+  writer(options?: WriterOptions): FrameWriter
+  /** Names of the cursors that there are, opened or not. */
+  readonly cursors: readonly string[]
   /** Opens the cursor of a reader; a new one starts at the end. A cursor outside of what is kept is moved, and the loss is counted. */
   cursor(name: string): Promise<Cursor>
   /**
@@ -73,8 +98,12 @@ export interface Spool {
 
 /** All spools of a daemon, in one folder. */
 export interface Spools {
+  /** Random, made with the folder and kept in it: tells the records of this folder from those of any other. */
+  readonly id: string
   /** Opens, or makes, the spool of a dataset and scope; the same object each time. */
   open(dataset: string, scope: Scope): Promise<Spool>
+  /** Those that exist, as for the end of cursors whose jobs are gone. */
+  all(): Iterable<Spool>
   /** Flushes, and closes all of them. */
   close(): Promise<void>
 }
