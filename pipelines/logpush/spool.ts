@@ -54,12 +54,25 @@ export class SpoolFull extends Error {
   override readonly name = 'SpoolFull'
 }
 
+/** What a reader wants to find again beside a position; the spool stores it and does not look at it. */
+export type CursorNotes = Readonly<Record<string, number>>
+
 /** What a job keeps between two starts; written durably before an upload begins and after it has ended. */
 export interface CursorState {
   /** The first record that has not been delivered. */
   readonly next: Position
+  /** Records from here on are still needed, at most `next`: a job that holds records back reads them again after a start. */
+  readonly keep?: Position | undefined
+  readonly notes?: CursorNotes | undefined
   /** The batch that is being uploaded: made again, byte for byte, after a crash. */
-  readonly open?: { readonly first: Position; readonly end: Position; readonly name: string } | undefined
+  readonly open?:
+    | {
+        readonly first: Position
+        readonly end: Position
+        readonly name: string
+        readonly notes?: CursorNotes | undefined
+      }
+    | undefined
 }
 
 /** One reader's place in a spool; what no cursor needs any more is deleted. */
