@@ -1,0 +1,153 @@
+/**
+ * One JSON array, of any size, as lines: each element becomes a line, in the words of RFC 8259 that it had, but for white
+ * space and escapes. Memory stays bounded whatever the input is.
+ */
+import { jsonParser, type Token } from 'stream-json/parser.js'
+
+/** The input is not one well-formed JSON array. */
+export class MalformedArray extends Error {
+  override readonly name = 'MalformedArray'
+}
+
+/** Elements may be as deep as records, and the array is one more. */
+const MAX_DEPTH = 65
+
+/**
+ * The elements of an array as NDJSON, in pieces that follow those of the input. An element of more than `most` bytes is
+ * cut behind them, so that its line is too long for whoever reads lines. Rejects with {@link MalformedArray}, which says how
+ * many elements have been given.
+ */
+export async function* arrayLines(input: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Uint8Array> {
+  const writer = new LineWriter(most)
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const read = jsonParser({ packValues: false, streamValues: true })
+  // What was read before something went wrong must reach the reader: it is told afterwards.
+  const lines = function* (text: string): Generator<Uint8Array> {
+    let wrong: unknown
+    try {
+      const found = read(text)
+      // Nothing is a symbol here.
+      if (typeof found === 'object' && 'values' in found) for (const token of found.values) writer.token(token)
+    } catch (error) {
+      wrong = error
+    }
+    const taken = writer.take()
+    if (taken.length > 0) yield taken
+    if (wrong !== undefined)
+      throw new MalformedArray(`the array cannot be read as JSON ${writer.place}`, { cause: wrong })
+  }
+  const decode = (bytes?: Uint8Array): string => {
+    try {
+      return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true })
+    } catch {
+      throw new MalformedArray(`the array is not UTF-8 ${writer.place}`)
+    }
+  }
+  for await (const chunk of input) yield* lines(decode(chunk))
+  yield* lines(decode())
+  if (!writer.complete) throw new MalformedArray(`the array ends midway ${writer.place}`)
+}
+
+/** Writes tokens as JSON text again. */
+class LineWriter {
+  readonly #most: number
+  #text = ''
+  /** Length of the element so far. */
+  #length = 0
+  #depth = 0
+  #elements = 0
+  #comma = false
+  #started = false
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get complete(): boolean {
+    return this.#started && this.#depth === 0
+  }
+
+  get place(): string {
+    return this.#elements === 0 ? 'at its beginning' : `behind element ${this.#elements}`
+  }
+
+  take(): Uint8Array {
+    const taken = Buffer.from(this.#text)
+    this.#text = ''
+    return taken
+  }
+
+  token(token: Token): void {
+    switch (token.name) {
+      case 'startObject':
+        return this.#open('{')
+      case 'startArray':
+        return this.#open('[')
+      case 'endObject':
+        return this.#close('}')
+      case 'endArray':
+        return this.#close(']')
+      case 'startKey':
+        this.#separate()
+        return this.#add('"')
+      case 'endKey':
+        this.#comma = false
+        return this.#add('":')
+      case 'startString':
+        this.#separate()
+        return this.#add('"')
+      case 'stringChunk':
+        return this.#add(JSON.stringify(token.value).slice(1, -1))
+      case 'endString':
+        this.#add('"')
+        return this.#ended()
+      case 'startNumber':
+        return this.#separate()
+      case 'numberChunk':
+        return this.#add(token.value)
+      case 'endNumber':
+        return this.#ended()
+      case 'trueValue':
+      case 'falseValue':
+      case 'nullValue':
+        this.#separate()
+        this.#add(String(token.value))
+        return this.#ended()
+    }
+  }
+
+  #open(bracket: string): void {
+    if (this.#depth === 0 && (bracket !== '[' || this.#started)) throw new Error('an array is expected')
+    if (this.#depth >= MAX_DEPTH) throw new Error(`more than ${MAX_DEPTH} levels`)
+    this.#started = true
+    if (this.#depth++ === 0) return
+    this.#separate()
+    this.#add(bracket)
+    this.#comma = false
+  }
+
+  #close(bracket: string): void {
+    if (--this.#depth === 0) return
+    this.#add(bracket)
+    this.#ended()
+  }
+
+  #separate(): void {
+    if (this.#depth === 0) throw new Error('an array is expected')
+    if (this.#comma) this.#add(',')
+  }
+
+  #add(text: string): void {
+    if (this.#length > this.#most) return
+    this.#text += text
+    this.#length += text.length
+  }
+
+  #ended(): void {
+    this.#comma = this.#depth > 1
+    if (this.#depth > 1) return
+    this.#text += '\n'
+    this.#length = 0
+    this.#elements++
+  }
+}
