@@ -47,6 +47,8 @@ export interface WriterOptions {
    * the oldest records of all spools make room, and are counted.
    */
   readonly whenFull?: 'refuse' | 'drop_oldest'
+  /** Looks at each record that `add` has scanned; what it throws goes to the caller of `add`, and the record is not added. */
+  readonly check?: (record: ScannedRecord) => void
 }
 
 /** The spool takes no records now: at its limit, or the disk is full. */
