@@ -38,11 +38,14 @@ export function readConfig(text: string, file: string, environment: Environment 
 function absolute(config: Config, folder: string): Config {
   const data = resolve(folder, config.data)
   const { key_file: keyFile, ...secrets } = config.secrets
+  const { destinations } = config.logpush
+  const under = destinations.allow_file_under.map((path) => resolve(folder, path))
   return {
     ...config,
     data,
     secrets: { ...secrets, key_file: keyFile === undefined ? resolve(data, 'secret.key') : resolve(folder, keyFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
+    logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },
     zones: config.zones.map((zone) =>
       zone.origin_ca_file === undefined ? zone : { ...zone, origin_ca_file: resolve(folder, zone.origin_ca_file) },
     ),

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { LIST_KINDS } from '../core/model/list.js'
 import { strict } from '../core/schema.js'
+import { Logpush } from './logpush.js'
 import { Duration, Size } from './units.js'
 
 const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
@@ -202,7 +203,7 @@ const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
 const NOT_YET = Type.Optional(
   Type.Unknown({ examples: [{}], description: 'Accepted and not in force in this version.' }),
 )
-export const NOT_IN_FORCE = ['logpush', 'webhooks', 'egress', 'pipelines', 'workers'] as const
+export const NOT_IN_FORCE = ['webhooks', 'egress', 'pipelines', 'workers'] as const
 
 /** The configuration file of the daemon. */
 export const ConfigFile = Type.Object(
@@ -343,6 +344,7 @@ export const ConfigFile = Type.Object(
       ),
       { default: [], description: 'Named lists for expressions.' },
     ),
+    logpush: Logpush,
     ...(Object.fromEntries(NOT_IN_FORCE.map((name) => [name, NOT_YET])) as Record<
       (typeof NOT_IN_FORCE)[number],
       typeof NOT_YET
@@ -354,5 +356,6 @@ export const ConfigFile = Type.Object(
 /** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute. */
 export type Config = Static<typeof ConfigFile>
 export type GeoConfig = Config['geo']
+export type LogpushConfig = Config['logpush']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]
