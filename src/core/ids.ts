@@ -6,6 +6,25 @@ export const newId = (): string => randomBytes(16).toString('hex')
 /** An RFC 9562 version 4 UUID, the form of webhook, job and finding ids. */
 export const newUuid = (): string => randomUUID()
 
+let lastMs = 0
+let inMs = 0
+
+/**
+ * An RFC 9562 version 7 UUID: ids of one process sort in the order in which they were made, however the clock jumps; those
+ * of several machines by time.
+ */
+export function newOrderedUuid(nowMs: number): string {
+  if (nowMs > lastMs) [lastMs, inMs] = [nowMs, 0]
+  else if (inMs === 0xfff) [lastMs, inMs] = [lastMs + 1, 0]
+  else inMs += 1
+  const time = lastMs.toString(16).padStart(12, '0')
+  const random = randomBytes(8)
+  random[0] = 0x80 | ((random[0] ?? 0) & 0x3f)
+  const tail = random.toString('hex')
+  const count = inMs.toString(16).padStart(3, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${tail.slice(0, 4)}-${tail.slice(4)}`
+}
+
 const POOL = 4096
 let pool = Buffer.alloc(0)
 let at = 0

@@ -1,0 +1,129 @@
+import { Type, type Static } from 'typebox'
+import { orNull, strict } from '../schema.js'
+import { kind } from '../store.js'
+
+export const SEVERITIES = ['Critical', 'High', 'Medium', 'Low'] as const
+
+const Id = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 256, pattern: '^[\\x21-\\x7e]+$', description, 'x-message': ID_FAULT })
+const ID_FAULT = 'must be 1 to 256 visible ASCII characters'
+const Text = (maxLength: number, description?: string) =>
+  Type.String({ maxLength, ...(description !== undefined && { description }) })
+const Time = (description: string) => Type.String({ format: 'date-time', maxLength: 40, description })
+
+/** What sort of finding it is. Only Posture findings are ever sent. */
+export const FindingCategory = Type.Object(
+  {
+    observation: Type.Enum(['Issue', 'Insight', 'Activity']),
+    product: Type.Enum(['SaaS', 'Cloud']),
+    type: Type.Enum(['Content', 'Posture']),
+  },
+  strict,
+)
+
+/** How to set a finding right. */
+export const Remediation = Type.Object(
+  {
+    id: Type.Optional(Text(256)),
+    frameworks: Type.Optional(Type.Array(Text(256), { maxItems: 100, description: 'Compliance frameworks.' })),
+    guide: Type.Optional(Text(16_384)),
+    impact: Type.Optional(Text(16_384)),
+    locale: Type.Optional(Text(64)),
+    threat: Type.Optional(Text(16_384)),
+  },
+  strict,
+)
+
+/** The account at a vendor in which a finding was made; further members are kept as they come. */
+export const Integration = Type.Object({
+  id: Id('Identifier of the integration.'),
+  name: Type.Optional(Text(512)),
+  status: Type.Optional(Text(64)),
+  vendor: Type.Optional(Type.Unknown({ description: 'The vendor: a name, or an object with one.' })),
+})
+export type Integration = Static<typeof Integration>
+
+export const AssetCategory = Type.Object(
+  {
+    id: Type.Optional(Text(256)),
+    vendor: Type.Optional(Text(256)),
+    service: Type.Optional(orNull(Text(256))),
+    type: Type.Optional(Text(256)),
+  },
+  strict,
+)
+
+export const Asset = Type.Object(
+  {
+    id: Type.Optional(Text(256)),
+    external_id: Text(1024, 'Its identifier at the vendor.'),
+    name: Text(1024),
+    link: Type.Optional(orNull(Text(4096))),
+    updated: Type.Optional(Time('When this state of the asset was read.')),
+    category: Type.Optional(AssetCategory),
+    fields: Type.Optional(
+      Type.Array(Type.Object({ name: Text(256), value: Text(4096), link: Type.Optional(orNull(Text(4096))) }, strict), {
+        maxItems: 100,
+        description: 'Whatever else is known of it.',
+      }),
+    ),
+  },
+  strict,
+)
+export type Asset = Static<typeof Asset>
+
+/** One asset that a finding is about, as it comes in. */
+export const InstanceInput = Type.Object(
+  {
+    id: Id('Identifier of the instance; one that is known is updated.'),
+    affliction_date: Time('When this instance was identified.'),
+    is_archived: Type.Optional(Type.Boolean({ description: 'Absent: as it is; false for a new one.' })),
+    asset: Asset,
+    dlp_contexts: Type.Optional(Type.Array(Type.Object({}), { maxItems: 100, description: 'Of content findings.' })),
+  },
+  strict,
+)
+export type InstanceInput = Static<typeof InstanceInput>
+
+/** What a finding is, apart from where it was made. */
+const FindingFacts = {
+  name: Type.String({ minLength: 1, maxLength: 512 }),
+  description: Type.Optional(orNull(Text(16_384))),
+  severity: Type.Enum([...SEVERITIES]),
+  vendor: Type.String({ minLength: 1, maxLength: 256 }),
+  category: FindingCategory,
+  remediation: Type.Optional(orNull(Remediation)),
+}
+
+/** Bytes of JSON that a finding without its instances, and each of its instances, may have; a payload has one of each. */
+export const MOST_FINDING_BYTES = 65_536
+
+/** A finding with its instances, as it comes in. */
+export const FindingInput = Type.Object(
+  {
+    id: Id('Identifier of the finding: of a finding type in an integration. One that is known is updated.'),
+    finding_type_id: Id('Identifier of its type; policies are about types.'),
+    ...FindingFacts,
+    integration: Integration,
+    instances: Type.Array(InstanceInput, { maxItems: 10_000 }),
+  },
+  strict,
+)
+export type FindingInput = Static<typeof FindingInput>
+
+/** A finding as it is stored. Scope: the account. */
+export type StoredFinding = Omit<FindingInput, 'instances'> & {
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** An instance as it is stored. Scope: the account. */
+export type StoredInstance = InstanceInput & {
+  readonly is_archived: boolean
+  readonly finding_id: string
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export const FINDINGS = kind<StoredFinding>('finding')
+export const INSTANCES = kind<StoredInstance>('finding_instance')

@@ -1,0 +1,167 @@
+import type { Clock } from '../core/clock.js'
+import {
+  DELIVERIES,
+  DELIVERY_STATES,
+  type Deliveries,
+  type Delivery,
+  type DeliveryState,
+  type Job,
+  type JobFilter,
+  type Together,
+} from '../core/model/delivery.js'
+import type { Scope } from '../core/scope.js'
+import type { Change, Store, Write } from '../core/store.js'
+
+/** What an account may have waiting. */
+export interface DeliveryLimits {
+  readonly jobs: number
+  /** Of payloads. */
+  readonly bytes: number
+}
+
+/** Deliveries of one account, counted. */
+interface Tally {
+  /** Not over yet, with the length of their payloads. */
+  readonly waiting: Map<string, number>
+  bytes: number
+  /** Ids of the newest delivery by webhook, by instance. */
+  readonly latest: Map<string, Map<string, string>>
+  /** Instance of each delivery. */
+  readonly instances: Map<string, string>
+}
+
+/**
+ * Deliveries on the store: one record for what was accepted, one for how it fares. Counts follow the store, so that they
+ * are right with several machines on one store as well.
+ */
+export class StoredDeliveries implements Deliveries {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #limits: () => DeliveryLimits
+  readonly #tallies = new Map<string, Tally>()
+  readonly #stop: () => void
+
+  constructor(store: Store, clock: Clock, limits: () => DeliveryLimits) {
+    this.#store = store
+    this.#clock = clock
+    this.#limits = limits
+    for (const { scope, id, value } of store.list(DELIVERIES)) this.#count(scope, id, value)
+    for (const { scope, id, value } of store.list(DELIVERY_STATES)) this.#follow(scope, id, value)
+    this.#stop = store.watch((changes) => this.#seen(changes))
+  }
+
+  room(scope: Scope): number {
+    const { jobs, bytes } = this.#limits()
+    const tally = this.#tallies.get(scope.id)
+    if (!tally) return jobs
+    return tally.bytes >= bytes ? 0 : Math.max(0, jobs - tally.waiting.size)
+  }
+
+  async accept(
+    scope: Scope,
+    deliveries: readonly Delivery[],
+    { writes = [], audit = [] }: Together = {},
+  ): Promise<void> {
+    const made = deliveries.flatMap((delivery): Write[] => {
+      const { id, created_at } = delivery
+      const state: DeliveryState = { status: 'pending', last_updated_at: created_at, tries: [], due_at: created_at }
+      return [
+        { kind: DELIVERIES, scope, id, value: delivery, ifVersion: 0 },
+        { kind: DELIVERY_STATES, scope, id, value: state, ifVersion: 0 },
+      ]
+    })
+    await this.#store.batch([...writes, ...made], audit)
+  }
+
+  get(scope: Scope, id: string): Job | undefined {
+    const delivery = this.#store.get(DELIVERIES, scope, id)?.value
+    const state = this.#store.get(DELIVERY_STATES, scope, id)?.value
+    return delivery && state && { delivery, state }
+  }
+
+  list(scope: Scope, filter: JobFilter, from: number, most: number): { jobs: Job[]; total: number } {
+    const jobs: Job[] = []
+    let total = 0
+    const all = this.#store.list(DELIVERIES, scope)
+    // Ids sort by time, the oldest first.
+    for (let at = all.length - 1; at >= 0; at -= 1) {
+      const delivery = all[at]?.value
+      if (!delivery || !fits(delivery, filter)) continue
+      const state = this.#store.get(DELIVERY_STATES, scope, delivery.id)?.value
+      if (!state || (filter.status !== undefined && state.status !== filter.status)) continue
+      if (total >= from && jobs.length < most) jobs.push({ delivery, state })
+      total += 1
+    }
+    return { jobs, total }
+  }
+
+  latest(scope: Scope, instanceId: string): Job[] {
+    const ids = this.#tallies.get(scope.id)?.latest.get(instanceId)?.values() ?? []
+    return [...ids].flatMap((id) => this.get(scope, id) ?? [])
+  }
+
+  async retry(scope: Scope, id: string): Promise<Job | undefined> {
+    const now = new Date(this.#clock.now()).toISOString()
+    let again = false
+    await this.#store.change(DELIVERY_STATES, scope, id, (old): DeliveryState | undefined => {
+      again = old?.status === 'completed' || old?.status === 'failed'
+      return old && again ? { status: 'pending', last_updated_at: now, tries: old.tries, due_at: now } : old
+    })
+    return again ? this.get(scope, id) : undefined
+  }
+
+  async close(): Promise<void> {
+    this.#stop()
+  }
+
+  #seen(changes: readonly Change[]): void {
+    for (const { kind, scope, id, value } of changes) {
+      if (kind === DELIVERIES.name) this.#count(scope, id, value as Delivery | undefined)
+      else if (kind === DELIVERY_STATES.name) this.#follow(scope, id, value as DeliveryState | undefined)
+    }
+  }
+
+  #count(scope: Scope, id: string, delivery: Delivery | undefined): void {
+    const { latest, instances } = this.#tally(scope)
+    if (!delivery) {
+      const instance = instances.get(id) ?? ''
+      const ofInstance = latest.get(instance)
+      for (const [webhook, newest] of ofInstance ?? []) if (newest === id) ofInstance?.delete(webhook)
+      if (ofInstance?.size === 0) latest.delete(instance)
+      instances.delete(id)
+      return
+    }
+    const { finding_instance_id, webhook_id } = delivery
+    instances.set(id, finding_instance_id)
+    let ofInstance = latest.get(finding_instance_id)
+    if (!ofInstance) latest.set(finding_instance_id, (ofInstance = new Map()))
+    if ((ofInstance.get(webhook_id) ?? '') < id) ofInstance.set(webhook_id, id)
+  }
+
+  #follow(scope: Scope, id: string, state: DeliveryState | undefined): void {
+    const tally = this.#tally(scope)
+    const known = tally.waiting.get(id)
+    const waits = state?.status === 'pending' || state?.status === 'processing'
+    if (waits === (known !== undefined)) return
+    if (waits) {
+      const bytes = this.#store.get(DELIVERIES, scope, id)?.value.payload.length ?? 0
+      tally.waiting.set(id, bytes)
+      tally.bytes += bytes
+    } else {
+      tally.waiting.delete(id)
+      tally.bytes -= known ?? 0
+    }
+  }
+
+  #tally({ id }: Scope): Tally {
+    const known = this.#tallies.get(id)
+    if (known) return known
+    const tally: Tally = { waiting: new Map(), bytes: 0, latest: new Map(), instances: new Map() }
+    this.#tallies.set(id, tally)
+    return tally
+  }
+}
+
+const fits = (delivery: Delivery, { webhook_id, finding_instance_id }: JobFilter): boolean =>
+  (webhook_id === undefined || delivery.webhook_id === webhook_id) &&
+  (finding_instance_id === undefined || delivery.finding_instance_id === finding_instance_id)

@@ -1,0 +1,116 @@
+import type { Issue } from '../core/errors.js'
+import type { AuthenticationType } from '../core/model/webhook.js'
+import { keyOf } from './signature.js'
+
+/** Headers that one webhook may have. */
+export const MOST_HEADERS = 20
+export const LONGEST_KEY = 128
+export const LONGEST_VALUE = 4096
+export const LONGEST_SECRET = 1024
+
+/** RFC 9110, 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** RFC 9110, 5.5, without what is obsolete in it: a byte beyond ASCII means something else to each receiver. */
+const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
+
+/** Fields that the sender or the connection sets itself. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'via',
+])
+const RESERVED_PREFIXES = ['webhook-', 'proxy-', ':']
+
+/** A header as a body has it; without a value where the stored one is to be kept. */
+export interface HeaderInput {
+  readonly key: string
+  readonly value?: string | null
+}
+
+/** What the credentials of a webhook are made of. */
+export interface CredentialsInput {
+  readonly authentication_type: AuthenticationType
+  readonly headers?: readonly HeaderInput[] | undefined
+  readonly signing_secret?: string | undefined
+}
+
+/** What is there already, for an update: the stored values by key in lower case, and whether there is a signing secret. */
+export interface Known {
+  readonly value: (key: string) => string | undefined
+  readonly secret: boolean
+}
+const NOTHING: Known = { value: () => undefined, secret: false }
+
+const PREFIXES: Partial<Record<AuthenticationType, string>> = { 'Basic Auth': 'Basic ', 'Bearer Auth': 'Bearer ' }
+
+/** What is wrong with credentials, with pointers into the body. Without `known` every header needs a value. */
+export function credentialIssues(input: CredentialsInput, known: Known = NOTHING): Issue[] {
+  const { authentication_type: type, headers = [], signing_secret } = input
+  return [
+    ...headerIssues(headers, known),
+    ...(type === 'HMAC-Signing' ? secretIssues(signing_secret, known) : unwantedSecret(type, signing_secret)),
+    ...typeIssues(type, headers, known),
+  ]
+}
+
+function headerIssues(headers: readonly HeaderInput[], known: Known): Issue[] {
+  const issues: Issue[] = []
+  const seen = new Set<string>()
+  for (const [index, { key, value }] of headers.entries()) {
+    const name = key.toLowerCase()
+    const at = `/headers/${index}`
+    if (!TOKEN.test(key)) issues.push({ pointer: `${at}/key`, message: 'is not the name of a header field' })
+    else if (RESERVED.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix)))
+      issues.push({ pointer: `${at}/key`, message: `${name} is set by the sender itself` })
+    else if (seen.has(name)) issues.push({ pointer: `${at}/key`, message: `${name} is given twice` })
+    seen.add(name)
+    if (typeof value === 'string') {
+      if (!VALUE.test(value))
+        issues.push({
+          pointer: `${at}/value`,
+          message: 'must be visible ASCII text, with blanks inside only: no line breaks or other control characters',
+        })
+    } else if (known.value(name) === undefined)
+      issues.push({ pointer: `${at}/value`, message: 'is required: there is no stored value to keep' })
+  }
+  return issues
+}
+
+function typeIssues(type: AuthenticationType, headers: readonly HeaderInput[], known: Known): Issue[] {
+  if (type === 'None' || type === 'HMAC-Signing')
+    return headers.length === 0 ? [] : [{ pointer: '/headers', message: `${type} takes no headers` }]
+  if (type === 'Static Headers')
+    return headers.length > 0 ? [] : [{ pointer: '/headers', message: `${type} needs at least one header` }]
+  const index = headers.findIndex(({ key }) => key.toLowerCase() === 'authorization')
+  const found = headers[index]
+  if (!found) return [{ pointer: '/headers', message: `${type} needs an Authorization header` }]
+  const prefix = PREFIXES[type] ?? ''
+  const value = found.value ?? known.value('authorization')
+  return value === undefined || (value.startsWith(prefix) && value.length > prefix.length)
+    ? []
+    : [{ pointer: `/headers/${index}/value`, message: `must begin with "${prefix}", and the credentials behind it` }]
+}
+
+const unwantedSecret = (type: AuthenticationType, secret: string | undefined): Issue[] =>
+  secret === undefined ? [] : [{ pointer: '/signing_secret', message: `${type} takes no signing secret` }]
+
+function secretIssues(secret: string | undefined, known: Known): Issue[] {
+  const pointer = '/signing_secret'
+  if (secret === undefined) return known.secret ? [] : [{ pointer, message: 'HMAC-Signing needs a signing secret' }]
+  // Half of a character has no UTF-8 form: two such secrets would sign alike.
+  if (/\p{Surrogate}/u.test(secret)) return [{ pointer, message: 'is not well-formed text' }]
+  return keyOf(secret) ? [] : [{ pointer, message: 'must have base64 behind whsec_' }]
+}
