@@ -211,7 +211,11 @@ export class Line {
 
   /** Ends the block and gives its Markdown, '' if there is none. What is open goes on in the next one, but no link. */
   take(): string {
-    this.#flush()
+    if (this.#text !== '') this.#flush()
+    if (this.#empty && this.#written === 0 && this.#code === undefined) {
+      this.#gap = ''
+      return ''
+    }
     const link = this.#link
     if (this.#code !== undefined) this.#endCode()
     if (link !== undefined && this.#formats.indexOf(link) < this.#written) this.#link = undefined

@@ -17,7 +17,18 @@ const GREATER = 0x3e
 /** Offsets kept from one tag to the next: a tag with more gives the memory back. */
 const KEPT = 4096
 
-const isSpace = (char: number) => char === SPACE || char === LF || char === TAB || char === FF
+/** Where the name of a tag or of an attribute ends, and an unquoted value: bits for each character. */
+const SPACE_BIT = 1
+const SLASH_BIT = 2
+const GREATER_BIT = 4
+const EQUALS_BIT = 8
+const ENDS = new Uint8Array(0x10000)
+for (const char of [SPACE, LF, TAB, FF]) ENDS[char] = SPACE_BIT
+ENDS[SLASH] = SLASH_BIT
+ENDS[GREATER] = GREATER_BIT
+ENDS[EQUALS] = EQUALS_BIT
+
+const isSpace = (char: number) => ENDS[char] === SPACE_BIT
 
 /**
  * The tag that is being read. It holds where its attributes stand in the page and copies nothing before it is asked.
@@ -58,7 +69,7 @@ export class OpenTag implements Tag {
     let char = 0
     for (; at < length; at++) {
       char = units[at] as number
-      if (char === GREATER || char === SLASH || isSpace(char)) break
+      if (((ENDS[char] as number) & (GREATER_BIT | SLASH_BIT | SPACE_BIT)) !== 0) break
       hash = mix(hash, char)
     }
     if (at === length) return -1
@@ -87,7 +98,7 @@ export class OpenTag implements Tag {
       const nameStart = at++
       for (; at < length; at++) {
         char = units[at] as number
-        if (char === EQUALS || char === GREATER || char === SLASH || isSpace(char)) break
+        if (ENDS[char] !== 0) break
       }
       const nameEnd = at
       while (at < length && isSpace((char = units[at] as number))) at++
@@ -108,8 +119,7 @@ export class OpenTag implements Tag {
         at++
       } else {
         for (; at < length; at++) {
-          char = units[at] as number
-          if (char === GREATER || isSpace(char)) break
+          if (((ENDS[units[at] as number] as number) & (GREATER_BIT | SPACE_BIT)) !== 0) break
         }
         this.#add(nameStart, nameEnd, valueStart, at)
       }

@@ -18,6 +18,9 @@ const RETRY_AT_ONCE = 128
 /** Character references that may stand for white space: by number, `&Tab;` and `&NewLine;`. */
 const MAY_BE_SPACE = /&[#TN]/
 
+/** So many characters are read at a time, so that their code units stay in a near cache. */
+const PIECE = 32_768
+
 const SLASH = 0x2f
 const LESS = 0x3c
 const EXCLAMATION = 0x21
@@ -65,6 +68,11 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   write(text: string): void {
+    if (text.length <= PIECE) this.#write(text)
+    else for (let at = 0; at < text.length; at += PIECE) this.#write(text.slice(at, at + PIECE))
+  }
+
+  #write(text: string): void {
     let more = this.#surrogate + text
     if (more === '') return
     this.#surrogate = ''
