@@ -20,6 +20,8 @@ type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'pla
 export interface Link {
   url: string
   title: string | undefined
+  /** What it is called where it holds nothing that can be read, such as an icon. */
+  name?: string | undefined
 }
 
 /** An inline element that is open. */
@@ -190,6 +192,7 @@ export class Line {
     }
     this.#flush()
     const format = this.#formats[at] as Format
+    if (format === this.#link && at >= this.#written && at === this.#formats.length - 1) this.#nameLink(format)
     for (let index = this.#formats.length - 1; index >= at; index--) this.#writeCloser(index)
     if (at === this.#formats.length - 1) this.#formats.pop()
     else this.#formats.splice(at, 1)
@@ -479,6 +482,17 @@ export class Line {
       return
     }
     this.#closed = !delimits ? '' : format.mark.startsWith('_') ? 'any' : punctuation ? 'word' : ''
+  }
+
+  /** A link without contents has the name that its page gives it for those who do not see it. */
+  #nameLink(format: Format): void {
+    const { name } = format.link as Link
+    const text = name === undefined || this.#code !== undefined ? '' : name.replace(/[\t\n\f\r ]+/g, ' ').trim()
+    if (text === '') return
+    this.#put(
+      escapeInline(text, { before: 'mark', spaceAfter: false, inLink: true, inStrike: this.#strikes > 0 }),
+      false,
+    )
   }
 
   #closeLink(format: Format): void {

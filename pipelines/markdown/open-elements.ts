@@ -10,6 +10,22 @@ const MAX_FOREIGN_DEPTH = 32
 /** Stands for the root of a skipped region that is not otherwise followed, such as a `span`, and its namesakes in it. */
 const UNLISTED = KNOWN_NAMES
 
+const set = (names: string): ReadonlySet<string> => new Set(names.split(/\s+/))
+const DETAILS = set('dd dt')
+
+/** Start tags that end an element whose own end tag may be left out. WHATWG HTML, 13.1.2.4. */
+const ENDED_BY: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  [
+    'p',
+    set(`address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form
+      h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav ol p plaintext pre search section summary table ul`),
+  ],
+  ['li', set('li')],
+  ['dt', DETAILS],
+  ['dd', DETAILS],
+  ['option', set('optgroup option')],
+])
+
 /** What an element has in it; the last is HTML in an element of SVG or MathML, such as `foreignObject`. */
 type Inside = 0 | 1 | 2 | 3
 const HTML: Inside = 0
@@ -70,6 +86,7 @@ export class OpenElements {
   /** Takes note of an open tag, which may end an unwanted element. Returns whether the new element has contents. */
   open(tag: OpenTag): boolean {
     this.#pushed = false
+    if (this.#unwanted >= 0) this.#endImplied(tag.name)
     this.openedForeign = this.foreign
     const element = tag.element
     if (element === undefined) {
@@ -98,6 +115,13 @@ export class OpenElements {
       this.#push(UNLISTED, HTML, false)
     }
     return true
+  }
+
+  /** Ends the unwanted element where a start tag right inside it does so. */
+  #endImplied(name: string): void {
+    const root = this.#unwanted
+    if (root !== this.#ids.length - 1 || this.#ids[root] !== UNLISTED || this.foreign) return
+    if (ENDED_BY.get(this.#unwantedName)?.has(name) === true) this.#popTo(root)
   }
 
   #openForeign(tag: OpenTag, element: ElementName, namespace: Inside): boolean {

@@ -12,7 +12,9 @@ export const links: Family = {
       line.open('plain', 'a')
       return
     }
-    line.openLink('a', { url, title: tag.attribute('title') })
+    // What has no text and leads to the page itself is a mark for the mouse, such as those behind headings.
+    const name = url.startsWith('#') ? undefined : tag.attribute('aria-label')
+    line.openLink('a', { url, title: tag.attribute('title'), name })
   },
   close(page) {
     const { line } = page
