@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto'
+import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
+import { Counter, Gauge } from 'prom-client'
+import type { Clock } from '../../../src/core/clock.js'
+import { messageOf } from '../../../src/core/errors.js'
+import type { Log } from '../../../src/core/log.js'
+import type { Metrics } from '../../../src/core/metrics.js'
+import type { Scope } from '../../../src/core/scope.js'
+import { DATASETS } from '../../records/index.js'
+import type { Spool, Spools } from '../spool.js'
+import { BlockCache } from './block-cache.js'
+import { makeFolder, namesIn, type Disk } from './disk.js'
+import { DurableSpool } from './durable-spool.js'
+import { Ledger } from './ledger.js'
+import { Losses } from './losses.js'
+
+export interface SpoolLimits {
+  /** Bytes of all spools together. */
+  readonly bytes: number
+  /** Records older than this are dropped, delivered or not; kept for any time unless said. */
+  readonly ageMs?: number
+  /** Bytes of one segment; 64 MiB unless said, and less where `bytes` are few. */
+  readonly segmentBytes?: number
+}
+
+export interface SpoolsOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics?: Metrics
+  readonly limits: SpoolLimits
+  /** The file system; that of Node unless said. */
+  readonly disk?: Disk
+}
+
+const SEGMENT_BYTES = 64 * 2 ** 20
+const AGE_CHECK_MS = 60_000
+const SCOPES = 'scopes'
+const LOCK = 'lock'
+const ID = 'id'
+
+/**
+ * Opens the spools in a folder, which is made where there is none, and mends what a crash has left. Rejects when
+ * another process has the folder open.
+ *
+ *     spool/lock/                                     held by the process that has it open
+ *     spool/scopes/zone-9f18.../http_requests/
+ *       0000000000000000.seg, 0000000000052133.seg    records, named by the position of the first
+ *       cursors/job-12                                what a reader has reached
+ *       damaged/0000000000000000.seg-4096             pieces of segments that could not be read
+ */
+export async function openSpools(folder: string, options: SpoolsOptions): Promise<Spools> {
+  const disk = options.disk ?? fs
+  await disk.mkdir(folder, { recursive: true, mode: 0o700 })
+  const lock = await lockFolder(join(folder, LOCK))
+  try {
+    const spools = new FolderSpools(disk, await makeFolder(disk, folder, SCOPES), await idOf(lock), lock, options)
+    await spools.openAll()
+    return spools
+  } catch (error) {
+    await lock.close()
+    throw error
+  }
+}
+
+/** A database is held by one process at a time, and let go by the system when that process ends, however it ends. */
+async function lockFolder(path: string): Promise<ClassicLevel> {
+  const level = new ClassicLevel(path)
+  try {
+    await level.open()
+    return level
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error)
+    if ((cause as NodeJS.ErrnoException).code === 'LEVEL_LOCKED')
+      throw new Error(`the log spool in ${path} is in use by another process`, { cause: error })
+    throw new Error(`the log spool in ${path} cannot be opened: ${cause.message}`, { cause: error })
+  }
+}
+
+async function idOf(lock: ClassicLevel): Promise<string> {
+  const known = await lock.get(ID)
+  if (known !== undefined) return known
+  const id = randomBytes(8).toString('hex')
+  await lock.batch([{ type: 'put', key: ID, value: id }], { sync: true })
+  return id
+}
+
+class FolderSpools implements Spools {
+  readonly id: string
+  readonly #disk: Disk
+  readonly #folder: string
+  readonly #lock: ClassicLevel
+  readonly #options: SpoolsOptions
+  readonly #ledger: Ledger
+  readonly #cache = new BlockCache()
+  readonly #spools = new Map<string, Promise<DurableSpool>>()
+  readonly #open = new Map<string, DurableSpool>()
+  readonly #closing = new AbortController()
+  readonly #lost: Counter | undefined
+  readonly #failures: Counter | undefined
+  #aging: Promise<void> | undefined
+
+  constructor(disk: Disk, folder: string, id: string, lock: ClassicLevel, options: SpoolsOptions) {
+    this.id = id
+    this.#disk = disk
+    this.#folder = folder
+    this.#lock = lock
+    this.#options = options
+    const ledger = new Ledger(options.limits.bytes)
+    this.#ledger = ledger
+    const { metrics, limits } = options
+    if (metrics !== undefined) {
+      const registers = [metrics]
+      this.#lost = new Counter({
+        name: 'edged_logpush_lost_records_total',
+        help: 'Accepted log records that do not reach every reader, by what became of them.',
+        labelNames: ['dataset', 'scope', 'reason'],
+        registers,
+      })
+      this.#failures = new Counter({
+        name: 'edged_logpush_spool_failures_total',
+        help: 'Appends that the disk refused.',
+        registers,
+      })
+      void new Gauge({
+        name: 'edged_logpush_spool_bytes',
+        help: 'Bytes of all log spools on the disk.',
+        registers,
+        collect() {
+          this.set(ledger.stored)
+        },
+      })
+    }
+    if (limits.ageMs !== undefined) this.#aging = this.#age(limits.ageMs)
+  }
+
+  /** Opens those that the folder has. */
+  async openAll(): Promise<void> {
+    for (const owner of await namesIn(this.#disk, this.#folder)) {
+      const scope = scopeOf(owner)
+      if (scope === undefined) continue
+      for (const dataset of await namesIn(this.#disk, join(this.#folder, owner)))
+        if (DATASETS.has(dataset)) await this.open(dataset, scope)
+    }
+  }
+
+  async open(dataset: string, scope: Scope): Promise<Spool> {
+    const key = join(ownerName(scope), dataset)
+    let opening = this.#spools.get(key)
+    if (opening === undefined) {
+      opening = this.#openSpool(key, dataset, scope)
+      this.#spools.set(key, opening)
+      opening.catch(() => this.#spools.delete(key))
+    }
+    return await opening
+  }
+
+  all(): Iterable<Spool> {
+    return this.#open.values()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#aging
+    await Promise.allSettled(this.#spools.values())
+    for (const spool of this.#open.values()) await spool.close()
+    await this.#lock.close()
+  }
+
+  async #openSpool(key: string, name: string, scope: Scope): Promise<DurableSpool> {
+    const dataset = DATASETS.get(name)
+    if (dataset === undefined) throw new Error(`there is no dataset ${name}`)
+    const { clock, log, limits } = this.#options
+    const labels = { dataset: name, scope: `${scope.type}/${scope.id}` }
+    const spool = await DurableSpool.open(
+      dataset,
+      scope,
+      await makeFolder(this.#disk, this.#folder, ownerName(scope), name),
+      {
+        disk: this.#disk,
+        clock,
+        log,
+        cache: this.#cache,
+        ledger: this.#ledger,
+        losses: new Losses(labels, { clock, log, ...(this.#lost && { counter: this.#lost }) }),
+        failed: () => this.#failures?.inc(),
+        segmentBytes: limits.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.ceil(limits.bytes / 16)),
+      },
+    )
+    this.#open.set(key, spool)
+    return spool
+  }
+
+  async #age(ageMs: number): Promise<void> {
+    const { clock, log } = this.#options
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(AGE_CHECK_MS, signal)
+        await this.#ledger.dropBefore(clock.now() - ageMs)
+      } catch (error) {
+        if (!signal.aborted) log.warn({ event: 'spool_aging_failed', error: messageOf(error) })
+      }
+    }
+  }
+}
+
+const ownerName = ({ type, id }: Scope): string => `${type}-${encodeURIComponent(id)}`
+
+function scopeOf(owner: string): Scope | undefined {
+  const match = /^(account|zone|daemon)-(.+)$/.exec(owner)
+  return match === null ? undefined : { type: match[1] as Scope['type'], id: decodeURIComponent(match[2]!) }
+}

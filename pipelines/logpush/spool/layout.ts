@@ -1,0 +1,222 @@
+/**
+ * How records lie in a frame. A record is the lengths of its values in the order of the dataset, then the values
+ * themselves without anything between them:
+ *
+ *     lengths  2 bytes for each field: 14 bits of length, 2 of marks; a missing field has length 0
+ *     values   "3a60ff"404true
+ *
+ * Behind the last record stands where each record begins, 4 bytes for each. Its highest bit says that the lengths of that
+ * record have 4 bytes, 30 of them for the length.
+ */
+import { crc32 } from 'node:zlib'
+import type { LogRecord } from '../../../src/core/emit.js'
+import { ESCAPED, type ScannedRecord } from '../../records/scan.js'
+import { HEADER_BYTES, type FrameParts } from './frame.js'
+import { jsonText } from './json-text.js'
+
+/** Frames are closed at this size; one with a single larger record is larger. */
+export const FRAME_BYTES = 256 * 1024
+/** No more records in a frame than this. */
+const FRAME_RECORDS = 16_384
+/** A record whose values have more bytes is refused. */
+export const RECORD_BYTES = 16 * 2 ** 20
+
+const FIRST_ROOM = 8 * 1024
+const WIDE = 0x8000_0000
+const NARROW_LENGTH = 0x3fff
+const WIDE_LENGTH = 0x3fff_ffff
+/** Copying so few bytes one by one is faster than a call. */
+const FEW_BYTES = 40
+
+/** Tells layouts apart: a checksum of the names of the fields, in order. */
+export const fingerprint = (names: readonly string[]): number => crc32(names.join('\n'))
+
+/** Packs records into frames. */
+export class FramePacker {
+  readonly #names: readonly string[]
+  #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM)
+  #at = HEADER_BYTES
+  #starts: number[] = []
+  #closed: FrameParts[] = []
+  #closedCount = 0
+  #closedBytes = 0
+
+  constructor(names: readonly string[]) {
+    this.#names = names
+  }
+
+  get count(): number {
+    return this.#closedCount + this.#starts.length
+  }
+
+  /** Bytes that the frames have when they are taken now. */
+  get size(): number {
+    return this.#closedBytes + (this.#starts.length > 0 ? this.#at + this.#starts.length * 4 : 0)
+  }
+
+  add({ bytes, starts, ends, marks }: ScannedRecord): void {
+    const fields = this.#names.length
+    let longest = 0
+    let length = 0
+    for (let place = 0; place < fields; place++) {
+      if (starts[place]! < 0) continue
+      const own = ends[place]! - starts[place]!
+      length += own
+      if (own > longest) longest = own
+    }
+    const wide = longest > NARROW_LENGTH
+    this.#reserve(length + fields * 4)
+    const out = this.#bytes
+    let cell = this.#at
+    let at = cell + fields * (wide ? 4 : 2)
+    this.#starts.push(wide ? cell + WIDE : cell)
+    for (let place = 0; place < fields; place++) {
+      const start = starts[place]!
+      const own = start < 0 ? 0 : ends[place]! - start
+      if (wide) cell = out.writeUInt32LE(own + marks[place]! * (WIDE_LENGTH + 1), cell)
+      else {
+        const value = own | (marks[place]! << 14)
+        out[cell++] = value
+        out[cell++] = value >>> 8
+      }
+      if (own > FEW_BYTES) out.set(bytes.subarray(start, start + own), at)
+      else for (let i = 0; i < own; i++) out[at + i] = bytes[start + i]!
+      at += own
+    }
+    this.#close(at)
+  }
+
+  addEvent(event: LogRecord): void {
+    let most = this.#names.length * 4
+    const texts: string[] = []
+    for (const name of this.#names) {
+      const value = event[name]
+      const text = value === undefined ? '' : jsonText(value)
+      // No character needs more than three bytes of UTF-8 for each of its UTF-16 units.
+      most += text.length * 3
+      texts.push(text)
+    }
+    this.#reserve(most)
+    const end = this.#writeTexts(texts, false)
+    this.#close(end < 0 ? this.#writeTexts(texts, true) : end)
+  }
+
+  /** What was added, as frames. They stay here until `clear`. */
+  frames(): readonly FrameParts[] {
+    this.#finish()
+    return this.#closed
+  }
+
+  clear(): void {
+    this.#closed = []
+    this.#closedCount = 0
+    this.#closedBytes = 0
+  }
+
+  /** Gives where the record ends; -1 where a value is too long for lengths of 2 bytes. */
+  #writeTexts(texts: readonly string[], wide: boolean): number {
+    const out = this.#bytes
+    let cell = this.#at
+    let at = cell + texts.length * (wide ? 4 : 2)
+    for (const text of texts) {
+      const length = text === '' ? 0 : out.write(text, at)
+      const mark = text.startsWith('"') && text.includes('\\') ? ESCAPED : 0
+      if (wide) cell = out.writeUInt32LE(length + mark * (WIDE_LENGTH + 1), cell)
+      else if (length > NARROW_LENGTH) return -1
+      else cell = out.writeUInt16LE(length | (mark << 14), cell)
+      at += length
+    }
+    this.#starts.push(wide ? this.#at + WIDE : this.#at)
+    return at
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#at + more + (this.#starts.length + 1) * 4
+    if (needed <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    this.#bytes.copy(larger, 0, 0, this.#at)
+    this.#bytes = larger
+  }
+
+  /** A record ends here. */
+  #close(at: number): void {
+    this.#at = at
+    if (at + this.#starts.length * 4 >= FRAME_BYTES || this.#starts.length >= FRAME_RECORDS) this.#finish()
+  }
+
+  #finish(): void {
+    const count = this.#starts.length
+    if (count === 0) return
+    this.#reserve(0)
+    for (const start of this.#starts) this.#at = this.#bytes.writeUInt32LE(start, this.#at)
+    this.#closed.push({ bytes: this.#bytes.subarray(0, this.#at), count })
+    this.#closedCount += count
+    this.#closedBytes += this.#at
+    this.#bytes = Buffer.allocUnsafeSlow(FIRST_ROOM)
+    this.#at = HEADER_BYTES
+    this.#starts = []
+  }
+}
+
+/** Reads the records of one frame into the fields of a dataset as it is now. */
+export class FrameRecords {
+  readonly #record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; marks: Uint8Array }
+  readonly #bytes: Buffer
+  readonly #starts: number
+  readonly #from: number
+  readonly #places: Int16Array
+
+  /** The frame begins at `from` of `bytes` and ends at `to`; `places` gives the place now of each place then, or -1. */
+  constructor(bytes: Buffer, from: number, to: number, count: number, places: Int16Array, fields: number) {
+    this.#bytes = bytes
+    this.#from = from
+    this.#starts = to - count * 4
+    this.#places = places
+    this.#record = {
+      bytes,
+      starts: new Int32Array(fields).fill(-1),
+      ends: new Int32Array(fields),
+      marks: new Uint8Array(fields),
+    }
+  }
+
+  read(index: number): ScannedRecord {
+    const entry = this.#bytes.readUInt32LE(this.#starts + index * 4)
+    if (entry >= WIDE) this.#readWide(this.#from + entry - WIDE)
+    else this.#readNarrow(this.#from + entry)
+    return this.#record
+  }
+
+  #readNarrow(from: number): void {
+    const { starts, ends, marks } = this.#record
+    const bytes = this.#bytes
+    const places = this.#places
+    let at = from + places.length * 2
+    for (let i = 0, cell = from; i < places.length; i++, cell += 2) {
+      const value = bytes[cell]! | (bytes[cell + 1]! << 8)
+      const length = value & NARROW_LENGTH
+      const place = places[i]!
+      if (place >= 0) {
+        starts[place] = length === 0 ? -1 : at
+        ends[place] = at + length
+        marks[place] = value >>> 14
+      }
+      at += length
+    }
+  }
+
+  #readWide(from: number): void {
+    const { starts, ends, marks } = this.#record
+    let at = from + this.#places.length * 4
+    for (const [i, place] of this.#places.entries()) {
+      const value = this.#bytes.readUInt32LE(from + i * 4)
+      const length = value & WIDE_LENGTH
+      if (place >= 0) {
+        starts[place] = length === 0 ? -1 : at
+        ends[place] = at + length
+        marks[place] = value >>> 30
+      }
+      at += length
+    }
+  }
+}

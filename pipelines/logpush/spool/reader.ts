@@ -1,0 +1,189 @@
+import { basename, join } from 'node:path'
+import type { Dataset, ScannedRecord } from '../../records/index.js'
+import type { Frame, Position } from '../spool.js'
+import type { BlockCache } from './block-cache.js'
+import { namesIn, replaceDurably, type Disk } from './disk.js'
+import { fingerprint, FrameRecords } from './layout.js'
+import type { Losses } from './losses.js'
+import type { Block, Damage, FramePlace, Segment } from './segment.js'
+
+/** Continuations that a spool remembers: readers go on where they were, wherever that is. */
+const MOST_TRAILS = 64
+/** Damaged pieces that a spool keeps for whoever wants to look at them; further ones are only counted. */
+const MOST_DAMAGES = 64
+const DAMAGED = 'damaged'
+
+export interface ReaderDeps {
+  readonly disk: Disk
+  readonly folder: string
+  readonly dataset: Dataset
+  readonly cache: BlockCache
+  readonly losses: Losses
+}
+
+/** Where the record of a position begins. */
+interface Trail {
+  readonly segment: Segment
+  readonly first: Position
+  readonly offset: number
+}
+
+/** Finds frames in the segments of a spool, and goes around what is damaged. */
+export class Reader {
+  readonly #deps: ReaderDeps
+  readonly #fingerprint: number
+  readonly #placesNow: Int16Array
+  /** For the position behind a frame that was given: where its segment goes on. */
+  readonly #trails = new Map<Position, Trail>()
+  readonly #damages = new Map<string, Promise<void>>()
+
+  constructor(deps: ReaderDeps) {
+    this.#deps = deps
+    this.#fingerprint = fingerprint(deps.dataset.names)
+    this.#placesNow = Int16Array.from(deps.dataset.names, (_, place) => place)
+  }
+
+  /**
+   * The frame of a segment that holds `position`, or the next in it; undefined if there is none before `end`, at which
+   * the next segment begins.
+   */
+  async find(segment: Segment, position: Position, end: Position): Promise<Frame | undefined> {
+    const trail = this.#trails.get(position)
+    const from = trail?.segment === segment ? trail : segment.before(position)
+    let offset = from.offset
+    let expected = from.first
+    while (offset < segment.size) {
+      const block = await this.#deps.cache.block(segment, offset)
+      if (!('frames' in block)) {
+        offset = await this.#goAround(segment, block, expected, end)
+        continue
+      }
+      for (const place of firstFrom(block, position)) {
+        if (place.first >= end) return undefined
+        const places = await this.#places(segment, place.fingerprint)
+        if (places === undefined) {
+          this.#deps.losses.add('damage', place.count, { segment: basename(segment.path), fields: 'unknown' })
+          continue
+        }
+        this.#leaveTrail({ segment, first: place.first + place.count, offset: offset + place.at + place.length })
+        return new StoredFrame(block.bytes, place, places, this.#deps.dataset)
+      }
+      const last = block.frames.at(-1)
+      if (last !== undefined) expected = last.first + last.count
+      offset = block.next
+    }
+    return undefined
+  }
+
+  /** Where each place of a frame's layout is now; undefined for one that nobody knows any more. */
+  async #places(segment: Segment, mark: number): Promise<Int16Array | undefined> {
+    if (mark === this.#fingerprint) return this.#placesNow
+    const names = await segment.names()
+    if (names === undefined || fingerprint(names) !== mark) return undefined
+    return Int16Array.from(names, (name) => this.#deps.dataset.places.get(name) ?? -1)
+  }
+
+  #leaveTrail(trail: Trail): void {
+    this.#trails.delete(trail.first)
+    this.#trails.set(trail.first, trail)
+    for (const oldest of this.#trails.keys()) {
+      if (this.#trails.size <= MOST_TRAILS) break
+      this.#trails.delete(oldest)
+    }
+  }
+
+  /** Forgets what it knows of a segment that is gone. */
+  forget(segment: Segment): void {
+    for (const [position, trail] of this.#trails) if (trail.segment === segment) this.#trails.delete(position)
+    const prefix = basename(segment.path)
+    for (const key of this.#damages.keys()) if (key.startsWith(prefix)) this.#damages.delete(key)
+  }
+
+  /** Counts and keeps a damage when it is met for the first time. Gives where the segment goes on. */
+  async #goAround(segment: Segment, damage: Damage, expected: Position, end: Position): Promise<number> {
+    const key = `${basename(segment.path)}-${damage.from}`
+    let known = this.#damages.get(key)
+    if (known === undefined) {
+      known = this.setAside(segment, damage, expected, end)
+      this.#damages.set(key, known)
+    }
+    try {
+      await known
+    } catch (error) {
+      this.#damages.delete(key)
+      throw error
+    }
+    return damage.to
+  }
+
+  /**
+   * Keeps the bytes of a damage in a file of their own, beside the segments, and counts the records that are lost: those
+   * from `expected` up to the next frame of the segment, or up to `end`. Once for each damage, also over restarts.
+   */
+  async setAside(segment: Segment, damage: Damage, expected: Position, end: Position): Promise<void> {
+    const { disk, folder, losses, cache } = this.#deps
+    const next = damage.to < segment.size ? await cache.block(segment, damage.to) : undefined
+    const after = next !== undefined && 'frames' in next ? (next.frames[0]?.first ?? end) : end
+    const aside = join(folder, DAMAGED)
+    const name = `${basename(segment.path)}-${damage.from}`
+    try {
+      await disk.mkdir(aside, { recursive: true, mode: 0o700 })
+      const names = await namesIn(disk, aside)
+      if (names.includes(name)) return
+      if (names.length < MOST_DAMAGES) await replaceDurably(disk, join(aside, name), await segment.read(damage))
+    } catch {
+      // The disk takes nothing now: the damage is counted all the same, and found again at the next start.
+    }
+    const about = { segment: basename(segment.path), from: damage.from, bytes: damage.to - damage.from }
+    losses.add('damage', Math.max(0, after - expected), about)
+  }
+}
+
+/** Frames of a block from the one on that holds a position, or the next. */
+function* firstFrom({ frames }: Block, position: Position): Generator<FramePlace> {
+  let low = 0
+  let high = frames.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (frames[middle]!.first + frames[middle]!.count <= position) low = middle + 1
+    else high = middle
+  }
+  for (let i = low; i < frames.length; i++) yield frames[i]!
+}
+
+class StoredFrame implements Frame {
+  readonly first: Position
+  readonly count: number
+  readonly acceptedAt: number
+  readonly #records: FrameRecords
+  readonly #names: readonly string[]
+
+  constructor(
+    bytes: Buffer,
+    { at, length, first, count, acceptedAt }: FramePlace,
+    places: Int16Array,
+    dataset: Dataset,
+  ) {
+    this.first = first
+    this.count = count
+    this.acceptedAt = acceptedAt
+    this.#names = dataset.names
+    this.#records = new FrameRecords(bytes, at, at + length, count, places, dataset.names.length)
+  }
+
+  record(index: number): ScannedRecord {
+    if (!(index >= 0 && index < this.count)) throw new RangeError(`there is no record ${index} of ${this.count}`)
+    return this.#records.read(index)
+  }
+
+  line(index: number): Uint8Array {
+    const { bytes, starts, ends } = this.record(index)
+    const pieces: Uint8Array[] = [Buffer.from('{')]
+    for (const [place, name] of this.#names.entries()) {
+      if (starts[place]! < 0) continue
+      pieces.push(Buffer.from(`${pieces.length > 1 ? ',' : ''}"${name}":`), bytes.subarray(starts[place], ends[place]))
+    }
+    pieces.push(Buffer.from('}'))
+    return Buffer.concat(pieces)
+  }
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import type { Position } from '../spool.js'
+import type { Disk } from './disk.js'
+import type { Reader } from './reader.js'
+import { namesIn } from './disk.js'
+import { Segment, segmentFirst } from './segment.js'
+
+/** The segments of a folder, in order. */
+export async function listSegments(disk: Disk, folder: string): Promise<Segment[]> {
+  const segments: Segment[] = []
+  for (const name of (await namesIn(disk, folder)).sort()) {
+    const first = segmentFirst(name)
+    if (first === undefined) continue
+    const { size, mtimeMs } = await disk.stat(join(folder, name))
+    segments.push(new Segment(disk, folder, first, size, mtimeMs))
+  }
+  return segments
+}
+
+export interface Recovered {
+  /** Behind the last record of the segment. */
+  readonly end: Position
+  /** Bytes behind the last valid frame that were cut off. */
+  readonly cut: number
+  /** Names of the fields of its records, where they can be read. */
+  readonly names: readonly string[] | undefined
+}
+
+/**
+ * Reads the last segment through: sets damaged pieces aside, and cuts off what stands behind the last valid frame, which
+ * is most often an append that a crash has torn and nobody was told of.
+ */
+export async function recoverLast(disk: Disk, segment: Segment, reader: Reader): Promise<Recovered> {
+  let end = segment.first
+  let names: readonly string[] | undefined
+  let cut = 0
+  for (let offset = 0; offset < segment.size;) {
+    const block = await segment.block(offset)
+    if ('frames' in block) {
+      names ??= block.names
+      const last = block.frames.at(-1)
+      if (last !== undefined) end = last.first + last.count
+      offset = block.next
+    } else if (block.to < segment.size) {
+      await reader.setAside(segment, block, end, end)
+      offset = block.to
+    } else {
+      cut = segment.size - block.from
+      await truncate(disk, segment, block.from)
+    }
+  }
+  return { end, cut, names }
+}
+
+async function truncate(disk: Disk, segment: Segment, size: number): Promise<void> {
+  const file = await disk.open(segment.path, 'r+')
+  try {
+    await file.truncate(size)
+    await file.datasync()
+  } finally {
+    await file.close()
+  }
+  segment.size = size
+}

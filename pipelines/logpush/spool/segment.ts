@@ -1,0 +1,152 @@
+import { join } from 'node:path'
+import type { Position } from '../spool.js'
+import { readAt, type Disk } from './disk.js'
+import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'
+
+/** So much is read at once, unless a frame is larger. */
+export const BLOCK_BYTES = 1024 * 1024
+/** How far apart the places are that a segment remembers. */
+const INDEX_STEP = 256 * 1024
+
+/** A frame of records in a block, which holds it from `at` on. */
+export interface FramePlace extends FrameHeader {
+  readonly at: number
+}
+
+/** Frames that were read together. */
+export interface Block {
+  readonly bytes: Buffer
+  readonly frames: readonly FramePlace[]
+  /** Where in the segment the next block begins. */
+  readonly next: number
+  /** Names of fields, where the block begins with those of its segment. */
+  readonly names: readonly string[] | undefined
+}
+
+/** Bytes of a segment in which no valid frame stands. */
+export interface Damage {
+  readonly from: number
+  readonly to: number
+}
+
+export const segmentName = (first: Position): string => `${String(first).padStart(16, '0')}.seg`
+
+/** The position in the name of a segment; undefined for other files. */
+export function segmentFirst(name: string): Position | undefined {
+  return /^\d{16}\.seg$/.test(name) ? Number(name.slice(0, 16)) : undefined
+}
+
+/** One file of a spool. What stands in it is read in blocks; nothing here writes. */
+export class Segment {
+  readonly first: Position
+  readonly path: string
+  /** Durable bytes; what the file has beyond them does not count. */
+  size: number
+  /** When it was last written, ms since 1970. */
+  touchedAt: number
+  readonly #disk: Disk
+  /** Some positions and where their frames begin, in order. */
+  readonly #index: { first: Position; offset: number }[]
+  #names: Promise<readonly string[] | undefined> | undefined
+
+  constructor(disk: Disk, folder: string, first: Position, size: number, touchedAt: number) {
+    this.#disk = disk
+    this.first = first
+    this.path = join(folder, segmentName(first))
+    this.size = size
+    this.touchedAt = touchedAt
+    this.#index = [{ first, offset: 0 }]
+  }
+
+  /** Where a walk towards a position begins best, and which position stands there. */
+  before(position: Position): { readonly first: Position; readonly offset: number } {
+    let low = 0
+    let high = this.#index.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if (this.#index[middle]!.first <= position) low = middle
+      else high = middle - 1
+    }
+    return this.#index[low]!
+  }
+
+  /** Names of the fields of its records; undefined where they cannot be read. */
+  async names(): Promise<readonly string[] | undefined> {
+    this.#names ??= this.block(0).then((block) => ('frames' in block ? block.names : undefined))
+    try {
+      return await this.#names
+    } catch (error) {
+      this.#names = undefined
+      throw error
+    }
+  }
+
+  /** The frames from `offset` on, as many as one reading gives; a {@link Damage} where none begins. */
+  async block(offset: number): Promise<Block | Damage> {
+    const file = await this.#disk.open(this.path)
+    try {
+      let bytes = await readAt(file, offset, Math.min(this.size, offset + BLOCK_BYTES))
+      let header = readHeader(bytes, 0)
+      if (typeof header === 'number' && offset + header <= this.size) {
+        bytes = await readAt(file, offset, offset + header)
+        header = readHeader(bytes, 0)
+      }
+      if (typeof header === 'object') return this.#parse(bytes, offset)
+      return { from: offset, to: await this.#nextFrame(file, offset + 1) }
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** The bytes of a damage, for keeping them elsewhere. */
+  async read({ from, to }: Damage): Promise<Buffer> {
+    const file = await this.#disk.open(this.path)
+    try {
+      return await readAt(file, from, to)
+    } finally {
+      await file.close()
+    }
+  }
+
+  #parse(bytes: Buffer, offset: number): Block {
+    const frames: FramePlace[] = []
+    let names: readonly string[] | undefined
+    let at = 0
+    for (;;) {
+      const header = readHeader(bytes, at)
+      if (typeof header !== 'object') break
+      if (header.kind === NAMES) names = JSON.parse(bytes.toString('utf8', at + HEADER_BYTES, at + header.length))
+      else {
+        frames.push({ ...header, at })
+        this.#remember(header.first, offset + at)
+      }
+      at += header.length
+    }
+    return { bytes, frames, next: offset + at, names }
+  }
+
+  #remember(first: Position, offset: number): void {
+    if (offset >= this.#index.at(-1)!.offset + INDEX_STEP) this.#index.push({ first, offset })
+  }
+
+  /** Where the next valid frame begins, from `from` on; the end of the segment if there is none. */
+  async #nextFrame(file: Parameters<typeof readAt>[0], from: number): Promise<number> {
+    let at = from
+    while (at < this.size) {
+      const bytes = await readAt(file, at, Math.min(this.size, at + BLOCK_BYTES))
+      for (let found = bytes.indexOf(MAGIC); found >= 0; found = bytes.indexOf(MAGIC, found + 1)) {
+        let header = readHeader(bytes, found)
+        if (typeof header === 'number' && at + found + header <= this.size)
+          header = readHeader(await readAt(file, at + found, at + found + header), 0)
+        if (typeof header === 'object' && this.#fits(header)) return at + found
+      }
+      // The first bytes of what is searched may stand at the border.
+      at += Math.max(1, bytes.length - MAGIC.length + 1)
+    }
+    return this.size
+  }
+
+  #fits({ kind, first }: FrameHeader): boolean {
+    return kind === RECORDS && first >= this.first
+  }
+}

@@ -1,0 +1,56 @@
+import type { LogRecord } from '../../../src/core/emit.js'
+import { MalformedRecord, type Scanner } from '../../records/index.js'
+import type { FrameWriter } from '../spool.js'
+import type { FrameParts } from './frame.js'
+import { FramePacker, RECORD_BYTES } from './layout.js'
+
+/** Resolves when the frames are durable; rejects when none of them is kept. */
+type Append = (frames: readonly FrameParts[], bytes: number) => Promise<void>
+
+/** Scans and packs records in memory until they are committed. */
+export class PackedWriter implements FrameWriter {
+  readonly #scanner: Scanner
+  readonly #packer: FramePacker
+  readonly #append: Append
+  #committing = false
+
+  constructor(scanner: Scanner, names: readonly string[], append: Append) {
+    this.#scanner = scanner
+    this.#packer = new FramePacker(names)
+    this.#append = append
+  }
+
+  get count(): number {
+    return this.#packer.count
+  }
+
+  get size(): number {
+    return this.#packer.size
+  }
+
+  add(bytes: Uint8Array, start = 0, end = bytes.length): void {
+    this.#check()
+    if (end - start > RECORD_BYTES) throw new MalformedRecord(`the record goes on after ${RECORD_BYTES} bytes`, 0)
+    this.#packer.add(this.#scanner.scan(bytes, start, end))
+  }
+
+  addEvent(event: LogRecord): void {
+    this.#check()
+    this.#packer.addEvent(event)
+  }
+
+  async commit(): Promise<void> {
+    this.#check()
+    this.#committing = true
+    try {
+      await this.#append(this.#packer.frames(), this.#packer.size)
+      this.#packer.clear()
+    } finally {
+      this.#committing = false
+    }
+  }
+
+  #check(): void {
+    if (this.#committing) throw new Error('a commit is under way')
+  }
+}
