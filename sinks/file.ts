@@ -1,0 +1,163 @@
+import { constants } from 'node:fs'
+import { lstat, mkdir, open as openFile, realpath, rename, rm } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { SinkError, type SinkFailure } from '../src/core/sink.js'
+import { syncFolder } from '../src/store/durable-file.js'
+import { reasonOf } from './failure.js'
+import { folder, type Folder } from './objects/folder.js'
+import { TEST_TEXT } from './objects/object-sink.js'
+import { flag, params, pathOf, refuse } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+
+const KNOWN = ['gzip'] as const
+
+/**
+ * `file:///folder/{DATE}[?gzip=true]`: each batch is a file `<name>.log`, or `<name>.log.gz`, in a folder of this
+ * machine, only below the folders that the operator allows. A file is there whole and for good, or not at all; again
+ * with the same batch it is replaced. Folders are made as they are needed; one that is a symbolic link is refused.
+ */
+export const file: SinkType = {
+  scheme: 'file',
+
+  check(destination, deps) {
+    placeOf(destination, deps)
+  },
+
+  open(destination, deps) {
+    const { root, inside, gzip } = placeOf(destination, deps)
+    const today = () => new Date(deps.clock.now())
+    const end = gzip ? 'log.gz' : 'log'
+
+    return {
+      encoding: gzip ? 'gzip' : 'identity',
+      limits: {},
+      daily: inside.daily,
+
+      async write({ name, from, body }, signal) {
+        await written(root, inside.key(`${name}.${end}`, from), body.read(), signal)
+      },
+
+      async check(signal) {
+        const key = inside.key('.test.txt', today())
+        await written(root, key, [Buffer.from(TEST_TEXT)], signal)
+        await rm(join(root, key), { force: true })
+      },
+
+      async put(name, text, signal) {
+        const key = inside.key(name, today())
+        await written(root, key, [Buffer.from(text)], signal)
+        return join(root, key)
+      },
+
+      async close() {},
+    }
+  },
+}
+
+interface Place {
+  /** The allowed folder. */
+  readonly root: string
+  /** The rest of the path, which is made where it is missing. */
+  readonly inside: Folder
+  readonly gzip: boolean
+}
+
+function placeOf(destination: URL, deps: SinkDeps): Place {
+  if (destination.hostname !== '') refuse('has a host; a file destination has three slashes')
+  const gzip = flag(params(destination, KNOWN), 'gzip', false)
+  const path = `/${pathOf(destination)}`
+  for (const root of deps.allowFileUnder) {
+    const rest = relative(root, path)
+    if (rest !== '..' && !rest.startsWith(`..${sep}`)) return { root, inside: folder(rest), gzip }
+  }
+  return refuse('is a file, but not below a folder that the configuration allows')
+}
+
+/** Writes a file below `root` by its relative path. Rejects with a SinkError. */
+async function written(
+  root: string,
+  key: string,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  const path = join(root, key)
+  try {
+    const folder = await folderBelow(root, dirname(key))
+    const target = join(folder, key.slice(key.lastIndexOf('/') + 1))
+    await replace(target, pieces, signal)
+    await syncFolder(folder)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw failed(path, error)
+  }
+}
+
+/** The real path of a folder below `root`; makes it, and follows no link on the way down. */
+async function folderBelow(root: string, path: string): Promise<string> {
+  // What leads to the allowed folder is the operator's, links and all.
+  await mkdir(root, { recursive: true })
+  let current = await realpath(root)
+  for (const name of path.split('/')) {
+    if (name === '' || name === '.') continue
+    const next = join(current, name)
+    const made = await mkdir(next).then(() => true, existing)
+    if (made) await syncFolder(current)
+    else if (!(await lstat(next)).isDirectory()) throw new SinkError('refused', `${next} is not a folder`)
+    current = next
+  }
+  return current
+}
+
+function existing(error: NodeJS.ErrnoException): false {
+  if (error.code !== 'EEXIST') throw error
+  return false
+}
+
+async function replace(
+  path: string,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  // One name for all attempts, so that crashes leave one unfinished file at most.
+  const temporary = join(dirname(path), `.${path.slice(path.lastIndexOf('/') + 1)}.tmp`)
+  await rm(temporary, { force: true })
+  try {
+    const handle = await openFile(temporary, CREATE, 0o640)
+    try {
+      for await (const piece of pieces) {
+        signal.throwIfAborted()
+        await handle.writeFile(piece)
+      }
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    // A link of that name is replaced, not followed.
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/** Someone has to mend these; all others may pass, like a full disk. */
+const TO_MEND: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ENOENT',
+  'ENOTDIR',
+  'ENOTEMPTY',
+  'EPERM',
+  'EROFS',
+])
+
+function failed(path: string, error: unknown): SinkError {
+  if (error instanceof SinkError) return error
+  const reason = reasonOf(error)
+  const failure: SinkFailure = TO_MEND.has(reason) ? 'refused' : 'transient'
+  return new SinkError(failure, `${path} could not be written: ${reason}`, { cause: error })
+}

@@ -1,0 +1,57 @@
+import { gzipSync } from 'node:zlib'
+import type { Clock } from '../../src/core/clock.js'
+import type { BatchBody, Sink } from '../../src/core/sink.js'
+import type { Folder } from './folder.js'
+
+/** Keeps bytes under names: what S3, its kin and Azure have in common. Everything rejects with a SinkError. */
+export interface ObjectStore {
+  /** What stands in front of a key for people: the bucket. */
+  readonly label: string
+  /** Writes an object whole, or not at all; over one of the same name. */
+  put(key: string, bytes: Uint8Array, type: ContentType, signal: AbortSignal): Promise<void>
+  /** The same for a body of any size, in parts where it is large. */
+  upload(key: string, body: BatchBody, type: ContentType, signal: AbortSignal): Promise<void>
+  close(): void
+}
+
+export type ContentType = 'application/gzip' | 'text/plain'
+
+/** A body is sent whole up to this size, and in parts of half of it beyond. */
+export const WHOLE_BYTES = 16 * 1024 * 1024
+export const PART_BYTES = WHOLE_BYTES / 2
+
+/** A destination where each batch is an object: `<folder>/<name>.log.gz`. */
+export function objectSink(store: ObjectStore, folder: Folder, clock: Clock): Sink {
+  return {
+    encoding: 'gzip',
+    limits: {},
+    daily: folder.daily,
+
+    async write({ name, from, body }, signal) {
+      const key = folder.key(`${name}.log.gz`, from)
+      if (body.length > WHOLE_BYTES) await store.upload(key, body, 'application/gzip', signal)
+      else await store.put(key, await body.bytes(), 'application/gzip', signal)
+    },
+
+    async check(signal) {
+      await store.put(folder.key('test.txt.gz', today()), gzipSync(TEST_TEXT), 'application/gzip', signal)
+    },
+
+    async put(name, text, signal) {
+      const key = folder.key(name, today())
+      await store.put(key, Buffer.from(text), 'text/plain', signal)
+      return `${store.label}/${key}`
+    },
+
+    async close() {
+      store.close()
+    },
+  }
+
+  function today(): Date {
+    return new Date(clock.now())
+  }
+}
+
+/** What the check of a destination writes. */
+export const TEST_TEXT = '{"content":"tests"}'

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import type * as Aws from '@aws-sdk/client-s3'
+import type { BatchBody } from '../../src/core/sink.js'
+import type { Egress } from '../../src/net/egress.js'
+import type { ObjectStore, ContentType } from './object-sink.js'
+import { PART_BYTES } from './object-sink.js'
+import { parts } from './parts.js'
+import { s3Failure } from './s3-failure.js'
+
+export interface S3Place {
+  readonly bucket: string
+  readonly region: string
+  /** Absent for AWS. */
+  readonly endpoint?: string
+  /** Absent for the credentials that the daemon runs with: environment, profile, role of the machine. */
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string }
+  /** What each new object is made with. */
+  readonly object?: Pick<Aws.PutObjectCommandInput, 'ACL' | 'ServerSideEncryption'>
+}
+
+type Sdk = typeof Aws
+
+/** A bucket of S3, or of a server that speaks like it. Nothing is loaded or connected before the first object. */
+export function s3Store({ bucket, region, endpoint, credentials, object }: S3Place, egress: Egress): ObjectStore {
+  const agents = egress.agents({ maxSockets: MOST_SOCKETS })
+  const host = endpoint ? `${new URL(endpoint).host}/${bucket}` : `s3://${bucket}`
+  let opened: Promise<{ readonly sdk: Sdk; readonly client: Aws.S3Client }> | undefined
+
+  return { label: bucket, put, upload, close }
+
+  async function open(): Promise<{ readonly sdk: Sdk; readonly client: Aws.S3Client }> {
+    const sdk = await loadSdk()
+    const config: Aws.S3ClientConfig = {
+      region,
+      // Repeating is the business of the job's loop, which knows what else waits.
+      maxAttempts: 1,
+      expectContinueHeader: false,
+      requestHandler: {
+        httpAgent: agents.http,
+        httpsAgent: agents.https,
+        connectionTimeout: CONNECT_MS,
+        socketTimeout: IDLE_MS,
+      },
+      ...(credentials && { credentials }),
+      // Checksums beyond Content-MD5, which is always sent, are refused by servers that are only like S3.
+      ...(endpoint && {
+        endpoint,
+        forcePathStyle: true,
+        requestChecksumCalculation: 'WHEN_REQUIRED',
+        responseChecksumValidation: 'WHEN_REQUIRED',
+      }),
+    }
+    return { sdk, client: new sdk.S3Client(config) }
+  }
+
+  async function put(key: string, bytes: Uint8Array, type: ContentType, abortSignal: AbortSignal): Promise<void> {
+    await attempt(async ({ sdk, client }) => {
+      const input = { Bucket: bucket, Key: key, Body: bytes, ContentMD5: md5(bytes), ContentType: type, ...object }
+      await client.send(new sdk.PutObjectCommand(input), { abortSignal })
+    })
+  }
+
+  async function upload(key: string, body: BatchBody, type: ContentType, abortSignal: AbortSignal): Promise<void> {
+    await attempt(async ({ sdk, client }) => {
+      const place = { Bucket: bucket, Key: key }
+      const create = new sdk.CreateMultipartUploadCommand({ ...place, ContentType: type, ...object })
+      const { UploadId } = await client.send(create, { abortSignal })
+      try {
+        const Parts: Aws.CompletedPart[] = []
+        for await (const bytes of parts(body, PART_BYTES)) {
+          const PartNumber = Parts.length + 1
+          const input = { ...place, UploadId, PartNumber, Body: bytes, ContentMD5: md5(bytes) }
+          const { ETag } = await client.send(new sdk.UploadPartCommand(input), { abortSignal })
+          Parts.push({ PartNumber, ETag })
+        }
+        const complete = { ...place, UploadId, MultipartUpload: { Parts } }
+        await client.send(new sdk.CompleteMultipartUploadCommand(complete), { abortSignal })
+      } catch (error) {
+        await abandon(client, new sdk.AbortMultipartUploadCommand({ ...place, UploadId }))
+        throw error
+      }
+    })
+  }
+
+  async function attempt(work: (open: { sdk: Sdk; client: Aws.S3Client }) => Promise<void>): Promise<void> {
+    try {
+      opened ??= open()
+      await work(await opened)
+    } catch (error) {
+      throw s3Failure(host, error)
+    }
+  }
+
+  function close(): void {
+    agents.destroy()
+  }
+}
+
+/** Parts of an upload that is never completed are kept, and paid for, until it is aborted. */
+async function abandon(client: Aws.S3Client, abort: Aws.AbortMultipartUploadCommand): Promise<void> {
+  try {
+    // Not with the signal of the upload: that may be what ended it.
+    await client.send(abort, { abortSignal: AbortSignal.timeout(ABANDON_MS) })
+  } catch {
+    // The upload has failed with a reason of its own. What remains is left to a lifecycle rule of the bucket.
+  }
+}
+
+const MOST_SOCKETS = 4
+const CONNECT_MS = 10_000
+/** Longest silence of a server in the middle of an answer. */
+const IDLE_MS = 60_000
+const ABANDON_MS = 10_000
+
+/** Loading takes a fifth of a second: only where a job needs it. */
+export async function loadSdk(): Promise<Sdk> {
+  // It warns on standard error about the versions of Node that later releases will want.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true'
+  return await import('@aws-sdk/client-s3')
+}
+
+function md5(bytes: Uint8Array): string {
+  return createHash('md5').update(bytes).digest('base64')
+}
