@@ -18,6 +18,7 @@ import { plainParts } from './edge/rules/parts.js'
 import { RuleBook } from './edge/rules/rule-book.js'
 import { tracer } from './edge/rules/trace.js'
 import { listenProxy } from './edge/server.js'
+import { GuardedEgress, readEgress } from './net/guarded-egress.js'
 import { RateLimits } from './rate-limits.js'
 import { ServedLists } from './served-lists.js'
 import { ServedZones } from './served-zones.js'
@@ -61,6 +62,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const store = stack.use(await openStore(config.store, { folder: config.data, log, clock }))
   const keys = await openVault(store, secretKeys(config), log)
 
+  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics })
+
   // First to open and last to close, so that probes and scrapes are answered while the others start and drain.
   let starting = true
   const notReady = () => [
@@ -102,7 +105,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     control: control.url,
     admin: admin.url,
     async reload(next) {
-      const databases = await readDatabases(next.geo)
+      const [databases, ways] = await Promise.all([readDatabases(next.geo), readEgress(next.egress)])
       try {
         await takeOver(next)
       } catch (error) {
@@ -114,6 +117,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       limits.limiter.maxKeys = next.proxy.rate_limit_keys
       challenges.options = next.proxy.challenge
       geo.use(databases)
+      egress.use(ways)
       memory.limit = next.proxy.markdown_memory
       log.level = next.log.level
       config = next

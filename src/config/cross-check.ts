@@ -3,6 +3,7 @@ import type { Issue } from '../core/errors.js'
 import { trustedFieldIssue } from '../edge/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
+import { egressIssues } from './egress.js'
 import type { Config } from './schema.js'
 
 /** Rules read bodies in one go: parsing 8 MiB of JSON kept all other requests waiting for a second. */
@@ -29,6 +30,7 @@ export function crossCheck(config: Config): Issue[] {
     ...(config.proxy.rules_body.bytes > MOST_RULES_BODY
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
+    ...egressIssues(config.egress),
     ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),

@@ -40,10 +40,12 @@ function absolute(config: Config, folder: string): Config {
   const { key_file: keyFile, ...secrets } = config.secrets
   const { destinations } = config.logpush
   const under = destinations.allow_file_under.map((path) => resolve(folder, path))
+  const { ca_file: caFile, ...egress } = config.egress
   return {
     ...config,
     data,
     secrets: { ...secrets, key_file: keyFile === undefined ? resolve(data, 'secret.key') : resolve(folder, keyFile) },
+    egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },
     zones: config.zones.map((zone) =>

@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { LIST_KINDS } from '../core/model/list.js'
 import { strict } from '../core/schema.js'
+
+import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
 import { Duration, Size } from './units.js'
 
@@ -203,7 +205,7 @@ const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
 const NOT_YET = Type.Optional(
   Type.Unknown({ examples: [{}], description: 'Accepted and not in force in this version.' }),
 )
-export const NOT_IN_FORCE = ['webhooks', 'egress', 'pipelines', 'workers'] as const
+export const NOT_IN_FORCE = ['webhooks', 'pipelines', 'workers'] as const
 
 /** The configuration file of the daemon. */
 export const ConfigFile = Type.Object(
@@ -345,6 +347,7 @@ export const ConfigFile = Type.Object(
       { default: [], description: 'Named lists for expressions.' },
     ),
     logpush: Logpush,
+    egress: Egress,
     ...(Object.fromEntries(NOT_IN_FORCE.map((name) => [name, NOT_YET])) as Record<
       (typeof NOT_IN_FORCE)[number],
       typeof NOT_YET

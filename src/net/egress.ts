@@ -12,7 +12,7 @@ export class NotPublic extends Error {
 }
 
 export interface AgentOptions {
-  /** Connections to one host and port at a time. */
+  /** Connections to one host and port at a time; 4 unless told. */
   readonly maxSockets?: number
   /** False only where the operator allows destinations without a verified certificate. */
   readonly rejectUnauthorized?: boolean
@@ -30,7 +30,9 @@ export interface ConnectOptions {
   readonly port: number
   readonly tls: boolean
   readonly rejectUnauthorized?: boolean
+  /** Until the connection stands, TLS included. */
   readonly timeoutMs: number
+  /** Gives up a connection that does not stand yet. */
   readonly signal?: AbortSignal
 }
 
@@ -38,7 +40,7 @@ export interface ConnectOptions {
 export interface Egress {
   /** Whether a host (a name or an address, without brackets) and port may be reached now. Rejects with {@link NotPublic}. */
   check(host: string, port: number): Promise<void>
-  /** Agents that check the addresses of every new connection, as they are when it is made. */
+  /** Agents that check the addresses of every new connection, as they are when it is made. Destroy them when done. */
   agents(options?: AgentOptions): GuardedAgents
   /** A connection for what is not HTTP, checked in the same way; with TLS once the handshake is over. */
   connect(options: ConnectOptions): Promise<Socket>

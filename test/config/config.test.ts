@@ -28,7 +28,9 @@ t.test('every option has its default', async (t) => {
     secrets: { key_file: '/etc/edged/data/secret.key' },
     proxy: { listen: '127.0.0.1:8080', drain_timeout: 30_000, limits: { header_bytes: 16_384 } },
     zones: [],
+    egress: { allow_cidrs: [], resolver_overrides: {} },
   })
+  t.match(readConfig('egress: { ca_file: ca.pem }', '/etc/edged/f.yaml', {}).egress, { ca_file: '/etc/edged/ca.pem' })
   t.match(readConfig(zone(), 'f.yaml', {}).zones[0], {
     plan: 'pro',
     settings: { content_converter: 'off' },
@@ -82,6 +84,16 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     'a host name that is none',
     zone('    hostnames: ["a b"]'),
     /^f.yaml:7:17: zones.0.hostnames.0 is no host name: a b/,
+  ],
+  [
+    'an opening without a port',
+    'egress: { allow_cidrs: [10.0.0.0/8] }',
+    /^f.yaml:1:25: egress.allow_cidrs.0 must be a CIDR and a port/,
+  ],
+  [
+    'an override that is no address',
+    'egress: { resolver_overrides: { a.test: [b] } }',
+    /^f.yaml:1:42: egress.resolver_overrides.a.test.0 must be an address/,
   ],
   ['no CIDR', 'proxy: { trusted_proxies: [nobody] }', /^f.yaml:1:28: proxy.trusted_proxies.0 must be a CIDR/],
   ['a list where an object belongs', 'proxy: []', /^f.yaml:1:1: proxy must be object/],

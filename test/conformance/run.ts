@@ -8,9 +8,10 @@ import { commonmark } from './commonmark.js'
 import { filter } from './filter.js'
 import { html5lib } from './html5lib.js'
 import type { Case, Suite } from './suite.js'
+import { ssrf } from './ssrf.js'
 import { template } from './template.js'
 
-const SUITES: readonly Suite[] = [commonmark, filter, html5lib, template]
+const SUITES: readonly Suite[] = [commonmark, filter, html5lib, ssrf, template]
 
 const print = (value: unknown) => inspect(value, { depth: Infinity, maxStringLength: 2000, breakLength: 110 })
 

@@ -1,0 +1,210 @@
+import { lookup as systemLookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+import { Gauge } from 'prom-client'
+import { messageOf } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import type { Metrics } from '../core/metrics.js'
+import { isPublic, parseOpening, type Opening } from './addresses.js'
+import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
+import { guardedAgents, type Gate, type Guarded } from './guarded-agents.js'
+
+/** What the configuration opens. */
+export interface EgressConfig {
+  readonly allow_cidrs: readonly string[]
+  readonly ca_file?: string | undefined
+  readonly resolver_overrides: Readonly<Record<string, readonly string[]>>
+}
+
+/** A configuration with its files read, ready to be put in force. */
+export interface EgressRules {
+  readonly config: EgressConfig
+  readonly openings: readonly Opening[]
+  readonly overrides: ReadonlyMap<string, readonly string[]>
+  /** PEM; undefined: only the default authorities. */
+  readonly ca: string | undefined
+  readonly secureContext: SecureContext | undefined
+}
+
+/** All addresses of a name. */
+export type Resolve = (name: string) => Promise<readonly string[]>
+
+const systemResolve: Resolve = async (name) =>
+  (await systemLookup(name, { all: true, verbatim: true })).map(({ address }) => address)
+
+/** Reads what the configuration names. Rejects with the name of the file where the authorities cannot be used. */
+export async function readEgress(config: EgressConfig): Promise<EgressRules> {
+  const { allow_cidrs: allowed, ca_file: file, resolver_overrides: overrides } = config
+  const trust = file === undefined ? undefined : await readAuthorities(file)
+  return {
+    config,
+    openings: allowed.flatMap((text) => parseOpening(text) ?? []),
+    overrides: new Map(Object.entries(overrides).map(([name, addresses]) => [plainName(name), addresses])),
+    ca: trust?.ca,
+    secureContext: trust?.secureContext,
+  }
+}
+
+async function readAuthorities(file: string): Promise<{ ca: string; secureContext: SecureContext }> {
+  try {
+    const ca = await readFile(file, 'utf8')
+    if (!ca.includes('-----BEGIN CERTIFICATE-----')) throw new Error('has no certificate in it')
+    // Made once: with the list at each connection, reading all the roots would cost more than the handshake.
+    return { ca, secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) }
+  } catch (error) {
+    throw new Error(`egress.ca_file: ${file}: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/**
+ * The way out, guarded. A name is looked up inside each connection and all of its addresses must be allowed, so a name that
+ * changes its mind after a check gains nothing; addresses in place of names are judged before the connection is tried.
+ */
+export class GuardedEgress implements Egress {
+  #rules: EgressRules
+  readonly #resolve: Resolve
+  readonly #log: Log
+  readonly #open: Gauge
+  readonly #agents = new Set<Guarded>()
+  readonly #gate: Gate
+
+  constructor(
+    rules: EgressRules,
+    { log, metrics, resolve = systemResolve }: { log: Log; metrics: Metrics; resolve?: Resolve },
+  ) {
+    this.#rules = rules
+    this.#resolve = resolve
+    this.#log = log
+    this.#open = new Gauge({
+      name: 'edged_egress_open',
+      help: 'Entries of egress.allow_cidrs and egress.resolver_overrides: ways to addresses that are closed otherwise.',
+      registers: [metrics],
+    })
+    const inForce = () => this.#rules
+    this.#gate = {
+      get rules() {
+        return inForce()
+      },
+      get secureContext() {
+        return inForce().secureContext
+      },
+      mayDial: (host, port) => isIP(host) === 0 || this.#allowed(host, port),
+      lookup: (port) => this.#lookup(port),
+    }
+    this.#tell()
+  }
+
+  /** Puts a configuration in force. Requests under way end on their connections; no later request uses these. */
+  use(rules: EgressRules): void {
+    if (JSON.stringify([rules.config, rules.ca]) === JSON.stringify([this.#rules.config, this.#rules.ca])) return
+    this.#rules = rules
+    for (const agents of this.#agents) agents.renew()
+    this.#tell()
+  }
+
+  async check(host: string, port: number): Promise<void> {
+    try {
+      await this.#addresses(bare(host), port)
+    } catch {
+      throw new NotPublic()
+    }
+  }
+
+  agents(options: AgentOptions = {}): GuardedAgents {
+    const agents = guardedAgents(this.#gate, options)
+    this.#agents.add(agents)
+    return {
+      http: agents.http,
+      https: agents.https,
+      destroy: () => {
+        this.#agents.delete(agents)
+        agents.destroy()
+      },
+    }
+  }
+
+  async connect({ timeoutMs, signal, ...to }: ConnectOptions): Promise<Socket> {
+    signal?.throwIfAborted()
+    const socket = this.#dial(to)
+    const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs)
+    const abort = () => socket.destroy(new Error('given up', { cause: signal?.reason }))
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      await once(socket, to.tls ? 'secureConnect' : 'connect')
+      return socket
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  #dial({ host: given, port, tls, rejectUnauthorized = true }: Omit<ConnectOptions, 'timeoutMs' | 'signal'>): Socket {
+    const host = bare(given)
+    if (!this.#gate.mayDial(host, port)) throw new NotPublic()
+    const lookup = this.#lookup(port)
+    if (!tls) return connectPlain({ host, port, lookup })
+    const { secureContext } = this.#rules
+    return connectTls({
+      host,
+      port,
+      lookup,
+      rejectUnauthorized,
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(secureContext && { secureContext }),
+    })
+  }
+
+  #lookup(port: number): LookupFunction {
+    return (name, { all, family: wanted }, callback) => {
+      // On a tick of its own: what the callback throws is not a failed lookup.
+      const fail = (error: unknown) => process.nextTick(callback, error, '', 0)
+      this.#addresses(name, port).then((addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }))
+        const fit = wanted === 4 || wanted === 6 ? found.filter(({ family }) => family === wanted) : found
+        const [first] = fit
+        if (first === undefined) fail(new NotPublic())
+        else if (all) process.nextTick(callback, null, fit)
+        else process.nextTick(callback, null, first.address, first.family)
+      }, fail)
+    }
+  }
+
+  /** The addresses of a host, all of them allowed. */
+  async #addresses(host: string, port: number): Promise<readonly string[]> {
+    const addresses = isIP(host) > 0 ? [host] : await this.#resolved(host)
+    if (addresses.length === 0 || !addresses.every((address) => this.#allowed(address, port))) throw new NotPublic()
+    return addresses
+  }
+
+  async #resolved(name: string): Promise<readonly string[]> {
+    const override = this.#rules.overrides.get(plainName(name))
+    if (override !== undefined) return override
+    try {
+      return await this.#resolve(name)
+    } catch (error) {
+      // Whether a name of the inside is there or not must look the same. A resolver that is out of order may be told.
+      if ((error as NodeJS.ErrnoException).code === 'EAI_AGAIN') throw error
+      throw new NotPublic()
+    }
+  }
+
+  #allowed(address: string, port: number): boolean {
+    return isPublic(address) || this.#rules.openings.some((opening) => opening.has(address, port))
+  }
+
+  #tell(): void {
+    const { allow_cidrs: allowed, resolver_overrides: overrides } = this.#rules.config
+    const names = Object.keys(overrides)
+    this.#open.set(allowed.length + names.length)
+    if (allowed.length + names.length === 0) return
+    this.#log.warn(
+      { event: 'egress_open', allow_cidrs: allowed, resolver_overrides: names },
+      'egress: webhooks and log destinations may reach addresses that are not public',
+    )
+  }
+}
+
+const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
+const plainName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
