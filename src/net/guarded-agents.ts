@@ -45,7 +45,7 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate): A {
   const madeUnder = new WeakMap<object, object>()
   const connect = agent.createConnection.bind(agent)
   agent.createConnection = ({ socketPath, path, ...options }: ClientRequestArgs & { path?: unknown }) => {
-    const host = String(options.host ?? '').replace(/^\[|\]$/g, '')
+    const host = (options.host ?? '').replace(/^\[|\]$/g, '')
     const port = Number(options.port)
     // A path here is that of a unix socket.
     const allowed = !socketPath && !path && gate.mayDial(host, port)

@@ -1,8 +1,10 @@
+import type { LookupAddress } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+import { callbackify } from 'node:util'
 import { Gauge } from 'prom-client'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
@@ -157,18 +159,22 @@ export class GuardedEgress implements Egress {
   }
 
   #lookup(port: number): LookupFunction {
-    return (name, { all, family: wanted }, callback) => {
-      // On a tick of its own: what the callback throws is not a failed lookup.
-      const fail = (error: unknown) => process.nextTick(callback, error, '', 0)
-      this.#addresses(name, port).then((addresses) => {
-        const found = addresses.map((address) => ({ address, family: isIP(address) }))
-        const fit = wanted === 4 || wanted === 6 ? found.filter(({ family }) => family === wanted) : found
-        const [first] = fit
-        if (first === undefined) fail(new NotPublic())
-        else if (all) process.nextTick(callback, null, fit)
-        else process.nextTick(callback, null, first.address, first.family)
-      }, fail)
+    return (name, { all, family }, callback) => {
+      callbackify(async () => await this.#answers(name, port, family))((error, answers) => {
+        if (error) callback(error, '', 0)
+        else if (all) callback(null, answers)
+        else callback(null, answers[0].address, answers[0].family)
+      })
     }
+  }
+
+  /** What a lookup answers: the addresses of the family that was asked for, at least one. */
+  async #answers(name: string, port: number, family: unknown): Promise<[LookupAddress, ...LookupAddress[]]> {
+    const addresses = await this.#addresses(name, port)
+    const found = addresses.map((address) => ({ address, family: isIP(address) }))
+    const [first, ...more] = family === 4 || family === 6 ? found.filter((each) => each.family === family) : found
+    if (first === undefined) throw new NotPublic()
+    return [first, ...more]
   }
 
   /** The addresses of a host, all of them allowed. */

@@ -1,5 +1,10 @@
 import { once } from 'node:events'
-import { createServer as createPlain, request as requestPlain, type RequestOptions } from 'node:http'
+import {
+  createServer as createPlain,
+  request as requestPlain,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
 import { createServer as createSecure, request as requestSecure } from 'node:https'
 import { createServer as createTcp, type AddressInfo, type Server, type Socket } from 'node:net'
 import { createServer as createTls } from 'node:tls'
@@ -38,7 +43,7 @@ async function status(url: string, agents: GuardedAgents, options: RequestOption
     : requestPlain(url, { agent: agents.http, ...options })
   try {
     asked.end()
-    const [response] = (await once(asked, 'response')) as [import('node:http').IncomingMessage]
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
     response.resume()
     await once(response, 'end')
     // The agent has its connection back only after this turn.
