@@ -96,6 +96,7 @@ export class FramePacker {
       most += text.length * 3
       texts.push(text)
     }
+    if (most > RECORD_BYTES * 3) throw new RangeError(`an event of more than ${RECORD_BYTES} bytes`)
     this.#reserve(most)
     const end = this.#writeTexts(texts, false)
     this.#close(end < 0 ? this.#writeTexts(texts, true) : end)

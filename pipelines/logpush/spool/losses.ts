@@ -3,18 +3,20 @@ import type { Log } from '../../../src/core/log.js'
 import type { Counter } from 'prom-client'
 
 /**
- * Why records that were accepted do not reach a reader.
+ * Why records do not reach a reader.
  *
  * - `limit`, `age`: dropped whole, oldest segments first
  * - `damage`: what the disk gives back is not what was written
  * - `missing`: a cursor pointed before what is kept
+ * - `queue`: the daemon made them faster than the disk takes them
+ * - `unfit`: an event of the daemon that cannot be written
  */
-export type Loss = 'limit' | 'age' | 'damage' | 'missing'
+export type Loss = 'limit' | 'age' | 'damage' | 'missing' | 'queue' | 'unfit'
 
 /** A log line for each loss of a spool, but no more than one in this time. */
 const QUIET_MS = 10_000
 
-/** Counts the losses of one spool, and tells them in the log, together where there are many. */
+/** Counts the losses of one dataset and scope, and tells them in the log, together where there are many. */
 export class Losses {
   readonly #clock: Clock
   readonly #log: Log

@@ -1,0 +1,196 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Counter } from 'prom-client'
+import type { Clock } from '../../src/core/clock.js'
+import type { Emitter, LogRecord } from '../../src/core/emit.js'
+import { InTurn } from '../../src/core/in-turn.js'
+import { messageOf } from '../../src/core/errors.js'
+import type { Log } from '../../src/core/log.js'
+import type { Metrics } from '../../src/core/metrics.js'
+import type { Scope } from '../../src/core/scope.js'
+import { SpoolFull, type FrameWriter, type Spool, type Spools } from './spool.js'
+import { Losses } from './spool/losses.js'
+
+export interface EmitterOptions {
+  readonly spools: Spools
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics?: Metrics
+}
+
+/** Events that wait for being packed, of one dataset and scope and of all; more are dropped and counted. */
+const MOST_QUEUED = 4096
+const MOST_QUEUED_IN_ALL = 16_384
+/** So many are packed without waiting for the next interval. */
+const WORTH_PACKING = 64
+const COMMIT_BYTES = 256 * 1024
+/** What was emitted is durable after this time; a crash loses no more than this. */
+const INTERVAL_MS = 500
+/** Packing lets go of the thread after this time. */
+const SLICE_MS = 1
+
+/**
+ * Takes events into the spools of the jobs that want them. `emit` only queues; packing happens in slices between
+ * requests, and the disk is met twice a second. Whole oldest segments make room when the spools are at their limit.
+ */
+export class SpoolEmitter implements Emitter {
+  readonly #options: EmitterOptions
+  readonly #dropped: Counter | undefined
+  #lanes = new Map<string, Lane>()
+  readonly #queue = { length: 0 }
+  readonly #turns = new InTurn()
+  readonly #closing = new AbortController()
+  readonly #flushing: Promise<void>
+
+  constructor(options: EmitterOptions) {
+    this.#options = options
+    if (options.metrics !== undefined) {
+      this.#dropped = new Counter({
+        name: 'edged_logpush_dropped_events_total',
+        help: 'Events of the daemon that did not become log records, by the reason.',
+        labelNames: ['dataset', 'scope', 'reason'],
+        registers: [options.metrics],
+      })
+    }
+    this.#flushing = this.#flush()
+  }
+
+  wants(dataset: string, scope: Scope): boolean {
+    return this.#lanes.has(laneKey(dataset, scope))
+  }
+
+  emit(dataset: string, scope: Scope, record: LogRecord): void {
+    this.#lanes.get(laneKey(dataset, scope))?.take(record)
+  }
+
+  /** Says what is wanted from now on, in place of what was: the datasets and scopes of the jobs that run. Their cursors are there already. */
+  async want(wanted: Iterable<{ readonly dataset: string; readonly scope: Scope }>): Promise<void> {
+    await this.#turns.run('want', () => this.#want(wanted))
+  }
+
+  async #want(wanted: Iterable<{ readonly dataset: string; readonly scope: Scope }>): Promise<void> {
+    const lanes = new Map<string, Lane>()
+    for (const { dataset, scope } of wanted) {
+      const key = laneKey(dataset, scope)
+      const lane = this.#lanes.get(key) ?? lanes.get(key) ?? this.#lane(await this.#options.spools.open(dataset, scope))
+      lanes.set(key, lane)
+    }
+    const before = this.#lanes
+    this.#lanes = lanes
+    for (const [key, lane] of before) if (lanes.get(key) !== lane) await lane.flush()
+  }
+
+  /** Makes durable what was emitted, as far as the disk takes it. Nothing is wanted any more. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#flushing
+    await this.want([])
+  }
+
+  #lane(spool: Spool): Lane {
+    const { clock, log } = this.#options
+    const labels = { dataset: spool.dataset, scope: `${spool.scope.type}/${spool.scope.id}` }
+    const losses = new Losses(labels, { clock, log, ...(this.#dropped && { counter: this.#dropped }) })
+    return new Lane(spool.writer({ whenFull: 'drop_oldest' }), this.#queue, clock, log, losses)
+  }
+
+  async #flush(): Promise<void> {
+    const { signal } = this.#closing
+    for (;;) {
+      try {
+        await this.#options.clock.sleep(INTERVAL_MS, signal)
+      } catch {
+        return
+      }
+      await Promise.all([...this.#lanes.values()].map((lane) => lane.flush()))
+    }
+  }
+}
+
+const laneKey = (dataset: string, { type, id }: Scope): string => `${dataset} ${type} ${id}`
+
+/** The events of one dataset and scope on their way into its spool. */
+class Lane {
+  readonly #writer: FrameWriter
+  /** Events of all lanes that wait. */
+  readonly #all: { length: number }
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #losses: Losses
+  #queue: LogRecord[] = []
+  #running: Promise<void> | undefined
+  #flushWanted = false
+
+  constructor(writer: FrameWriter, all: { length: number }, clock: Clock, log: Log, losses: Losses) {
+    this.#writer = writer
+    this.#all = all
+    this.#clock = clock
+    this.#log = log
+    this.#losses = losses
+  }
+
+  take(event: LogRecord): void {
+    if (this.#queue.length >= MOST_QUEUED || this.#all.length >= MOST_QUEUED_IN_ALL) {
+      this.#losses.add('queue', 1)
+      return
+    }
+    this.#queue.push(event)
+    this.#all.length++
+    if (this.#queue.length === WORTH_PACKING) this.#running ??= this.#run()
+  }
+
+  /** Packs what waits, and makes it durable. */
+  async flush(): Promise<void> {
+    this.#flushWanted = true
+    this.#running ??= this.#run()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      await nextTurn()
+      this.#pack()
+      const full = this.#writer.size >= COMMIT_BYTES
+      if (this.#queue.length > 0 && !full) continue
+      if (full || this.#flushWanted) {
+        this.#flushWanted = this.#queue.length > 0 && this.#flushWanted
+        if (!(await this.#commit())) break
+      }
+      if (this.#queue.length === 0 && !this.#flushWanted) break
+    }
+    this.#flushWanted = false
+    this.#running = undefined
+  }
+
+  /** One slice. */
+  #pack(): void {
+    const until = this.#clock.monotonic() + SLICE_MS
+    const queue = this.#queue
+    let taken = 0
+    while (taken < queue.length && this.#writer.size < COMMIT_BYTES) {
+      this.#add(queue[taken++]!)
+      if (this.#clock.monotonic() >= until) break
+    }
+    this.#queue = queue.slice(taken)
+    this.#all.length -= taken
+  }
+
+  #add(event: LogRecord): void {
+    try {
+      this.#writer.addEvent(event)
+    } catch (error) {
+      this.#losses.add('unfit', 1, { error: messageOf(error) })
+    }
+  }
+
+  /** False while the disk does not take it: it stays, and is tried again. */
+  async #commit(): Promise<boolean> {
+    try {
+      await this.#writer.commit()
+      return true
+    } catch (error) {
+      // The spool has told in the log that it does not take records.
+      if (!(error instanceof SpoolFull)) this.#log.error({ event: 'emit_failed', error: messageOf(error) })
+      return false
+    }
+  }
+}
