@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Clock } from '../src/core/clock.js'
+import { digest } from '../src/core/digest.js'
 import type { Scope } from '../src/core/scope.js'
 import type { AuditEntry, Kind } from '../src/core/store.js'
 import type { Call } from './endpoint.js'
@@ -28,6 +28,3 @@ export function audit(
     after: digest(after),
   }
 }
-
-const digest = (value: unknown): string | null =>
-  value === undefined ? null : createHash('sha256').update(JSON.stringify(value)).digest('hex')

@@ -19,6 +19,7 @@ interface Held {
   readonly line: Uint8Array
   readonly parent: string
   readonly untilMs: number
+  readonly position: number
 }
 
 /** One job's subrequests that wait for their parents. */
@@ -48,8 +49,14 @@ export class SubrequestMerger {
     this.#maxBytes = maxBytes
   }
 
+  /** The position of the record that has waited longest; undefined when none waits. */
+  get oldest(): number | undefined {
+    for (const { position } of this.#held) return position
+    return undefined
+  }
+
   /** Takes a record, a JSON object, and gives those that go on now, in order. Throws MalformedRecord. */
-  add(line: Uint8Array, nowMs: number): Uint8Array[] {
+  add(line: Uint8Array, nowMs: number, position = 0): Uint8Array[] {
     const ready = this.expired(nowMs)
     const record = this.#scanner.scan(line)
     const parent = text(record, this.#parent)
@@ -58,7 +65,7 @@ export class SubrequestMerger {
       ready.push(...this.#joined(line, text(record, this.#ray)))
       return ready
     }
-    const held = { line: line.slice(), parent, untilMs: nowMs + MERGE_WINDOW_MS }
+    const held = { line: line.slice(), parent, untilMs: nowMs + MERGE_WINDOW_MS, position }
     this.#held.add(held)
     const siblings = this.#byParent.get(parent) ?? new Set()
     this.#byParent.set(parent, siblings.add(held))

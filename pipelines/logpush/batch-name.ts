@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto'
+import type { Place } from './place.js'
+
+/** What makes the name of a batch its own: the same lines of the same job in the same folder have one name. */
+export interface BatchOrigin {
+  readonly spools: string
+  readonly job: string
+  readonly first: Place
+  readonly end: Place
+  readonly from: Date
+  readonly to: Date
+}
+
+/** `20261121T101500Z_20261121T101530Z_5f0c2e9a`: when its first and its last record were accepted, UTC, and a hash. */
+export function batchName({ spools, job, first, end, from, to }: BatchOrigin): string {
+  const lines = [first.position, first.skip, end.position, end.skip]
+  const hash = createHash('sha256').update(JSON.stringify([spools, job, ...lines]))
+  return `${stamp(from)}_${stamp(to)}_${hash.digest('hex').slice(0, 8)}`
+}
+
+const stamp = (at: Date): string => at.toISOString().replace(/[-:]|\.\d+/g, '')

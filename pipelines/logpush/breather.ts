@@ -1,0 +1,32 @@
+/** A job works for this long before others have their turn. */
+const SLICE_MS = 4
+
+/**
+ * Shares the thread: jobs work in slices of a few milliseconds, one slice in each turn of the event loop, so that a
+ * request of the proxy never waits for more than one of them.
+ */
+export class Breather {
+  readonly #waiting: (() => void)[] = []
+  #began = performance.now()
+  #scheduled = false
+
+  /** Resolves at once while the slice lasts, else in a later turn. */
+  async breathe(): Promise<void> {
+    if (performance.now() - this.#began < SLICE_MS && !this.#scheduled) return
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve)
+      this.#schedule()
+    })
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#began = performance.now()
+      this.#waiting.shift()?.()
+      if (this.#waiting.length > 0) this.#schedule()
+    })
+  }
+}

@@ -1,0 +1,38 @@
+import type { SinkLimits } from '../../src/core/sink.js'
+
+/** What ends a batch, whichever comes first. Infinity where there is no such limit. */
+export interface BatchLimits {
+  /** Of text before any compression. A single record that is larger is a batch of its own. */
+  readonly bytes: number
+  readonly records: number
+  readonly intervalMs: number
+}
+
+/** The members of a job that say how large its batches become. 0: no such limit; absent: the default. */
+export interface UploadLimits {
+  readonly max_upload_bytes?: number | null | undefined
+  readonly max_upload_records?: number | null | undefined
+  readonly max_upload_interval_seconds?: number | null | undefined
+}
+
+/** What a job can ask for at most; a batch ends there also where the job has no limit. */
+const MOST_BYTES = 1_000_000_000
+const RECORDS = 100_000
+const INTERVAL_SECONDS = 30
+
+/** While a job catches up, the records of one batch were accepted within this time. */
+export const CATCH_UP_MS = 120_000
+
+/** The limits of a job's batches; a destination's own hold whatever the job says. */
+export function limitsOf(job: UploadLimits, sink: SinkLimits = {}): BatchLimits {
+  const bytes = orOff(job.max_upload_bytes, MOST_BYTES)
+  const records = orOff(job.max_upload_records, RECORDS)
+  const seconds = orOff(job.max_upload_interval_seconds, INTERVAL_SECONDS)
+  return {
+    bytes: Math.min(bytes, MOST_BYTES, sink.bytes ?? Infinity),
+    records: Math.min(records, sink.records ?? Infinity),
+    intervalMs: seconds * 1000,
+  }
+}
+
+const orOff = (given: number | null | undefined, absent: number): number => (given === 0 ? Infinity : (given ?? absent))

@@ -1,0 +1,184 @@
+import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } from '../records/index.js'
+import type { CompiledJob } from './compiled-job.js'
+import { compare, type Place } from './place.js'
+import type { Lines, Reader } from './reader.js'
+import type { Frame, Position, Spool } from './spool.js'
+
+/** Subrequests held back for one job. */
+const HELD_BYTES = 16 * 2 ** 20
+
+/**
+ * While no records come, held ones are looked through for a time that is already past: a record that is on its way into
+ * the spool must not turn out to be older, or a batch that is made again would differ.
+ */
+export const BEHIND_MS = 10_000
+
+/** A line, and the record that brought it. */
+interface Line {
+  readonly text: Uint8Array
+  readonly position: Position
+  readonly skip: number
+}
+
+/**
+ * Reads records with their subrequests merged. What is held back depends on nothing but the records since the oldest one
+ * held, and on the times of acceptance: a reader that opens at a place reads those again, and then is what it was.
+ */
+export class MergingReader implements Reader {
+  missed = 0
+  readonly #spool: Spool
+  readonly #merger: SubrequestMerger
+  readonly #scanner: Scanner
+  /** Lines before it are not given. */
+  readonly #from: Place
+  #rest: MergedLines | undefined
+  /** The record that is merged next. */
+  #position: Position
+  /** Lines that came at `#position` before its record did. */
+  #ahead = 0
+  #until: number | undefined
+  #time = 0
+
+  private constructor(spool: Spool, { dataset }: CompiledJob, options: OutputOptions, from: Place) {
+    this.#spool = spool
+    this.#merger = new SubrequestMerger(dataset, options, HELD_BYTES)
+    this.#scanner = new Scanner(dataset)
+    this.#from = from
+    this.#position = from.keep ?? from.position
+  }
+
+  static async open(spool: Spool, job: CompiledJob, options: OutputOptions, from: Place): Promise<MergingReader> {
+    const reader = new MergingReader(spool, job, options, from)
+    await reader.#repeat(from.position)
+    reader.#position = from.position
+    if (from.until !== undefined) reader.#rest = reader.#expired(from.until)
+    return reader
+  }
+
+  get place(): Place {
+    return this.#rest?.place(this.#rest.begin) ?? this.#end()
+  }
+
+  async next(): Promise<Lines | undefined> {
+    for (;;) {
+      if (this.#rest !== undefined) return this.#rest
+      const frame = await this.#spool.frame(this.#position)
+      if (frame === undefined) return undefined
+      this.missed += Math.max(0, frame.first - this.#position)
+      this.#rest = this.#merged(frame)
+    }
+  }
+
+  due(untilMs: number): Lines | undefined {
+    return (this.#rest ??= this.#expired(untilMs))
+  }
+
+  at(lines: Lines, index: number): void {
+    if (lines === this.#rest) this.#rest = index < lines.count ? this.#rest.from(index) : undefined
+  }
+
+  /** Merges what came before a position, without giving it. */
+  async #repeat(end: Position): Promise<void> {
+    while (this.#position < end) {
+      const frame = await this.#spool.frame(this.#position)
+      if (frame === undefined || frame.first >= end) return
+      const last = Math.min(frame.count, end - frame.first)
+      this.#time = Math.max(this.#time, frame.acceptedAt)
+      for (let index = Math.max(0, this.#position - frame.first); index < last; index++)
+        this.#merger.add(frame.line(index), this.#time, frame.first + index)
+      this.#position = frame.first + last
+    }
+  }
+
+  #merged(frame: Frame): MergedLines {
+    const begin = Math.max(0, this.#position - frame.first)
+    const keep = this.#merger.oldest ?? frame.first + begin
+    const lines: Line[] = []
+    this.#time = Math.max(this.#time, frame.acceptedAt)
+    for (let index = begin; index < frame.count; index++) {
+      const position = frame.first + index
+      const ahead = position === this.#position ? this.#ahead : 0
+      const ready = this.#merger.add(frame.line(index), this.#time, position)
+      for (const [at, text] of ready.entries()) lines.push({ text, position, skip: ahead + at })
+    }
+    this.#position = frame.first + frame.count
+    this.#ahead = 0
+    return this.#lines(lines, frame.acceptedAt, keep)
+  }
+
+  #expired(untilMs: number): MergedLines | undefined {
+    const keep = this.#merger.oldest
+    const ready = this.#merger.expired(untilMs)
+    if (ready.length === 0) return undefined
+    this.#until = untilMs
+    const ahead = this.#ahead
+    this.#ahead += ready.length
+    const lines = ready.map((text, at) => ({ text, position: this.#position, skip: ahead + at }))
+    return this.#lines(lines, untilMs, keep)
+  }
+
+  #lines(lines: readonly Line[], acceptedAt: number, keep: Position | undefined): MergedLines {
+    const made = new MergedLines(lines, acceptedAt, this.#scanner, { keep, until: this.#until }, this.#end())
+    return made.from(made.before(this.#from))
+  }
+
+  #end(): Place {
+    return { position: this.#position, skip: this.#ahead, keep: this.#merger.oldest, until: this.#until }
+  }
+}
+
+/** What sampling adds for each further line of a record; above all positions. */
+const FURTHER = 2 ** 42
+
+class MergedLines implements Lines {
+  readonly begin: number
+  readonly acceptedAt: number
+  readonly #lines: readonly Line[]
+  readonly #scanner: Scanner
+  /** What a place within these lines goes with: a reader that opens there makes all of them again. */
+  readonly #within: Pick<Place, 'keep' | 'until'>
+  readonly #end: Place
+
+  constructor(
+    lines: readonly Line[],
+    acceptedAt: number,
+    scanner: Scanner,
+    within: Pick<Place, 'keep' | 'until'>,
+    end: Place,
+    begin = 0,
+  ) {
+    this.#lines = lines
+    this.acceptedAt = acceptedAt
+    this.#scanner = scanner
+    this.#within = within
+    this.#end = end
+    this.begin = begin
+  }
+
+  get count(): number {
+    return this.#lines.length
+  }
+
+  from(begin: number): MergedLines {
+    return new MergedLines(this.#lines, this.acceptedAt, this.#scanner, this.#within, this.#end, begin)
+  }
+
+  record(index: number): ScannedRecord {
+    return this.#scanner.scan(this.#lines[index]!.text)
+  }
+
+  key(index: number): number {
+    const { position, skip } = this.#lines[index]!
+    return position + (skip % 1024) * FURTHER
+  }
+
+  place(index: number): Place {
+    const line = this.#lines[index]
+    return line === undefined ? this.#end : { position: line.position, skip: line.skip, ...this.#within }
+  }
+
+  before(place: Place): number {
+    const index = this.#lines.findIndex((line) => compare(line, place) >= 0)
+    return index < 0 ? this.#lines.length : index
+  }
+}

@@ -1,0 +1,81 @@
+import { Counter, Gauge } from 'prom-client'
+import type { Metrics } from '../../src/core/metrics.js'
+
+/** What a job counts. Each has the job's id as its label, so that there are as many series as the quota allows jobs. */
+export interface JobMetrics {
+  read(records: number): void
+  kept(records: number): void
+  /** A batch has arrived. */
+  delivered(batch: { readonly records: number; readonly size: number; readonly atMs: number }): void
+  dropped(records: number, reason: DropReason): void
+  attempt(outcome: AttemptOutcome): void
+  /** Ends its series. */
+  remove(): void
+}
+
+/**
+ * - `too_large`: the destination refuses even the single record
+ * - `missing`: no longer kept, or damaged, before the job got to them
+ */
+export type DropReason = 'too_large' | 'missing'
+export type AttemptOutcome = 'delivered' | 'transient' | 'refused' | 'too_large'
+
+/** What a job is behind by now. */
+export interface Lag {
+  readonly job: string
+  readonly records: number
+  readonly seconds: number
+}
+
+const DROPS: readonly DropReason[] = ['too_large', 'missing']
+const OUTCOMES: readonly AttemptOutcome[] = ['delivered', 'transient', 'refused', 'too_large']
+
+/** Makes the metrics of all jobs; `lags` is asked with each scrape. */
+export function logpushMetrics(registry: Metrics, lags: () => Iterable<Lag>): (job: string) => JobMetrics {
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name: `edged_logpush_${name}_total`, help, labelNames: ['job', ...labelNames], registers })
+
+  const read = counter('records_read', 'Records that jobs looked at.')
+  const kept = counter('records_kept', 'Records that passed filter and sampling; again for each time a batch is made.')
+  const delivered = counter('records_delivered', 'Records that arrived.')
+  const dropped = counter('records_dropped', 'Records that were not delivered and never will be.', 'reason')
+  const bytes = counter('delivered_bytes', 'Text that arrived, before compression.')
+  const batches = counter('upload_attempts', 'Attempts to deliver a batch.', 'outcome')
+  const success = new Gauge({
+    name: 'edged_logpush_last_success_seconds',
+    help: 'When a batch arrived last, seconds since 1970.',
+    labelNames: ['job'],
+    registers,
+  })
+  const lag = (unit: 'records' | 'seconds', help: string) =>
+    new Gauge({
+      name: `edged_logpush_lag_${unit}`,
+      help,
+      labelNames: ['job'],
+      registers,
+      collect() {
+        this.reset()
+        for (const each of lags()) this.set({ job: each.job }, each[unit])
+      },
+    })
+  lag('records', 'Records that a job has not delivered or passed over.')
+  lag('seconds', 'Age of the oldest record that a job has read and not delivered.')
+
+  return (job) => ({
+    read: (records) => read.inc({ job }, records),
+    kept: (records) => kept.inc({ job }, records),
+    delivered(batch) {
+      delivered.inc({ job }, batch.records)
+      bytes.inc({ job }, batch.size)
+      success.set({ job }, batch.atMs / 1000)
+    },
+    dropped: (records, reason) => dropped.inc({ job, reason }, records),
+    attempt: (outcome) => batches.inc({ job, outcome }),
+    remove() {
+      for (const metric of [read, kept, delivered, bytes, success]) metric.remove({ job })
+      for (const reason of DROPS) dropped.remove({ job, reason })
+      for (const outcome of OUTCOMES) batches.remove({ job, outcome })
+    },
+  })
+}

@@ -1,0 +1,107 @@
+import type { ScannedRecord } from '../records/index.js'
+import type { CompiledJob } from './compiled-job.js'
+import { MergingReader } from './merging-reader.js'
+import type { Place } from './place.js'
+import type { Frame, Position, Spool } from './spool.js'
+
+/** Some lines of a job, before its filter: what one frame brings. */
+export interface Lines {
+  /** Lines from here to `count` are new. */
+  readonly begin: number
+  readonly count: number
+  /** When they were accepted, ms since 1970. */
+  readonly acceptedAt: number
+  /** In an object that the next call reuses. */
+  record(index: number): ScannedRecord
+  /** What sampling of a line depends on: the same whenever the line is made again. */
+  key(index: number): number
+  /** The place in front of a line; at `count`, behind the last one. */
+  place(index: number): Place
+  /** How many lines are before a place. */
+  before(place: Place): number
+}
+
+/** Goes through the lines of a job. */
+export interface Reader {
+  /** In front of the line that comes next. */
+  readonly place: Place
+  /** Records that are not kept any more, though the reader had not got to them. */
+  readonly missed: number
+  /** What comes next; undefined while there is nothing. Call `at` with how far they were taken before the next call. */
+  next(): Promise<Lines | undefined>
+  /** Lines held back that were due by a time, ms since 1970, where no records come to push them on. */
+  due(untilMs: number): Lines | undefined
+  /** Takes note that lines up to `index` are done; `next` gives the others again. */
+  at(lines: Lines, index: number): void
+}
+
+/** A reader from a place on. */
+export async function openReader(spool: Spool, job: CompiledJob, from: Place): Promise<Reader> {
+  return job.merge === undefined ? new PlainReader(spool, from) : await MergingReader.open(spool, job, job.merge, from)
+}
+
+/** A line is a record. */
+class PlainReader implements Reader {
+  missed = 0
+  readonly #spool: Spool
+  #position: Position
+
+  constructor(spool: Spool, { position }: Place) {
+    this.#spool = spool
+    this.#position = position
+  }
+
+  get place(): Place {
+    return { position: this.#position, skip: 0 }
+  }
+
+  async next(): Promise<Lines | undefined> {
+    const frame = await this.#spool.frame(this.#position)
+    if (frame === undefined) return undefined
+    this.missed += Math.max(0, frame.first - this.#position)
+    return new FrameLines(frame, Math.max(0, this.#position - frame.first))
+  }
+
+  due(): undefined {
+    return undefined
+  }
+
+  // The frame is let go, as a job can stay where it is for hours: `next` asks for it again.
+  at(lines: Lines, index: number): void {
+    this.#position = lines.place(index).position
+  }
+}
+
+class FrameLines implements Lines {
+  readonly begin: number
+  readonly #frame: Frame
+
+  constructor(frame: Frame, begin: number) {
+    this.#frame = frame
+    this.begin = begin
+  }
+
+  get count(): number {
+    return this.#frame.count
+  }
+
+  get acceptedAt(): number {
+    return this.#frame.acceptedAt
+  }
+
+  record(index: number): ScannedRecord {
+    return this.#frame.record(index)
+  }
+
+  key(index: number): number {
+    return this.#frame.first + index
+  }
+
+  place(index: number): Place {
+    return { position: this.#frame.first + index, skip: 0 }
+  }
+
+  before({ position }: Place): number {
+    return Math.min(this.#frame.count, Math.max(0, position - this.#frame.first))
+  }
+}

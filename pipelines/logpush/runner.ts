@@ -1,0 +1,207 @@
+import type { LogpushConfig } from '../../src/config/schema.js'
+import type { Clock } from '../../src/core/clock.js'
+import { messageOf } from '../../src/core/errors.js'
+import { InTurn } from '../../src/core/in-turn.js'
+import type { Log } from '../../src/core/log.js'
+import type { Metrics } from '../../src/core/metrics.js'
+import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/model/logpush-job.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Sink } from '../../src/core/sink.js'
+import type { Store } from '../../src/core/store.js'
+import type { Vault } from '../../src/core/vault.js'
+import { Breather } from './breather.js'
+import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.js'
+import { deadLetter, type DeadLetter } from './dead-letter.js'
+import { LIVE, liveLines } from './live.js'
+import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
+import type { Cursor, Spool, Spools } from './spool.js'
+import { Staging } from './staging.js'
+import { LogpushTask, type TaskDeps } from './task.js'
+import { Uploads } from './uploads.js'
+import { pause } from './waiting.js'
+
+export interface LogpushDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly spools: Spools
+  /** Opens the text of a destination; connects to nothing yet. Throws InvalidInput. */
+  readonly open: (destination: string) => Sink
+  readonly options: LogpushConfig
+  /** Folder for batches under way, for the runner alone. */
+  readonly folder: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** From 0 to 1. */
+  readonly random?: () => number
+}
+
+/** Runs the jobs of the store. */
+export interface Logpush {
+  /** Compiles what a job says; throws InvalidInput with pointers such as `/output_options/field_names/3`. */
+  compile(settings: JobSettings, seed: string): CompiledJob
+  /** Records of one scope as they come, written as the job says; ends when the signal aborts. */
+  live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
+  /** Ends all jobs; what they have not delivered stays in the spools. */
+  close(): Promise<void>
+}
+
+/** Starts all enabled jobs, and from then on follows the store. */
+export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
+  const staging = await Staging.open(deps.folder)
+  const runner = new Runner(deps, staging)
+  await runner.start()
+  return runner
+}
+
+/** The cursors of jobs begin so; the id follows. */
+const JOB = 'job-'
+
+/** A job runs in the daemon unless it is off, or its records are fetched. */
+const runs = (job: LogpushJob | undefined): job is LogpushJob => job !== undefined && job.enabled && job.kind !== 'edge'
+
+/** A job whose place in the spool is kept; without a task while it is disabled. */
+interface Entry {
+  readonly spool: Spool
+  readonly cursor: Cursor
+  readonly metrics: JobMetrics
+  task?: LogpushTask | undefined
+}
+
+/** The spool of a job cannot be opened: another try. */
+const AGAIN_MS = 30_000
+
+class Runner implements Logpush {
+  readonly #deps: LogpushDeps
+  readonly #shared: TaskDeps
+  readonly #deadLetter: DeadLetter
+  readonly #entries = new Map<string, Entry>()
+  readonly #turns = new InTurn()
+  readonly #underWay = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  readonly #metricsOf: (job: string) => JobMetrics
+  #unwatch = () => {}
+
+  constructor(deps: LogpushDeps, staging: Staging) {
+    const { options, open, random = Math.random } = deps
+    const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
+    const uploads = new Uploads({ atOnce, perDestination, timeoutMs }, deps)
+    this.#deadLetter = deadLetter(options.dead_letter === undefined ? undefined : open(options.dead_letter), uploads)
+    this.#deps = deps
+    this.#shared = { ...deps, staging, uploads, random, breather: new Breather(), deadLetter: this.#deadLetter }
+    this.#metricsOf = logpushMetrics(deps.metrics, () => this.#lags())
+  }
+
+  async start(): Promise<void> {
+    const { store, spools } = this.#deps
+    for (const spool of spools.all()) await this.#prune(spool)
+    this.#unwatch = store.watch((changes) => {
+      for (const { kind, scope, id } of changes) if (kind === LOGPUSH_JOBS.name) this.#settle(scope, id)
+    })
+    for (const { scope, id } of store.list(LOGPUSH_JOBS)) this.#settle(scope, id, { found: true })
+    await Promise.all(this.#underWay)
+  }
+
+  compile(settings: JobSettings, seed: string): CompiledJob {
+    return compileJob(settings, seed, this.#deps.options.filter)
+  }
+
+  async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+    const spool = await this.#deps.spools.open(job.dataset.name, scope)
+    yield* liveLines(spool, job, { clock: this.#deps.clock, signal })
+  }
+
+  async close(): Promise<void> {
+    this.#unwatch()
+    this.#closing.abort()
+    await Promise.all(this.#underWay)
+    const { drain_timeout: drainMs } = this.#deps.options.uploads
+    await Promise.all([...this.#entries.values()].map(async ({ task }) => await task?.end('shutdown', drainMs)))
+    await this.#deadLetter.close()
+  }
+
+  *#lags(): Generator<Lag> {
+    for (const { task } of this.#entries.values()) if (task !== undefined) yield task.lag
+  }
+
+  /** Makes what runs what the store says, one step after the other for each job. `found`: as the daemon starts. */
+  #settle(scope: Scope, id: string, { found = false } = {}): void {
+    const work = this.#turns.run(id, async () => {
+      try {
+        await this.#apply(scope, id, found)
+      } catch (error) {
+        this.#deps.log.error({ event: 'logpush_job_not_started', job: id, error: messageOf(error) })
+        void this.#again(scope, id)
+      }
+    })
+    this.#underWay.add(work)
+    void work.finally(() => this.#underWay.delete(work))
+  }
+
+  async #again(scope: Scope, id: string): Promise<void> {
+    await pause(this.#deps.clock, AGAIN_MS, this.#closing.signal)
+    if (!this.#closing.signal.aborted) this.#settle(scope, id)
+  }
+
+  async #apply(scope: Scope, id: string, found: boolean): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    const { store, options } = this.#deps
+    const job = store.get(LOGPUSH_JOBS, scope, id)?.value
+    if (runs(job)) {
+      const entry = await this.#entry(job, scope)
+      if (entry.task !== undefined) return entry.task.update(job)
+      entry.task = new LogpushTask(job, { ...entry, scope, id }, this.#shared, { resumed: !found })
+      return
+    }
+    const task = this.#entries.get(id)?.task
+    await task?.end(job === undefined ? 'deleted' : 'disabled', options.uploads.drain_timeout)
+    const entry = job !== undefined && this.#keeps(job) ? await this.#entry(job, scope) : this.#entries.get(id)
+    if (entry !== undefined) entry.task = undefined
+    if (job === undefined || !this.#keeps(job)) await this.#forget(id)
+    if (job === undefined) await this.#removeStatus(scope, id)
+  }
+
+  /** Whether the place of a job stays, whatever becomes of the job. */
+  #keeps(job: LogpushJob): boolean {
+    return job.kind !== 'edge' && (job.enabled || this.#deps.options.keep_while_disabled)
+  }
+
+  async #entry({ id: number, dataset }: LogpushJob, scope: Scope): Promise<Entry> {
+    const id = String(number)
+    const known = this.#entries.get(id)
+    if (known !== undefined) return known
+    const spool = await this.#deps.spools.open(dataset, scope)
+    const entry: Entry = { spool, cursor: await spool.cursor(JOB + id), metrics: this.#metricsOf(id) }
+    this.#entries.set(id, entry)
+    return entry
+  }
+
+  async #forget(id: string): Promise<void> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return
+    const { spool, cursor, metrics } = entry
+    const left = spool.end - cursor.state.next
+    if (left > 0) this.#deps.log.warn({ event: 'logpush_dropped', job: id, records: left }, 'the job is off now')
+    this.#entries.delete(id)
+    await cursor.remove()
+    metrics.remove()
+  }
+
+  async #removeStatus(scope: Scope, id: string): Promise<void> {
+    const { store } = this.#deps
+    if (store.get(LOGPUSH_STATUS, scope, id) === undefined) return
+    await store.batch([{ kind: LOGPUSH_STATUS, scope, id, value: undefined }])
+  }
+
+  /** Removes the cursors of jobs and streams that were there when the daemon ran last and are not now. */
+  async #prune(spool: Spool): Promise<void> {
+    for (const name of spool.cursors.slice()) {
+      const id = name.startsWith(JOB) ? name.slice(JOB.length) : undefined
+      if (id === undefined && !name.startsWith(LIVE)) continue
+      const job = id === undefined ? undefined : this.#deps.store.get(LOGPUSH_JOBS, spool.scope, id)?.value
+      if (job !== undefined && job.dataset === spool.dataset && this.#keeps(job)) continue
+      const cursor = await spool.cursor(name)
+      await cursor.remove()
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import type { LogpushConfig } from '../../src/config/schema.js'
+import { InvalidInput, messageOf } from '../../src/core/errors.js'
+import { LOGPUSH_JOBS, type LogpushJob } from '../../src/core/model/logpush-job.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Sink } from '../../src/core/sink.js'
+import type { Store } from '../../src/core/store.js'
+import { secretOf, type Vault } from '../../src/core/vault.js'
+import { compileJob } from './compiled-job.js'
+import { Control, type Ending } from './control.js'
+import { disable } from './disable.js'
+import type { JobMetrics, Lag } from './metrics.js'
+import { Session, type SessionDeps } from './session.js'
+import type { Cursor, Spool } from './spool.js'
+import { JobStatus } from './status.js'
+import { pause } from './waiting.js'
+
+/** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
+const FAULT_PAUSE_MS = 30_000
+
+export interface TaskDeps extends SessionDeps {
+  readonly store: Store
+  readonly vault: Vault
+  /** Opens a destination; throws InvalidInput. */
+  readonly open: (destination: string) => Sink
+  readonly options: LogpushConfig
+}
+
+export interface TaskOf {
+  readonly scope: Scope
+  readonly id: string
+  readonly spool: Spool
+  readonly cursor: Cursor
+  readonly metrics: JobMetrics
+}
+
+/** One enabled job: runs it with its settings as they are, whatever goes wrong, until it is ended. */
+export class LogpushTask {
+  readonly status: JobStatus
+  readonly #deps: TaskDeps
+  readonly #of: TaskOf
+  readonly #control = new Control()
+  readonly #done: Promise<void>
+  #job: LogpushJob
+  #session: Session | undefined
+
+  /** `resumed`: the job was just enabled, or changed, rather than found at the start of the daemon. */
+  constructor(job: LogpushJob, of: TaskOf, deps: TaskDeps, { resumed }: { resumed: boolean }) {
+    this.#job = job
+    this.#of = of
+    this.#deps = deps
+    this.status = new JobStatus(of.scope, of.id, deps)
+    if (resumed) this.status.resume()
+    this.#done = this.#run()
+  }
+
+  /** Takes over changed settings at the next boundary between batches; a batch that fails is made anew. */
+  update(job: LogpushJob): void {
+    this.#job = job
+    this.status.resume()
+    this.#control.change()
+  }
+
+  /** Resolves when nothing of it runs any more: an upload under way may finish within `drainMs`. */
+  async end(ending: Ending, drainMs: number): Promise<void> {
+    const control = this.#control
+    control.end(ending)
+    const over = new AbortController()
+    const drained = pause(this.#deps.clock, ending === 'deleted' ? 0 : drainMs, over.signal)
+    await Promise.race([this.#done, drained])
+    over.abort()
+    control.endAttempts()
+    await this.#done
+    await this.status.close({ write: ending !== 'deleted' })
+  }
+
+  /** What it is behind. */
+  get lag(): Lag {
+    const { spool, cursor, id } = this.#of
+    const oldest = this.#session?.oldest
+    return {
+      job: id,
+      records: Math.max(0, spool.end - cursor.state.next),
+      seconds: oldest === undefined ? 0 : Math.max(0, this.#deps.clock.now() - oldest) / 1000,
+    }
+  }
+
+  async #run(): Promise<void> {
+    const control = this.#control
+    while (control.ending === undefined) {
+      control.settled()
+      try {
+        await this.#turn(this.#job)
+      } catch (error) {
+        this.status.failed(this.#told(error))
+        await this.#failed()
+        await pause(this.#deps.clock, FAULT_PAUSE_MS, control.wake)
+      }
+    }
+  }
+
+  async #turn(job: LogpushJob): Promise<void> {
+    const { open, options } = this.#deps
+    const compiled = compileJob(job, this.#of.id, options.filter)
+    const text = this.#destination(job)
+    const sink = open(text)
+    const failed = async () => await this.#failed()
+    const { status } = this
+    const of = { ...this.#of, job: compiled, sink, destination: hostOf(text), control: this.#control, status, failed }
+    this.#session = new Session(of, this.#deps)
+    try {
+      await this.#session.run()
+    } finally {
+      this.#session = undefined
+      await sink.close()
+    }
+  }
+
+  #destination({ destination_conf }: LogpushJob): string {
+    const { scope, id } = this.#of
+    try {
+      return this.#deps.vault.open(destination_conf.sealed, secretOf(LOGPUSH_JOBS, scope, id))
+    } catch (cause) {
+      throw new Error('the destination was sealed with a key that is not known', { cause })
+    }
+  }
+
+  /** What the owner of the job reads about a fault. */
+  #told(error: unknown): string {
+    if (error instanceof InvalidInput) return messageOf(error)
+    this.#deps.log.error({ event: 'logpush_job_stopped', job: this.#of.id, error: messageOf(error) })
+    return 'the job could not go on; the log of the daemon says why'
+  }
+
+  async #failed(): Promise<void> {
+    const { store, clock, log, options } = this.#deps
+    const { scope, id } = this.#of
+    const { disable_after: most } = options.uploads
+    if (most === 0 || this.status.failingMs < most || this.#control.ending !== undefined) return
+    try {
+      await disable(store, clock, scope, id)
+      log.warn({ event: 'logpush_job_disabled', job: id, error: this.status.current.error_message })
+    } catch (error) {
+      log.warn({ event: 'logpush_job_not_disabled', job: id, error: messageOf(error) })
+    }
+  }
+}
+
+/** The scheme and the host or bucket of a destination. */
+function hostOf(destination: string): string {
+  const [place = ''] = destination.split(/[?#]/, 1)
+  const [, scheme = '', host = ''] = /^([^:]*):\/*([^/]*)/.exec(place) ?? []
+  return `${scheme}://${host.slice(host.lastIndexOf('@') + 1)}`
+}
