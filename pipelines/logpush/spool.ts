@@ -22,6 +22,11 @@ export interface Frame {
   record(index: number): ScannedRecord
   /** The record at an index as one JSON object, in bytes of its own. */
   line(index: number): Uint8Array
+  /**
+   * Says that neither the frame nor a record of it is looked at any more, so that its memory is used again at once; good
+   * for readers of many frames.
+   */
+  release(): void
 }
 
 /** Takes records of one dataset and scope into the spool. Not safe to share between concurrent writers. */

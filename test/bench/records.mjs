@@ -2,74 +2,17 @@
 // against JSON.parse of each line and compiled string formatting. One process, in turn; both outputs must be the same.
 //
 //   npm run bench -- records [--rounds 5] [--records 20000]
-import {
-  BatchText,
-  compileFilter,
-  compileFormat,
-  DATASETS,
-  sampler,
-  Scanner,
-} from '../../dist/pipelines/records/index.js'
+import { BatchText, compileFilter, compileFormat, sampler, Scanner } from '../../dist/pipelines/records/index.js'
+import { dataset, FIELDS, HOSTS, lines } from './log-records.mjs'
 import { cpuSeconds, median, table } from './measure.mjs'
 
 const option = (name, fallback) => Number(process.argv[process.argv.indexOf(name) + 1] || fallback)
 const ROUNDS = process.argv.includes('--rounds') ? option('--rounds') : 5
 const RECORDS = process.argv.includes('--records') ? option('--records') : 20_000
 
-const FIELDS = [
-  'RayID',
-  'EdgeStartTimestamp',
-  'ClientIP',
-  'ClientRequestHost',
-  'ClientRequestMethod',
-  'ClientRequestURI',
-  'ClientRequestUserAgent',
-  'EdgeResponseStatus',
-  'EdgeResponseBytes',
-  'CacheCacheStatus',
-  'OriginResponseStatus',
-  'ClientCountry',
-]
-const HOSTS = ['a', 'b', 'c', 'd', 'e'].map((name) => `${name}.example.test`)
 const KEPT = new Set(HOSTS.slice(0, 2))
-const AGENT = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
-const dataset = DATASETS.get('http_requests')
 
-// As many as make 2.2 KB.
-const NAMES = dataset.names.filter((name, place) => FIELDS.includes(name) || place < 58)
-
-/** A share between 0 and 1 that follows from the number of the record and of the field. */
-const share = (record, field) => Math.abs(Math.sin(record * 12.9898 + field * 78.233) * 43758.5453) % 1
-
-const OWN = {
-  ClientRequestHost: (record) => JSON.stringify(HOSTS[record % HOSTS.length]),
-  ClientRequestUserAgent: (record) => JSON.stringify(`${AGENT} "${record % 7}"`),
-  ClientRequestURI: (record) => JSON.stringify(`/shop/item/${record}?ref=${Math.floor(share(record, 1) * 1e6)}`),
-  EdgeResponseStatus: (record) => String([200, 200, 304, 404, 503][Math.floor(share(record, 2) * 5)]),
-  RayID: (record) => `"8a${(record * 2654435761).toString(16).padStart(14, '0')}"`,
-}
-const BY_TYPE = {
-  string: (record, field) => `"${Math.floor(share(record, field) * 2 ** 48).toString(36)}"`,
-  int: (record, field) => String(Math.floor(share(record, field) * 1e6)),
-  float: (record, field) => String(share(record, field)),
-  bool: (record, field) => String(share(record, field) < 0.5),
-  timestamp: (record) => `1795266000${String(record * 1000).padStart(9, '0')}`,
-  object: () => '{"x-forwarded-proto":"https"}',
-  'array[string]': () => '["one","two"]',
-  'array[int]': () => '[1,22,333]',
-  'array[object]': () => '[]',
-}
-
-function line(record) {
-  const members = NAMES.map((name) => {
-    const field = dataset.places.get(name)
-    const value = (OWN[name] ?? BY_TYPE[dataset.types[field]])(record, field)
-    return `"${name}":${value}`
-  })
-  return `{${members.join(',')}}\n`
-}
-
-const input = Buffer.from(Array.from({ length: RECORDS }, (_, record) => line(record)).join(''))
+const input = lines(RECORDS)
 const filter = { where: { key: 'ClientRequestHost', operator: 'in', value: [...KEPT] } }
 const keeps = compileFilter(dataset, JSON.stringify(filter))
 const samples = sampler(1, 'bench')

@@ -9,6 +9,7 @@ const BENCHMARKS = {
   rules: 'the rules language against a linear pass and npm expression engines',
   limits: 'rate limits: time for each request, memory for a million keys',
   records: 'log records: NDJSON to CSV against JSON.parse and string formatting',
+  spool: 'the durable log spool: appending, reading for one job and for eight, events, start with 1 GB',
   control: 'the API at 10 and at 10,000 stored rulesets',
 }
 

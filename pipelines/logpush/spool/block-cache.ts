@@ -1,36 +1,67 @@
 import { LRUCache } from 'lru-cache'
-import type { Block, Damage, Segment } from './segment.js'
+import { Buffers } from './buffers.js'
+import { BLOCK_BYTES, type Block, type Damage, type Segment } from './segment.js'
 
 /** All spools together keep no more than this; readers that are further apart read for themselves. */
 const CACHE_BYTES = 16 * 2 ** 20
 /** What a block costs besides its bytes. */
 const BLOCK_OVERHEAD = 1024
 
-/** Blocks that were read last, and those that are being read: readers near each other share them. */
-export class BlockCache {
-  readonly #blocks = new LRUCache<string, Block>({
-    maxSize: CACHE_BYTES,
-    sizeCalculation: ({ bytes }) => bytes.length + BLOCK_OVERHEAD,
-  })
-  readonly #reading = new Map<string, Promise<Block | Damage>>()
+/** A block that several readers may look at. Its memory is used again when the last of them has let go of it. */
+export class SharedBlock {
+  readonly block: Block
+  readonly #buffers: Buffers
+  #holders: number
 
-  async block(segment: Segment, offset: number): Promise<Block | Damage> {
-    const key = `${segment.path} ${offset}`
-    const kept = this.#blocks.get(key)
-    if (kept !== undefined) return kept
-    let reading = this.#reading.get(key)
-    if (reading === undefined) {
-      reading = this.#read(key, segment, offset)
-      this.#reading.set(key, reading)
-    }
-    return await reading
+  constructor(block: Block, buffers: Buffers, holders: number) {
+    this.block = block
+    this.#buffers = buffers
+    this.#holders = holders
   }
 
-  async #read(key: string, segment: Segment, offset: number): Promise<Block | Damage> {
+  hold(): this {
+    this.#holders++
+    return this
+  }
+
+  /** Once for each `hold`. */
+  letGo(): void {
+    if (--this.#holders === 0) this.#buffers.give(this.block.memory)
+  }
+}
+
+/** Blocks that were read last, and those that are being read: readers near each other share them. */
+export class BlockCache {
+  readonly #buffers = new Buffers(BLOCK_BYTES, 4)
+  readonly #blocks = new LRUCache<string, SharedBlock>({
+    maxSize: CACHE_BYTES,
+    sizeCalculation: ({ block }) => block.memory.length + BLOCK_OVERHEAD,
+    dispose: (shared) => shared.letGo(),
+  })
+  readonly #reading = new Map<string, { readers: number; readonly result: Promise<SharedBlock | Damage> }>()
+
+  /** The block at an offset, held for the caller, who lets go of it; or the {@link Damage} that is there. */
+  async block(segment: Segment, offset: number): Promise<SharedBlock | Damage> {
+    const key = `${segment.path} ${offset}`
+    const kept = this.#blocks.get(key)
+    if (kept !== undefined) return kept.hold()
+    let reading = this.#reading.get(key)
+    if (reading === undefined) {
+      reading = { readers: 0, result: this.#read(key, segment, offset) }
+      this.#reading.set(key, reading)
+    }
+    reading.readers++
+    return await reading.result
+  }
+
+  async #read(key: string, segment: Segment, offset: number): Promise<SharedBlock | Damage> {
     try {
-      const block = await segment.block(offset)
-      if ('frames' in block) this.#blocks.set(key, block)
-      return block
+      const block = await segment.block(offset, this.#buffers)
+      if (!('frames' in block)) return block
+      // One for each reader, one for the cache.
+      const shared = new SharedBlock(block, this.#buffers, this.#reading.get(key)!.readers + 1)
+      this.#blocks.set(key, shared)
+      return shared
     } finally {
       this.#reading.delete(key)
     }

@@ -81,9 +81,9 @@ function without(pieces: readonly Buffer[], count: number): Buffer[] {
   return rest
 }
 
-/** Bytes from `from` up to `to`, or to the end of the file. */
-export async function readAt(file: FileHandle, from: number, to: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafeSlow(to - from)
+/** Bytes from `from` up to `to`, or to the end of the file; in `memory` where it is given, which has room for them. */
+export async function readAt(file: FileHandle, from: number, to: number, memory?: Buffer): Promise<Buffer> {
+  const bytes = memory?.subarray(0, to - from) ?? Buffer.allocUnsafeSlow(to - from)
   let filled = 0
   while (filled < bytes.length) {
     const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, from + filled)

@@ -14,6 +14,7 @@ import {
   type WriterOptions,
 } from '../spool.js'
 import type { BlockCache } from './block-cache.js'
+import type { Buffers } from './buffers.js'
 import { Cursors } from './cursors.js'
 import { replaceDurably, writeAt, type Disk } from './disk.js'
 import { namesFrame, RECORDS, writeHeader, type FrameParts } from './frame.js'
@@ -39,6 +40,8 @@ export interface SpoolDeps {
   readonly clock: Clock
   readonly log: Log
   readonly cache: BlockCache
+  /** For frames that are being made. */
+  readonly buffers: Buffers
   readonly ledger: Ledger
   readonly losses: Losses
   /** Called for each append that the disk refuses. */
@@ -139,7 +142,10 @@ export class DurableSpool implements Spool, Holder {
   }
 
   writer({ whenFull = 'refuse' }: WriterOptions = {}): FrameWriter {
-    return new PackedWriter(this.#scanner, this.#names, (frames, bytes) => this.#append(frames, bytes, whenFull))
+    const { buffers } = this.#deps
+    return new PackedWriter(this.#scanner, this.#names, buffers, (frames, bytes) =>
+      this.#append(frames, bytes, whenFull),
+    )
   }
 
   async cursor(name: string): Promise<Cursor> {

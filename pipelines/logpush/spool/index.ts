@@ -11,8 +11,10 @@ import type { Scope } from '../../../src/core/scope.js'
 import { DATASETS } from '../../records/index.js'
 import type { Spool, Spools } from '../spool.js'
 import { BlockCache } from './block-cache.js'
+import { Buffers } from './buffers.js'
 import { makeFolder, namesIn, type Disk } from './disk.js'
 import { DurableSpool } from './durable-spool.js'
+import { FRAME_ROOM } from './layout.js'
 import { Ledger } from './ledger.js'
 import { Losses } from './losses.js'
 
@@ -94,6 +96,7 @@ class FolderSpools implements Spools {
   readonly #options: SpoolsOptions
   readonly #ledger: Ledger
   readonly #cache = new BlockCache()
+  readonly #buffers = new Buffers(FRAME_ROOM, 16)
   readonly #spools = new Map<string, Promise<DurableSpool>>()
   readonly #open = new Map<string, DurableSpool>()
   readonly #closing = new AbortController()
@@ -182,6 +185,7 @@ class FolderSpools implements Spools {
         clock,
         log,
         cache: this.#cache,
+        buffers: this.#buffers,
         ledger: this.#ledger,
         losses: new Losses(labels, { clock, log, ...(this.#lost && { counter: this.#lost }) }),
         failed: () => this.#failures?.inc(),

@@ -11,6 +11,7 @@
 import { crc32 } from 'node:zlib'
 import type { LogRecord } from '../../../src/core/emit.js'
 import { ESCAPED, type ScannedRecord } from '../../records/scan.js'
+import type { Buffers } from './buffers.js'
 import { HEADER_BYTES, type FrameParts } from './frame.js'
 import { jsonText } from './json-text.js'
 
@@ -22,6 +23,8 @@ const FRAME_RECORDS = 16_384
 export const RECORD_BYTES = 16 * 2 ** 20
 
 const FIRST_ROOM = 8 * 1024
+/** A frame beyond {@link FIRST_ROOM} most often fits into so much. */
+export const FRAME_ROOM = FRAME_BYTES + 64 * 1024
 const WIDE = 0x8000_0000
 const NARROW_LENGTH = 0x3fff
 const WIDE_LENGTH = 0x3fff_ffff
@@ -34,15 +37,19 @@ export const fingerprint = (names: readonly string[]): number => crc32(names.joi
 /** Packs records into frames. */
 export class FramePacker {
   readonly #names: readonly string[]
-  #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM)
+  readonly #buffers: Buffers
+  #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_ROOM)
   #at = HEADER_BYTES
   #starts: number[] = []
   #closed: FrameParts[] = []
+  /** What the closed frames lie in. */
+  readonly #memory: Buffer[] = []
   #closedCount = 0
   #closedBytes = 0
 
-  constructor(names: readonly string[]) {
+  constructor(names: readonly string[], buffers: Buffers) {
     this.#names = names
+    this.#buffers = buffers
   }
 
   get count(): number {
@@ -109,6 +116,7 @@ export class FramePacker {
   }
 
   clear(): void {
+    for (const memory of this.#memory.splice(0)) this.#buffers.give(memory)
     this.#closed = []
     this.#closedCount = 0
     this.#closedBytes = 0
@@ -134,8 +142,9 @@ export class FramePacker {
   #reserve(more: number): void {
     const needed = this.#at + more + (this.#starts.length + 1) * 4
     if (needed <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    const larger = needed <= this.#buffers.size ? this.#buffers.take() : Buffer.allocUnsafeSlow(needed * 2)
     this.#bytes.copy(larger, 0, 0, this.#at)
+    this.#buffers.give(this.#bytes)
     this.#bytes = larger
   }
 
@@ -150,6 +159,7 @@ export class FramePacker {
     if (count === 0) return
     this.#reserve(0)
     for (const start of this.#starts) this.#at = this.#bytes.writeUInt32LE(start, this.#at)
+    this.#memory.push(this.#bytes)
     this.#closed.push({ bytes: this.#bytes.subarray(0, this.#at), count })
     this.#closedCount += count
     this.#closedBytes += this.#at

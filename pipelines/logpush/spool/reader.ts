@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import type { Dataset, ScannedRecord } from '../../records/index.js'
 import type { Frame, Position } from '../spool.js'
-import type { BlockCache } from './block-cache.js'
+import type { BlockCache, SharedBlock } from './block-cache.js'
 import { namesIn, replaceDurably, type Disk } from './disk.js'
 import { fingerprint, FrameRecords } from './layout.js'
 import type { Losses } from './losses.js'
@@ -53,24 +53,33 @@ export class Reader {
     let offset = from.offset
     let expected = from.first
     while (offset < segment.size) {
-      const block = await this.#deps.cache.block(segment, offset)
-      if (!('frames' in block)) {
-        offset = await this.#goAround(segment, block, expected, end)
+      const shared = await this.#deps.cache.block(segment, offset)
+      if (!('block' in shared)) {
+        offset = await this.#goAround(segment, shared, expected, end)
         continue
       }
-      for (const place of firstFrom(block, position)) {
-        if (place.first >= end) return undefined
-        const places = await this.#places(segment, place.fingerprint)
-        if (places === undefined) {
-          this.#deps.losses.add('damage', place.count, { segment: basename(segment.path), fields: 'unknown' })
-          continue
-        }
+      const found = await this.#first(segment, shared.block, position)
+      if (found !== undefined && found.place.first < end) {
+        const { place, places } = found
         this.#leaveTrail({ segment, first: place.first + place.count, offset: offset + place.at + place.length })
-        return new StoredFrame(block.bytes, place, places, this.#deps.dataset)
+        return new StoredFrame(shared, place, places, this.#deps.dataset)
       }
-      const last = block.frames.at(-1)
+      const last = shared.block.frames.at(-1)
+      const { next } = shared.block
+      shared.letGo()
+      if (found !== undefined) return undefined
       if (last !== undefined) expected = last.first + last.count
-      offset = block.next
+      offset = next
+    }
+    return undefined
+  }
+
+  /** The first frame of a block from a position on of which it is known where its fields are. */
+  async #first(segment: Segment, block: Block, position: Position) {
+    for (const place of firstFrom(block, position)) {
+      const places = await this.#places(segment, place.fingerprint)
+      if (places !== undefined) return { place, places }
+      this.#deps.losses.add('damage', place.count, { segment: basename(segment.path), fields: 'unknown' })
     }
     return undefined
   }
@@ -123,7 +132,8 @@ export class Reader {
   async setAside(segment: Segment, damage: Damage, expected: Position, end: Position): Promise<void> {
     const { disk, folder, losses, cache } = this.#deps
     const next = damage.to < segment.size ? await cache.block(segment, damage.to) : undefined
-    const after = next !== undefined && 'frames' in next ? (next.frames[0]?.first ?? end) : end
+    const after = next !== undefined && 'block' in next ? (next.block.frames[0]?.first ?? end) : end
+    if (next !== undefined && 'block' in next) next.letGo()
     const aside = join(folder, DAMAGED)
     const name = `${basename(segment.path)}-${damage.from}`
     try {
@@ -158,20 +168,22 @@ class StoredFrame implements Frame {
   readonly #records: FrameRecords
   readonly #names: readonly string[]
 
-  constructor(
-    bytes: Buffer,
-    { at, length, first, count, acceptedAt }: FramePlace,
-    places: Int16Array,
-    dataset: Dataset,
-  ) {
+  readonly #shared: SharedBlock
+  #released = false
+
+  /** The caller's hold on the block is the frame's from now on. */
+  constructor(shared: SharedBlock, place: FramePlace, places: Int16Array, dataset: Dataset) {
+    const { at, length, first, count, acceptedAt } = place
     this.first = first
     this.count = count
     this.acceptedAt = acceptedAt
     this.#names = dataset.names
-    this.#records = new FrameRecords(bytes, at, at + length, count, places, dataset.names.length)
+    this.#shared = shared
+    this.#records = new FrameRecords(shared.block.bytes, at, at + length, count, places, dataset.names.length)
   }
 
   record(index: number): ScannedRecord {
+    if (this.#released) throw new Error('the frame was released')
     if (!(index >= 0 && index < this.count)) throw new RangeError(`there is no record ${index} of ${this.count}`)
     return this.#records.read(index)
   }
@@ -185,5 +197,10 @@ class StoredFrame implements Frame {
     }
     pieces.push(Buffer.from('}'))
     return Buffer.concat(pieces)
+  }
+
+  release(): void {
+    if (!this.#released) this.#shared.letGo()
+    this.#released = true
   }
 }

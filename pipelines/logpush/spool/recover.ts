@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Position } from '../spool.js'
-import type { Disk } from './disk.js'
+import { Buffers } from './buffers.js'
+import { namesIn, type Disk } from './disk.js'
 import type { Reader } from './reader.js'
-import { namesIn } from './disk.js'
-import { Segment, segmentFirst } from './segment.js'
+import { BLOCK_BYTES, Segment, segmentFirst } from './segment.js'
 
 /** The segments of a folder, in order. */
 export async function listSegments(disk: Disk, folder: string): Promise<Segment[]> {
@@ -34,9 +34,11 @@ export async function recoverLast(disk: Disk, segment: Segment, reader: Reader):
   let end = segment.first
   let names: readonly string[] | undefined
   let cut = 0
+  const buffers = new Buffers(BLOCK_BYTES, 1)
   for (let offset = 0; offset < segment.size;) {
-    const block = await segment.block(offset)
+    const block = await segment.block(offset, buffers)
     if ('frames' in block) {
+      buffers.give(block.memory)
       names ??= block.names
       const last = block.frames.at(-1)
       if (last !== undefined) end = last.first + last.count

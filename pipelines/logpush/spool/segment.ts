@@ -1,10 +1,13 @@
 import { join } from 'node:path'
 import type { Position } from '../spool.js'
+import { Buffers } from './buffers.js'
 import { readAt, type Disk } from './disk.js'
 import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'
 
 /** So much is read at once, unless a frame is larger. */
 export const BLOCK_BYTES = 1024 * 1024
+/** Less than this is read into memory of its own: at the end of a spool there are many such blocks. */
+const SMALL_BLOCK = 64 * 1024
 /** How far apart the places are that a segment remembers. */
 const INDEX_STEP = 256 * 1024
 
@@ -16,6 +19,8 @@ export interface FramePlace extends FrameHeader {
 /** Frames that were read together. */
 export interface Block {
   readonly bytes: Buffer
+  /** What the bytes lie in. */
+  readonly memory: Buffer
   readonly frames: readonly FramePlace[]
   /** Where in the segment the next block begins. */
   readonly next: number
@@ -72,7 +77,9 @@ export class Segment {
 
   /** Names of the fields of its records; undefined where they cannot be read. */
   async names(): Promise<readonly string[] | undefined> {
-    this.#names ??= this.block(0).then((block) => ('frames' in block ? block.names : undefined))
+    this.#names ??= this.block(0, new Buffers(BLOCK_BYTES, 0)).then((block) =>
+      'frames' in block ? block.names : undefined,
+    )
     try {
       return await this.#names
     } catch (error) {
@@ -81,17 +88,25 @@ export class Segment {
     }
   }
 
-  /** The frames from `offset` on, as many as one reading gives; a {@link Damage} where none begins. */
-  async block(offset: number): Promise<Block | Damage> {
+  /**
+   * The frames from `offset` on, as many as one reading gives; a {@link Damage} where none begins. Large blocks lie in
+   * one of `buffers`.
+   */
+  async block(offset: number, buffers: Buffers): Promise<Block | Damage> {
     const file = await this.#disk.open(this.path)
     try {
-      let bytes = await readAt(file, offset, Math.min(this.size, offset + BLOCK_BYTES))
+      const end = Math.min(this.size, offset + BLOCK_BYTES)
+      let memory = end - offset > SMALL_BLOCK ? buffers.take() : Buffer.allocUnsafeSlow(end - offset)
+      let bytes = await readAt(file, offset, end, memory)
       let header = readHeader(bytes, 0)
       if (typeof header === 'number' && offset + header <= this.size) {
+        buffers.give(memory)
         bytes = await readAt(file, offset, offset + header)
+        memory = bytes
         header = readHeader(bytes, 0)
       }
-      if (typeof header === 'object') return this.#parse(bytes, offset)
+      if (typeof header === 'object') return this.#parse(bytes, memory, offset)
+      buffers.give(memory)
       return { from: offset, to: await this.#nextFrame(file, offset + 1) }
     } finally {
       await file.close()
@@ -108,7 +123,7 @@ export class Segment {
     }
   }
 
-  #parse(bytes: Buffer, offset: number): Block {
+  #parse(bytes: Buffer, memory: Buffer, offset: number): Block {
     const frames: FramePlace[] = []
     let names: readonly string[] | undefined
     let at = 0
@@ -122,7 +137,7 @@ export class Segment {
       }
       at += header.length
     }
-    return { bytes, frames, next: offset + at, names }
+    return { bytes, memory, frames, next: offset + at, names }
   }
 
   #remember(first: Position, offset: number): void {

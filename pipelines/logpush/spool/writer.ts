@@ -1,6 +1,7 @@
 import type { LogRecord } from '../../../src/core/emit.js'
 import { MalformedRecord, type Scanner } from '../../records/index.js'
 import type { FrameWriter } from '../spool.js'
+import type { Buffers } from './buffers.js'
 import type { FrameParts } from './frame.js'
 import { FramePacker, RECORD_BYTES } from './layout.js'
 
@@ -14,9 +15,9 @@ export class PackedWriter implements FrameWriter {
   readonly #append: Append
   #committing = false
 
-  constructor(scanner: Scanner, names: readonly string[], append: Append) {
+  constructor(scanner: Scanner, names: readonly string[], buffers: Buffers, append: Append) {
     this.#scanner = scanner
-    this.#packer = new FramePacker(names)
+    this.#packer = new FramePacker(names, buffers)
     this.#append = append
   }
 

@@ -1,0 +1,24 @@
+/**
+ * Buffers of one size that are used again. Each new one, however short its life, brings the next full garbage collection
+ * nearer: without this most of the time of reading and appending goes there.
+ */
+export class Buffers {
+  readonly size: number
+  readonly #most: number
+  readonly #free: Buffer[] = []
+
+  /** Keeps no more than `most` that nobody uses. */
+  constructor(size: number, most: number) {
+    this.size = size
+    this.#most = most
+  }
+
+  take(): Buffer {
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.size)
+  }
+
+  /** Takes back a buffer that nobody looks at any more; one of another size is left to the collector. */
+  give(buffer: Buffer): void {
+    if (buffer.length === this.size && this.#free.length < this.#most) this.#free.push(buffer)
+  }
+}
