@@ -1,0 +1,161 @@
+/**
+ * Lines of an input, a block of them at a time, in memory that is used again: a line is never copied, but for the one
+ * that stands across two blocks.
+ */
+import type { ByteSource } from './byte-source.js'
+
+/** A line with more bytes is refused, wherever records come from. */
+export const MOST_LINE_BYTES = 1 << 20
+
+const BLOCK_BYTES = 1 << 20
+const MOST_LINES = 8192
+const LINE_FEED = 0x0a
+
+/** Some lines; what a block holds stands until two more have been read. */
+export interface LineBlock {
+  readonly bytes: Uint8Array
+  readonly count: number
+  /** Where each line begins and ends, without its line feed. A line that is too long ends at -1. */
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+  /** Bytes of the input in front of `bytes[0]`, from where the reader began. */
+  readonly base: number
+}
+
+/** Reads lines, and reads ahead while the caller is busy with a block. */
+export class LineBlocks {
+  readonly #source: ByteSource
+  readonly #blocks = [room(), room(), room()]
+  #turn = 0
+  /** Bytes behind the lines of the last block, in its memory. */
+  #rest: Uint8Array = new Uint8Array(0)
+  /** Whether there are lines in the rest: a block had no room for more of them. */
+  #more = false
+  /** Bytes read so far. */
+  #read = 0
+  /** Inside of a line that is too long. */
+  #skipping = false
+  #ahead: Promise<LineBlock | undefined> | undefined
+
+  constructor(source: ByteSource) {
+    this.#source = source
+  }
+
+  /** The next whole lines; undefined when there are none yet, or no more. Not to be called twice at a time. */
+  async next(): Promise<LineBlock | undefined> {
+    const block = await (this.#ahead ?? this.#fill())
+    this.#ahead = undefined
+    if (block === undefined) return undefined
+    this.#ahead = this.#fill()
+    // Told to whoever asks next.
+    this.#ahead.catch(() => undefined)
+    return block
+  }
+
+  /** Once there is no next: the last line, where the input did not end it. */
+  rest(): LineBlock | undefined {
+    const block = this.#begin()
+    const { length } = this.#rest
+    this.#rest = this.#rest.subarray(length)
+    if (length === 0) return undefined
+    block.add(0, length)
+    return block
+  }
+
+  async close(): Promise<void> {
+    await this.#ahead?.catch(() => undefined)
+    await this.#source.close()
+  }
+
+  /** The block whose turn it is, with the rest of the one before at its beginning. */
+  #begin(): Block {
+    const block = this.#blocks[this.#turn]!
+    this.#turn = (this.#turn + 1) % this.#blocks.length
+    block.bytes.set(this.#rest)
+    block.base = this.#read - this.#rest.length
+    block.count = 0
+    return block
+  }
+
+  async #fill(): Promise<LineBlock | undefined> {
+    const block = this.#begin()
+    const { bytes } = block
+    let length = this.#rest.length
+    let begin = 0
+    let seen = this.#more ? 0 : length
+    for (;;) {
+      if (!this.#more) {
+        const got = await this.#source.read(bytes, length)
+        length += got
+        this.#read += got
+        if (got === 0) {
+          this.#rest = bytes.subarray(begin, length)
+          return undefined
+        }
+      }
+      this.#more = false
+      if (this.#skipping) {
+        const end = bytes.subarray(seen, length).indexOf(LINE_FEED)
+        if (end < 0) {
+          block.base += length
+          length = 0
+          continue
+        }
+        begin = seen + end + 1
+        seen = begin
+        this.#skipping = false
+      }
+      const rest = this.#split(block, begin, seen, length)
+      if (block.count > 0) {
+        this.#rest = bytes.subarray(rest, length)
+        return block
+      }
+      if (length - begin > MOST_LINE_BYTES) {
+        block.add(begin, -1)
+        this.#skipping = true
+        this.#rest = bytes.subarray(length, length)
+        return block
+      }
+      bytes.copyWithin(0, begin, length)
+      block.base += begin
+      length -= begin
+      begin = 0
+      seen = length
+    }
+  }
+
+  /** Notes the lines from `begin` on, in which there is no line feed before `seen`; gives the end of the last one. */
+  #split(block: Block, begin: number, seen: number, length: number): number {
+    const bytes = Buffer.from(block.bytes.buffer, 0, length)
+    let start = begin
+    for (let end = bytes.indexOf(LINE_FEED, seen); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
+      if (block.count === MOST_LINES) {
+        this.#more = true
+        break
+      }
+      block.add(start, end - start > MOST_LINE_BYTES ? -1 : end)
+      start = end + 1
+    }
+    return start
+  }
+}
+
+interface Block extends LineBlock {
+  base: number
+  count: number
+  add(start: number, end: number): void
+}
+
+function room(): Block {
+  return {
+    bytes: new Uint8Array(BLOCK_BYTES + MOST_LINE_BYTES),
+    starts: new Int32Array(MOST_LINES),
+    ends: new Int32Array(MOST_LINES),
+    base: 0,
+    count: 0,
+    add(start, end) {
+      this.starts[this.count] = start
+      this.ends[this.count++] = end
+    },
+  }
+}
