@@ -1,0 +1,55 @@
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { fileBytes, streamBytes, type ByteSource } from './byte-source.js'
+import { isArray, isGzip, ndjson } from './ndjson.js'
+
+/** An opened input file: plain or gzip, NDJSON or one JSON array, told by what it begins with. */
+export interface InputFile {
+  readonly path: string
+  /** Which file it is, whatever its name: device and inode. */
+  readonly identity: string
+  /** Bytes on disk when it was opened. */
+  readonly size: number
+  /** Plain NDJSON, which can be read from any byte on, and may grow. */
+  readonly plain: boolean
+  /** Its NDJSON from a byte on. What stands before in a file that is not plain is read and left out. */
+  bytes(from: number): ByteSource
+  /** Bytes on disk now. */
+  grown(): Promise<number>
+  close(): Promise<void>
+}
+
+/** Opens an input file. Rejects as `open` of node:fs does. */
+export async function openInput(path: string): Promise<InputFile> {
+  const handle = await open(path, 'r')
+  try {
+    const { dev, ino, size } = await handle.stat()
+    const head = Buffer.alloc(4096)
+    const { bytesRead } = await handle.read(head, 0, head.length, 0)
+    const begin = head.subarray(0, bytesRead)
+    const plain = !isGzip(begin) && !isArray(begin)
+    return {
+      path,
+      identity: `${dev}:${ino}`,
+      size,
+      plain,
+      bytes(from) {
+        if (plain) return fileBytes(handle, from)
+        return streamBytes(without(ndjson(createReadStream(path, { highWaterMark: 1 << 18 })), from))
+      },
+      grown: async () => (await handle.stat()).size,
+      close: () => handle.close(),
+    }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+async function* without(chunks: AsyncIterable<Uint8Array>, count: number): AsyncGenerator<Uint8Array> {
+  let left = count
+  for await (const chunk of chunks) {
+    if (left < chunk.length) yield chunk.subarray(left)
+    left = Math.max(0, left - chunk.length)
+  }
+}
