@@ -96,6 +96,8 @@ export interface Endpoint {
   readonly raw?: RawBody
   /** Members at the top of the envelope besides the usual ones. */
   readonly top?: TSchema
+  /** The envelope has no `result`. */
+  readonly bare?: boolean
   /** The answer is a {@link Download} of this type. */
   readonly download?: string
   /** Called without credentials. */

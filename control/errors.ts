@@ -72,6 +72,22 @@ export const ERRORS = {
   tooManyItems: [20208, 400, 'more items than are allowed'],
   listsBusy: [20209, 429, 'too many changes to lists at once; try again'],
 
+  // Posture findings and webhooks
+  badWebhook: [10601, 400, 'the webhook does not fit'],
+  webhookNotFound: [10602, 404, 'the webhook was not found'],
+  tooManyWebhooks: [10603, 403, 'as many webhooks as are allowed'],
+  badJobs: [10604, 400, 'the request does not say what to send where'],
+  jobNotFound: [10605, 404, 'the job was not found'],
+  jobUnderWay: [10606, 409, 'the job is not over yet'],
+  webhookOff: [10607, 409, 'the webhook of the job is disabled or deleted'],
+  findingNotFound: [10608, 404, 'the finding was not found'],
+  instanceNotFound: [10609, 404, 'the finding instance was not found'],
+  tooManyFindings: [10610, 403, 'as many findings or finding instances as are allowed'],
+  queueFull: [10611, 503, 'as many deliveries as are allowed are waiting; try again later'],
+  badPolicy: [10612, 400, 'the policy does not fit'],
+  policyNotFound: [10613, 404, 'the policy was not found'],
+  tooManyPolicies: [10614, 403, 'as many policies as are allowed'],
+
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],

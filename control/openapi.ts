@@ -161,19 +161,19 @@ function body({ body, raw, method }: Endpoint): Json {
 /** The schema that the manual shows for a body. */
 const byHand = (schema: TSchema): TSchema => (schema as { 'x-schema'?: TSchema })['x-schema'] ?? schema
 
-function success({ result, download, top, query }: Endpoint, status: number): Json {
+function success({ result, download, top, query, bare }: Endpoint, status: number): Json {
   if (status === 204) return { description: 'Done; nothing to tell.' }
   if (download !== undefined) return { description: 'The file.', content: { [download]: {} } }
   const list = shape(result).type === 'array'
   const { properties = {}, required = [] } = shape(top)
   const schema = {
     type: 'object',
-    required: ['success', 'errors', 'messages', 'result', ...required],
+    required: ['success', 'errors', 'messages', ...(bare ? [] : ['result']), ...required],
     properties: {
       success: { const: true },
       errors: { type: 'array', maxItems: 0 },
       messages: { type: 'array', items: ref('Message') },
-      result: dryRun(query) ? { anyOf: [result ?? {}, { type: 'null' }] } : (result ?? {}),
+      ...(!bare && { result: dryRun(query) ? { anyOf: [result ?? {}, { type: 'null' }] } : (result ?? {}) }),
       ...(list && { result_info: ref('ResultInfo') }),
       ...properties,
     },

@@ -36,7 +36,7 @@ export function reply(): Step {
       success: true,
       errors: [],
       messages,
-      result: result ?? null,
+      ...(endpoint?.bare !== true && { result: result ?? null }),
       ...(options.result_info && { result_info: options.result_info }),
       ...options.top,
     }

@@ -16,7 +16,7 @@ export function deliveryOf(
   now: number,
   sender: Sender,
   webhook: Pick<StoredWebhook, 'id' | 'label'>,
-  { integration, created_at: _created, updated_at: _updated, ...finding }: StoredFinding,
+  { integration, created_at: _created, updated_at: _updated, ignored: _ignored, ...finding }: StoredFinding,
   { id: instanceId, affliction_date, dlp_contexts, asset }: StoredInstance,
 ): Delivery {
   const id = newOrderedUuid(now)

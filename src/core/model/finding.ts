@@ -113,6 +113,8 @@ export type FindingInput = Static<typeof FindingInput>
 
 /** A finding as it is stored. Scope: the account. */
 export type StoredFinding = Omit<FindingInput, 'instances'> & {
+  /** Somebody has set it aside; absent: no. Policies send its new instances all the same. */
+  readonly ignored?: boolean
   readonly created_at: string
   readonly updated_at: string
 }

@@ -1,0 +1,81 @@
+import type { Static } from 'typebox'
+import { SEVERITIES, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
+import type { FindingStats } from '../../src/webhooks/finding-index.js'
+import type { FindingQuery, InstanceQuery } from './finding-schemas.js'
+
+type Findings = Static<typeof FindingQuery>
+type Instances = Static<typeof InstanceQuery>
+
+/** A finding with what its instances come to. */
+export interface Summed {
+  readonly finding: StoredFinding
+  readonly stats: FindingStats
+}
+
+/** Whether a text has another in it, in any case. */
+const has = (text: string, part: string | undefined): boolean =>
+  part === undefined || text.toLowerCase().includes(part.toLowerCase())
+
+const is = <T>(value: T, wanted: T | undefined): boolean => wanted === undefined || value === wanted
+
+const among = (value: string | undefined, wanted: readonly string[] | undefined): boolean =>
+  wanted === undefined || (value !== undefined && wanted.includes(value))
+
+function between(text: string | undefined, least: string | undefined, most: string | undefined): boolean {
+  if (least === undefined && most === undefined) return true
+  if (text === undefined) return false
+  const time = Date.parse(text)
+  return (least === undefined || time >= Date.parse(least)) && (most === undefined || time <= Date.parse(most))
+}
+
+/** The findings that a query asks for, in its order. */
+export function chosenFindings(all: readonly Summed[], query: Findings): Summed[] {
+  const chosen = all.filter(
+    ({ finding, stats }) =>
+      among(finding.finding_type_id, query.finding_type_ids) &&
+      is(finding.integration.id, query.integration_id) &&
+      is(finding.ignored ?? false, query.ignored) &&
+      is(finding.severity, query.severity) &&
+      is(finding.category.type, query.type) &&
+      is(finding.category.observation, query.observation) &&
+      is(finding.category.product, query.product === 'Saas' ? 'SaaS' : query.product) &&
+      is(finding.vendor, query.vendor) &&
+      has(finding.name, query.search) &&
+      between(stats.latest, query.min_affliction_date, query.max_affliction_date),
+  )
+  return sorted(chosen, FINDING_KEYS[query.order], query.direction)
+}
+
+type Key = string | number
+
+const FINDING_KEYS: Record<Findings['order'], (one: Summed) => Key> = {
+  'finding.name': ({ finding }) => finding.name,
+  instance_count: ({ stats }) => stats.active + stats.archived,
+  'integration.name': ({ finding }) => finding.integration.name ?? '',
+  latest_affliction_date: ({ stats }) => (stats.latest === undefined ? 0 : Date.parse(stats.latest)),
+  severity: ({ finding }) => -SEVERITIES.indexOf(finding.severity),
+}
+
+/** The instances that a query asks for, in its order. */
+export function chosenInstances(all: readonly StoredInstance[], query: Instances): StoredInstance[] {
+  const chosen = all.filter(
+    ({ id, asset, is_archived, affliction_date }) =>
+      is(is_archived, query.archived) &&
+      among(asset.id, query.asset_ids) &&
+      among(id, query.finding_instance_ids) &&
+      has(asset.name, query.search) &&
+      between(affliction_date, query.min_affliction_date, query.max_affliction_date),
+  )
+  const key = query.order === 'asset.name' ? byAsset : byDate
+  return sorted(chosen, key, query.direction)
+}
+
+const byAsset = ({ asset }: StoredInstance): Key => asset.name
+const byDate = ({ affliction_date }: StoredInstance): Key => Date.parse(affliction_date)
+
+/** Each key is worked out once. Those with the same one stay as they are. */
+function sorted<T>(all: readonly T[], key: (one: T) => Key, direction: 'asc' | 'desc'): T[] {
+  const sign = direction === 'asc' ? 1 : -1
+  const keyed = all.map((one) => [key(one), one] as const)
+  return keyed.sort(([a], [b]) => (a === b ? 0 : a < b ? -sign : sign)).map(([, one]) => one)
+}

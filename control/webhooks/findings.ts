@@ -1,0 +1,220 @@
+import { Type, type Static } from 'typebox'
+import type { Job } from '../../src/core/model/delivery.js'
+import { FINDINGS, INSTANCES, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
+import type { Scope } from '../../src/core/scope.js'
+import { FindingIndex } from '../../src/webhooks/finding-index.js'
+import { audit } from '../audit.js'
+import type { Edits } from '../edits.js'
+import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { page } from '../paging.js'
+import type { WebhookBook } from './book.js'
+import type { PostureDeps } from './engine.js'
+import { chosenFindings, chosenInstances, type Summed } from './finding-list.js'
+import {
+  ChosenFindings,
+  ChosenInstances,
+  FindingQuery,
+  FindingResult,
+  InstanceQuery,
+  InstanceResult,
+} from './finding-schemas.js'
+import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
+
+const PATH = `${POSTURE}/findings`
+
+type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
+
+/** Findings and their instances. `edits`: shared by all that changes them. */
+export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): Endpoint[] {
+  const { store, clock, posture } = deps
+  const index = new FindingIndex(store)
+
+  const summed = (scope: Scope, finding: StoredFinding): Summed => ({ finding, stats: index.stats(scope, finding.id) })
+
+  const stored = (scope: Scope, id: string) => {
+    const found = store.get(FINDINGS, scope, id)
+    if (!found) throw new ApiError('findingNotFound')
+    return found
+  }
+
+  const instance = (scope: Scope, findingId: string, id: string, pointer?: string) => {
+    const found = store.get(INSTANCES, scope, id)
+    if (found?.value.finding_id !== findingId) throw new ApiError('instanceNotFound', pointer)
+    return found
+  }
+
+  const shownInstance = (scope: Scope, one: StoredInstance): Static<typeof InstanceResult> => {
+    const { id, affliction_date, is_archived, asset, dlp_contexts = [] } = one
+    const webhooks = posture()
+      .deliveries.latest(scope, id)
+      .map(({ delivery, state }: Job) => ({
+        webhook_id: delivery.webhook_id,
+        webhook_label: book.label(scope, delivery.webhook_id),
+        latest_job: {
+          id: delivery.id,
+          created_at: delivery.created_at,
+          stale: Date.parse(delivery.created_at) < Date.parse(affliction_date),
+          status: state.status,
+        },
+      }))
+    return {
+      id,
+      affliction_date,
+      is_archived,
+      asset: { fields: [], ...asset },
+      dlp_contexts,
+      remediations: [],
+      webhooks,
+    }
+  }
+
+  /** Sets the mark on those that do not have it yet. The first of them all is answered, as clients of the public API expect. */
+  const archive = async (call: Writer, findingId: string, ids: readonly string[], is_archived: boolean) => {
+    const { scope } = call
+    stored(scope, findingId)
+    const chosen = [...new Set(ids)]
+    await edits.run(scope.id, async () => {
+      const found = chosen.map((id, at) => instance(scope, findingId, id, `/check_instances/${at}`))
+      const marked = found
+        .filter(({ value }) => value.is_archived !== is_archived)
+        .map(({ id, version, value }) => ({
+          before: value,
+          write: { kind: INSTANCES, scope, id, value: { ...value, is_archived }, ifVersion: version },
+        }))
+      if (marked.length === 0) return
+      await store.batch(
+        marked.map(({ write }) => write),
+        marked.map(({ before, write }) =>
+          audit(clock, call, { action: 'update', kind: INSTANCES, scope, id: write.id, before, after: write.value }),
+        ),
+      )
+    })
+    return shownInstance(scope, instance(scope, findingId, chosen[0] ?? '').value)
+  }
+
+  const ignore = async (call: Writer, ids: readonly string[], ignored: boolean) => {
+    const { scope } = call
+    const chosen = [...new Set(ids)]
+    await edits.run(scope.id, async () => {
+      const marked = chosen
+        .map((id, at) => store.get(FINDINGS, scope, id) ?? missing(`/checks/${at}`))
+        .filter(({ value }) => (value.ignored ?? false) !== ignored)
+        .map(({ id, version, value }) => ({
+          before: value,
+          write: { kind: FINDINGS, scope, id, value: { ...value, ignored }, ifVersion: version },
+        }))
+      if (marked.length === 0) return
+      await store.batch(
+        marked.map(({ write }) => write),
+        marked.map(({ before, write }) =>
+          audit(clock, call, { action: 'update', kind: FINDINGS, scope, id: write.id, before, after: write.value }),
+        ),
+      )
+    })
+    return shownFinding(summed(scope, stored(scope, chosen[0] ?? '').value))
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List, search and sort the findings of an account',
+      query: FindingQuery,
+      result: Type.Array(FindingResult),
+      answer({ scope, query }) {
+        const all = store.list(FINDINGS, scope).map(({ value }) => summed(scope, value))
+        return page(chosenFindings(all, query), query, shownFinding)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:finding_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a finding',
+      result: FindingResult,
+      answer: ({ scope, params }) => shownFinding(summed(scope, stored(scope, params.finding_id).value)),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:finding_id/instances`,
+      scopes,
+      permissions: READ,
+      summary: 'List, search and sort the instances of a finding',
+      query: InstanceQuery,
+      result: Type.Array(InstanceResult),
+      answer({ scope, params, query }) {
+        const { id } = stored(scope, params.finding_id)
+        return page(chosenInstances(index.instances(scope, id), query), query, (one) => shownInstance(scope, one))
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:finding_id/instances/:instance_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read an instance of a finding',
+      result: InstanceResult,
+      answer({ scope, params: { finding_id, instance_id } }) {
+        stored(scope, finding_id)
+        return shownInstance(scope, instance(scope, finding_id, instance_id).value)
+      },
+    }),
+    ...([true, false] as const).map((mark) =>
+      endpoint({
+        method: 'post',
+        path: `${PATH}/:finding_id/instances/${mark ? 'archive' : 'unarchive'}`,
+        scopes,
+        permissions: WRITE,
+        summary: mark
+          ? 'Archive instances of a finding; the first of them is answered'
+          : 'Take instances of a finding out of the archive; the first of them is answered',
+        body: ChosenInstances,
+        result: InstanceResult,
+        answer: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
+      }),
+    ),
+    ...([true, false] as const).map((mark) =>
+      endpoint({
+        method: 'post',
+        path: `${PATH}/${mark ? 'ignore' : 'unignore'}`,
+        scopes,
+        permissions: WRITE,
+        summary: `${mark ? 'Ignore findings' : 'Ignore findings no longer'}; the first of them is answered`,
+        body: ChosenFindings,
+        result: FindingResult,
+        answer: async (call) => await ignore(call, call.body.checks, mark),
+      }),
+    ),
+  ]
+}
+
+const missing = (pointer: string): never => {
+  throw new ApiError('findingNotFound', pointer)
+}
+
+function shownFinding({ finding: stored, stats }: Summed): Static<typeof FindingResult> {
+  const {
+    id,
+    finding_type_id,
+    integration,
+    ignored = false,
+    created_at: _made,
+    updated_at: _changed,
+    ...finding
+  } = stored
+  const { active, archived, latest = '' } = stats
+  return {
+    id,
+    finding: { ...finding, id: finding_type_id },
+    integration,
+    ignored,
+    active_count: active,
+    archived_count: archived,
+    instance_count: active + archived,
+    latest_affliction_date: latest,
+  }
+}

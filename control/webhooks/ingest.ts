@@ -1,0 +1,118 @@
+import { Type } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import { FindingInput, MOST_FINDING_BYTES } from '../../src/core/model/finding.js'
+import { issuesOf } from '../../src/core/schema.js'
+import { bodyLines } from '../body-lines.js'
+import type { Edits } from '../edits.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { refuseHostile } from '../hostile.js'
+import type { PostureDeps } from './engine.js'
+import { Intake } from './intake.js'
+import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
+
+/** Of one request, once its compression is undone. */
+const MOST_BODY_BYTES = 1024 * 1024 * 1024
+/** Lines that are told of one by one. */
+const MOST_REJECTED = 1000
+/** Faults of one line that are told. */
+const MOST_FAULTS = 5
+
+const IngestResult = Type.Object({
+  accepted: Type.Integer({ description: 'Instances that were stored, new or not.' }),
+  rejected: Type.Array(
+    Type.Object({ line: Type.Integer({ description: 'From 1; the element of an array.' }), message: Type.String() }),
+    { description: 'Lines of which nothing was stored; the first thousand.' },
+  ),
+})
+
+const issues = issuesOf(FindingInput)
+
+/** What is wrong with one line. */
+class BadLine extends Error {
+  override readonly name = 'BadLine'
+}
+
+/** Takes findings from whatever finds them. `edits`: shared by all that changes instances. */
+export function ingest(deps: PostureDeps, edits: Edits): Endpoint[] {
+  return [
+    endpoint({
+      method: 'post',
+      path: '/edged/findings',
+      scopes,
+      permissions: WRITE,
+      summary:
+        'Take posture findings with their instances; durable when answered. What is sent again is updated, so that a ' +
+        'request that failed midway can be repeated. Policies send what is new',
+      status: 202,
+      raw: {
+        types: ['application/x-ndjson', 'application/json'],
+        schema: FindingInput,
+      },
+      result: IngestResult,
+      async answer({ scope, request }) {
+        const intake = new Intake(deps, edits, scope)
+        const rejected: { line: number; message: string }[] = []
+        let more = 0
+        for await (const { line, bytes } of bodyLines(request, { bodyBytes: MOST_BODY_BYTES })) {
+          try {
+            await take(intake, bytes)
+          } catch (error) {
+            if (!(error instanceof BadLine)) throw error
+            if (rejected.length < MOST_REJECTED) rejected.push({ line, message: error.message })
+            else more += 1
+          }
+        }
+        await intake.flush()
+        const messages = more > 0 ? [{ code: 10000, message: `${more} more lines were rejected` }] : []
+        return new Reply({ accepted: intake.accepted, rejected }, { messages })
+      },
+    }),
+  ]
+}
+
+/** Takes the finding of one line, as a whole or not at all. */
+async function take(intake: Intake, bytes: Uint8Array | undefined): Promise<void> {
+  if (!bytes) throw new BadLine('is too long')
+  const input = checked(parsed(bytes))
+  const { instances, ...finding } = input
+  const findingBytes = size(finding)
+  if (findingBytes > MOST_FINDING_BYTES) throw new BadLine(`has a finding of more than ${MOST_FINDING_BYTES} bytes`)
+  const seen = new Set<string>()
+  const sized = instances.map((instance, index) => {
+    const own = size(instance)
+    const fault =
+      (own > MOST_FINDING_BYTES ? `has more than ${MOST_FINDING_BYTES} bytes` : undefined) ??
+      (seen.has(instance.id) ? 'is given twice' : undefined) ??
+      intake.fault(finding.id, instance)
+    if (fault !== undefined) throw new BadLine(`/instances/${index} ${fault}`)
+    seen.add(instance.id)
+    return { input: instance, bytes: own }
+  })
+  await intake.add(finding, sized, findingBytes)
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(bytes))
+  } catch (error) {
+    // The parser's own message quotes the line.
+    throw new BadLine(error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8', { cause: error })
+  }
+}
+
+function checked(value: unknown): FindingInput {
+  try {
+    refuseHostile(value)
+    const found = issues(value)
+    if (found.length > 0) throw new InvalidInput(found)
+    return value as FindingInput
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    const told = error.issues.slice(0, MOST_FAULTS).map(({ pointer, message }) => `${pointer || '/'} ${message}`)
+    throw new BadLine(told.join('; '), { cause: error })
+  }
+}
+
+const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))

@@ -1,0 +1,189 @@
+import { setImmediate } from 'node:timers/promises'
+import { Type, type Static } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import type { Delivery, Job } from '../../src/core/model/delivery.js'
+import { FINDINGS, INSTANCES } from '../../src/core/model/finding.js'
+import type { StoredWebhook } from '../../src/core/model/webhook.js'
+import type { Scope } from '../../src/core/scope.js'
+import { StoreUnavailable } from '../../src/core/store.js'
+import { assetOf, deliveryOf, type Sender } from '../../src/webhooks/payload.js'
+import type { Caller } from '../access.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { WebhookBook } from './book.js'
+import type { PostureDeps } from './engine.js'
+import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
+import { JobQuery, JobResult, JobsResult, JobWithTries, MOST_PAIRS, NewJobs } from './schemas.js'
+
+const PATH = `${POSTURE}/webhooks/jobs`
+
+/** Payloads that are held in memory before they are stored. */
+const BATCH_BYTES = 4 * 1024 * 1024
+
+type Failed = Static<typeof JobsResult>['failed'][number]
+
+/** Sending finding instances to webhooks, and looking at what becomes of it. */
+export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
+  const deliveries = () => deps.posture().deliveries
+
+  const job = (scope: Scope, id: string): Job => {
+    const found = deliveries().get(scope, id)
+    if (!found) throw new ApiError('jobNotFound')
+    return found
+  }
+
+  return [
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Send finding instances to webhooks, each to each; accepted ones are durable and sent in the background',
+      body: NewJobs,
+      result: JobsResult,
+      refusal: 'badJobs',
+      async answer({ scope, caller, body }) {
+        const instances = [...new Set(body.finding_instance_ids)]
+        const hooks = [...new Set(body.webhook_ids)]
+        if (instances.length * hooks.length > MOST_PAIRS)
+          throw new InvalidInput([
+            { pointer: '/finding_instance_ids', message: `with these webhooks more than ${MOST_PAIRS} pairs` },
+          ])
+        return await send(deps, book, scope, senderOf(caller), instances, hooks)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the jobs of an account, the newest first',
+      query: JobQuery,
+      result: Type.Array(JobResult),
+      answer({ scope, query: { page, per_page, ...filter } }) {
+        const { jobs, total } = deliveries().list(scope, filter, (page - 1) * per_page, per_page)
+        const result_info = { page, per_page, count: jobs.length, total_count: total }
+        return new Reply(jobs.map(shown), {
+          result_info: { ...result_info, total_pages: Math.ceil(total / per_page) },
+        })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:job_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a job with its tries',
+      result: JobWithTries,
+      answer: ({ scope, params }) => detailed(job(scope, params.job_id)),
+    }),
+    endpoint({
+      method: 'post',
+      path: `${PATH}/:job_id/retry`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Send a job that is over once more, with the same id and bytes',
+      result: JobWithTries,
+      async answer({ scope, params: { job_id } }) {
+        const { delivery } = job(scope, job_id)
+        if (book.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
+        const again = await deliveries().retry(scope, job_id)
+        if (!again) throw new ApiError('jobUnderWay')
+        return detailed(again)
+      },
+    }),
+  ]
+}
+
+/** Who a job is said to come from. */
+export const senderOf = ({ type, id }: Caller): Sender => ({
+  triggered_by_actor: type === 'key' ? 'user' : 'account_token',
+  triggered_by_id: id,
+})
+
+/** Makes the jobs that can be made, stored in pieces, and says of each other pair why there is none. */
+async function send(
+  { store, clock, posture }: PostureDeps,
+  book: WebhookBook,
+  scope: Scope,
+  sender: Sender,
+  instanceIds: readonly string[],
+  webhookIds: readonly string[],
+): Promise<Static<typeof JobsResult>> {
+  const { deliveries } = posture()
+  const created: Job[] = []
+  const failed: Failed[] = []
+  let batch: Delivery[] = []
+  let bytes = 0
+  let room = deliveries.room(scope)
+
+  const flush = async (): Promise<void> => {
+    try {
+      await deliveries.accept(scope, batch)
+      created.push(...batch.flatMap(({ id }) => deliveries.get(scope, id) ?? []))
+    } catch (error) {
+      // What was accepted before is told; an error would make the client send it again.
+      if (!(error instanceof StoreUnavailable) || created.length === 0) throw error
+      failed.push(...batch.map((delivery) => unable(delivery.finding_instance_id, delivery.webhook_id, error.message)))
+    }
+    batch = []
+    bytes = 0
+    await setImmediate()
+  }
+
+  for (const instanceId of instanceIds) {
+    const instance = store.get(INSTANCES, scope, instanceId)?.value
+    const finding = instance && store.get(FINDINGS, scope, instance.finding_id)?.value
+    for (const webhookId of webhookIds) {
+      const webhook = book.find(scope, webhookId)
+      const fault =
+        webhookFault(webhook) ??
+        (finding === undefined ? 'there is no such finding instance' : undefined) ??
+        (finding?.category.type === 'Content' ? 'content findings are never sent, only posture findings' : undefined) ??
+        (room <= 0 ? 'as many jobs as are allowed are waiting; try again later' : undefined)
+      if (fault !== undefined || !webhook || !instance || !finding) {
+        failed.push(unable(instanceId, webhookId, fault ?? ''))
+        continue
+      }
+      const delivery = deliveryOf(clock.now(), sender, webhook, finding, instance)
+      batch.push(delivery)
+      bytes += delivery.payload.length
+      room -= 1
+      if (bytes >= BATCH_BYTES) await flush()
+    }
+  }
+  if (batch.length > 0) await flush()
+  return { created: created.map(shown), failed }
+}
+
+const webhookFault = (webhook: StoredWebhook | undefined): string | undefined =>
+  webhook === undefined
+    ? 'there is no such webhook'
+    : webhook.status === 'disabled'
+      ? 'the webhook is disabled'
+      : undefined
+
+const unable = (finding_instance_id: string, webhook_id: string, error: string): Failed => ({
+  error,
+  finding_instance_id,
+  webhook_id,
+})
+
+function shown({ delivery, state }: Job): Static<typeof JobResult> {
+  const { finding_instance_id, payload: _payload, ...told } = delivery
+  const { status, last_updated_at, failure_reason, failure_details } = state
+  return {
+    ...told,
+    asset_data: assetOf(delivery),
+    parameters: { finding_instance_id },
+    status,
+    last_updated_at,
+    ...(failure_reason !== undefined && { failure_reason }),
+    ...(failure_details !== undefined && { failure_details }),
+  }
+}
+
+function detailed(job: Job): Static<typeof JobWithTries> {
+  const { due_at, tries } = job.state
+  return { ...shown(job), ...(due_at !== undefined && { due_at }), tries: [...tries] }
+}

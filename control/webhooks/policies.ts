@@ -1,0 +1,221 @@
+import { Type, type Static } from 'typebox'
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { newOrderedUuid } from '../../src/core/ids.js'
+import { POLICIES, POLICY_RUNS, type StoredPolicy } from '../../src/core/model/policy.js'
+import type { Scope } from '../../src/core/scope.js'
+import { audit } from '../audit.js'
+import { Edits } from '../edits.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { Room } from '../room.js'
+import type { WebhookBook } from './book.js'
+import type { PostureDeps } from './engine.js'
+import { senderOf } from './jobs.js'
+import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
+import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-schemas.js'
+
+const PATH = `${POSTURE}/policies`
+
+/** Policies: what sends new finding instances by itself. */
+export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
+  const { store, clock, posture } = deps
+  const edits = new Edits()
+  const room = new Room()
+
+  const stored = (scope: Scope, id: string) => {
+    const found = store.get(POLICIES, scope, id)
+    if (!found) throw new ApiError('policyNotFound')
+    return found
+  }
+
+  const shown = (scope: Scope, policy: StoredPolicy): Static<typeof PolicyResult> => {
+    const { webhook_ids, saved_by: _saver, integration_ids, ...told } = policy
+    const last = store.get(POLICY_RUNS, scope, policy.id)?.value.last_triggered_at
+    return {
+      ...told,
+      enabled: policy.disabled_at === undefined,
+      integration_ids: [...integration_ids],
+      actions: {
+        webhook_configs: webhook_ids.map((id) => ({ webhook_config_id: id, display_name: book.label(scope, id) })),
+        remediation_types: [],
+      },
+      ...(last !== undefined && { last_triggered_at: last }),
+    }
+  }
+
+  const check = (scope: Scope, body: Body): void => {
+    const found = [...integrationIssues(body), ...actionIssues(body, (id) => book.find(scope, id) !== undefined)]
+    if (found.length > 0) throw new InvalidInput(found)
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the policies of an account, the oldest first',
+      query: PolicyQuery,
+      result: Type.Array(PolicyResult),
+      answer({ scope, query: { cursor, per_page } }) {
+        const behind = cursor === undefined ? '' : idOf(cursor)
+        const rest = store.list(POLICIES, scope).filter(({ id }) => id > behind)
+        const page = rest.slice(0, per_page)
+        const last = rest.length > per_page ? page.at(-1)?.id : undefined
+        return new Reply(
+          page.map(({ value }) => shown(scope, value)),
+          {
+            result_info: { count: page.length, per_page, cursors: last === undefined ? {} : { after: cursorOf(last) } },
+          },
+        )
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Create a policy; it sends instances that come in from now on',
+      body: NewPolicy,
+      result: PolicyResult,
+      refusal: 'badPolicy',
+      async answer(call) {
+        const { scope, body, caller } = call
+        check(scope, body)
+        const id = newOrderedUuid(clock.now())
+        const now = new Date(clock.now()).toISOString()
+        const value: StoredPolicy = {
+          id,
+          finding_type_id: body.finding_type_id,
+          ...configured(body),
+          created_at: now,
+          updated_at: now,
+          ...(!body.enabled && { disabled_at: now }),
+          saved_by: senderOf(caller),
+        }
+        const places = posture().limits().policies - store.count(POLICIES, scope)
+        await room.take(scope.id, places, 'tooManyPolicies', async () => {
+          await store.batch(
+            [{ kind: POLICIES, scope, id, value, ifVersion: 0 }],
+            [audit(clock, call, { action: 'create', kind: POLICIES, scope, id, after: value })],
+          )
+        })
+        return shown(scope, value)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:policy_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a policy',
+      result: PolicyResult,
+      answer: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
+    }),
+    endpoint({
+      method: 'put',
+      path: `${PATH}/:policy_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace a policy; the type of finding that it is about stays',
+      body: PolicyChange,
+      result: PolicyResult,
+      refusal: 'badPolicy',
+      async answer(call) {
+        const { scope, body, caller } = call
+        const id = call.params.policy_id
+        return await edits.run(id, async () => {
+          const { value: before, version } = stored(scope, id)
+          const { finding_type_id, created_at } = before
+          if (body.finding_type_id !== undefined && body.finding_type_id !== finding_type_id)
+            throw new ApiError('badPolicy', '/finding_type_id', 'cannot change')
+          check(scope, body)
+          const now = new Date(clock.now()).toISOString()
+          const after: StoredPolicy = {
+            id,
+            finding_type_id,
+            ...configured(body),
+            created_at,
+            updated_at: now,
+            ...(!body.enabled && { disabled_at: before.disabled_at ?? now }),
+            saved_by: senderOf(caller),
+          }
+          await store.batch(
+            [{ kind: POLICIES, scope, id, value: after, ifVersion: version }],
+            [audit(clock, call, { action: 'update', kind: POLICIES, scope, id, before, after })],
+          )
+          return shown(scope, after)
+        })
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:policy_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a policy',
+      result: Type.Object({ id: Type.String() }),
+      async answer(call) {
+        const { scope } = call
+        const id = call.params.policy_id
+        await edits.run(id, async () => {
+          const { value: before, version } = stored(scope, id)
+          await store.batch(
+            [
+              { kind: POLICIES, scope, id, value: undefined, ifVersion: version },
+              { kind: POLICY_RUNS, scope, id, value: undefined },
+            ],
+            [audit(clock, call, { action: 'delete', kind: POLICIES, scope, id, before })],
+          )
+        })
+        return { id }
+      },
+    }),
+  ]
+}
+
+type Body = Static<typeof NewPolicy> | Static<typeof PolicyChange>
+
+const webhookIds = ({ actions }: Body): string[] =>
+  (actions.webhook_configs ?? []).map(({ webhook_config_id }) => webhook_config_id)
+
+const configured = (body: Body) => ({
+  display_name: body.display_name,
+  description: body.description ?? '',
+  applies_to_all_integrations: body.applies_to_all_integrations,
+  integration_ids: [...new Set(body.integration_ids)],
+  webhook_ids: webhookIds(body),
+})
+
+function integrationIssues({ applies_to_all_integrations, integration_ids = [] }: Body): Issue[] {
+  if (applies_to_all_integrations || integration_ids.length > 0) return []
+  return [{ pointer: '/integration_ids', message: 'is required where the policy does not apply to all integrations' }]
+}
+
+function actionIssues(body: Body, isWebhook: (id: string) => boolean): Issue[] {
+  const { remediation_types = [] } = body.actions
+  const ids = webhookIds(body)
+  if (ids.length + remediation_types.length === 0)
+    return [{ pointer: '/actions', message: 'must have at least one action' }]
+  const issues = remediation_types.map((_type, at) => ({
+    pointer: `/actions/remediation_types/${at}/remediation_type_id`,
+    message: 'there is no such remediation type: nothing is remediated from here',
+  }))
+  for (const [at, id] of ids.entries()) {
+    const pointer = `/actions/webhook_configs/${at}/webhook_config_id`
+    if (!isWebhook(id)) issues.push({ pointer, message: 'there is no such webhook' })
+    else if (ids.indexOf(id) !== at) issues.push({ pointer, message: 'is given twice' })
+  }
+  return issues
+}
+
+const ID = /^[0-9a-f-]{36}$/
+
+const cursorOf = (id: string): string => Buffer.from(id).toString('base64url')
+
+/** The id that a cursor stands for. */
+function idOf(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString()
+  if (!ID.test(id)) throw new ApiError('badQuery', '/cursor', 'is not one that a list has given')
+  return id
+}

@@ -1,0 +1,143 @@
+import { Type, type Static } from 'typebox'
+import { DELIVERY_STATUSES, FAILURE_REASONS, ACTORS } from '../../src/core/model/delivery.js'
+import { AUTHENTICATION_TYPES, WEBHOOK_STATUSES } from '../../src/core/model/webhook.js'
+import { orNull, strict } from '../../src/core/schema.js'
+import { LONGEST_KEY, LONGEST_SECRET, LONGEST_VALUE, MOST_HEADERS } from '../../src/webhooks/header-rules.js'
+import { paging } from '../paging.js'
+
+const Header = Type.Object(
+  {
+    key: Type.String({ minLength: 1, maxLength: LONGEST_KEY, description: 'Name of a header field, in any case.' }),
+    value: Type.Optional(
+      orNull(
+        Type.String({
+          minLength: 1,
+          maxLength: LONGEST_VALUE,
+          description: 'Never told again. In an update, absent or null keeps the stored one.',
+        }),
+      ),
+    ),
+  },
+  strict,
+)
+
+const Credentials = {
+  destination_url: Type.String({ minLength: 1, maxLength: 2048, description: 'https, publicly reachable.' }),
+  authentication_type: Type.Enum([...AUTHENTICATION_TYPES]),
+  headers: Type.Optional(
+    Type.Array(Header, {
+      maxItems: MOST_HEADERS,
+      description: 'Basic Auth and Bearer Auth need an Authorization header, Static Headers any; names are unique.',
+    }),
+  ),
+  signing_secret: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: LONGEST_SECRET,
+      description:
+        'Of HMAC-Signing, in the place of headers: base64 behind whsec_, or any text. Never told again. In an update, ' +
+        'absent keeps the stored one; one that is replaced signs beside the new one for 24 hours.',
+    }),
+  ),
+}
+
+const Label = Type.String({ minLength: 1, maxLength: 255, description: 'Display name.' })
+const Status = Type.Enum([...WEBHOOK_STATUSES])
+
+export const NewWebhook = Type.Object(
+  { label: Label, ...Credentials, status: Type.Optional(Type.Enum([...WEBHOOK_STATUSES], { default: 'enabled' })) },
+  strict,
+)
+export type NewWebhook = Static<typeof NewWebhook>
+
+/** Takes the place of the whole configuration: headers that are not named go. */
+export const WebhookChange = Type.Object({ label: Label, ...Credentials, status: Status }, strict)
+export type WebhookChange = Static<typeof WebhookChange>
+
+export const Candidate = Type.Object(Credentials, strict)
+export type Candidate = Static<typeof Candidate>
+
+export const WebhookResult = Type.Object({
+  id: Type.String(),
+  label: Type.String(),
+  destination_url: Type.String(),
+  authentication_type: Type.Enum([...AUTHENTICATION_TYPES]),
+  status: Status,
+  version: Type.Integer({ description: 'Counts the updates, from 1.' }),
+  created_at: Type.String(),
+  updated_at: Type.String(),
+  headers: Type.Optional(
+    Type.Array(Type.Object({ key: Type.String({ description: 'In lower case.' }) }, strict), {
+      description: 'Names only.',
+    }),
+  ),
+})
+
+export const EvaluationResult = Type.Object({
+  success: Type.Boolean({ description: 'The destination answered with a 2xx.' }),
+  status_code: Type.Integer({ description: '0: there was no answer.' }),
+  message: Type.String(),
+})
+
+const Ids = (maxItems: number, description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems, description })
+
+/** Pairs that one request may ask for. */
+export const MOST_PAIRS = 10_000
+
+export const NewJobs = Type.Object(
+  {
+    finding_instance_ids: Ids(MOST_PAIRS, 'Instances; each goes to each webhook, 10,000 pairs at most.'),
+    webhook_ids: Ids(100, 'Webhooks.'),
+  },
+  strict,
+)
+
+const job = {
+  id: Type.String(),
+  webhook_id: Type.String(),
+  integration_id: Type.String(),
+  asset_data: Type.Object({}),
+  parameters: Type.Object({ finding_instance_id: Type.String() }, strict),
+  status: Type.Enum([...DELIVERY_STATUSES]),
+  triggered_by_actor: Type.Enum([...ACTORS]),
+  triggered_by_id: Type.String(),
+  created_at: Type.String(),
+  last_updated_at: Type.String(),
+  failure_reason: Type.Optional(Type.Enum([...FAILURE_REASONS])),
+  failure_details: Type.Optional(Type.Object({})),
+  policy_id: Type.Optional(Type.String({ description: 'The policy that sent it.' })),
+}
+export const JobResult = Type.Object(job)
+
+export const JobWithTries = Type.Object({
+  ...job,
+  due_at: Type.Optional(Type.String({ description: 'No try before then; absent once it is over.' })),
+  tries: Type.Array(
+    Type.Object(
+      {
+        at: Type.String({ description: 'When it began.' }),
+        status_code: Type.Integer({ description: '0: there was no answer.' }),
+        duration_ms: Type.Number(),
+        error: orNull(Type.String()),
+        response: Type.String({ description: 'The first KiB of the answer.' }),
+      },
+      strict,
+    ),
+    { description: 'Oldest first.' },
+  ),
+})
+
+export const JobsResult = Type.Object({
+  created: Type.Array(JobResult),
+  failed: Type.Array(
+    Type.Object({ error: Type.String(), finding_instance_id: Type.String(), webhook_id: Type.String() }, strict),
+  ),
+})
+
+export const JobQuery = Type.Object({
+  ...paging({ most: 100 }),
+  status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
+  webhook_id: Type.Optional(Type.String({ maxLength: 64 })),
+  finding_instance_id: Type.Optional(Type.String({ maxLength: 256 })),
+})

@@ -1,0 +1,108 @@
+import { Type, type Static } from 'typebox'
+import type { StoredWebhook } from '../../src/core/model/webhook.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { whole } from '../paging.js'
+import type { WebhookBook } from './book.js'
+import type { PostureDeps } from './engine.js'
+import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
+import { notPublicHere } from './reach.js'
+import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult } from './schemas.js'
+
+const PATH = `${POSTURE}/webhooks`
+
+/** Webhooks: where posture findings are sent. */
+export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the webhooks of an account',
+      result: Type.Array(WebhookResult),
+      answer: ({ scope }) => whole(book.all(scope).map(shown)),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Create a webhook',
+      body: NewWebhook,
+      result: WebhookResult,
+      refusal: 'badWebhook',
+      answer: async (call) => shown(await book.create(call, call.body)),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:webhook_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a webhook',
+      result: WebhookResult,
+      answer: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
+    }),
+    endpoint({
+      method: 'put',
+      path: `${PATH}/:webhook_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace the configuration of a webhook; a header without a value keeps the stored one',
+      body: WebhookChange,
+      result: WebhookResult,
+      refusal: 'badWebhook',
+      answer: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:webhook_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a webhook; what waits to be sent to it fails',
+      bare: true,
+      answer: async (call) => await book.remove(call, call.params.webhook_id),
+    }),
+    endpoint({
+      method: 'post',
+      path: `${PATH}/evaluate`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Send a test delivery with a configuration that is not stored',
+      body: Candidate,
+      result: EvaluationResult,
+      refusal: 'badWebhook',
+      async answer({ body }) {
+        const destination = await book.candidate(body)
+        return await notPublicHere(async () => await posture().tester.evaluate(destination))
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: `${PATH}/:webhook_id/evaluate`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Send a test delivery to a webhook, enabled or not',
+      result: EvaluationResult,
+      async answer({ scope, params }) {
+        const destination = await book.destination(scope, params.webhook_id)
+        return await notPublicHere(async () => await posture().tester.evaluate(destination))
+      },
+    }),
+  ]
+}
+
+/** A webhook as the API tells it: without any secret. */
+function shown(webhook: StoredWebhook): Static<typeof WebhookResult> {
+  const { id, label, destination_url, authentication_type, status, version, created_at, updated_at, headers } = webhook
+  return {
+    id,
+    label,
+    destination_url,
+    authentication_type,
+    status,
+    version,
+    created_at,
+    updated_at,
+    ...(headers.length > 0 && { headers: headers.map(({ key }) => ({ key })) }),
+  }
+}
