@@ -21,8 +21,12 @@ export interface SinkDeps {
 export interface SinkType {
   /** Scheme of `destination_conf`, without the colon. */
   readonly scheme: string
-  /** Query parameters whose values are secret, besides `header_*` and those that every sink hides. */
+  /** Query parameters whose values are secret, besides `header_*` and those that are hidden for every sink. */
   readonly secrets?: readonly string[]
+  /** Where a destination may have parameters of any name: the only ones whose values are not secret. */
+  readonly shown?: readonly string[]
+  /** The path is a secret, as in the addresses of collectors. */
+  readonly secretPath?: boolean
   /** Whether a job needs an ownership challenge for this destination. */
   ownership?(destination: URL): boolean
   /** Checks the form of a destination, without any I/O; throws InvalidInput with the pointer "". */

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import got, { RequestError } from 'got'
+import type { BatchBody } from '../../src/core/sink.js'
+import { SinkError } from '../../src/core/sink.js'
+import type { GuardedAgents } from '../../src/net/egress.js'
+import { VERSION } from '../../src/package.js'
+import { failureOf, unreachable } from '../failure.js'
+import type { SinkDeps } from '../sink-type.js'
+import { retryAfterMs } from './retry-after.js'
+
+/** An answer with the beginning of its body. */
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** `text` is all of it. */
+  readonly complete: boolean
+}
+
+export interface Post {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array | Pick<BatchBody, 'length' | 'read'>
+  /** Bytes of the answer that are read; 16 KiB unless told. */
+  readonly mostAnswer?: number
+}
+
+/** Milliseconds; the whole attempt has the limit of its caller. `response`: from the end of the request to the answer. */
+const TIMEOUTS = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, response: 60_000, socket: 60_000 }
+
+/** Sends batches by HTTP, over connections of its own that are kept and that pass the guard; follows no redirects. */
+export class HttpClient {
+  readonly #agents: GuardedAgents
+  readonly #deps: SinkDeps
+
+  constructor(deps: SinkDeps, { verify = true }: { verify?: boolean } = {}) {
+    this.#deps = deps
+    this.#agents = deps.egress.agents({ rejectUnauthorized: verify })
+  }
+
+  /** Resolves with the answer if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */
+  async post(what: Post, signal: AbortSignal): Promise<Answer> {
+    const answer = await this.request(what, signal)
+    if (answer.status < 200 || answer.status > 299) throw this.failure(what.url, answer)
+    return answer
+  }
+
+  /** Resolves with whatever was answered; rejects with a SinkError where nothing was, or the signal's reason. */
+  async request({ url, headers, body, mostAnswer = 16_384 }: Post, signal: AbortSignal): Promise<Answer> {
+    signal.throwIfAborted()
+    const stream = got.stream.post(url, {
+      agent: { http: this.#agents.http, https: this.#agents.https },
+      headers: { 'user-agent': `edged/${VERSION}`, ...headers, 'content-length': String(body.length) },
+      body: body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body.read(), { objectMode: false }),
+      timeout: TIMEOUTS,
+      retry: { limit: 0 },
+      followRedirect: false,
+      throwHttpErrors: false,
+      decompress: false,
+      signal,
+    })
+    try {
+      const [response] = (await once(stream, 'response')) as [IncomingMessage]
+      // An upload may still break while the answer is read; the answer counts.
+      stream.on('error', () => {})
+      const { statusCode: status = 0, headers: answered } = response
+      return { status, headers: answered, ...(await beginning(stream, mostAnswer)) }
+    } catch (error) {
+      signal.throwIfAborted()
+      throw unreachable(url.host, plainError(error))
+    } finally {
+      stream.destroy()
+    }
+  }
+
+  /** What an answer that is no success means. */
+  failure({ host }: URL, { status, headers }: Pick<Answer, 'status' | 'headers'>): SinkError {
+    const wait = retryAfterMs(headers['retry-after'], this.#deps.clock)
+    const more = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
+    const message = `${host} answered ${status}${more}`
+    return new SinkError(failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
+  }
+
+  close(): void {
+    this.#agents.destroy()
+  }
+}
+
+async function beginning(stream: AsyncIterable<unknown>, most: number): Promise<Pick<Answer, 'text' | 'complete'>> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      pieces.push(piece)
+      bytes += piece.length
+      if (bytes > most) break
+    }
+  } catch {
+    return { text: textOf(pieces, most), complete: false }
+  }
+  return { text: textOf(pieces, most), complete: bytes <= most }
+}
+
+const textOf = (pieces: readonly Buffer[], most: number): string =>
+  Buffer.concat(pieces).subarray(0, most).toString('utf8')
+
+/** What happened below got: its own errors know the whole request, headers included. */
+function plainError(error: unknown): unknown {
+  if (!(error instanceof RequestError)) return error
+  return error.cause instanceof Error ? error.cause : Object.assign(new Error(error.name), { code: error.code })
+}

@@ -1,0 +1,10 @@
+import type { Clock } from '../../src/core/clock.js'
+
+/** What a `Retry-After` asks to wait, from seconds or a date (RFC 9110, 10.2.3), in milliseconds. Undefined: nothing that can be read. */
+export function retryAfterMs(value: string | undefined, clock: Pick<Clock, 'now'>): number | undefined {
+  const text = value?.trim() ?? ''
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  if (!/^[A-Za-z]{3,9}, /.test(text)) return undefined
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now())
+}

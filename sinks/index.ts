@@ -1,0 +1,71 @@
+import type { Sink } from '../src/core/sink.js'
+import { file } from './file.js'
+import { gs } from './gs.js'
+import { http, https } from './https.js'
+import { newrelic } from './newrelic.js'
+import { refuse } from './params.js'
+import { r2 } from './r2.js'
+import { redacted } from './redact.js'
+import { s3 } from './s3.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+import { sentinelone, splunk } from './splunk.js'
+import { stdout } from './stdout.js'
+import { sumo } from './sumo.js'
+
+/** Every kind of destination, by the scheme of `destination_conf`. */
+export const SINKS: ReadonlyMap<string, SinkType> = new Map(
+  [file, gs, http, https, newrelic, r2, s3, sentinelone, splunk, stdout, sumo].map((type) => [type.scheme, type]),
+)
+
+/** A destination as it was read. */
+export interface Destination {
+  readonly type: SinkType
+  readonly url: URL
+}
+
+const MOST_CHARACTERS = 4096
+
+/** Reads a `destination_conf`. Throws InvalidInput with the pointer "" where its scheme is not known, or it is no URL. */
+export function parseDestination(text: string): Destination {
+  if (text.length > MOST_CHARACTERS) refuse(`is longer than ${MOST_CHARACTERS} characters`)
+  // URL parsers drop some of these: what they then see is not what was written.
+  if (/[\s\\\p{Cc}\p{Cf}]/u.test(text)) refuse('has white space, a backslash or a control character in it')
+  if (text.includes('#')) refuse('has a # in it; write %23')
+  const type = typeOf(text)
+  if (type === undefined) refuse(`must begin with one of ${[...SINKS.keys()].map((scheme) => `${scheme}:`).join(', ')}`)
+  if (!URL.canParse(text)) refuse('is no URL')
+  return { type, url: new URL(text) }
+}
+
+/** Checks the form of a destination and whether the operator allows it, without any I/O. Throws InvalidInput with the pointer "". */
+export function checkDestination(text: string, deps: SinkDeps): void {
+  const { type, url } = parseDestination(text)
+  type.check(url, deps)
+}
+
+/** Opens a destination; connects to nothing yet. Throws as {@link checkDestination} does. */
+export function openSink(text: string, deps: SinkDeps): Sink {
+  const { type, url } = parseDestination(text)
+  return type.open(url, deps)
+}
+
+/** Whether a job needs an ownership challenge for a destination. Throws InvalidInput with the pointer "". */
+export function needsOwnership(text: string): boolean {
+  const { type, url } = parseDestination(text)
+  return type.ownership?.(url) ?? false
+}
+
+/** A destination as it may be shown and logged, secrets replaced by `***`. Takes any text. */
+export const redact = (text: string): string => redacted(text, typeOf(text))
+
+/**
+ * What destinations have in common that share a limit on uploads under way: scheme and host, or bucket. Throws InvalidInput
+ * with the pointer "".
+ */
+export function destinationKey(text: string): string {
+  const { protocol, host } = parseDestination(text).url
+  return `${protocol}//${host.toLowerCase()}`
+}
+
+const typeOf = (text: string): SinkType | undefined =>
+  SINKS.get(/^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase() ?? '')

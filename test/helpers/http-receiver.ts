@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import {
+  createServer as createPlain,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+} from 'node:http'
+import { createServer as createSecure } from 'node:https'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import type { Test } from 'tap'
+import { SERVER_TLS } from './tls.js'
+
+/** A request as it came, the content coding undone. */
+export interface Received {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** What goes wrong: an answer, a connection that breaks within the body, or no answer at all. */
+export type Fault = Reply | 'reset' | 'hang'
+
+export interface HttpReceiver {
+  readonly server: Server
+  readonly port: number
+  /** `receiver.test:PORT`. */
+  readonly host: string
+  /** Those that were answered with a 2xx and no fault, in order. */
+  readonly accepted: Received[]
+  /** What goes wrong with requests from now on. */
+  fault: Fault | undefined
+  /** Connections that are open now. */
+  readonly connections: () => number
+}
+
+/**
+ * An HTTP server of its own, with TLS unless told. `answer` says what it makes of a request; a body whose framing or coding
+ * is wrong gets 400.
+ */
+export async function httpReceiver(
+  t: Test,
+  { tls = true, answer = () => ({ status: 200 }) }: { tls?: boolean; answer?: (request: Received) => Reply } = {},
+): Promise<HttpReceiver> {
+  const open = new Set<Socket>()
+  const listener: RequestListener = (request, response) => {
+    const { fault } = receiver
+    if (fault === 'reset') return void request.once('data', () => request.socket.destroy())
+    void read(request).then((received) => {
+      if (fault === 'hang') return undefined
+      const reply = fault ?? (received === undefined ? { status: 400 } : answer(received))
+      if (received !== undefined && fault === undefined && reply.status < 300) receiver.accepted.push(received)
+      return response.writeHead(reply.status, { ...reply.headers }).end(reply.body)
+    })
+  }
+  const server = tls ? createSecure(SERVER_TLS, listener) : createPlain(listener)
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.on('error', () => {}).on('close', () => open.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const receiver: HttpReceiver = {
+    server,
+    port,
+    host: `receiver.test:${port}`,
+    accepted: [],
+    fault: undefined,
+    connections: () => open.size,
+  }
+  return receiver
+}
+
+async function read(request: IncomingMessage): Promise<Received | undefined> {
+  try {
+    const body = Buffer.concat((await request.toArray()) as Buffer[])
+    const { method = '', url: target = '', headers } = request
+    if (Number(headers['content-length']) !== body.length) return undefined
+    const text = (headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString('utf8')
+    return { method, target, headers, text }
+  } catch {
+    return undefined
+  }
+}
