@@ -1,0 +1,210 @@
+import type { Kafka, KafkaConfig, Message, SASLOptions } from 'kafkajs'
+import { SinkError } from '../src/core/sink.js'
+import { NotPublic } from '../src/net/egress.js'
+import { unreachable } from './failure.js'
+import { TEST_TEXT } from './objects/object-sink.js'
+import { params, pathOf, refuse } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+import { LateSocket } from './streams/late-socket.js'
+import { lines } from './streams/lines.js'
+import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
+
+const KNOWN = ['brokers', 'sasl', 'username', 'password', 'compression', ...TRANSPORT] as const
+
+/**
+ * `kafka://broker[:9092]/topic[?brokers=b2:9092,b3:9092&sasl=plain&username=..&password=..&compression=gzip]`: each line
+ * of a batch is a message without a key, confirmed by all replicas in sync. `sasl` is plain, scram-sha-256 or
+ * scram-sha-512. TLS, unless `tls=false` where the operator allows it. The addresses that brokers name for each other
+ * are guarded like that of the destination.
+ *
+ * Messages have the headers `batch`, its name, and `record`, the number of its line from 0: a batch that failed midway
+ * is sent again from its beginning, and a consumer can tell by the two what it has seen.
+ */
+export const kafka: SinkType = {
+  scheme: 'kafka',
+  secrets: ['password'],
+
+  check(destination, deps) {
+    settingsOf(destination, deps)
+  },
+
+  open(destination, deps) {
+    const settings = settingsOf(destination, deps)
+    return {
+      encoding: 'identity',
+      limits: {},
+      daily: false,
+
+      async write({ name, body }, signal) {
+        await produce(settings, deps, requests(name, lines(body)), signal)
+      },
+
+      async check(signal) {
+        await produce(settings, deps, [[message('test', 0, Buffer.from(TEST_TEXT))]], signal)
+      },
+
+      async close() {},
+    }
+  },
+}
+
+interface Settings {
+  readonly brokers: readonly Server[]
+  readonly topic: string
+  readonly transport: Transport
+  readonly sasl: SASLOptions | undefined
+  readonly gzip: boolean
+}
+
+function settingsOf(destination: URL, deps: SinkDeps): Settings {
+  const given = params(destination, KNOWN)
+  const topic = pathOf(destination)
+  if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic) || /^\.\.?$/.test(topic)) refuse('has a path that is no topic')
+  if (destination.username !== '' || destination.password !== '') refuse('has a user name; credentials are parameters')
+  const more = given.brokers?.split(',') ?? []
+  if (more.length > MOST_BROKERS) refuse(`has more than ${MOST_BROKERS} brokers`)
+  const compression = given.compression ?? 'gzip'
+  if (compression !== 'gzip' && compression !== 'none') refuse('has a parameter compression other than gzip and none')
+  const transport = transportOf(given, deps)
+  return {
+    brokers: [destination, ...more.map(brokerUrl)].map((url) => serverOf(url, 9092)),
+    topic,
+    transport,
+    sasl: saslOf(given.sasl, given.username, given.password),
+    gzip: compression === 'gzip',
+  }
+}
+
+function brokerUrl(text: string): URL {
+  const url =
+    /^[A-Za-z0-9.:[\]-]+$/.test(text) && URL.canParse(`kafka://${text}`) ? new URL(`kafka://${text}`) : undefined
+  return url ?? refuse('has a parameter brokers that is no list of hosts')
+}
+
+const MOST_BROKERS = 20
+const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const
+
+function saslOf(name?: string, username?: string, password?: string): SASLOptions | undefined {
+  if (name === undefined) {
+    if (username !== undefined || password !== undefined) refuse('has credentials, but no parameter sasl')
+    return undefined
+  }
+  const mechanism =
+    MECHANISMS.find((one) => one === name) ?? refuse(`has a parameter sasl other than ${MECHANISMS.join(', ')}`)
+  if (username === undefined || password === undefined) refuse('needs username and password with sasl')
+  return { mechanism, username, password }
+}
+
+/** A connection per batch: between two of them brokers may have come and gone. */
+async function produce(
+  { brokers, topic, transport, sasl, gzip }: Settings,
+  deps: SinkDeps,
+  groups: Iterable<Message[]> | AsyncIterable<Message[]>,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted()
+  const place = `kafka topic ${topic}`
+  const sockets = new Set<LateSocket>()
+  let blocked: NotPublic | undefined
+
+  const dial = async (host: string, port: number) => {
+    try {
+      return await deps.egress.connect({ host, port, ...transport, timeoutMs: CONNECT_MS, signal })
+    } catch (error) {
+      if (error instanceof NotPublic) blocked = error
+      throw error
+    }
+  }
+  const socketFactory: KafkaConfig['socketFactory'] = ({ host, port, onConnect }) => {
+    const socket = new LateSocket(dial(host, port), MOST_RECEIVED)
+    sockets.add(socket)
+    socket.once('connect', onConnect).once('close', () => sockets.delete(socket))
+    // What it uses of a socket is there.
+    return socket as unknown as ReturnType<NonNullable<KafkaConfig['socketFactory']>>
+  }
+  const abort = () => sockets.forEach((socket) => socket.destroy(new Error('given up')))
+  signal.addEventListener('abort', abort, { once: true })
+
+  const { CompressionTypes, Kafka, logLevel, Partitioners } = (await import('kafkajs')).default
+  const client: Kafka = new Kafka({
+    clientId: 'edged',
+    brokers: brokers.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)),
+    ...(sasl && { sasl }),
+    socketFactory,
+    connectionTimeout: CONNECT_MS,
+    requestTimeout: ANSWER_MS,
+    // Trying again is for the job's loop, which knows what else waits.
+    retry: { retries: 0 },
+    logLevel: logLevel.NOTHING,
+  })
+  const producer = client.producer({
+    createPartitioner: Partitioners.DefaultPartitioner,
+    allowAutoTopicCreation: false,
+  })
+  try {
+    await producer.connect()
+    const compression = gzip ? CompressionTypes.GZIP : CompressionTypes.None
+    for await (const messages of groups)
+      await producer.send({ topic, messages, acks: ALL, timeout: ANSWER_MS, compression })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw blocked ? new SinkError('refused', blocked.message) : failed(place, error)
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await producer.disconnect().catch(() => {})
+    abort()
+  }
+}
+
+const ALL = -1
+const ANSWER_MS = 30_000
+/** Answers of brokers are small; the largest one names the topic's partitions. */
+const MOST_RECEIVED = 16 * 1024 * 1024
+
+/** Messages in the sizes of requests. Brokers take 1 MiB in one by default, after compression. */
+async function* requests(batch: string, groups: AsyncIterable<Uint8Array[]>): AsyncGenerator<Message[]> {
+  let waiting: Message[] = []
+  let bytes = 0
+  let record = 0
+  for await (const group of groups) {
+    for (const line of group) {
+      const size = line.length + OVERHEAD
+      if (waiting.length > 0 && bytes + size > REQUEST_BYTES) {
+        yield waiting
+        waiting = []
+        bytes = 0
+      }
+      // A copy: the line is a view of bytes that may change with the next group.
+      waiting.push(message(batch, record, Buffer.from(line)))
+      bytes += size
+      record += 1
+    }
+  }
+  if (waiting.length > 0) yield waiting
+}
+
+const REQUEST_BYTES = 900_000
+/** What a message has around its value, headers included. */
+const OVERHEAD = 100
+
+function message(batch: string, record: number, value: Buffer): Message {
+  return { key: null, value, headers: { batch, record: String(record) } }
+}
+
+/** What the library threw: the broker's code where it has one. */
+function failed(place: string, error: unknown): SinkError {
+  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
+    const { type, name } = cause as { type?: unknown; name: string }
+    if (typeof type === 'string' && /^[A-Z_]{1,64}$/.test(type))
+      return new SinkError(failureOf(type), `${place}: the broker answered ${type}`, { cause: error })
+    if (name.includes('SASL')) return new SinkError('refused', `${place}: the broker refused the credentials`)
+  }
+  return unreachable(place, error)
+}
+
+function failureOf(type: string): SinkError['failure'] {
+  if (type === 'MESSAGE_TOO_LARGE' || type === 'RECORD_LIST_TOO_LARGE') return 'too_large'
+  return REFUSALS.test(type) ? 'refused' : 'transient'
+}
+
+const REFUSALS = /AUTHORIZATION|AUTHENTICATION|SASL|UNKNOWN_TOPIC|INVALID_TOPIC|UNSUPPORTED|POLICY_VIOLATION/

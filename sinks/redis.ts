@@ -1,0 +1,173 @@
+import type { Socket } from 'node:net'
+import { AbstractConnector, Redis, type RedisOptions } from 'ioredis'
+import { SinkError } from '../src/core/sink.js'
+import type { Egress } from '../src/net/egress.js'
+import { unreachable } from './failure.js'
+import { TEST_TEXT } from './objects/object-sink.js'
+import { flag, params, pathOf, refuse, whole } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+import { lines } from './streams/lines.js'
+import { CONNECT_MS, serverOf, type Server, type Transport } from './streams/server.js'
+
+const KNOWN = ['stream', 'maxlen', 'username', 'password', 'insecure-skip-verify'] as const
+
+/**
+ * `rediss://host[:6379][/db]?stream=KEY[&maxlen=N&username=..&password=..]`: each line of a batch is an entry of a Redis
+ * stream, in the field `data`; with `maxlen` the stream is cut to about that many entries.
+ *
+ * The fields `batch`, the name of the batch, and `record`, the number of the line from 0, tell entries apart: a batch
+ * that failed midway is sent again from its beginning, and a consumer can tell by the two what it has seen.
+ */
+export const rediss: SinkType = redisOver('rediss')
+
+/** The same without TLS, where the operator allows it. */
+export const redis: SinkType = redisOver('redis')
+
+function redisOver(scheme: 'redis' | 'rediss'): SinkType {
+  return {
+    scheme,
+    secrets: ['password'],
+
+    check(destination, deps) {
+      settingsOf(destination, deps)
+    },
+
+    open(destination, deps) {
+      const settings = settingsOf(destination, deps)
+      return {
+        encoding: 'identity',
+        limits: {},
+        daily: false,
+
+        async write({ name, body }, signal) {
+          await append(settings, deps.egress, name, lines(body), signal)
+        },
+
+        async check(signal) {
+          await append(settings, deps.egress, 'test', [[Buffer.from(TEST_TEXT)]], signal)
+        },
+
+        async close() {},
+      }
+    },
+  }
+}
+
+interface Settings {
+  readonly server: Server
+  readonly transport: Transport
+  readonly options: RedisOptions
+  readonly stream: string
+  /** What follows the key in XADD, up to the id. */
+  readonly cut: readonly (string | number)[]
+}
+
+function settingsOf(destination: URL, deps: SinkDeps): Settings {
+  const given = params(destination, KNOWN)
+  const tls = destination.protocol === 'rediss:'
+  const insecure = flag(given, 'insecure-skip-verify', false)
+  if (!deps.allowPlainHttp && !tls) refuse('is without TLS, which the configuration does not allow')
+  if (!deps.allowPlainHttp && insecure)
+    refuse('skips the check of a certificate, which the configuration does not allow')
+  if (destination.username !== '' || destination.password !== '') refuse('has a user name; credentials are parameters')
+  const db = pathOf(destination)
+  if (!/^\d{0,4}$/.test(db)) refuse('has a path that is no number of a database')
+  const { stream, username, password } = given
+  if (stream === undefined || stream.length > 512) refuse('needs the parameter stream, of at most 512 characters')
+  if (username !== undefined && password === undefined) refuse('needs password with username')
+  const most = whole(given, 'maxlen', 1, 1e12)
+  return {
+    server: serverOf(destination, 6379),
+    transport: { tls, rejectUnauthorized: !insecure },
+    options: { db: Number(db), ...(username && { username }), ...(password && { password }) },
+    stream,
+    cut: most === undefined ? [] : ['MAXLEN', '~', most],
+  }
+}
+
+/** One connection per batch, one round trip per group of lines. */
+async function append(
+  { server, transport, options, stream, cut }: Settings,
+  egress: Egress,
+  batch: string,
+  groups: Iterable<Uint8Array[]> | AsyncIterable<Uint8Array[]>,
+  signal: AbortSignal,
+): Promise<void> {
+  const place = `${server.host}:${server.port}`
+  signal.throwIfAborted()
+  let refusal: unknown
+  const link = new Redis({
+    ...options,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    // What failed is sent again by the job's loop, which knows what else waits.
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    Connector: connector(async () => await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })),
+  })
+  // Such as a password that the server does not take: told here, and to the commands as a closed connection only.
+  link.on('error', (error) => (refusal ??= error))
+  const abort = () => link.disconnect()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await link.connect()
+    let record = 0
+    for await (const group of groups) {
+      const pipeline = link.pipeline()
+      for (const line of group) {
+        pipeline.xadd(stream, ...cut, '*', 'batch', batch, 'record', record, 'data', Buffer.from(line))
+        record += 1
+      }
+      for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw failed(place, refusal ?? error)
+  } finally {
+    signal.removeEventListener('abort', abort)
+    link.disconnect()
+  }
+}
+
+/** A way for the library to connect as the guard allows. */
+function connector(connect: () => Promise<Socket>): NonNullable<RedisOptions['Connector']> {
+  return class extends AbstractConnector {
+    constructor() {
+      super(DISCONNECT_MS)
+    }
+
+    override async connect(): Promise<Socket> {
+      this.connecting = true
+      const socket = await connect()
+      if (!this.connecting) {
+        socket.destroy()
+        throw new Error('given up')
+      }
+      this.stream = socket
+      return socket
+    }
+  }
+}
+
+const DISCONNECT_MS = 2000
+
+/** What the library threw: the first word of what the server said, which is its kind. */
+function failed(place: string, error: unknown): SinkError {
+  const [kind = ''] = error instanceof Error && error.name === 'ReplyError' ? error.message.split(' ', 1) : []
+  if (!/^[A-Z]{2,32}$/.test(kind)) return unreachable(place, error)
+  return new SinkError(PASSING.has(kind) ? 'transient' : 'refused', `${place} answered ${kind}`, { cause: error })
+}
+
+/** States of a server that pass. */
+const PASSING: ReadonlySet<string> = new Set([
+  'BUSY',
+  'CLUSTERDOWN',
+  'LOADING',
+  'MASTERDOWN',
+  'MISCONF',
+  'NOREPLICAS',
+  'OOM',
+  'READONLY',
+  'TRYAGAIN',
+])

@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+
+/** A connection for libraries that want one at once, while it is still being made. Fails as its connection does. */
+export class LateSocket extends Duplex {
+  readonly #connecting: Promise<Socket>
+  readonly #mostBytes: number
+  #socket: Socket | undefined
+  #received = 0
+
+  /** `mostBytes`: what the other side may send in all; a hostile one would fill the memory. */
+  constructor(connecting: Promise<Socket>, mostBytes: number) {
+    super({ allowHalfOpen: false })
+    this.#connecting = connecting
+    this.#mostBytes = mostBytes
+  }
+
+  // Nothing of what follows is called before this has called back.
+  override _construct(done: (error?: Error | null) => void): void {
+    void this.#await(done)
+  }
+
+  async #await(done: (error?: Error | null) => void): Promise<void> {
+    try {
+      this.#use(await this.#connecting)
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)))
+      return
+    }
+    done()
+    if (!this.destroyed) this.emit('connect')
+  }
+
+  #use(socket: Socket): void {
+    this.#socket = socket
+    socket.on('data', (data) => {
+      this.#received += data.length
+      if (this.#received > this.#mostBytes) this.destroy(new Error('the server sends too much'))
+      else if (!this.push(data)) socket.pause()
+    })
+    socket.on('end', () => this.push(null))
+    socket.on('error', (error) => this.destroy(error))
+    socket.on('close', () => this.destroy())
+  }
+
+  override _read(): void {
+    this.#socket?.resume()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket?.write(chunk, done)
+  }
+
+  override _final(done: () => void): void {
+    this.#socket?.end(done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket?.destroy()
+    done(error)
+  }
+
+  unref(): void {
+    this.#socket?.unref()
+  }
+}

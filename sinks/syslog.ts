@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import { hostname } from 'node:os'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { unreachable } from './failure.js'
+import { TEST_TEXT } from './objects/object-sink.js'
+import { params, refuse, whole } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+import { lines } from './streams/lines.js'
+import { CONNECT_MS, noPath, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
+
+const KNOWN = ['facility', 'severity', 'hostname', 'app-name', ...TRANSPORT] as const
+
+/**
+ * `syslog://host[:6514][?facility=16&severity=6&hostname=..&app-name=edged]`: each line of a batch is a message of RFC
+ * 5424, counted in octets (RFC 5425), over TLS; over bare TCP (RFC 6587) with `tls=false` where the operator allows it.
+ *
+ * Syslog confirms nothing, so a connection carries one batch, and the batch counts as delivered once the server has
+ * read to its end and closed. A batch that is sent again has the same PROCID, the name of the batch, and the same
+ * sequenceId for each line.
+ */
+export const syslog: SinkType = {
+  scheme: 'syslog',
+
+  check(destination, deps) {
+    settingsOf(destination, deps)
+  },
+
+  open(destination, deps) {
+    const { server, transport, head } = settingsOf(destination, deps)
+    const place = `${server.host}:${server.port}`
+
+    return {
+      encoding: 'identity',
+      limits: {},
+      daily: false,
+
+      async write({ name, from, body }, signal) {
+        await send(frames(head(from, name), lines(body)), signal)
+      },
+
+      async check(signal) {
+        await send([framed(head(new Date(deps.clock.now()), 'test'), 1, Buffer.from(TEST_TEXT))], signal)
+      },
+
+      async close() {},
+    }
+
+    async function send(
+      messages: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+      signal: AbortSignal,
+    ): Promise<void> {
+      try {
+        const socket = await deps.egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
+        const closed = once(socket, 'end', { signal })
+        // Told by the pipeline where it is the first to fail; without an owner it would end the process.
+        closed.catch(() => {})
+        socket.resume()
+        try {
+          await pipeline(Readable.from(messages, { objectMode: false }), socket, { signal })
+          socket.setTimeout(CLOSE_MS, () => socket.destroy(new NotClosed()))
+          await closed
+        } finally {
+          socket.destroy()
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        throw unreachable(place, error)
+      }
+    }
+  },
+}
+
+/** How long a server may take to read what is under way, and to close. */
+const CLOSE_MS = 30_000
+
+class NotClosed extends Error {
+  override readonly name = 'NotClosed'
+}
+
+interface Settings {
+  readonly server: Server
+  readonly transport: Transport
+  /** What stands in front of the structured data of each message. */
+  readonly head: (time: Date, batch: string) => string
+}
+
+function settingsOf(destination: URL, deps: SinkDeps): Settings {
+  const given = params(destination, KNOWN)
+  const transport = transportOf(given, deps)
+  noPath(destination)
+  if (destination.username !== '' || destination.password !== '') refuse('has a user name')
+  const priority = (whole(given, 'facility', 0, 23) ?? 16) * 8 + (whole(given, 'severity', 0, 7) ?? 6)
+  const host = printable(given.hostname ?? hostname(), 255, 'hostname')
+  const app = printable(given['app-name'] ?? 'edged', 48, 'app-name')
+  return {
+    server: serverOf(destination, transport.tls ? 6514 : 601),
+    transport,
+    head: (time, batch) => `<${priority}>1 ${time.toISOString()} ${host} ${app} ${batch} - `,
+  }
+}
+
+/** A field of the header: PRINTUSASCII of RFC 5424, 6. */
+function printable(text: string, most: number, name: string): string {
+  if (!/^[\x21-\x7e]+$/.test(text) || text.length > most)
+    refuse(`has a parameter ${name} that cannot be a field of a header`)
+  return text
+}
+
+async function* frames(head: string, groups: AsyncIterable<Uint8Array[]>): AsyncGenerator<Uint8Array> {
+  let sequence = 0
+  for await (const group of groups) {
+    yield Buffer.concat(
+      group.map((line) => {
+        sequence += 1
+        return framed(head, sequence, line)
+      }),
+    )
+  }
+}
+
+function framed(head: string, sequence: number, line: Uint8Array): Buffer {
+  const start = Buffer.from(`${head}[meta sequenceId="${sequence}"] `)
+  return Buffer.concat([Buffer.from(`${start.length + line.length} `), start, line])
+}
