@@ -8,13 +8,16 @@ export function failureOf(status: number): SinkFailure {
   return status >= 500 || status === 408 || status === 425 || status === 429 ? 'transient' : 'refused'
 }
 
-/** The failure of a delivery whose connection failed: which host, and the code of the error at most. */
+/**
+ * The failure of a delivery whose connection failed: which host, and the code of the error at most. The error itself is
+ * not kept: those of libraries know what was sent.
+ */
 export function unreachable(host: string, error: unknown): SinkError {
   if (error instanceof SinkError) return error
   if (error instanceof NotPublic) return new SinkError('refused', error.message)
   // Where the guard's error came through a library, that has wrapped it.
   if (error instanceof Error && error.cause instanceof NotPublic) return new SinkError('refused', error.cause.message)
-  return new SinkError('transient', `${host} could not be reached: ${reasonOf(error)}`, { cause: error })
+  return new SinkError('transient', `${host} could not be reached: ${reasonOf(error)}`)
 }
 
 /** The code that Node gave an error, or its kind; never its text, which may hold what was sent. */

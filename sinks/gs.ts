@@ -24,7 +24,7 @@ export const gs: SinkType = {
   },
 
   open(destination, deps) {
-    return objectSink(s3Store(placeOf(destination), deps.egress), folderOf(destination), deps.clock)
+    return objectSink(s3Store(placeOf(destination), deps), folderOf(destination), deps.clock)
   },
 }
 

@@ -196,7 +196,7 @@ function failed(place: string, error: unknown): SinkError {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
     const { type, name } = cause as { type?: unknown; name: string }
     if (typeof type === 'string' && /^[A-Z_]{1,64}$/.test(type))
-      return new SinkError(failureOf(type), `${place}: the broker answered ${type}`, { cause: error })
+      return new SinkError(failureOf(type), `${place}: the broker answered ${type}`)
     if (name.includes('SASL')) return new SinkError('refused', `${place}: the broker refused the credentials`)
   }
   return unreachable(place, error)

@@ -22,7 +22,7 @@ export const r2: SinkType = {
   },
 
   open(destination, deps) {
-    return objectSink(s3Store(placeOf(destination), deps.egress), folderOf(destination), deps.clock)
+    return objectSink(s3Store(placeOf(destination), deps), folderOf(destination), deps.clock)
   },
 }
 

@@ -152,11 +152,14 @@ function connector(connect: () => Promise<Socket>): NonNullable<RedisOptions['Co
 
 const DISCONNECT_MS = 2000
 
-/** What the library threw: the first word of what the server said, which is its kind. */
+/**
+ * What the library threw: the first word of what the server said, which is its kind. The error itself is not kept: it
+ * knows the command, which may be the one with the password.
+ */
 function failed(place: string, error: unknown): SinkError {
   const [kind = ''] = error instanceof Error && error.name === 'ReplyError' ? error.message.split(' ', 1) : []
   if (!/^[A-Z]{2,32}$/.test(kind)) return unreachable(place, error)
-  return new SinkError(PASSING.has(kind) ? 'transient' : 'refused', `${place} answered ${kind}`, { cause: error })
+  return new SinkError(PASSING.has(kind) ? 'transient' : 'refused', `${place} answered ${kind}`)
 }
 
 /** States of a server that pass. */

@@ -27,7 +27,7 @@ export const s3: SinkType = {
   },
 
   open(destination, deps) {
-    return objectSink(s3Store(placeOf(destination, deps), deps.egress), folderOf(destination), deps.clock)
+    return objectSink(s3Store(placeOf(destination, deps), deps), folderOf(destination), deps.clock)
   },
 }
 

@@ -1,5 +1,8 @@
+import type { Clock } from '../../src/core/clock.js'
 import { SinkError, type SinkFailure } from '../../src/core/sink.js'
+import { NotPublic } from '../../src/net/egress.js'
 import { failureOf, unreachable } from '../failure.js'
+import { retryAfterMs } from '../http/retry-after.js'
 
 /** Codes that say something else than the status that they come with. */
 const CODES: Readonly<Record<string, SinkFailure>> = {
@@ -15,35 +18,35 @@ const CODES: Readonly<Record<string, SinkFailure>> = {
   XAmzContentSHA256Mismatch: 'transient',
 }
 
-/** What the SDK threw, as a failed delivery to `place`; with the code of the answer, never with its text. */
-export function s3Failure(place: string, error: unknown): SinkError {
+/**
+ * What the SDK threw, as a failed delivery to `place`; with the code of the answer, never with its text. The error itself
+ * is not kept: it knows the whole request.
+ */
+export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now'>): SinkError {
   if (error instanceof SinkError) return error
-  const { name = '', $metadata, $response } = (error instanceof Error ? error : {}) as SdkError
+  const { name = '', code, $metadata, $response } = (error instanceof Error ? error : {}) as SdkError
   if (/^(CredentialsProvider|TokenProvider|ProviderError)/.test(name))
-    return new SinkError('refused', `${place}: the daemon has no credentials for it`, { cause: error })
+    return new SinkError('refused', `${place}: the daemon has no credentials for it`)
 
   const status = $metadata?.httpStatusCode ?? $response?.statusCode
-  if (status === undefined) return unreachable(place, error)
+  if (status === undefined) {
+    if (error instanceof NotPublic) return unreachable(place, error)
+    return unreachable(place, Object.assign(new Error(name), { name, code }))
+  }
   // A failure inside of an answer that began as a success, or that was cut short.
-  if (status < 300)
-    return new SinkError('transient', `${place} gave an answer that does not end well`, { cause: error })
+  if (status < 300) return new SinkError('transient', `${place} gave an answer that does not end well`)
 
-  const code = /^[A-Za-z0-9.]{1,64}$/.test(name) && name !== 'Error' ? ` ${name}` : ''
+  const shown = /^[A-Za-z0-9.]{1,64}$/.test(name) && name !== 'Error' ? ` ${name}` : ''
   const failure = Object.hasOwn(CODES, name) ? CODES[name] : undefined
-  const wait = retryAfter($response?.headers?.['retry-after'])
-  return new SinkError(failure ?? failureOf(status), `${place} answered ${status}${code}`, {
-    cause: error,
-    ...(wait !== undefined && { retryAfterMs: wait }),
-  })
+  const wait = retryAfterMs($response?.headers?.['retry-after'], clock)
+  const message = `${place} answered ${status}${shown}`
+  return new SinkError(failure ?? failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
 }
 
 /** What errors of the SDK have on them. */
 interface SdkError {
   readonly name?: string
+  readonly code?: unknown
   readonly $metadata?: { readonly httpStatusCode?: number }
   readonly $response?: { readonly statusCode?: number; readonly headers?: Readonly<Record<string, string>> }
-}
-
-function retryAfter(value: string | undefined): number | undefined {
-  return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
 }

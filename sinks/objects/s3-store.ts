@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type * as Aws from '@aws-sdk/client-s3'
 import type { BatchBody } from '../../src/core/sink.js'
-import type { Egress } from '../../src/net/egress.js'
+import type { SinkDeps } from '../sink-type.js'
 import type { ObjectStore, ContentType } from './object-sink.js'
 import { PART_BYTES } from './object-sink.js'
 import { parts } from './parts.js'
@@ -20,15 +20,23 @@ export interface S3Place {
 
 type Sdk = typeof Aws
 
+interface Opened {
+  readonly sdk: Sdk
+  readonly client: Aws.S3Client
+}
+
 /** A bucket of S3, or of a server that speaks like it. Nothing is loaded or connected before the first object. */
-export function s3Store({ bucket, region, endpoint, credentials, object }: S3Place, egress: Egress): ObjectStore {
-  const agents = egress.agents({ maxSockets: MOST_SOCKETS })
+export function s3Store(
+  { bucket, region, endpoint, credentials, object }: S3Place,
+  deps: Pick<SinkDeps, 'egress' | 'clock'>,
+): ObjectStore {
+  const agents = deps.egress.agents({ maxSockets: MOST_SOCKETS })
   const host = endpoint ? `${new URL(endpoint).host}/${bucket}` : `s3://${bucket}`
-  let opened: Promise<{ readonly sdk: Sdk; readonly client: Aws.S3Client }> | undefined
+  let opened: Promise<Opened> | undefined
 
   return { label: bucket, put, upload, close }
 
-  async function open(): Promise<{ readonly sdk: Sdk; readonly client: Aws.S3Client }> {
+  async function open(): Promise<Opened> {
     const sdk = await loadSdk()
     const config: Aws.S3ClientConfig = {
       region,
@@ -54,14 +62,14 @@ export function s3Store({ bucket, region, endpoint, credentials, object }: S3Pla
   }
 
   async function put(key: string, bytes: Uint8Array, type: ContentType, abortSignal: AbortSignal): Promise<void> {
-    await attempt(async ({ sdk, client }) => {
+    await attempt(abortSignal, async ({ sdk, client }) => {
       const input = { Bucket: bucket, Key: key, Body: bytes, ContentMD5: md5(bytes), ContentType: type, ...object }
       await client.send(new sdk.PutObjectCommand(input), { abortSignal })
     })
   }
 
   async function upload(key: string, body: BatchBody, type: ContentType, abortSignal: AbortSignal): Promise<void> {
-    await attempt(async ({ sdk, client }) => {
+    await attempt(abortSignal, async ({ sdk, client }) => {
       const place = { Bucket: bucket, Key: key }
       const create = new sdk.CreateMultipartUploadCommand({ ...place, ContentType: type, ...object })
       const { UploadId } = await client.send(create, { abortSignal })
@@ -82,12 +90,14 @@ export function s3Store({ bucket, region, endpoint, credentials, object }: S3Pla
     })
   }
 
-  async function attempt(work: (open: { sdk: Sdk; client: Aws.S3Client }) => Promise<void>): Promise<void> {
+  async function attempt(signal: AbortSignal, work: (open: Opened) => Promise<void>): Promise<void> {
+    signal.throwIfAborted()
     try {
       opened ??= open()
       await work(await opened)
     } catch (error) {
-      throw s3Failure(host, error)
+      signal.throwIfAborted()
+      throw s3Failure(host, error, deps.clock)
     }
   }
 

@@ -1,30 +1,16 @@
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
-import { once } from 'node:events'
-import { connect as plain } from 'node:net'
-import { connect as secure } from 'node:tls'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Batch, Encoding } from '../../src/core/sink.js'
+import { NotPublic, type Egress } from '../../src/net/egress.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
+import { testEgress } from './egress.js'
+import { CA_FILE } from './tls.js'
 
-/** What sinks work with in tests: everything is allowed but files; more in `changes`. */
-export function sinkDeps({ ca, ...changes }: Partial<SinkDeps> & { ca?: string } = {}): SinkDeps {
+/** What sinks work with in tests: everything is allowed but files, and nothing can be reached; more in `changes`. */
+export function sinkDeps(changes: Partial<SinkDeps> = {}): SinkDeps {
   return {
-    egress: {
-      check: async () => {},
-      agents: () => {
-        const http = new HttpAgent({ keepAlive: true })
-        const https = new HttpsAgent({ keepAlive: true, ...(ca && { ca }) })
-        return { http, https, destroy: () => [http, https].forEach((agent) => agent.destroy()) }
-      },
-      connect: async ({ host, port, tls }) => {
-        const socket = tls ? secure({ host, port, ...(ca && { ca }) }) : plain({ host, port })
-        await once(socket, tls ? 'secureConnect' : 'connect')
-        return socket
-      },
-    },
+    egress: NO_WAY_OUT,
     allowPlainHttp: true,
     allowFileUnder: [],
     allowStdout: true,
@@ -33,6 +19,23 @@ export function sinkDeps({ ca, ...changes }: Partial<SinkDeps> & { ca?: string }
     ...changes,
   }
 }
+
+/** The same with the way out that the product has, open to these ports of 127.0.0.1. */
+export async function depsFor(ports: readonly number[], changes: Partial<SinkDeps> = {}): Promise<SinkDeps> {
+  const egress = await testEgress({ allow_cidrs: ports.map((port) => `127.0.0.1/32:${port}`), ca_file: CA_FILE })
+  return sinkDeps({ egress, ...changes })
+}
+
+const NO_WAY_OUT: Egress = {
+  check: () => Promise.reject(new NotPublic()),
+  connect: () => Promise.reject(new NotPublic()),
+  agents: () => {
+    throw new NotPublic()
+  },
+}
+
+/** A signal that never comes. */
+export const never = new AbortController().signal
 
 /** A batch of that text, as the pipeline would hand it to a sink that wants `encoding`. */
 export function batchOf(text: string | Buffer, encoding: Encoding, changes: Partial<Batch> = {}): Batch {

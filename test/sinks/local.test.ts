@@ -4,9 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { t } from 'tap'
 import { file } from '../../sinks/file.js'
 import { stdoutTo } from '../../sinks/stdout.js'
-import { batchOf, sinkDeps, unzipped } from '../helpers/sink-deps.js'
-
-const never = new AbortController().signal
+import { batchOf, never, sinkDeps, unzipped } from '../helpers/sink-deps.js'
 
 t.test('files', async (t) => {
   const root = t.testdir({ other: {} })
@@ -101,7 +99,8 @@ t.test('files', async (t) => {
 })
 
 t.test('standard output', async (t) => {
-  const open = (stream: Writable) => stdoutTo(() => stream).open(new URL('stdout:'), sinkDeps())
+  const deps = sinkDeps()
+  const open = (stream: Writable) => stdoutTo(() => stream).open(new URL('stdout:'), deps)
 
   await t.test('gets the text of all batches', async (t) => {
     const stream = new PassThrough()
@@ -125,7 +124,7 @@ t.test('standard output', async (t) => {
     await sink.close()
   })
 
-  t.throws(() => stdoutTo(() => process.stdout).check(new URL('stdout:'), sinkDeps({ allowStdout: false })), {
+  t.throws(() => stdoutTo(() => process.stdout).check(new URL('stdout:'), { ...deps, allowStdout: false }), {
     name: 'InvalidInput',
     message: /only pipeline files/,
   })

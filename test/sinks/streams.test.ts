@@ -1,0 +1,350 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
+import { Redis } from 'ioredis'
+import kafkajs from 'kafkajs'
+import { t, type Test } from 'tap'
+import { kafka } from '../../sinks/kafka.js'
+import { redis, rediss } from '../../sinks/redis.js'
+import type { SinkType } from '../../sinks/sink-type.js'
+import { lines } from '../../sinks/streams/lines.js'
+import { syslog } from '../../sinks/syslog.js'
+import { NO_REDIS, redisServer } from '../helpers/redis.js'
+import { batchOf, depsFor, never, sinkDeps } from '../helpers/sink-deps.js'
+import { SERVER_TLS } from '../helpers/tls.js'
+
+const NAME = '20261121T235959Z_20261122T000029Z_5f0c2e9a'
+const NOT_PUBLIC = { failure: 'refused', message: 'the destination is not publicly reachable' } as const
+
+t.test('lines of a body, however it is cut', async (t) => {
+  const text = 'one\n\ntwo\r\nünï\nlast'
+  const { body } = batchOf(text, 'identity')
+  const bytes = Buffer.from(text)
+  for (const size of [1, 2, 3, 7, 100]) {
+    const cut = {
+      ...body,
+      async *read() {
+        // The same memory each time, as a reader of files has it.
+        const piece = Buffer.alloc(size)
+        for (let at = 0; at < bytes.length; at += size) yield piece.subarray(0, bytes.copy(piece, 0, at, at + size))
+      },
+    }
+    const found: string[] = []
+    for await (const group of lines(cut)) found.push(...group.map((line) => Buffer.from(line).toString()))
+    t.strictSame(found, ['one', 'two\r', 'ünï', 'last'], `in pieces of ${size}`)
+  }
+})
+
+/** A server that keeps what each connection said until it ended. */
+async function listener(t: Test, server: Server, said: string[]): Promise<number> {
+  server.on('connection', (socket: Socket) => {
+    const pieces: Buffer[] = []
+    socket.on('data', (piece: Buffer) => pieces.push(piece))
+    socket.on('end', () => said.push(Buffer.concat(pieces).toString()))
+    socket.on('error', () => {})
+  })
+  return await listening(t, server)
+}
+
+async function listening(t: Test, server: Server): Promise<number> {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => open.add(socket.on('error', () => {})))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+t.test('syslog', async (t) => {
+  await t.test('gets each line as a message of RFC 5424, counted', async (t) => {
+    const said: string[] = []
+    const port = await listener(t, createServer(), said)
+    const sink = syslog.open(new URL(`syslog://127.0.0.1:${port}?tls=false&hostname=edge-1`), await depsFor([port]))
+    await sink.write(batchOf('{"a":"ü"}\n{"b":2}\n', 'identity'), never)
+    const head = `<134>1 2026-11-21T23:59:59.250Z edge-1 edged ${NAME} - [meta sequenceId=`
+    const frames = [`${head}"1"] {"a":"ü"}`, `${head}"2"] {"b":2}`]
+    t.strictSame(said, [frames.map((text) => `${Buffer.byteLength(text)} ${text}`).join('')])
+    await sink.check(never)
+    t.match(
+      said[1],
+      /^\d+ <134>1 2026-11-21T12:00:00.000Z edge-1 edged test - \[meta sequenceId="1"\] \{"content":"tests"\}$/,
+    )
+  })
+
+  await t.test('over TLS, with a certificate that is checked', async (t) => {
+    const said: string[] = []
+    const server = createTlsServer(SERVER_TLS)
+    server.on('secureConnection', (socket) => {
+      socket.on('data', (piece: Buffer) => said.push(String(piece)))
+      socket.on('error', () => {})
+    })
+    const port = await listening(t, server)
+    const deps = await depsFor([port])
+    await syslog
+      .open(new URL(`syslog://127.0.0.1:${port}?facility=1&severity=0`), deps)
+      .write(batchOf('x\n', 'identity'), never)
+    t.match(said.join(''), /^\d+ <8>1 .* x$/)
+
+    const { testEgress } = await import('../helpers/egress.js')
+    const strange = { ...deps, egress: await testEgress({ allow_cidrs: [`127.0.0.1/32:${port}`] }) }
+    await t.rejects(syslog.open(new URL(`syslog://127.0.0.1:${port}`), strange).check(never), {
+      failure: 'transient',
+      message: /^127\.0\.0\.1:\d+ could not be reached: (SELF_SIGNED|UNABLE)/,
+    })
+    await syslog.open(new URL(`syslog://127.0.0.1:${port}?insecure-skip-verify=true`), strange).check(never)
+  })
+
+  await t.test('is delivered only once the server has read it all', async (t) => {
+    const reset = createServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
+    const port = await listening(t, reset)
+    const sink = syslog.open(new URL(`syslog://127.0.0.1:${port}?tls=false`), await depsFor([port]))
+    const large = batchOf('x'.repeat(1000).concat('\n').repeat(5000), 'identity')
+    await t.rejects(sink.write(large, never), { name: 'SinkError', failure: 'transient' })
+
+    const silent = await listening(
+      t,
+      createServer({ allowHalfOpen: true }, (socket) => socket.resume()),
+    )
+    const waiting = syslog.open(new URL(`syslog://127.0.0.1:${silent}?tls=false`), await depsFor([silent]))
+    const abort = new AbortController()
+    const written = waiting.write(batchOf('x\n', 'identity'), abort.signal)
+    setTimeout(() => abort.abort(new Error('given up')), 50)
+    await t.rejects(written, { message: 'given up' })
+  })
+
+  await t.test('is guarded', async (t) => {
+    await t.rejects(syslog.open(new URL('syslog://127.0.0.1:1?tls=false'), sinkDeps()).check(never), NOT_PUBLIC)
+  })
+
+  const rsyslogd = spawnSync('rsyslogd', ['-v']).status === 0
+  await t.test('a real rsyslogd', { skip: rsyslogd ? false : 'rsyslogd is not installed' }, async (t) => {
+    const folder = t.testdir({ 'rsyslog.conf': '' })
+    const { writeFile, readFile } = await import('node:fs/promises')
+    const probe = createServer()
+    probe.listen(0, '127.0.0.1')
+    await once(probe, 'listening')
+    const { port } = probe.address() as AddressInfo
+    probe.close()
+    const conf = [
+      'module(load="imtcp")',
+      `input(type="imtcp" port="${port}" address="127.0.0.1")`,
+      'template(name="t" type="string" string="%procid% %app-name% %syslogpriority-text% %structured-data% %msg%\\n")',
+      `*.* action(type="omfile" file="${folder}/out" template="t")`,
+    ]
+    await writeFile(join(folder, 'rsyslog.conf'), conf.join('\n'))
+    const child = spawn('rsyslogd', ['-n', '-f', `${folder}/rsyslog.conf`, '-i', `${folder}/pid`], { stdio: 'ignore' })
+    t.teardown(async () => {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    })
+    const sink = syslog.open(new URL(`syslog://127.0.0.1:${port}?tls=false`), await depsFor([port]))
+    const patiently = async (work: () => Promise<void>): Promise<void> => {
+      for (let left = 100; ; left -= 1) {
+        try {
+          return await work()
+        } catch (error) {
+          if (left === 0) throw error
+          await new Promise((resolve) => void setTimeout(resolve, 50))
+        }
+      }
+    }
+    await patiently(async () => await sink.write(batchOf('{"a":1}\n{"b":2}\n', 'identity'), never))
+    await patiently(async () => {
+      const text = await readFile(join(folder, 'out'), 'utf8')
+      if (!text.includes('"b"')) throw new Error(`only ${text}`)
+      t.equal(text, [1, 2].map((n) => `${NAME} edged info [meta sequenceId="${n}"] {"${'-ab'[n]}":${n}}\n`).join(''))
+    })
+  })
+})
+
+t.test('redis streams', { skip: NO_REDIS }, async (t) => {
+  const server = await redisServer(t.testdir())
+  t.teardown(() => server.kill())
+  const client = new Redis(server.port, '127.0.0.1', { db: 2 })
+  t.teardown(() => client.disconnect())
+  const deps = await depsFor([server.port])
+  const to = (rest: string) => redis.open(new URL(`redis://127.0.0.1:${server.port}${rest}`), deps)
+
+  await t.test('get an entry per line, marked by batch and line', async (t) => {
+    const sink = to('/2?stream=logs')
+    await sink.write(batchOf('{"a":1}\n{"b":"ü"}\n', 'identity'), never)
+    await sink.write(batchOf('{"a":1}\n{"b":"ü"}\n', 'identity'), never)
+    const entries = (await client.xrange('logs', '-', '+')).map(([, fields]) => fields)
+    const first = [
+      ['batch', NAME, 'record', '0', 'data', '{"a":1}'],
+      ['batch', NAME, 'record', '1', 'data', '{"b":"ü"}'],
+    ]
+    t.strictSame(entries, [...first, ...first])
+    await sink.close()
+  })
+
+  await t.test('many lines, cut to a length', async (t) => {
+    const sink = to('/2?stream=short&maxlen=100')
+    await sink.write(batchOf('{"some":"record","with":"text"}\n'.repeat(5000), 'identity'), never)
+    const length = await client.xlen('short')
+    t.ok(length >= 100 && length < 1000, `${length} are left`)
+  })
+
+  await t.test('what the server refuses', async (t) => {
+    await client.set('text', 'x')
+    const place = `127.0.0.1:${server.port}`
+    await t.rejects(to('/2?stream=text').check(never), { failure: 'refused', message: `${place} answered WRONGTYPE` })
+    await client.config('SET', 'requirepass', 'right')
+    await t.rejects(to('/2?stream=logs').check(never), { failure: 'refused', message: `${place} answered NOAUTH` })
+    await t.rejects(to('/2?stream=logs&password=wrong').check(never), {
+      failure: 'refused',
+      message: `${place} answered WRONGPASS`,
+    })
+    await to('/2?stream=logs&password=right').check(never)
+    await client.config('SET', 'requirepass', '')
+    await client.config('SET', 'maxmemory', '1')
+    await t.rejects(to('/2?stream=logs').check(never), { failure: 'transient', message: `${place} answered OOM` })
+    await client.config('SET', 'maxmemory', '0')
+  })
+
+  await t.test('a server that is gone, one that is not public, and an attempt that is given up', async (t) => {
+    await t.rejects(to('/2?stream=logs').check(AbortSignal.abort(new Error('given up'))), { message: 'given up' })
+    const closed = redis.open(new URL(`redis://127.0.0.1:${server.port}?stream=logs`), sinkDeps())
+    await t.rejects(closed.check(never), NOT_PUBLIC)
+    client.disconnect()
+    await server.kill()
+    await t.rejects(to('/2?stream=logs').check(never), { failure: 'transient', message: /ECONNREFUSED$/ })
+  })
+})
+
+t.test('a Redis that stops answering is left with the signal', async (t) => {
+  const port = await listening(
+    t,
+    createServer((socket) => socket.resume()),
+  )
+  const sink = redis.open(new URL(`redis://127.0.0.1:${port}?stream=logs`), await depsFor([port]))
+  const abort = new AbortController()
+  const written = sink.check(abort.signal)
+  setTimeout(() => abort.abort(new Error('given up')), 50)
+  await t.rejects(written, { message: 'given up' })
+})
+
+/** A cluster of librdkafka, built for this test; why there is none otherwise. */
+function kafkaMock(folder: string): { binary: string } | { missing: string } {
+  const source = new URL('../helpers/kafka-mock.c', import.meta.url).pathname
+  try {
+    execFileSync('gcc', ['-o', join(folder, 'mock'), source, '-lrdkafka'], { stdio: 'ignore' })
+    return { binary: join(folder, 'mock') }
+  } catch {
+    return { missing: 'gcc or librdkafka-dev is not installed' }
+  }
+}
+
+t.test('kafka', async (t) => {
+  const mock = kafkaMock(t.testdir())
+  await t.test('a cluster gets each line as a message', { skip: 'missing' in mock && mock.missing }, async (t) => {
+    if ('missing' in mock) return
+    const child = spawn(mock.binary, ['logs'], { stdio: ['pipe', 'pipe', 'ignore'] })
+    t.teardown(() => child.stdin.end())
+    const brokers = String((await once(child.stdout, 'data'))[0])
+      .trim()
+      .split(',')
+    const ports = brokers.map((broker) => Number(broker.split(':')[1]))
+    const deps = await depsFor(ports)
+    const sink = kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false&brokers=${brokers[1]}`), deps)
+    const text = Array.from({ length: 3000 }, (_, index) => `{"n":${index},"text":"${'x'.repeat(700)}"}\n`).join('')
+    await sink.write(batchOf(text, 'identity'), never)
+
+    const reader = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING }).consumer({ groupId: 'test' })
+    await reader.connect()
+    await reader.subscribe({ topics: ['logs'], fromBeginning: true })
+    const seen = new Map<number, string>()
+    await new Promise<void>((resolve) => {
+      void reader.run({
+        eachMessage: async ({ message: { key, value, headers } }) => {
+          if (key !== null || String(headers?.['batch']) !== NAME) t.fail('a message of something else')
+          seen.set(Number(headers?.['record']), String(value))
+          if (seen.size === 3000) resolve()
+        },
+      })
+    })
+    await reader.disconnect()
+    t.equal(
+      [...seen]
+        .sort(([a], [b]) => a - b)
+        .map(([, value]) => `${value}\n`)
+        .join(''),
+      text,
+    )
+
+    const unguarded = kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false`), await depsFor([ports[0]!]))
+    await t.rejects(unguarded.write(batchOf(text, 'identity'), never), NOT_PUBLIC, 'the other broker is guarded, too')
+    await t.rejects(kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false`), sinkDeps()).check(never), NOT_PUBLIC)
+  })
+
+  await t.test('a broker that is gone, that is silent, and that sends without end', async (t) => {
+    const gone = kafka.open(new URL('kafka://127.0.0.1:1/logs?tls=false'), await depsFor([1]))
+    await t.rejects(gone.check(never), { name: 'SinkError', failure: 'transient' })
+
+    const silent = await listening(
+      t,
+      createServer((socket) => socket.resume()),
+    )
+    const abort = new AbortController()
+    const written = kafka
+      .open(new URL(`kafka://127.0.0.1:${silent}/logs?tls=false`), await depsFor([silent]))
+      .check(abort.signal)
+    setTimeout(() => abort.abort(new Error('given up')), 50)
+    await t.rejects(written, { message: 'given up' })
+
+    const endless = await listening(
+      t,
+      createServer((socket) => {
+        socket.once('data', () => {
+          socket.write(Buffer.from([0x7f, 0xff, 0xff, 0xff]))
+          const more = () => socket.write(Buffer.alloc(256 * 1024), (error) => error ?? more())
+          more()
+        })
+      }),
+    )
+    const flooded = kafka.open(new URL(`kafka://127.0.0.1:${endless}/logs?tls=false`), await depsFor([endless]))
+    await t.rejects(flooded.check(never), { name: 'SinkError', failure: 'transient' })
+  })
+})
+
+t.test('destinations that are refused', async (t) => {
+  const types = new Map<string, SinkType>([syslog, redis, rediss, kafka].map((type) => [type.scheme, type]))
+  const REFUSED: [destination: string, message: RegExp][] = [
+    ['syslog://', /no host/],
+    ['syslog://host:0', /port 0/],
+    ['syslog://host/path', /path/],
+    ['syslog://a:b@host', /user name/],
+    ['syslog://host?tls=false', /without TLS/],
+    ['syslog://host?insecure-skip-verify=true', /certificate/],
+    ['syslog://host?facility=24', /from 0 to 23/],
+    ['syslog://host?severity=-1', /from 0 to 7/],
+    ['syslog://host?app-name=a%20b', /app-name/],
+    ['syslog://host?hostname=a%0ab', /hostname/],
+    ['redis://host?stream=a', /without TLS/],
+    ['rediss://host', /parameter stream/],
+    ['rediss://host/x?stream=a', /database/],
+    ['rediss://host?stream=a&maxlen=0', /maxlen/],
+    ['rediss://host?stream=a&username=b', /password/],
+    ['rediss://:secret@host?stream=a', /credentials are parameters/],
+    ['kafka://host', /no topic/],
+    ['kafka://host/..', /no topic/],
+    ['kafka://host/a/b', /no topic/],
+    ['kafka://host/logs?tls=false', /without TLS/],
+    ['kafka://host/logs?sasl=gssapi', /sasl other than/],
+    ['kafka://host/logs?sasl=plain&username=a', /username and password/],
+    ['kafka://host/logs?username=a', /no parameter sasl/],
+    ['kafka://host/logs?brokers=a/b', /brokers/],
+    ['kafka://host/logs?compression=zstd', /compression/],
+  ]
+  const deps = sinkDeps({ allowPlainHttp: false })
+  for (const [destination, message] of REFUSED) {
+    const url = new URL(destination)
+    const check = () => types.get(url.protocol.slice(0, -1))?.check(url, deps)
+    t.throws(check, { name: 'InvalidInput', message, issues: [{ pointer: '' }] }, destination)
+  }
+})
