@@ -21,6 +21,7 @@ import { namesFrame, RECORDS, writeHeader, type FrameParts } from './frame.js'
 import { fingerprint } from './layout.js'
 import type { Holder, Ledger } from './ledger.js'
 import type { Losses } from './losses.js'
+import type { OpenFiles } from './open-files.js'
 import { Reader } from './reader.js'
 import { listSegments, recoverLast } from './recover.js'
 import { Segment } from './segment.js'
@@ -37,6 +38,7 @@ const WORTH_RECLAIMING = 64 * 1024
 
 export interface SpoolDeps {
   readonly disk: Disk
+  readonly files: OpenFiles
   readonly clock: Clock
   readonly log: Log
   readonly cache: BlockCache
@@ -93,8 +95,8 @@ export class DurableSpool implements Spool, Holder {
     this.#folder = folder
     this.#deps = deps
     this.#scanner = new Scanner(dataset)
-    const { disk, cache, losses } = deps
-    this.#reader = new Reader({ disk, folder, dataset, cache, losses })
+    const { disk, files, cache, losses } = deps
+    this.#reader = new Reader({ disk, files, folder, dataset, cache, losses })
   }
 
   /** Opens the spool in a folder that exists, and mends what a crash has left. */
@@ -106,9 +108,9 @@ export class DurableSpool implements Spool, Holder {
   }
 
   async #recover(): Promise<void> {
-    const { disk, log, ledger, losses } = this.#deps
+    const { disk, files, log, ledger, losses } = this.#deps
     this.#cursors = await Cursors.open(disk, this.#folder, log, () => void this.#release())
-    this.#segments = await listSegments(disk, this.#folder)
+    this.#segments = await listSegments(disk, files, this.#folder)
     const last = this.#segments.at(-1)
     if (last !== undefined) {
       const { end, cut, names } = await recoverLast(disk, last, this.#reader)
@@ -300,10 +302,10 @@ export class DurableSpool implements Spool, Holder {
 
   /** Begins a segment at the end. One that is empty is replaced. */
   async #startSegment(): Promise<void> {
-    const { disk, clock, ledger } = this.#deps
+    const { disk, files, clock, ledger } = this.#deps
     const now = clock.now()
     const head = namesFrame(this.#names, this.#fingerprint, this.#end, now)
-    const segment = new Segment(disk, this.#folder, this.#end, head.length, now)
+    const segment = new Segment(files, this.#folder, this.#end, head.length, now)
     await replaceDurably(disk, segment.path, head)
     await this.#closeFile()
     const last = this.#segments.at(-1)

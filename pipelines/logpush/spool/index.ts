@@ -17,6 +17,7 @@ import { DurableSpool } from './durable-spool.js'
 import { FRAME_ROOM } from './layout.js'
 import { Ledger } from './ledger.js'
 import { Losses } from './losses.js'
+import { OpenFiles } from './open-files.js'
 
 export interface SpoolLimits {
   /** Bytes of all spools together. */
@@ -91,6 +92,7 @@ async function idOf(lock: ClassicLevel): Promise<string> {
 class FolderSpools implements Spools {
   readonly id: string
   readonly #disk: Disk
+  readonly #files: OpenFiles
   readonly #folder: string
   readonly #lock: ClassicLevel
   readonly #options: SpoolsOptions
@@ -107,6 +109,7 @@ class FolderSpools implements Spools {
   constructor(disk: Disk, folder: string, id: string, lock: ClassicLevel, options: SpoolsOptions) {
     this.id = id
     this.#disk = disk
+    this.#files = new OpenFiles(disk)
     this.#folder = folder
     this.#lock = lock
     this.#options = options
@@ -168,6 +171,7 @@ class FolderSpools implements Spools {
     await this.#aging
     await Promise.allSettled(this.#spools.values())
     for (const spool of this.#open.values()) await spool.close()
+    await this.#files.close()
     await this.#lock.close()
   }
 
@@ -182,6 +186,7 @@ class FolderSpools implements Spools {
       await makeFolder(this.#disk, this.#folder, ownerName(scope), name),
       {
         disk: this.#disk,
+        files: this.#files,
         clock,
         log,
         cache: this.#cache,

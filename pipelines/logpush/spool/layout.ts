@@ -175,10 +175,13 @@ export class FrameRecords {
   readonly #bytes: Buffer
   readonly #starts: number
   readonly #from: number
-  readonly #places: Int16Array
+  readonly #places: Int16Array | 'the same'
 
-  /** The frame begins at `from` of `bytes` and ends at `to`; `places` gives the place now of each place then, or -1. */
-  constructor(bytes: Buffer, from: number, to: number, count: number, places: Int16Array, fields: number) {
+  /**
+   * The frame begins at `from` of `bytes` and ends at `to`; `places` gives the place now of each place then, or -1, where
+   * they are not the same.
+   */
+  constructor(bytes: Buffer, from: number, to: number, count: number, places: Int16Array | 'the same', fields: number) {
     this.#bytes = bytes
     this.#from = from
     this.#starts = to - count * 4
@@ -193,39 +196,41 @@ export class FrameRecords {
 
   read(index: number): ScannedRecord {
     const entry = this.#bytes.readUInt32LE(this.#starts + index * 4)
-    if (entry >= WIDE) this.#readWide(this.#from + entry - WIDE)
-    else this.#readNarrow(this.#from + entry)
+    if (entry < WIDE && this.#places === 'the same') this.#readNarrow(this.#from + entry)
+    else this.#readAny(this.#from + (entry % WIDE), entry >= WIDE ? 4 : 2)
     return this.#record
   }
 
   #readNarrow(from: number): void {
     const { starts, ends, marks } = this.#record
     const bytes = this.#bytes
-    const places = this.#places
-    let at = from + places.length * 2
-    for (let i = 0, cell = from; i < places.length; i++, cell += 2) {
+    const fields = starts.length
+    let at = from + fields * 2
+    for (let place = 0, cell = from; place < fields; place++, cell += 2) {
       const value = bytes[cell]! | (bytes[cell + 1]! << 8)
       const length = value & NARROW_LENGTH
-      const place = places[i]!
-      if (place >= 0) {
-        starts[place] = length === 0 ? -1 : at
-        ends[place] = at + length
-        marks[place] = value >>> 14
-      }
+      starts[place] = length === 0 ? -1 : at
       at += length
+      ends[place] = at
+      marks[place] = value >>> 14
     }
   }
 
-  #readWide(from: number): void {
+  /** The long way: wide lengths, or fields that have moved. */
+  #readAny(from: number, width: 2 | 4): void {
     const { starts, ends, marks } = this.#record
-    let at = from + this.#places.length * 4
-    for (const [i, place] of this.#places.entries()) {
-      const value = this.#bytes.readUInt32LE(from + i * 4)
-      const length = value & WIDE_LENGTH
+    const places = this.#places
+    const fields = places === 'the same' ? starts.length : places.length
+    const bits = width * 8 - 2
+    let at = from + fields * width
+    for (let i = 0; i < fields; i++) {
+      const value = this.#bytes.readUIntLE(from + i * width, width)
+      const length = value % 2 ** bits
+      const place = places === 'the same' ? i : places[i]!
       if (place >= 0) {
         starts[place] = length === 0 ? -1 : at
         ends[place] = at + length
-        marks[place] = value >>> 30
+        marks[place] = value >>> bits
       }
       at += length
     }

@@ -5,6 +5,7 @@ import type { BlockCache, SharedBlock } from './block-cache.js'
 import { namesIn, replaceDurably, type Disk } from './disk.js'
 import { fingerprint, FrameRecords } from './layout.js'
 import type { Losses } from './losses.js'
+import type { OpenFiles } from './open-files.js'
 import type { Block, Damage, FramePlace, Segment } from './segment.js'
 
 /** Continuations that a spool remembers: readers go on where they were, wherever that is. */
@@ -15,6 +16,7 @@ const DAMAGED = 'damaged'
 
 export interface ReaderDeps {
   readonly disk: Disk
+  readonly files: OpenFiles
   readonly folder: string
   readonly dataset: Dataset
   readonly cache: BlockCache
@@ -32,7 +34,6 @@ interface Trail {
 export class Reader {
   readonly #deps: ReaderDeps
   readonly #fingerprint: number
-  readonly #placesNow: Int16Array
   /** For the position behind a frame that was given: where its segment goes on. */
   readonly #trails = new Map<Position, Trail>()
   readonly #damages = new Map<string, Promise<void>>()
@@ -40,7 +41,6 @@ export class Reader {
   constructor(deps: ReaderDeps) {
     this.#deps = deps
     this.#fingerprint = fingerprint(deps.dataset.names)
-    this.#placesNow = Int16Array.from(deps.dataset.names, (_, place) => place)
   }
 
   /**
@@ -85,8 +85,8 @@ export class Reader {
   }
 
   /** Where each place of a frame's layout is now; undefined for one that nobody knows any more. */
-  async #places(segment: Segment, mark: number): Promise<Int16Array | undefined> {
-    if (mark === this.#fingerprint) return this.#placesNow
+  async #places(segment: Segment, mark: number): Promise<Int16Array | 'the same' | undefined> {
+    if (mark === this.#fingerprint) return 'the same'
     const names = await segment.names()
     if (names === undefined || fingerprint(names) !== mark) return undefined
     return Int16Array.from(names, (name) => this.#deps.dataset.places.get(name) ?? -1)
@@ -103,6 +103,7 @@ export class Reader {
 
   /** Forgets what it knows of a segment that is gone. */
   forget(segment: Segment): void {
+    this.#deps.files.forget(segment.path)
     for (const [position, trail] of this.#trails) if (trail.segment === segment) this.#trails.delete(position)
     const prefix = basename(segment.path)
     for (const key of this.#damages.keys()) if (key.startsWith(prefix)) this.#damages.delete(key)
@@ -172,7 +173,7 @@ class StoredFrame implements Frame {
   #released = false
 
   /** The caller's hold on the block is the frame's from now on. */
-  constructor(shared: SharedBlock, place: FramePlace, places: Int16Array, dataset: Dataset) {
+  constructor(shared: SharedBlock, place: FramePlace, places: Int16Array | 'the same', dataset: Dataset) {
     const { at, length, first, count, acceptedAt } = place
     this.first = first
     this.count = count

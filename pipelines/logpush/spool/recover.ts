@@ -2,17 +2,18 @@ import { join } from 'node:path'
 import type { Position } from '../spool.js'
 import { Buffers } from './buffers.js'
 import { namesIn, type Disk } from './disk.js'
+import type { OpenFiles } from './open-files.js'
 import type { Reader } from './reader.js'
 import { BLOCK_BYTES, Segment, segmentFirst } from './segment.js'
 
 /** The segments of a folder, in order. */
-export async function listSegments(disk: Disk, folder: string): Promise<Segment[]> {
+export async function listSegments(disk: Disk, files: OpenFiles, folder: string): Promise<Segment[]> {
   const segments: Segment[] = []
   for (const name of (await namesIn(disk, folder)).sort()) {
     const first = segmentFirst(name)
     if (first === undefined) continue
     const { size, mtimeMs } = await disk.stat(join(folder, name))
-    segments.push(new Segment(disk, folder, first, size, mtimeMs))
+    segments.push(new Segment(files, folder, first, size, mtimeMs))
   }
   return segments
 }

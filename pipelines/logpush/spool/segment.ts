@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import type { FileHandle } from 'node:fs/promises'
 import type { Position } from '../spool.js'
 import { Buffers } from './buffers.js'
-import { readAt, type Disk } from './disk.js'
+import { readAt } from './disk.js'
 import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'
+import type { OpenFiles } from './open-files.js'
 
 /** So much is read at once, unless a frame is larger. */
 export const BLOCK_BYTES = 1024 * 1024
@@ -49,13 +51,13 @@ export class Segment {
   size: number
   /** When it was last written, ms since 1970. */
   touchedAt: number
-  readonly #disk: Disk
+  readonly #files: OpenFiles
   /** Some positions and where their frames begin, in order. */
   readonly #index: { first: Position; offset: number }[]
   #names: Promise<readonly string[] | undefined> | undefined
 
-  constructor(disk: Disk, folder: string, first: Position, size: number, touchedAt: number) {
-    this.#disk = disk
+  constructor(files: OpenFiles, folder: string, first: Position, size: number, touchedAt: number) {
+    this.#files = files
     this.first = first
     this.path = join(folder, segmentName(first))
     this.size = size
@@ -93,34 +95,28 @@ export class Segment {
    * one of `buffers`.
    */
   async block(offset: number, buffers: Buffers): Promise<Block | Damage> {
-    const file = await this.#disk.open(this.path)
-    try {
-      const end = Math.min(this.size, offset + BLOCK_BYTES)
-      let memory = end - offset > SMALL_BLOCK ? buffers.take() : Buffer.allocUnsafeSlow(end - offset)
-      let bytes = await readAt(file, offset, end, memory)
-      let header = readHeader(bytes, 0)
-      if (typeof header === 'number' && offset + header <= this.size) {
-        buffers.give(memory)
-        bytes = await readAt(file, offset, offset + header)
-        memory = bytes
-        header = readHeader(bytes, 0)
-      }
-      if (typeof header === 'object') return this.#parse(bytes, memory, offset)
-      buffers.give(memory)
-      return { from: offset, to: await this.#nextFrame(file, offset + 1) }
-    } finally {
-      await file.close()
-    }
+    return await this.#files.read(this.path, (file) => this.#block(file, offset, buffers))
   }
 
   /** The bytes of a damage, for keeping them elsewhere. */
   async read({ from, to }: Damage): Promise<Buffer> {
-    const file = await this.#disk.open(this.path)
-    try {
-      return await readAt(file, from, to)
-    } finally {
-      await file.close()
+    return await this.#files.read(this.path, (file) => readAt(file, from, to))
+  }
+
+  async #block(file: FileHandle, offset: number, buffers: Buffers): Promise<Block | Damage> {
+    const end = Math.min(this.size, offset + BLOCK_BYTES)
+    let memory = end - offset > SMALL_BLOCK ? buffers.take() : Buffer.allocUnsafeSlow(end - offset)
+    let bytes = await readAt(file, offset, end, memory)
+    let header = readHeader(bytes, 0)
+    if (typeof header === 'number' && offset + header <= this.size) {
+      buffers.give(memory)
+      bytes = await readAt(file, offset, offset + header)
+      memory = bytes
+      header = readHeader(bytes, 0)
     }
+    if (typeof header === 'object') return this.#parse(bytes, memory, offset)
+    buffers.give(memory)
+    return { from: offset, to: await this.#nextFrame(file, offset + 1) }
   }
 
   #parse(bytes: Buffer, memory: Buffer, offset: number): Block {
@@ -145,7 +141,7 @@ export class Segment {
   }
 
   /** Where the next valid frame begins, from `from` on; the end of the segment if there is none. */
-  async #nextFrame(file: Parameters<typeof readAt>[0], from: number): Promise<number> {
+  async #nextFrame(file: FileHandle, from: number): Promise<number> {
     let at = from
     while (at < this.size) {
       const bytes = await readAt(file, at, Math.min(this.size, at + BLOCK_BYTES))

@@ -1,0 +1,68 @@
+import type { FileHandle } from 'node:fs/promises'
+import { LRUCache } from 'lru-cache'
+import type { Disk } from './disk.js'
+
+/** No more files are open for reading, over all spools, than this and those that are being read. */
+const MOST_OPEN = 32
+
+interface Entry {
+  readonly file: Promise<FileHandle>
+  users: number
+  gone: boolean
+}
+
+/** Files that are read often stay open for a while: opening and closing costs as much as reading a block. */
+export class OpenFiles {
+  readonly #disk: Disk
+  readonly #closing = new Set<Promise<void>>()
+  readonly #entries = new LRUCache<string, Entry>({
+    max: MOST_OPEN,
+    dispose: (entry) => {
+      entry.gone = true
+      this.#closeUnused(entry)
+    },
+  })
+
+  constructor(disk: Disk) {
+    this.#disk = disk
+  }
+
+  /** Works with a file that is open for reading. */
+  async read<T>(path: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
+    let entry = this.#entries.get(path)
+    if (entry === undefined) {
+      entry = { file: this.#disk.open(path), users: 0, gone: false }
+      this.#entries.set(path, entry)
+    }
+    entry.users++
+    try {
+      return await work(await entry.file)
+    } catch (error) {
+      if (this.#entries.peek(path) === entry) this.#entries.delete(path)
+      throw error
+    } finally {
+      entry.users--
+      this.#closeUnused(entry)
+    }
+  }
+
+  /** Lets go of a file that is deleted or replaced. */
+  forget(path: string): void {
+    this.#entries.delete(path)
+  }
+
+  async close(): Promise<void> {
+    this.#entries.clear()
+    await Promise.all(this.#closing)
+  }
+
+  #closeUnused({ file, users, gone }: Entry): void {
+    if (!gone || users > 0) return
+    // What was only read has nothing to lose; a file that did not open has told whoever wanted to read it.
+    const closing: Promise<void> = file
+      .then((open) => open.close())
+      .catch(() => undefined)
+      .finally(() => this.#closing.delete(closing))
+    this.#closing.add(closing)
+  }
+}
