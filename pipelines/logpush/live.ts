@@ -1,9 +1,8 @@
-import { newUuid } from '../../src/core/ids.js'
+import type { Clock } from '../../src/core/clock.js'
 import { BatchText } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
-import type { Spool } from './spool.js'
+import type { Cursor, Spool } from './spool.js'
 import { more } from './waiting.js'
-import type { Clock } from '../../src/core/clock.js'
 
 /** Cursors of streams begin so; what is left of them after a crash is removed at the next start. */
 export const LIVE = 'live-'
@@ -15,34 +14,29 @@ const REMEMBER_MS = 5000
 /** Texts of the records that come from now on, as a job would write them; ends when the signal aborts. */
 export async function* liveLines(
   spool: Spool,
+  cursor: Cursor,
   job: CompiledJob,
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  // The spool keeps nothing that no cursor waits for.
-  const cursor = await spool.cursor(LIVE + newUuid())
   let position = cursor.state.next
   let remembered = clock.monotonic()
-  try {
-    while (!signal.aborted) {
-      if (spool.end - position > MOST_BEHIND) position = spool.end
-      if (clock.monotonic() - remembered > REMEMBER_MS) {
-        remembered = clock.monotonic()
-        await cursor.save({ next: position })
-      }
-      const frame = await spool.frame(position)
-      if (frame === undefined) {
-        await more(spool, position, { clock, ms: REMEMBER_MS, signal })
-        continue
-      }
-      const text = new BatchText(job.format)
-      for (let index = Math.max(0, position - frame.first); index < frame.count; index++) {
-        const record = frame.record(index)
-        if (job.keeps(record) && job.samples(frame.first + index)) text.add(record)
-      }
-      position = frame.first + frame.count
-      if (text.records > 0) yield text.close()
+  while (!signal.aborted) {
+    if (spool.end - position > MOST_BEHIND) position = spool.end
+    if (clock.monotonic() - remembered > REMEMBER_MS) {
+      remembered = clock.monotonic()
+      await cursor.save({ next: position })
     }
-  } finally {
-    await cursor.remove()
+    const frame = await spool.frame(position)
+    if (frame === undefined) {
+      await more(spool, position, { clock, ms: REMEMBER_MS, signal })
+      continue
+    }
+    const text = new BatchText(job.format)
+    for (let index = Math.max(0, position - frame.first); index < frame.count; index++) {
+      const record = frame.record(index)
+      if (job.keeps(record) && job.samples(frame.first + index)) text.add(record)
+    }
+    position = frame.first + frame.count
+    if (text.records > 0) yield text.close()
   }
 }

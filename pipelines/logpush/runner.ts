@@ -1,6 +1,7 @@
 import type { LogpushConfig } from '../../src/config/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
+import { newUuid } from '../../src/core/ids.js'
 import { InTurn } from '../../src/core/in-turn.js'
 import type { Log } from '../../src/core/log.js'
 import type { Metrics } from '../../src/core/metrics.js'
@@ -27,6 +28,8 @@ export interface LogpushDeps {
   /** Opens the text of a destination; connects to nothing yet. Throws InvalidInput. */
   readonly open: (destination: string) => Sink
   readonly options: LogpushConfig
+  /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
+  readonly want?: (wanted: readonly Wanted[]) => Promise<void>
   /** Folder for batches under way, for the runner alone. */
   readonly folder: string
   readonly clock: Clock
@@ -34,6 +37,12 @@ export interface LogpushDeps {
   readonly metrics: Metrics
   /** From 0 to 1. */
   readonly random?: () => number
+}
+
+/** A dataset of a scope that somebody takes. */
+export interface Wanted {
+  readonly dataset: string
+  readonly scope: Scope
 }
 
 /** Runs the jobs of the store. */
@@ -61,7 +70,7 @@ const JOB = 'job-'
 const runs = (job: LogpushJob | undefined): job is LogpushJob => job !== undefined && job.enabled && job.kind !== 'edge'
 
 /** A job whose place in the spool is kept; without a task while it is disabled. */
-interface Entry {
+interface Entry extends Wanted {
   readonly spool: Spool
   readonly cursor: Cursor
   readonly metrics: JobMetrics
@@ -76,6 +85,7 @@ class Runner implements Logpush {
   readonly #shared: TaskDeps
   readonly #deadLetter: DeadLetter
   readonly #entries = new Map<string, Entry>()
+  readonly #live = new Set<Wanted>()
   readonly #turns = new InTurn()
   readonly #underWay = new Set<Promise<void>>()
   readonly #closing = new AbortController()
@@ -100,6 +110,7 @@ class Runner implements Logpush {
     })
     for (const { scope, id } of store.list(LOGPUSH_JOBS)) this.#settle(scope, id, { found: true })
     await Promise.all(this.#underWay)
+    await this.#want()
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -107,8 +118,19 @@ class Runner implements Logpush {
   }
 
   async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-    const spool = await this.#deps.spools.open(job.dataset.name, scope)
-    yield* liveLines(spool, job, { clock: this.#deps.clock, signal })
+    const wanted: Wanted = { dataset: job.dataset.name, scope }
+    const spool = await this.#deps.spools.open(wanted.dataset, scope)
+    // The spool keeps nothing that no cursor waits for.
+    const cursor = await spool.cursor(LIVE + newUuid())
+    try {
+      this.#live.add(wanted)
+      await this.#want()
+      yield* liveLines(spool, cursor, job, { clock: this.#deps.clock, signal })
+    } finally {
+      this.#live.delete(wanted)
+      await cursor.remove()
+      await this.#want()
+    }
   }
 
   async close(): Promise<void> {
@@ -120,6 +142,10 @@ class Runner implements Logpush {
     await this.#deadLetter.close()
   }
 
+  async #want(): Promise<void> {
+    await this.#deps.want?.([...this.#entries.values(), ...this.#live])
+  }
+
   *#lags(): Generator<Lag> {
     for (const { task } of this.#entries.values()) if (task !== undefined) yield task.lag
   }
@@ -129,6 +155,7 @@ class Runner implements Logpush {
     const work = this.#turns.run(id, async () => {
       try {
         await this.#apply(scope, id, found)
+        if (!found) await this.#want()
       } catch (error) {
         this.#deps.log.error({ event: 'logpush_job_not_started', job: id, error: messageOf(error) })
         void this.#again(scope, id)
@@ -150,7 +177,7 @@ class Runner implements Logpush {
     if (runs(job)) {
       const entry = await this.#entry(job, scope)
       if (entry.task !== undefined) return entry.task.update(job)
-      entry.task = new LogpushTask(job, { ...entry, scope, id }, this.#shared, { resumed: !found })
+      entry.task = new LogpushTask(job, { ...entry, id }, this.#shared, { resumed: !found })
       return
     }
     const task = this.#entries.get(id)?.task
@@ -171,7 +198,7 @@ class Runner implements Logpush {
     const known = this.#entries.get(id)
     if (known !== undefined) return known
     const spool = await this.#deps.spools.open(dataset, scope)
-    const entry: Entry = { spool, cursor: await spool.cursor(JOB + id), metrics: this.#metricsOf(id) }
+    const entry: Entry = { dataset, scope, spool, cursor: await spool.cursor(JOB + id), metrics: this.#metricsOf(id) }
     this.#entries.set(id, entry)
     return entry
   }

@@ -127,8 +127,8 @@ class StoredCursor implements Cursor {
 
   /** The oldest position that it may ask for again. */
   get needs(): Position {
-    const { next, open } = this.state
-    return Math.min(next, open?.first ?? next)
+    const { next, keep = next, open } = this.state
+    return Math.min(next, keep, open?.first ?? next)
   }
 
   async save(state: CursorState): Promise<void> {

@@ -1,0 +1,64 @@
+import type { Clock } from '../../src/core/clock.js'
+
+interface Sleeper {
+  readonly due: number
+  readonly wake: () => void
+}
+
+/** A clock that stands until it is moved. */
+export class MovedClock implements Clock {
+  #now: number
+  #monotonic = 0
+  readonly #sleepers = new Set<Sleeper>()
+
+  constructor(now: string) {
+    this.#now = Date.parse(now)
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  monotonic(): number {
+    return this.#monotonic
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted()
+    await new Promise<void>((resolve, reject) => {
+      const end = () => {
+        this.#sleepers.delete(sleeper)
+        reject(signal?.reason as Error)
+      }
+      const wake = () => {
+        this.#sleepers.delete(sleeper)
+        signal?.removeEventListener('abort', end)
+        resolve()
+      }
+      const sleeper = { due: this.#monotonic + ms, wake }
+      this.#sleepers.add(sleeper)
+      signal?.addEventListener('abort', end, { once: true })
+    })
+  }
+
+  move(ms: number): void {
+    this.#now += ms
+    this.#monotonic += ms
+    for (const { due, wake } of [...this.#sleepers].sort((a, b) => a.due - b.due)) if (due <= this.#monotonic) wake()
+  }
+
+  /** Moves on, a step at a time, until something is so; what is under way meanwhile has real time to be done. */
+  async until(is: () => boolean, { step = 250, most = 40_000 } = {}): Promise<void> {
+    for (let steps = 0; !is(); steps++) {
+      if (steps === most) throw new Error('it did not come to pass')
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      this.move(step)
+    }
+  }
+
+  /** Moves on by so much, in steps. */
+  async pass(ms: number, step = 250): Promise<void> {
+    const end = this.#monotonic + ms
+    await this.until(() => this.#monotonic >= end, { step })
+  }
+}

@@ -1,0 +1,320 @@
+import t from 'tap'
+import { Bench, DEFAULTS, refused, tooLarge, transient, ZONE } from './jobs-helper.js'
+
+const rays = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => ({ RayID: `r${from + i}` }))
+const textOf = (from: number, to: number) =>
+  rays(from, to)
+    .map(({ RayID }) => `"${RayID}"\n`)
+    .join('')
+
+t.test('records arrive after the interval, as one batch named by its times', async (t) => {
+  const bench = await Bench.open(t)
+  await bench.job(1)
+  await bench.write(...rays(0, 2))
+  await bench.clock.pass(10_000)
+  await bench.write(...rays(2, 3))
+  await bench.clock.pass(15_000)
+  t.strictSame(bench.sink().arrived, [], 'not before')
+  await bench.clock.until(() => bench.sink().arrived.length > 0)
+  t.match(bench.sink().arrived, [{ text: textOf(0, 3), records: 3 }])
+  t.match(bench.sink().names[0], /^20261121T1015\d\dZ_20261121T1015\d\dZ_[0-9a-f]{8}$/)
+  await bench.clock.until(() => bench.status(1)?.last_complete !== undefined)
+  t.match(bench.status(1), {
+    last_complete: bench.sink().arrived[0]!.to,
+    last_error: null,
+    error_message: null,
+    failing_since: null,
+  })
+  await bench.clock.pass(120_000)
+  t.equal(bench.sink().attempts.length, 1, 'no empty batch follows')
+  t.match(await bench.metrics.metrics(), /edged_logpush_records_delivered_total\{job="1"\} 3/)
+  t.match(await bench.metrics.metrics(), /edged_logpush_lag_records\{job="1"\} 0/)
+})
+
+t.test('a batch ends at its records, at the bytes of the destination, and holds what is larger alone', async (t) => {
+  const bench = await Bench.open(t)
+  bench.sink('test://few').limits = { bytes: 25 }
+  await bench.job(1, { max_upload_records: 4 })
+  await bench.job(2, {
+    to: 'test://few',
+    output_options: {
+      field_names: ['RayID'],
+      record_template: '{{.RayID}}',
+      record_prefix: '',
+      record_suffix: ',',
+      batch_prefix: '[',
+      batch_suffix: ']',
+    },
+  })
+  await bench.write(...rays(0, 10), { RayID: 'x'.repeat(40) }, ...rays(10, 11))
+  await bench.clock.until(() => bench.sink().arrived.length >= 3 && bench.sink('test://few').arrived.length >= 5)
+  t.strictSame(
+    bench.sink().arrived.map(({ records }) => records),
+    [4, 4, 4],
+  )
+  t.strictSame(
+    bench.sink('test://few').arrived.map(({ text }) => text),
+    ['["r0","r1","r2","r3",]', '["r4","r5","r6","r7",]', '["r8","r9",]', `["${'x'.repeat(40)}",]`, '["r10",]'],
+  )
+})
+
+t.test('a filter, sampling and attack traffic decide what is sent', async (t) => {
+  const bench = await Bench.open(t)
+  const filter = '{"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}'
+  await bench.job(1, { filter, filter_attack_traffic: true })
+  await bench.job(2, {
+    to: 'test://b',
+    output_options: { field_names: ['RayID'], record_template: '{{.RayID}}', sample_rate: 0.3 },
+  })
+  const many = rays(0, 1000).map((record, i) => ({ ...record, EdgeResponseStatus: i % 100 === 0 ? 503 : 200 }))
+  await bench.write(...many, { RayID: 'attack', EdgeResponseStatus: 503, SecuritySources: ['l7ddos'] })
+  await bench.clock.until(() => bench.sink().arrived.length > 0 && bench.sink('test://b').arrived.length > 0)
+  t.equal(bench.sink().text, Array.from({ length: 10 }, (_, i) => `"r${i * 100}"\n`).join(''))
+  const { records } = bench.sink('test://b').arrived[0]!
+  t.ok(records > 240 && records < 360, `${records} of 1001 records`)
+})
+
+t.test('a job that keeps nothing moves on without a batch', async (t) => {
+  const bench = await Bench.open(t)
+  await bench.job(1, { filter: '{"where":{"key":"RayID","operator":"eq","value":"nobody"}}' })
+  await bench.write(...rays(0, 500))
+  const spool = await bench.spools.open('http_requests', ZONE)
+  const cursor = await spool.cursor('job-1')
+  await bench.clock.until(() => cursor.state.next === 500)
+  t.strictSame(bench.sink().attempts, [])
+  t.equal(bench.status(1), undefined)
+})
+
+t.test(
+  'the same batch is tried again, byte for byte, until it arrives; then those that waited, in order',
+  async (t) => {
+    const bench = await Bench.open(t)
+    const sink = bench.sink()
+    sink.answer = (_batch, attempt) => {
+      if (attempt < 5) throw transient()
+    }
+    await bench.job(1, { max_upload_records: 1000 })
+    await bench.write(...rays(0, 10))
+    await bench.clock.until(() => sink.attempts.length === 2)
+    await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test answered 503')
+    t.type(bench.status(1)?.last_error, 'string')
+    await bench.write(...rays(10, 2500))
+    await bench.clock.until(() => sink.arrived.length === 4)
+    const [first, ...again] = sink.attempts.slice(0, 5)
+    for (const attempt of again) t.strictSame(attempt, first)
+    t.equal(sink.text, textOf(0, 2500))
+    await bench.clock.until(() => bench.status(1)?.error_message === null)
+    t.match(bench.status(1), { last_error: null, last_complete: sink.arrived.at(-1)!.to })
+  },
+)
+
+t.test('a destination says when it wants to be asked again', async (t) => {
+  const bench = await Bench.open(t)
+  const at: number[] = []
+  bench.sink().answer = (_batch, attempt) => {
+    at.push(bench.clock.monotonic())
+    if (attempt === 1) throw transient(600_000)
+    if (attempt < 4) throw refused()
+  }
+  await bench.job(1)
+  await bench.write(...rays(0, 1))
+  await bench.clock.until(() => bench.sink().arrived.length === 1, { step: 1000 })
+  const [first = 0, second = 0, third = 0, fourth = 0] = at.map((time, i) => time - (at[i - 1] ?? time))
+  t.equal(first, 0)
+  t.ok(second >= 600_000, 'Retry-After')
+  for (const slow of [third, fourth]) t.ok(slow >= 60_000 && slow <= 301_000, `${slow} ms where it refuses`)
+})
+
+t.test('after a restart the batch under way has its name and bytes again', async (t) => {
+  const bench = await Bench.open(t)
+  const sink = bench.sink()
+  // It has the batch, and its answer is lost.
+  sink.answer = () => {
+    throw transient()
+  }
+  const output_options = { output_type: 'csv', field_names: ['RayID'], sample_rate: 0.5 }
+  await bench.job(1, { output_options })
+  await bench.write(...rays(0, 300))
+  await bench.clock.until(() => sink.attempts.length === 1)
+  await bench.stop()
+  sink.answer = () => {}
+  await bench.start()
+  await bench.write(...rays(300, 310))
+  await bench.clock.until(() => sink.arrived.length === 2)
+  t.strictSame(sink.arrived[0], sink.attempts[0])
+  t.notMatch(sink.arrived[1]!.text, /"r299"/)
+  t.equal(new Set(sink.names).size, 2)
+})
+
+t.test('records that wait for their interval outlive a restart', async (t) => {
+  const bench = await Bench.open(t)
+  await bench.job(1)
+  await bench.write(...rays(0, 3))
+  await bench.clock.pass(5000)
+  await bench.restart()
+  await bench.clock.until(() => bench.sink().arrived.length === 1)
+  t.equal(bench.sink().text, textOf(0, 3))
+})
+
+t.test('a batch that is too large goes in halves, and a record that is gets set aside', async (t) => {
+  const bench = await Bench.open(t, { dead_letter: 'test://dead' })
+  const sink = bench.sink()
+  bench.sink('test://dead').encoding = 'identity'
+  sink.answer = ({ text }) => {
+    if (text.length > 60) throw tooLarge()
+  }
+  await bench.job(1)
+  await bench.write(...rays(0, 40), { RayID: 'y'.repeat(100) }, ...rays(40, 80))
+  await bench.clock.until(() => sink.text.endsWith('"r79"\n'))
+  t.equal(sink.text, textOf(0, 80), 'in order')
+  t.equal(new Set(sink.names).size, sink.names.length, 'each with a name of its own')
+  t.equal(bench.sink('test://dead').text, `"${'y'.repeat(100)}"\n`)
+  t.ok(sink.attempts.length < 40, `${sink.attempts.length} attempts: it learns what is too large`)
+})
+
+t.test('without a place for it, a record that is too large is dropped and counted', async (t) => {
+  const bench = await Bench.open(t)
+  bench.sink().answer = ({ text }) => {
+    if (text.includes('y')) throw tooLarge()
+  }
+  await bench.job(1)
+  await bench.write(...rays(0, 1), { RayID: 'yy' }, ...rays(1, 2))
+  await bench.clock.until(() => bench.sink().text.includes('r1'))
+  t.equal(bench.sink().text, textOf(0, 2))
+  t.match(await bench.metrics.metrics(), /edged_logpush_records_dropped_total\{job="1",reason="too_large"\} 1/)
+})
+
+t.test('a wrong key marks the job at once; a corrected one sends what waited', async (t) => {
+  const bench = await Bench.open(t)
+  bench.sink('test://wrong').answer = () => {
+    throw refused()
+  }
+  await bench.job(1, { to: 'test://wrong' })
+  await bench.write(...rays(0, 5))
+  await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test answered 403')
+  await bench.job(1, { to: 'test://right' })
+  await bench.clock.until(() => bench.sink('test://right').arrived.length === 1, { step: 1, most: 5000 })
+  t.equal(bench.sink('test://right').text, textOf(0, 5))
+  t.equal(bench.sink('test://right').names[0], bench.sink('test://wrong').attempts[0]!.name)
+  await bench.clock.until(() => bench.status(1)?.error_message === null)
+  t.equal(bench.sink('test://wrong').open, 0, 'the old destination is closed')
+})
+
+t.test('a job that fails for a day is disabled, and says why', async (t) => {
+  const bench = await Bench.open(t)
+  bench.sink().answer = () => {
+    throw refused()
+  }
+  await bench.job(1)
+  await bench.write(...rays(0, 1))
+  await bench.clock.until(() => bench.enabled(1) === false, { step: 60_000 })
+  const { failing_since, last_error, error_message } = bench.status(1)!
+  t.equal(error_message, 'sink.test answered 403')
+  t.ok(Date.parse(last_error!) - Date.parse(failing_since!) >= 86_400_000)
+  const entries = []
+  for await (const { entry } of bench.store.audit()) entries.push(entry)
+  t.match(entries, [{ actor: { type: 'system', id: 'logpush' }, action: 'update', resource: { id: '1' } }])
+  const attempts = bench.sink().attempts.length
+  await bench.clock.pass(3_600_000, 60_000)
+  t.equal(bench.sink().attempts.length, attempts)
+
+  bench.sink().answer = () => {}
+  await bench.job(1, { enabled: true })
+  await bench.write({ RayID: 'later' })
+  await bench.clock.until(() => bench.sink().arrived.length === 1)
+  t.equal(bench.sink().text, '"later"\n', 'nothing of the time before')
+})
+
+t.test("a destination that never answers is given up, and stands in nobody's way", async (t) => {
+  const bench = await Bench.open(t, { uploads: { ...DEFAULTS.uploads, at_once: 2, per_destination: 1 } })
+  const hang = bench.sink('test://hangs')
+  hang.answer = async () => await new Promise<void>(() => {})
+  await bench.job(1, { to: 'test://hangs' })
+  await bench.job(2, { to: 'test://well' })
+  await bench.write(...rays(0, 1))
+  await bench.clock.until(() => bench.status(1)?.error_message !== undefined && hang.attempts.length > 1)
+  t.equal(bench.status(1)?.error_message, 'the destination did not answer within 300 s')
+  for (let i = 1; i < 4; i++) {
+    await bench.write(...rays(i, i + 1))
+    await bench.clock.until(() => bench.sink('test://well').arrived.length === i + 1, { most: 300 })
+  }
+  t.equal(bench.sink('test://well').text, textOf(0, 4))
+})
+
+t.test('a disabled job sends what it has read, and nothing of what comes while it is disabled', async (t) => {
+  const bench = await Bench.open(t)
+  await bench.job(1)
+  await bench.job(2, { to: 'test://other' })
+  await bench.write(...rays(0, 2))
+  await bench.clock.pass(2000)
+  await bench.job(1, { enabled: false })
+  t.equal(bench.sink().text, textOf(0, 2))
+  await bench.write({ RayID: 'lost' })
+  await bench.job(1, { enabled: true })
+  await bench.write(...rays(2, 3))
+  await bench.clock.until(() => bench.sink().arrived.length === 2)
+  t.equal(bench.sink().text, textOf(0, 3))
+  await bench.clock.until(() => bench.sink('test://other').text.endsWith('"r2"\n'))
+  t.match(bench.sink('test://other').text, /lost/, 'which another job gets')
+})
+
+t.test('a job that is removed leaves nothing behind', async (t) => {
+  const bench = await Bench.open(t)
+  bench.sink().answer = () => {
+    throw transient()
+  }
+  await bench.job(1)
+  await bench.write(...rays(0, 2))
+  await bench.clock.until(() => bench.status(1) !== undefined)
+  await bench.remove(1)
+  const [spool] = bench.spools.all()
+  await bench.clock.until(() => spool!.cursors.length === 0 && bench.status(1) === undefined)
+  t.notMatch(await bench.metrics.metrics(), /job="1"/)
+  t.equal(bench.sink().open, 0)
+})
+
+t.test('no batch goes beyond midnight where a destination has a folder for each day', async (t) => {
+  const bench = await Bench.open(t)
+  bench.sink().daily = true
+  await bench.job(1, { max_upload_interval_seconds: 300 })
+  await bench.clock.pass(Date.parse('2026-11-21T23:59:00Z') - bench.clock.now(), 60_000)
+  await bench.write(...rays(0, 1))
+  await bench.clock.until(() => bench.clock.now() > Date.parse('2026-11-22T00:00:10Z'))
+  await bench.write(...rays(1, 2))
+  await bench.clock.until(() => bench.sink().arrived.length === 2)
+  t.match(bench.sink().arrived, [
+    { text: textOf(0, 1), from: /^2026-11-21/, to: /^2026-11-21/ },
+    { text: textOf(1, 2), from: /^2026-11-22/, to: /^2026-11-22/ },
+  ])
+})
+
+t.test('numbers come out as they went in', async (t) => {
+  const bench = await Bench.open(t)
+  const output_options = { field_names: ['EdgeStartTimestamp', 'EdgeResponseBytes', 'OriginDNSResponseTimeMs'] }
+  await bench.job(1, { output_options })
+  const line =
+    '{"EdgeStartTimestamp":1795266000123456789,"EdgeResponseBytes":18446744073709551615,"OriginDNSResponseTimeMs":1e21}'
+  await bench.lines(line)
+  await bench.clock.until(() => bench.sink().arrived.length === 1)
+  t.equal(bench.sink().text, `${line}\n`)
+})
+
+t.test('a stream has what comes from now on, and ends with its signal', async (t) => {
+  const bench = await Bench.open(t)
+  const job = bench.logpush.compile({ dataset: 'http_requests', logpull_options: 'fields=RayID' }, 'live')
+  const end = new AbortController()
+  const got: string[] = []
+  const reading = (async () => {
+    for await (const text of bench.logpush.live(ZONE, job, end.signal)) got.push(Buffer.from(text).toString())
+  })()
+  await bench.clock.until(() => [...bench.spools.all()].some(({ cursors }) => cursors.length === 1))
+  await bench.write(...rays(0, 2))
+  await bench.clock.until(() => got.length > 0)
+  t.strictSame(got, ['{"RayID":"r0"}\n{"RayID":"r1"}\n'])
+  end.abort()
+  await reading
+  t.strictSame(
+    [...bench.spools.all()].map(({ cursors }) => cursors),
+    [[]],
+  )
+})
