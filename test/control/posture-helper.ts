@@ -2,11 +2,15 @@ import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { basicEndpoints } from '../../control/index.js'
 import { posture } from '../../control/posture.js'
+import type { ControlConfig } from '../../control/state.js'
 import type { PostureEngine } from '../../control/webhooks/engine.js'
 import type { LogRecord } from '../../src/core/emit.js'
 import type { Destination, Evaluation } from '../../src/core/model/delivery.js'
+import { WEBHOOKS as STORED } from '../../src/core/model/webhook.js'
+import { account } from '../../src/core/scope.js'
 import { NotPublic } from '../../src/net/egress.js'
 import { Keyring } from '../../src/store/keyring.js'
+import { destinationOf } from '../../src/webhooks/auth-headers.js'
 import { StoredDeliveries } from '../../src/webhooks/deliveries.js'
 import { ACCOUNT, client, type Client } from './client.js'
 
@@ -15,7 +19,7 @@ export const WEBHOOKS = `${POSTURE}/webhooks`
 export const INGEST = `/accounts/${ACCOUNT}/edged/findings`
 
 /** Names that lead to public addresses, as far as these tests go; no other name does. */
-const PUBLIC = new Set(['hooks.example.com', 'other.example.com', '192.0.2.1', '2001:db8::1'])
+const PUBLIC = ['hooks.example.com', 'other.example.com', '192.0.2.1', '2001:db8::1']
 
 export interface PostureClient extends Client {
   readonly deliveries: StoredDeliveries
@@ -24,18 +28,24 @@ export interface PostureClient extends Client {
   /** What the next test delivery comes to. */
   outcome: Evaluation
   readonly records: LogRecord[]
+  /** Where a stored webhook sends now, its secrets in the clear. */
+  opened(id: string): Destination
+  /** This name leads to no public address from now on. */
+  refuse(host: string): void
   limits: { webhooks: number; policies: number; findings: number; instances: number; pending: number }
 }
 
 /** The API with findings, policies and webhooks, over a queue that nobody empties. */
-export async function postureClient(t: Test): Promise<PostureClient> {
+export async function postureClient(t: Test, config: Partial<ControlConfig> = {}): Promise<PostureClient> {
   const limits = { webhooks: 100, policies: 100, findings: 1000, instances: 100_000, pending: 50_000 }
+  const known = new Set(PUBLIC)
   const tested: Destination[] = []
   const records: LogRecord[] = []
   const vault = new Keyring([randomBytes(32)])
   let deliveries: StoredDeliveries | undefined
   let engine: PostureEngine | undefined
   const api = await client(t, {
+    config,
     areas: (deps) => {
       const { store, clock } = deps
       deliveries = new StoredDeliveries(store, clock, () => ({ jobs: limits.pending, bytes: 1e9 }))
@@ -50,7 +60,7 @@ export async function postureClient(t: Test): Promise<PostureClient> {
         },
         egress: {
           async check(host, port) {
-            if (!PUBLIC.has(host) || port === 22) throw new NotPublic()
+            if (!known.has(host) || port === 22) throw new NotPublic()
           },
         },
         limits: () => limits,
@@ -65,6 +75,12 @@ export async function postureClient(t: Test): Promise<PostureClient> {
     ...api,
     deliveries,
     tested,
+    refuse: (host) => void known.delete(host),
+    opened(id) {
+      const stored = api.store.get(STORED, account(ACCOUNT), id)
+      if (!stored) throw new Error('there is no such webhook')
+      return destinationOf(stored.value, stored.scope, vault, api.clock.now())
+    },
     outcome: { success: true, status_code: 200, message: 'the destination answered 200' },
     records,
     limits,

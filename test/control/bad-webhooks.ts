@@ -1,0 +1,183 @@
+/** What is wrong, what differs from a good body, where the faults are. */
+export type BadBody = readonly [what: string, change: object, ...pointers: string[]]
+
+const header = (key: unknown, value?: unknown) => ({ key, ...(value !== undefined && { value }) })
+const statics = (...headers: unknown[]) => ({ authentication_type: 'Static Headers', headers })
+const basic = (...headers: unknown[]) => ({ authentication_type: 'Basic Auth', headers })
+const bearer = (...headers: unknown[]) => ({ authentication_type: 'Bearer Auth', headers })
+const hmac = (signing_secret?: unknown) => ({
+  authentication_type: 'HMAC-Signing',
+  ...(signing_secret !== undefined && { signing_secret }),
+})
+const url = (destination_url: unknown) => ({ destination_url })
+
+const good = header('X-Key', 'secret')
+const authorization = (value?: unknown) => header('Authorization', value)
+
+const RESERVED = [
+  'Host',
+  'CONTENT-LENGTH',
+  'content-type',
+  'Content-Encoding',
+  'Transfer-Encoding',
+  'Connection',
+  'Keep-Alive',
+  'TE',
+  'Trailer',
+  'Upgrade',
+  'Expect',
+  'User-Agent',
+  'Accept-Encoding',
+  'Date',
+  'Via',
+  'Proxy-Authorization',
+  'Proxy-Connection',
+  'webhook-id',
+  'Webhook-Signature',
+  'webhook-anything',
+]
+
+const BAD_NAMES = ['', ' ', 'a b', 'a:b', ':path', 'a\r\nb', 'ä', 'a/b', '"a"', 'a'.repeat(129), 1, null]
+const BAD_VALUES = [
+  'a\r\nb: c',
+  'a\nb',
+  'a\rb',
+  'a\0b',
+  ' a',
+  'a ',
+  'a\t',
+  'ü',
+  '\u{1f600}',
+  '\x7f',
+  '',
+  'a'.repeat(4097),
+  1,
+  false,
+  {},
+]
+
+const BAD_URLS = [
+  'http://hooks.example.com/in',
+  'HTTP://hooks.example.com/in',
+  'ftp://hooks.example.com/in',
+  'hooks.example.com/in',
+  '//hooks.example.com/in',
+  'https:hooks.example.com',
+  'https:///in',
+  'https://',
+  'https://user@hooks.example.com/',
+  'https://user:pass@hooks.example.com/',
+  'https://:@hooks.example.com/',
+  'https://hooks.example.com:0/',
+  'https://hooks.example.com:65536/',
+  'https://hooks.example.com:x/',
+  'https://hooks.example.com\\@127.0.0.1/',
+  ' https://hooks.example.com/',
+  'https://hooks.example.com/ ',
+  'https://hooks.exa\nmple.com/',
+  'https://hooks.example.com/\0',
+  'https://[::1/',
+  'javascript:alert(1)',
+  'data:text/plain,x',
+  'file:///etc/passwd',
+  '',
+  `https://hooks.example.com/${'a'.repeat(2048)}`,
+  1,
+  null,
+  ['https://hooks.example.com/'],
+  // What a resolver says no to
+  'https://localhost/',
+  'https://127.0.0.1/',
+  'https://[::1]/',
+  'https://10.0.0.1/',
+  'https://2130706433/',
+  'https://0x7f.1/',
+  'https://169.254.169.254/latest',
+  'https://unknown.example.net/',
+  'https://hooks.example.com:22/',
+]
+
+/** Bodies that neither create nor evaluate takes. */
+export const BAD_CREDENTIALS: readonly BadBody[] = [
+  ...BAD_URLS.map((text): BadBody => [`the URL ${JSON.stringify(text)?.slice(0, 60)}`, url(text), '/destination_url']),
+  ['no URL', url(undefined), '/destination_url'],
+  ['no type', { authentication_type: undefined }, '/authentication_type'],
+  ['an unknown type', { authentication_type: 'Digest Auth' }, '/authentication_type'],
+  ['a type in another case', { authentication_type: 'basic auth' }, '/authentication_type'],
+  ['a type that is null', { authentication_type: null }, '/authentication_type'],
+  ['an unknown member', { secret: 'x' }, '/secret'],
+  ['a member of the record', { version: 3 }, '/version'],
+  ...RESERVED.map((name): BadBody => [`the header ${name}`, statics(header(name, 'x')), '/headers/0/key']),
+  ...BAD_NAMES.map((name): BadBody => [
+    `the header name ${JSON.stringify(name).slice(0, 30)}`,
+    statics(good, header(name, 'x')),
+    '/headers/1/key',
+  ]),
+  ...BAD_VALUES.map((value): BadBody => [
+    `the header value ${JSON.stringify(value).slice(0, 30)}`,
+    statics(good, header('X-Two', value)),
+    '/headers/1/value',
+  ]),
+  ['a header without a value', statics(header('X-Key')), '/headers/0/value'],
+  ['a header with null as its value', statics(header('X-Key', null)), '/headers/0/value'],
+  ['a header without a key', statics({ value: 'x' }), '/headers/0/key'],
+  ['a header with more members', statics({ key: 'a', value: 'x', secret: true }), '/headers/0/secret'],
+  ['a header that is a text', statics('X-Key: x'), '/headers/0'],
+  ['headers that are an object', { authentication_type: 'Static Headers', headers: { a: 'b' } }, '/headers'],
+  ['headers that are null', { authentication_type: 'Static Headers', headers: null }, '/headers'],
+  ['a header twice', statics(good, good), '/headers/1/key'],
+  ['a header twice in other cases', statics(good, header('x-KEY', 'other')), '/headers/1/key'],
+  ['21 headers', statics(...Array.from({ length: 21 }, (_, at) => header(`x-${at}`, 'v'))), '/headers'],
+  ['static headers without one', statics(), '/headers'],
+  ['static headers without any', { authentication_type: 'Static Headers' }, '/headers'],
+  ['static headers and a secret', { ...statics(good), signing_secret: 's' }, '/signing_secret'],
+  ['no type and headers', { headers: [good] }, '/headers'],
+  ['no type and a secret', { signing_secret: 's' }, '/signing_secret'],
+  ['no type, headers and a secret', { headers: [good], signing_secret: 's' }, '/headers', '/signing_secret'],
+  ['Basic without headers', { authentication_type: 'Basic Auth' }, '/headers'],
+  ['Basic with other headers', basic(good), '/headers'],
+  ['Basic with Bearer', basic(authorization('Bearer x')), '/headers/0/value'],
+  ['Basic in lower case', basic(authorization('basic YTpi')), '/headers/0/value'],
+  ['Basic without a space', basic(authorization('BasicYTpi')), '/headers/0/value'],
+  ['Basic with a tab', basic(authorization('Basic\tYTpi')), '/headers/0/value'],
+  ['Basic behind another header', basic(good, authorization('Bearer x')), '/headers/1/value'],
+  ['Basic alone', basic(authorization('Basic')), '/headers/0/value'],
+  ['Basic and a secret', { ...basic(authorization('Basic YTpi')), signing_secret: 's' }, '/signing_secret'],
+  ['Bearer without headers', { authentication_type: 'Bearer Auth' }, '/headers'],
+  ['Bearer with no header', bearer(), '/headers'],
+  ['Bearer with Basic', bearer(authorization('Basic YTpi')), '/headers/0/value'],
+  ['Bearer in capitals', bearer(authorization('BEARER x')), '/headers/0/value'],
+  ['Bearer without a token', bearer(authorization('Bearer')), '/headers/0/value'],
+  ['Bearer without a value', bearer(authorization()), '/headers/0/value'],
+  ['Bearer twice', bearer(authorization('Bearer x'), header('authorization', 'Bearer y')), '/headers/1/key'],
+  ['HMAC without a secret', hmac(), '/signing_secret'],
+  ['HMAC with an empty secret', hmac(''), '/signing_secret'],
+  ['HMAC with a number', hmac(1), '/signing_secret'],
+  ['HMAC with null', hmac(null), '/signing_secret'],
+  ['HMAC with a secret that is too long', hmac('a'.repeat(1025)), '/signing_secret'],
+  ['HMAC with nothing behind whsec_', hmac('whsec_'), '/signing_secret'],
+  ['HMAC with bad base64 behind whsec_', hmac('whsec_*'), '/signing_secret'],
+  ['HMAC with base64 cut short', hmac('whsec_YWJ'), '/signing_secret'],
+  ['HMAC with half a character', hmac('a\ud800'), '/signing_secret'],
+  ['HMAC with headers', { ...hmac('secret'), headers: [good] }, '/headers'],
+  [
+    'several faults at once',
+    { destination_url: 'http://a', authentication_type: 'Basic Auth', headers: [header('Host', 'x')] },
+    '/destination_url',
+    '/headers',
+    '/headers/0/key',
+  ],
+]
+
+/** Bodies that create does not take, besides. */
+export const BAD_WEBHOOKS: readonly BadBody[] = [
+  ...BAD_CREDENTIALS,
+  ['no label', { label: undefined }, '/label'],
+  ['an empty label', { label: '' }, '/label'],
+  ['a label that is too long', { label: 'a'.repeat(256) }, '/label'],
+  ['a label that is a number', { label: 1 }, '/label'],
+  ['a label that is null', { label: null }, '/label'],
+  ['an unknown status', { status: 'paused' }, '/status'],
+  ['a status that is a boolean', { status: true }, '/status'],
+  ['an id', { id: 'x' }, '/id'],
+]
