@@ -5,9 +5,9 @@ import { SinkError, type SinkFailure } from '../src/core/sink.js'
 import { syncFolder } from '../src/store/durable-file.js'
 import { reasonOf } from './failure.js'
 import { folder, type Folder } from './objects/folder.js'
-import { TEST_TEXT } from './objects/object-sink.js'
 import { flag, params, pathOf, refuse } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
+import { TEST_TEXT } from './test-text.js'
 
 const KNOWN = ['gzip'] as const
 

@@ -1,20 +1,43 @@
 import type { Sink } from '../src/core/sink.js'
+import { azure } from './azure.js'
 import { file } from './file.js'
 import { gs } from './gs.js'
 import { http, https } from './https.js'
+import { kafka } from './kafka.js'
+import { kinesis } from './kinesis.js'
 import { newrelic } from './newrelic.js'
 import { refuse } from './params.js'
 import { r2 } from './r2.js'
 import { redacted } from './redact.js'
+import { redis, rediss } from './redis.js'
 import { s3 } from './s3.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { sentinelone, splunk } from './splunk.js'
 import { stdout } from './stdout.js'
 import { sumo } from './sumo.js'
+import { syslog } from './syslog.js'
 
 /** Every kind of destination, by the scheme of `destination_conf`. */
 export const SINKS: ReadonlyMap<string, SinkType> = new Map(
-  [file, gs, http, https, newrelic, r2, s3, sentinelone, splunk, stdout, sumo].map((type) => [type.scheme, type]),
+  [
+    azure,
+    file,
+    gs,
+    http,
+    https,
+    kafka,
+    kinesis,
+    newrelic,
+    r2,
+    redis,
+    rediss,
+    s3,
+    sentinelone,
+    splunk,
+    stdout,
+    sumo,
+    syslog,
+  ].map((type) => [type.scheme, type]),
 )
 
 /** A destination as it was read. */

@@ -2,12 +2,12 @@ import type { Kafka, KafkaConfig, Message, SASLOptions } from 'kafkajs'
 import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/net/egress.js'
 import { unreachable } from './failure.js'
-import { TEST_TEXT } from './objects/object-sink.js'
 import { params, pathOf, refuse } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { LateSocket } from './streams/late-socket.js'
 import { lines } from './streams/lines.js'
 import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
+import { TEST_TEXT } from './test-text.js'
 
 const KNOWN = ['brokers', 'sasl', 'username', 'password', 'compression', ...TRANSPORT] as const
 

@@ -3,11 +3,11 @@ import { AbstractConnector, Redis, type RedisOptions } from 'ioredis'
 import { SinkError } from '../src/core/sink.js'
 import type { Egress } from '../src/net/egress.js'
 import { unreachable } from './failure.js'
-import { TEST_TEXT } from './objects/object-sink.js'
 import { flag, params, pathOf, refuse, whole } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { lines } from './streams/lines.js'
 import { CONNECT_MS, serverOf, type Server, type Transport } from './streams/server.js'
+import { TEST_TEXT } from './test-text.js'
 
 const KNOWN = ['stream', 'maxlen', 'username', 'password', 'insecure-skip-verify'] as const
 

@@ -3,11 +3,11 @@ import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { unreachable } from './failure.js'
-import { TEST_TEXT } from './objects/object-sink.js'
 import { params, refuse, whole } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { lines } from './streams/lines.js'
 import { CONNECT_MS, noPath, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
+import { TEST_TEXT } from './test-text.js'
 
 const KNOWN = ['facility', 'severity', 'hostname', 'app-name', ...TRANSPORT] as const
 

@@ -20,6 +20,8 @@ export interface Answer {
 }
 
 export interface Post {
+  /** POST unless told. */
+  readonly method?: 'POST' | 'PUT'
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array | Pick<BatchBody, 'length' | 'read'>
@@ -48,9 +50,13 @@ export class HttpClient {
   }
 
   /** Resolves with whatever was answered; rejects with a SinkError where nothing was, or the signal's reason. */
-  async request({ url, headers, body, mostAnswer = 16_384 }: Post, signal: AbortSignal): Promise<Answer> {
+  async request(
+    { method = 'POST', url, headers, body, mostAnswer = 16_384 }: Post,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     signal.throwIfAborted()
-    const stream = got.stream.post(url, {
+    const stream = got.stream(url, {
+      method,
       agent: { http: this.#agents.http, https: this.#agents.https },
       headers: { 'user-agent': `edged/${VERSION}`, ...headers, 'content-length': String(body.length) },
       body: body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body.read(), { objectMode: false }),

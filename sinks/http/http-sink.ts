@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Sink, SinkLimits } from '../../src/core/sink.js'
 import type { SinkDeps, SinkType } from '../sink-type.js'
+import { TEST_TEXT } from '../test-text.js'
 import { HttpClient } from './client.js'
 import { target, type OwnTarget, type Target } from './target.js'
 
@@ -18,8 +19,6 @@ export interface HttpSinkOptions<N extends string> extends Pick<
   readonly challenged?: boolean
 }
 
-/** What the check of a destination sends, as a gzipped file `test.txt.gz`. */
-export const TEST_TEXT = '{"content":"tests"}'
 const TEST_HEADERS = { 'content-disposition': 'attachment; filename="test.txt.gz"' }
 const GZIP = { 'content-type': 'text/plain; charset=utf-8', 'content-encoding': 'gzip' }
 

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../../src/core/clock.js'
 import type { BatchBody, Sink } from '../../src/core/sink.js'
+import { TEST_TEXT } from '../test-text.js'
 import type { Folder } from './folder.js'
 
 /** Keeps bytes under names: what S3, its kin and Azure have in common. Everything rejects with a SinkError. */
@@ -52,6 +53,3 @@ export function objectSink(store: ObjectStore, folder: Folder, clock: Clock): Si
     return new Date(clock.now())
   }
 }
-
-/** What the check of a destination writes. */
-export const TEST_TEXT = '{"content":"tests"}'

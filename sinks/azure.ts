@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { SinkError, type BatchBody } from '../src/core/sink.js'
+import { HttpClient } from './http/client.js'
+import { folder, type Folder } from './objects/folder.js'
+import { objectSink, PART_BYTES, type ContentType, type ObjectStore } from './objects/object-sink.js'
+import { parts } from './objects/parts.js'
+import { pathOf, refuse } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+
+/**
+ * `azure://account.blob.core.windows.net/container/folder?SAS`: gzipped block blobs in Azure storage, by the URL of a
+ * shared access signature (SAS) with https replaced: for objects, with the right to write. The owner of a job has to prove
+ * that the container is theirs.
+ */
+export const azure: SinkType = {
+  scheme: 'azure',
+  secrets: ['sig'],
+
+  ownership: () => true,
+
+  check(destination) {
+    placeOf(destination)
+  },
+
+  open(destination, deps) {
+    const place = placeOf(destination)
+    return objectSink(blobStore(place, deps), place.folder, deps.clock)
+  },
+}
+
+interface Place {
+  readonly origin: string
+  readonly container: string
+  readonly folder: Folder
+  /** The query as it was given, for its signature is over what it says. */
+  readonly sas: string
+}
+
+function placeOf(destination: URL): Place {
+  const { host, username, password, searchParams: sas, search } = destination
+  if (username !== '' || password !== '') refuse('has a user name')
+  const origin = `https://${host}`
+  if (host === '' || !URL.canParse(origin)) refuse('has no host')
+  const [container = '', ...rest] = pathOf(destination).split('/')
+  // Where the host is not that of an account, as with emulators, this is the account, and the container follows it.
+  if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container)) refuse('names no container')
+
+  if (!sas.get('sig')) refuse('has no signature; it must be the URL of a shared access signature')
+  const types = sas.get('srt')
+  if (types !== null && types !== 'o') refuse('signedResourceTypes must be Object only (srt=o)')
+  const services = sas.get('ss')
+  if (services !== null && !services.includes('b')) refuse('signedServices must include Blob (ss=b)')
+  const rights = sas.get('sp')
+  // A policy that is stored with the container has the rights where the URL has none.
+  if (rights !== null && !rights.includes('w')) refuse('signedPermissions must include Write (sp=w)')
+  return { origin, container, folder: folder(rest.join('/')), sas: search.slice(1) }
+}
+
+/** A container. Blobs up to the size of a part are put at once, others in blocks that count only once they are all there. */
+function blobStore({ origin, container, sas }: Place, deps: SinkDeps): ObjectStore {
+  const client = new HttpClient(deps)
+  return { label: container, put, upload, close: () => client.close() }
+
+  async function put(key: string, bytes: Uint8Array, type: ContentType, signal: AbortSignal): Promise<void> {
+    await send(key, '', bytes, { 'x-ms-blob-type': 'BlockBlob', 'x-ms-blob-content-type': type }, signal)
+  }
+
+  async function upload(key: string, body: BatchBody, type: ContentType, signal: AbortSignal): Promise<void> {
+    const ids: string[] = []
+    for await (const bytes of parts(body, PART_BYTES)) {
+      // The same in each attempt, so that blocks of one that failed are replaced. What is left Azure drops after a week.
+      const id = Buffer.from(String(ids.length).padStart(6, '0')).toString('base64')
+      await send(key, `comp=block&blockid=${encodeURIComponent(id)}&`, bytes, {}, signal)
+      ids.push(id)
+    }
+    const list = `<?xml version="1.0" encoding="utf-8"?><BlockList>${ids.map((id) => `<Latest>${id}</Latest>`).join('')}</BlockList>`
+    await send(key, 'comp=blocklist&', Buffer.from(list), { 'x-ms-blob-content-type': type }, signal)
+  }
+
+  async function send(
+    key: string,
+    query: string,
+    body: Uint8Array,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = [container, ...key.split('/')].map(encodeURIComponent).join('/')
+    const request = {
+      method: 'PUT',
+      url: new URL(`${origin}/${path}?${query}${sas}`),
+      headers: {
+        'x-ms-version': VERSION,
+        'content-md5': createHash('md5').update(body).digest('base64'),
+        'content-type': 'application/octet-stream',
+        ...headers,
+      },
+      body,
+    } as const
+    const answer = await client.request(request, signal)
+    if (answer.status === 201) return
+    const failure = client.failure(request.url, answer)
+    const code = String(answer.headers['x-ms-error-code'] ?? '')
+    if (!/^[A-Za-z]{1,64}$/.test(code)) throw failure
+    throw new SinkError(PASSING.has(code) ? 'transient' : failure.failure, `${failure.message} ${code}`, {
+      ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
+    })
+  }
+}
+
+const VERSION = '2021-08-06'
+/** Codes with a status that says something else. */
+const PASSING: ReadonlySet<string> = new Set(['Md5Mismatch', 'InvalidBlockList', 'OperationTimedOut', 'ServerBusy'])

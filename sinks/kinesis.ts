@@ -1,0 +1,138 @@
+import { gzipSync } from 'node:zlib'
+import { SinkError, type SinkFailure } from '../src/core/sink.js'
+import { keyRing, signedPost, type KeySource } from './aws-keys.js'
+import { failureOf } from './failure.js'
+import { HttpClient } from './http/client.js'
+import { endpointOf, keysOf, regionOf } from './objects/bucket.js'
+import { noPath } from './streams/server.js'
+import { params, refuse } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+import { TEST_TEXT } from './test-text.js'
+
+const KNOWN = [
+  'region',
+  'access-key-id',
+  'secret-access-key',
+  'sts-assume-role-arn',
+  'sts-external-id',
+  'endpoint',
+] as const
+
+/**
+ * `kinesis://stream?region=R` with `access-key-id` and `secret-access-key`, or with `sts-assume-role-arn` and maybe
+ * `sts-external-id`: each batch is one record of the stream, gzipped, under its name as the partition key. A role is
+ * assumed with the keys of the destination, or else with the credentials that the daemon runs with. `endpoint=HOST` is a
+ * server that speaks like Kinesis.
+ */
+export const kinesis: SinkType = {
+  scheme: 'kinesis',
+  secrets: ['access-key-id', 'secret-access-key', 'sts-external-id'],
+
+  check(destination, deps) {
+    settingsOf(destination, deps)
+  },
+
+  open(destination, deps) {
+    const settings = settingsOf(destination, deps)
+    const { stream, region, origin } = settings
+    const client = new HttpClient(deps)
+    const ring = keyRing(settings, client, deps.clock)
+
+    return {
+      encoding: 'gzip',
+      limits: { bytes: BATCH_BYTES },
+      daily: false,
+
+      async write({ name, body }, signal) {
+        if (body.length + Buffer.byteLength(name) > RECORD_BYTES)
+          throw new SinkError('too_large', `a record of ${body.length} bytes is more than Kinesis takes`)
+        await put(name, await body.bytes(), signal)
+      },
+
+      async check(signal) {
+        await put('test', gzipSync(TEST_TEXT), signal)
+      },
+
+      async close() {
+        client.close()
+      },
+    }
+
+    async function put(name: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+      const text = JSON.stringify({
+        StreamName: stream,
+        PartitionKey: name,
+        Data: Buffer.from(bytes).toString('base64'),
+      })
+      const headers = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': 'Kinesis_20131202.PutRecord' }
+      const url = new URL(origin)
+      const keys = await ring.current(signal)
+      const request = { url, region, service: 'kinesis', headers, text, keys, clock: deps.clock }
+      const answer = await client.request(signedPost(request), signal)
+      if (answer.status === 200) return
+      const code = codeOf(answer.text)
+      if (code?.startsWith('ExpiredToken')) ring.forget()
+      const failure = client.failure(url, answer)
+      throw new SinkError(
+        (code !== undefined && CODES[code]) || failureOf(answer.status),
+        `${failure.message}${code === undefined ? '' : ` ${code}`}`,
+        failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs },
+      )
+    }
+  },
+}
+
+/** What Kinesis takes in a record: data, before it is put into base64, and partition key. */
+const RECORD_BYTES = 1024 * 1024
+/** Text of logs is a fifth of its size when it is gzipped; a batch that is not is sent in two halves. */
+const BATCH_BYTES = 4 * RECORD_BYTES
+
+/** Kinesis answers 400 to most. */
+const CODES: Readonly<Record<string, SinkFailure | undefined>> = {
+  ExpiredTokenException: 'transient',
+  InternalFailureException: 'transient',
+  KMSThrottlingException: 'transient',
+  LimitExceededException: 'transient',
+  ProvisionedThroughputExceededException: 'transient',
+  ThrottlingException: 'transient',
+}
+
+function codeOf(text: string): string | undefined {
+  return /"__type"\s*:\s*"(?:[\w.]{1,64}#)?([A-Za-z]{1,64})"/.exec(text)?.[1]
+}
+
+interface Settings extends KeySource {
+  readonly stream: string
+  readonly origin: string
+}
+
+function settingsOf(destination: URL, deps: SinkDeps): Settings {
+  const { hostname: stream, host, username, password } = destination
+  if (host !== stream || username !== '' || password !== '') refuse('has more than the name of a stream in front')
+  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(stream)) refuse('names no stream')
+  noPath(destination)
+  const given = params(destination, KNOWN)
+  const region = regionOf(given.region)
+  const { 'sts-assume-role-arn': arn, 'sts-external-id': externalId } = given
+  const own = keysOf(given)
+  if (own === undefined && arn === undefined)
+    refuse('needs access-key-id and secret-access-key, or sts-assume-role-arn')
+  if (arn !== undefined && !/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/.test(arn))
+    refuse('has a parameter sts-assume-role-arn that is no role')
+  if (externalId !== undefined && !/^[\w+=,.@:/-]{2,1224}$/.test(externalId))
+    refuse('has a parameter sts-external-id that is none')
+  if (externalId !== undefined && arn === undefined) refuse('has sts-external-id, but no sts-assume-role-arn')
+  // The daemon's own credentials sign for nobody but AWS.
+  if (given.endpoint !== undefined && own === undefined)
+    refuse('needs access-key-id and secret-access-key with an endpoint')
+  const endpoint = given.endpoint && endpointOf(given.endpoint, deps)
+  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+  return {
+    stream,
+    region,
+    origin: endpoint ?? `https://kinesis.${region}.${domain}`,
+    stsOrigin: endpoint ?? `https://sts.${region}.${domain}`,
+    own,
+    role: arn === undefined ? undefined : { arn, externalId },
+  }
+}
