@@ -22,11 +22,21 @@ export interface LineBlock {
   readonly base: number
 }
 
+/** What blocks are made in, one after the other; readers that follow each other can share it. */
+export class LineMemory {
+  readonly #blocks = [room(), room(), room()]
+  #turn = 0
+
+  next(): Block {
+    this.#turn = (this.#turn + 1) % this.#blocks.length
+    return this.#blocks[this.#turn]!
+  }
+}
+
 /** Reads lines, and reads ahead while the caller is busy with a block. */
 export class LineBlocks {
   readonly #source: ByteSource
-  readonly #blocks = [room(), room(), room()]
-  #turn = 0
+  readonly #memory: LineMemory
   /** Bytes behind the lines of the last block, in its memory. */
   #rest: Uint8Array = new Uint8Array(0)
   /** Whether there are lines in the rest: a block had no room for more of them. */
@@ -37,8 +47,9 @@ export class LineBlocks {
   #skipping = false
   #ahead: Promise<LineBlock | undefined> | undefined
 
-  constructor(source: ByteSource) {
+  constructor(source: ByteSource, memory = new LineMemory()) {
     this.#source = source
+    this.#memory = memory
   }
 
   /** The next whole lines; undefined when there are none yet, or no more. Not to be called twice at a time. */
@@ -69,8 +80,7 @@ export class LineBlocks {
 
   /** The block whose turn it is, with the rest of the one before at its beginning. */
   #begin(): Block {
-    const block = this.#blocks[this.#turn]!
-    this.#turn = (this.#turn + 1) % this.#blocks.length
+    const block = this.#memory.next()
     block.bytes.set(this.#rest)
     block.base = this.#read - this.#rest.length
     block.count = 0

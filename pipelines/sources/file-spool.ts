@@ -1,0 +1,327 @@
+/**
+ * Input files in the place of a spool: what can be read again needs no copy. Positions count the valid records of the
+ * whole input; the cursor is a file that also says where in the input they stand.
+ */
+import { randomBytes } from 'node:crypto'
+import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../src/core/clock.js'
+import { messageOf } from '../../src/core/errors.js'
+import {
+  MalformedRecord,
+  recordCheck,
+  Scanner,
+  UnfitRecord,
+  type Dataset,
+  type ScannedRecord,
+} from '../records/index.js'
+import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool.js'
+import { replaceDurably } from '../logpush/spool/disk.js'
+import { FileTrail, InputGone, type FilePlace, type TrailBlock, type TrailFile } from './file-trail.js'
+import { MOST_LINE_BYTES } from './line-blocks.js'
+import type { Input } from './input.js'
+import { isBlank } from './taking.js'
+import type { Tally } from './tally.js'
+
+const POLL_MS = 250
+const STATE = 'cursor.json'
+
+/** What stands in the file of a cursor. */
+interface State {
+  /** Names this run of the input, over all its resumptions. */
+  readonly id: string
+  readonly cursor: CursorState
+  /** The input in front of `cursor.next`. */
+  readonly at: Mark
+  readonly files: readonly TrailFile[]
+  readonly times: readonly Moment[]
+}
+
+/** A place in the input with the position of the record that comes next. */
+interface Mark extends FilePlace {
+  readonly position: Position
+}
+
+/** From this position on records were accepted at this time, ms since 1970. */
+type Moment = readonly [position: Position, ms: number]
+
+export interface FileSpoolOptions {
+  readonly dataset: Dataset
+  readonly paths: readonly string[]
+  readonly follow: boolean
+  /** Where the cursor is kept; exists. */
+  readonly folder: string
+  /** Go on where an earlier run stopped. */
+  readonly resume: boolean
+  readonly clock: Clock
+  readonly tally: Tally
+}
+
+/** The reading side of a spool, over input files. */
+export class FileSpool implements Input, ReadableSpool {
+  readonly id: string
+  readonly spool = this
+  readonly cursor = this
+  readonly endless: boolean
+  /** Whatever happens shows where frames are asked for. */
+  readonly failed = new Promise<never>(() => {})
+  state: CursorState
+  #ended = false
+  #stopped = false
+  readonly #options: FileSpoolOptions
+  readonly #trail: FileTrail
+  readonly #valid: ValidRecords
+  #frame: FileFrame | undefined
+  /** Position behind the last frame. */
+  #end: Position
+  /** Places that were asked for, in order; the first one is what the cursor needs. */
+  #marks: Mark[]
+  readonly #times: Moment[]
+  /** The furthest line that has been counted. */
+  #counted: { file: number; line: number } = { file: 0, line: 0 }
+
+  private constructor(options: FileSpoolOptions, { id, cursor, at, files, times }: State) {
+    this.id = id
+    this.endless = options.follow
+    this.#options = options
+    this.state = cursor
+    this.#trail = new FileTrail(files, { follow: options.follow, from: at })
+    this.#valid = new ValidRecords(options.dataset, options.tally)
+    this.#end = at.position
+    this.#marks = [at]
+    this.#times = [...times]
+  }
+
+  /** Opens the input. */
+  static async open(options: FileSpoolOptions): Promise<FileSpool> {
+    const stored = options.resume ? await readState(options.folder) : undefined
+    return new FileSpool(options, stored ?? beginning(options.paths))
+  }
+
+  get end(): Position {
+    return this.#end
+  }
+
+  /** Whether nothing comes any more behind what has been read. */
+  over(): boolean {
+    return this.#ended
+  }
+
+  /** Of files that are followed: what they have by now is all. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** Keeps where the run is; durable when it resolves. */
+  async save(cursor: CursorState): Promise<void> {
+    const needed = Math.min(cursor.next, cursor.keep ?? cursor.next)
+    if (this.#frame?.holds(needed)) this.#marked(this.#frame, needed)
+    const first = this.#marks.findLastIndex(({ position }) => position <= needed)
+    this.#marks.splice(0, Math.max(0, first))
+    const time = this.#times.findLastIndex(([position]) => position <= needed)
+    this.#times.splice(0, Math.max(0, time))
+    const at = this.#marks[0]!
+    await this.#trail.forget(at.file)
+    const state: State = { id: this.id, cursor, at, files: this.#trail.files, times: this.#times }
+    await replaceDurably(fs, join(this.#options.folder, STATE), JSON.stringify(state))
+    this.state = cursor
+  }
+
+  /** The frame that holds a position, or the next one; undefined when there is none now, see `over`. */
+  async frame(position: Position): Promise<Frame | undefined> {
+    if (this.#frame?.holds(position)) return this.#marked(this.#frame, position)
+    if (position < this.#end) await this.#back(position)
+    for (;;) {
+      const frame = await this.#read()
+      if (frame === undefined) return undefined
+      if (frame.holds(position)) return this.#marked(frame, position)
+    }
+  }
+
+  /** Resolves when there may be more. */
+  async waitFor(_position: Position, signal: AbortSignal): Promise<void> {
+    await this.#options.clock.sleep(POLL_MS, signal)
+  }
+
+  async close(): Promise<void> {
+    await this.#trail.close()
+  }
+
+  #marked(frame: FileFrame, position: Position): FileFrame {
+    const mark = frame.mark(position)
+    const last = this.#marks.at(-1)!
+    if (position > last.position) this.#marks.push(mark)
+    return frame
+  }
+
+  async #back(position: Position): Promise<void> {
+    const mark = this.#marks.findLast((mark) => mark.position <= position)
+    if (mark === undefined) throw new InputGone(`record ${position} of the input is not at hand any more`)
+    await this.#trail.seek(mark)
+    this.#frame = undefined
+    this.#end = mark.position
+    this.#ended = false
+  }
+
+  /** Reads on; blocks without any valid record are passed over. */
+  async #read(): Promise<FileFrame | undefined> {
+    for (;;) {
+      const block = await this.#trail.next()
+      if (block === undefined) {
+        this.#ended = !this.#options.follow || this.#stopped
+        return undefined
+      }
+      const frame = this.#valid.frame(block, this.#end, this.#acceptedAt(), this.#known(block))
+      if (frame.count === 0) continue
+      this.#frame = frame
+      this.#end += frame.count
+      return frame
+    }
+  }
+
+  /** How many lines of a block have been counted before, when some are read again. */
+  #known({ file, line, count }: TrailBlock): number {
+    const { file: lastFile, line: lastLine } = this.#counted
+    if (file < lastFile) return count
+    const known = file === lastFile ? Math.max(0, lastLine - line + 1) : 0
+    if (known < count) this.#counted = { file, line: line + count - 1 }
+    return known
+  }
+
+  #acceptedAt(): number {
+    const known = this.#times.findLast(([position]) => position <= this.#end)
+    const later = this.#times.some(([position]) => position > this.#end)
+    if (known !== undefined && (later || this.#end < this.#limit())) return known[1]
+    // Names of batches have seconds; a long list of times would only slow down what is saved.
+    const now = Math.floor(this.#options.clock.now() / 1000) * 1000
+    if (known !== undefined && (known[1] === now || this.#times.length >= MOST_TIMES)) return known[1]
+    this.#times.push([this.#end, now])
+    return now
+  }
+
+  /** Up to here times are those of the batch that is open. */
+  #limit(): Position {
+    return this.state.open?.end ?? 0
+  }
+}
+
+const MOST_TIMES = 1000
+
+const beginning = (paths: readonly string[]): State => ({
+  id: randomBytes(8).toString('hex'),
+  cursor: { next: 0 },
+  at: { position: 0, file: 0, offset: 0, line: 1 },
+  files: paths.map((path) => ({ path })),
+  times: [],
+})
+
+/** What an earlier run has left; undefined where there is nothing. */
+async function readState(folder: string): Promise<State | undefined> {
+  const path = join(folder, STATE)
+  try {
+    return JSON.parse(await fs.readFile(path, 'utf8')) as State
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new InputGone(`${path} cannot be read: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/** Valid records of one block of lines, where the scanner found their fields. Stands until the next is made. */
+class FileFrame implements Frame {
+  readonly first: Position
+  readonly acceptedAt: number
+  readonly #block: TrailBlock
+  readonly #records: readonly Kept[]
+  count = 0
+
+  constructor(block: TrailBlock, first: Position, acceptedAt: number, records: readonly Kept[]) {
+    this.#block = block
+    this.first = first
+    this.acceptedAt = acceptedAt
+    this.#records = records
+  }
+
+  holds(position: Position): boolean {
+    return position >= this.first && position < this.first + this.count
+  }
+
+  record(index: number): ScannedRecord {
+    return this.#records[index]!
+  }
+
+  line(index: number): Uint8Array {
+    const { at } = this.#records[index]!
+    return this.#block.bytes.slice(this.#block.starts[at], this.#block.ends[at])
+  }
+
+  /** The place of a record of this frame. */
+  mark(position: Position): Mark {
+    const { file, base, starts, line } = this.#block
+    const { at } = this.#records[position - this.first]!
+    return { position, file, offset: base + starts[at]!, line: line + at }
+  }
+}
+
+/** A scanned record, and which line of its block it was. */
+interface Kept extends ScannedRecord {
+  bytes: Uint8Array
+  at: number
+}
+
+/** Makes frames, in memory that is used again. */
+class ValidRecords {
+  readonly #scanner: Scanner
+  readonly #check: (record: ScannedRecord) => void
+  readonly #fields: number
+  readonly #tally: Tally
+  readonly #pool: Kept[] = []
+
+  constructor(dataset: Dataset, tally: Tally) {
+    this.#tally = tally
+    this.#scanner = new Scanner(dataset)
+    this.#check = recordCheck(dataset)
+    this.#fields = dataset.names.length
+  }
+
+  /** Lines before `known` have been counted already. */
+  frame(block: TrailBlock, first: Position, acceptedAt: number, known: number): FileFrame {
+    const frame = new FileFrame(block, first, acceptedAt, this.#pool)
+    const tally = this.#tally
+    for (let at = 0; at < block.count; at++) {
+      const start = block.starts[at]!
+      const end = block.ends[at]!
+      if (isBlank(block.bytes, start, end)) continue
+      if (at >= known) tally.read++
+      try {
+        if (end < 0) throw new UnfitRecord(`the record is longer than ${MOST_LINE_BYTES} bytes`)
+        const record = this.#scanner.scan(block.bytes, start, end)
+        this.#check(record)
+        this.#keep(frame.count++, record, at)
+      } catch (error) {
+        if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
+        if (at >= known) tally.reject(`${block.path}:${block.line + at}`, error.message)
+      }
+    }
+    return frame
+  }
+
+  #keep(index: number, { bytes, starts, ends, marks }: ScannedRecord, at: number): void {
+    const kept = (this.#pool[index] ??= this.#made())
+    kept.bytes = bytes
+    kept.starts.set(starts)
+    kept.ends.set(ends)
+    kept.marks.set(marks)
+    kept.at = at
+  }
+
+  #made(): Kept {
+    const count = this.#fields
+    return {
+      bytes: new Uint8Array(0),
+      starts: new Int32Array(count),
+      ends: new Int32Array(count),
+      marks: new Uint8Array(count),
+      at: 0,
+    }
+  }
+}

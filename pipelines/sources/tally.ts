@@ -1,0 +1,27 @@
+/** What a run has done so far; the members of its summary. */
+export class Tally {
+  /** Records that came in, invalid ones included. */
+  read = 0
+  rejected = 0
+  /** By the filter and by sampling. */
+  kept = 0
+  delivered = 0
+  /** Not delivered, and set aside. */
+  dropped = 0
+  batches = 0
+  /** Text of delivered batches, before compression. */
+  bytes = 0
+  /** Bytes of input, before anything is decompressed. */
+  inputBytes = 0
+  readonly #report: (place: string, message: string) => void
+
+  /** Invalid records are handed to `report`, with where they stand. */
+  constructor(report: (place: string, message: string) => void) {
+    this.#report = report
+  }
+
+  reject(place: string, message: string): void {
+    this.rejected++
+    this.#report(place, message)
+  }
+}

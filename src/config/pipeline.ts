@@ -1,0 +1,171 @@
+import { Type, type Static } from 'typebox'
+import { orNull, orOff, strict } from '../core/schema.js'
+import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
+import { Duration } from './units.js'
+
+const limit = (minimum: number, maximum: number, description: string) =>
+  Type.Optional(
+    orNull(
+      Type.Unsafe<number>({
+        ...orOff(Type.Integer({ minimum, maximum })),
+        description,
+        'x-message': `must be 0 or a whole number from ${minimum} to ${maximum}`,
+      }),
+    ),
+  )
+
+const FileSource = Type.Object(
+  {
+    file: Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })], {
+      description: 'Path or glob, or a list of them, relative to this file; read in this order, each glob by name.',
+    }),
+    follow: Type.Optional(
+      Type.Boolean({ description: 'Wait for more, also behind a rotation. One plain file of NDJSON. Default: false.' }),
+    ),
+  },
+  { ...strict, description: 'Files of NDJSON, or of one JSON array each, gzip or not.' },
+)
+
+const StdinSource = Type.Object(
+  { stdin: Type.Literal(true) },
+  { ...strict, description: 'Standard input: NDJSON or one JSON array, gzip or not.' },
+)
+
+const HttpSource = Type.Object(
+  {
+    http: Type.String({
+      pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$',
+      description: 'Address to listen on, as in 127.0.0.1:8600. POST takes NDJSON or a JSON array, gzip allowed.',
+      'x-message': 'must be an address and a port, as in 127.0.0.1:8600',
+    }),
+    token: Type.Optional(
+      Type.String({
+        minLength: 16,
+        description: 'What senders give as Authorization: Bearer. Default: nobody is asked.',
+      }),
+    ),
+  },
+  { ...strict, description: 'A listener. Answers 202 once the records are safe on disk.' },
+)
+
+const RedisSource = Type.Object(
+  {
+    redis_stream: Type.String({
+      pattern: '^rediss?://.+',
+      description: 'URL of the server, as in redis://127.0.0.1:6379/0.',
+      'x-message': 'must be a redis:// URL',
+    }),
+    key: Type.String({ minLength: 1, description: 'Key of the stream.' }),
+    group: Type.Optional(
+      Type.String({ minLength: 1, description: 'Consumer group, made when absent. Default: edged.' }),
+    ),
+    consumer: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name in the group; no other reader may have it. Default: the name of the host.',
+      }),
+    ),
+    field: Type.Optional(
+      Type.String({ minLength: 1, description: 'Field of an entry with the record, a JSON object. Default: record.' }),
+    ),
+  },
+  {
+    ...strict,
+    description: 'A Redis stream, read as a consumer group. Entries are acknowledged once they are safe on disk.',
+  },
+)
+
+const ID = '^[0-9a-f]{32}$'
+const OwnId = (description: string) =>
+  Type.String({ pattern: ID, description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
+const ZoneSource = Type.Object(
+  { zone: OwnId('Identifier of the zone.') },
+  { ...strict, description: "The daemon's own records of a zone. Only inside the daemon." },
+)
+const AccountSource = Type.Object(
+  { account: OwnId('Identifier of the account.') },
+  { ...strict, description: "The daemon's own records of an account. Only inside the daemon." },
+)
+
+/** Where records can come from: the member that tells a source, and its schema. */
+export const SOURCE_SCHEMAS = {
+  file: FileSource,
+  stdin: StdinSource,
+  http: HttpSource,
+  redis_stream: RedisSource,
+  zone: ZoneSource,
+  account: AccountSource,
+} as const
+export type SourceKind = keyof typeof SOURCE_SCHEMAS
+
+export type FileSource = Static<typeof FileSource>
+export type HttpSource = Static<typeof HttpSource>
+export type RedisSource = Static<typeof RedisSource>
+export type Source = Static<(typeof SOURCE_SCHEMAS)[SourceKind]>
+
+const PipelineTest = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, description: 'What it shows.' })),
+    input: Type.Array(Type.Union([Type.String(), Type.Object({})]), {
+      description: 'Records: objects, or JSON text where digits and order of keys matter.',
+    }),
+    output: Type.String({ description: 'The whole text of the batch that these records become; empty: none is kept.' }),
+  },
+  strict,
+)
+export type PipelineTest = Static<typeof PipelineTest>
+
+/** One pipeline: records from a source, filtered and formatted as a job does it, to a destination. */
+export const PipelineDocument = Type.Object(
+  {
+    name: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
+        description: 'Names it in messages and in the folder of its state. Default: the name of the file.',
+        'x-message': 'must be letters, digits, dots, dashes and underscores',
+      }),
+    ),
+    source: Type.Unsafe<Source>({
+      oneOf: Object.values(SOURCE_SCHEMAS),
+      description: 'Where records come from: file, stdin, http, redis_stream; inside the daemon also zone and account.',
+    }),
+    dataset: Type.Enum([...DATASETS.keys()], { description: 'What the records are.' }),
+    filter: Type.Optional(
+      Type.Union([Type.String(), Type.Object({})], { description: 'As in a job: {where: ...}, or its JSON text.' }),
+    ),
+    filter_attack_traffic: Type.Optional(Type.Boolean({ description: 'Leave out records of attack traffic.' })),
+    output_options: Type.Optional(OutputOptions),
+    logpull_options: Type.Optional(Type.String({ description: 'The older form of output_options.' })),
+    max_upload_bytes: limit(5_000_000, 1_000_000_000, 'Bytes of a batch before compression. 0: no limit.'),
+    max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
+    max_upload_interval_seconds: limit(30, 300, 'Seconds of a batch. 0: no limit. Default: 30.'),
+    destination_conf: Type.String({ minLength: 1, maxLength: 4096, description: 'Where batches go, as in a job.' }),
+    on_invalid: Type.Optional(
+      Type.Union([Type.Literal('report'), Type.Literal('skip')], {
+        description: 'skip: invalid records are counted, and do not make the run fail. Default: report.',
+      }),
+    ),
+    retry_for: Duration('10m', 'A batch that cannot be delivered for this long ends the run, or goes to dead_letter.'),
+    dead_letter: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 4096,
+        description: 'Destination of batches that could not be delivered.',
+      }),
+    ),
+    tests: Type.Optional(Type.Array(PipelineTest, { description: 'Run by edged test.' })),
+  },
+  strict,
+)
+export type PipelineDocument = Static<typeof PipelineDocument>
+
+/** A file with several pipelines, which run side by side. */
+export const PipelineList = Type.Object(
+  { pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), { minItems: 1 }) },
+  strict,
+)
+
+/** The JSON Schema of a pipeline file: one pipeline, or a list of them. */
+export const PipelineFile = {
+  oneOf: [PipelineDocument, Type.Object({ pipelines: Type.Array(PipelineDocument, { minItems: 1 }) }, strict)],
+}
