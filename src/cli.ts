@@ -4,6 +4,7 @@ import { check } from './commands/check.js'
 import { Exit, type AddCommand } from './commands/command.js'
 import { convert } from './commands/convert.js'
 import { expr } from './commands/expr.js'
+import { run } from './commands/run.js'
 import { schema } from './commands/schema.js'
 import { secrets } from './commands/secrets.js'
 import { serve } from './commands/serve.js'
@@ -13,7 +14,7 @@ import { messageOf } from './core/errors.js'
 import { VERSION } from './package.js'
 
 /** Every command, in the order of `edged --help`. */
-const COMMANDS: readonly AddCommand[] = [serve, check, convert, expr, token, secrets, schema]
+const COMMANDS: readonly AddCommand[] = [serve, check, convert, run, expr, token, secrets, schema]
 
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')

@@ -2,7 +2,7 @@ import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } fro
 import type { CompiledJob } from './compiled-job.js'
 import { compare, type Place } from './place.js'
 import type { Lines, Reader } from './reader.js'
-import type { Frame, Position, Spool } from './spool.js'
+import type { Frame, Position, ReadableSpool } from './spool.js'
 
 /** Subrequests held back for one job. */
 const HELD_BYTES = 16 * 2 ** 20
@@ -26,7 +26,7 @@ interface Line {
  */
 export class MergingReader implements Reader {
   missed = 0
-  readonly #spool: Spool
+  readonly #spool: ReadableSpool
   readonly #merger: SubrequestMerger
   readonly #scanner: Scanner
   /** Lines before it are not given. */
@@ -39,7 +39,7 @@ export class MergingReader implements Reader {
   #until: number | undefined
   #time = 0
 
-  private constructor(spool: Spool, { dataset }: CompiledJob, options: OutputOptions, from: Place) {
+  private constructor(spool: ReadableSpool, { dataset }: CompiledJob, options: OutputOptions, from: Place) {
     this.#spool = spool
     this.#merger = new SubrequestMerger(dataset, options, HELD_BYTES)
     this.#scanner = new Scanner(dataset)
@@ -47,7 +47,12 @@ export class MergingReader implements Reader {
     this.#position = from.keep ?? from.position
   }
 
-  static async open(spool: Spool, job: CompiledJob, options: OutputOptions, from: Place): Promise<MergingReader> {
+  static async open(
+    spool: ReadableSpool,
+    job: CompiledJob,
+    options: OutputOptions,
+    from: Place,
+  ): Promise<MergingReader> {
     const reader = new MergingReader(spool, job, options, from)
     await reader.#repeat(from.position)
     reader.#position = from.position

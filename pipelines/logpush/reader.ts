@@ -2,7 +2,7 @@ import type { ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import { MergingReader } from './merging-reader.js'
 import type { Place } from './place.js'
-import type { Frame, Position, Spool } from './spool.js'
+import type { Frame, Position, ReadableSpool } from './spool.js'
 
 /** Some lines of a job, before its filter: what one frame brings. */
 export interface Lines {
@@ -36,17 +36,17 @@ export interface Reader {
 }
 
 /** A reader from a place on. */
-export async function openReader(spool: Spool, job: CompiledJob, from: Place): Promise<Reader> {
+export async function openReader(spool: ReadableSpool, job: CompiledJob, from: Place): Promise<Reader> {
   return job.merge === undefined ? new PlainReader(spool, from) : await MergingReader.open(spool, job, job.merge, from)
 }
 
 /** A line is a record. */
 class PlainReader implements Reader {
   missed = 0
-  readonly #spool: Spool
+  readonly #spool: ReadableSpool
   #position: Position
 
-  constructor(spool: Spool, { position }: Place) {
+  constructor(spool: ReadableSpool, { position }: Place) {
     this.#spool = spool
     this.#position = position
   }

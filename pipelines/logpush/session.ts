@@ -13,7 +13,7 @@ import { OpenBatch, type ReadyBatch } from './open-batch.js'
 import { compare, cursorAt, endOf, placeOf, type Place } from './place.js'
 import { openReader, type Lines, type Reader } from './reader.js'
 import { pauseMs } from './retry.js'
-import type { Cursor, Spool } from './spool.js'
+import type { Cursor, ReadableSpool } from './spool.js'
 import type { Staging } from './staging.js'
 import type { JobStatus } from './status.js'
 import type { Uploads } from './uploads.js'
@@ -40,11 +40,11 @@ export interface SessionOf {
   readonly sink: Sink
   /** Names the host or bucket. */
   readonly destination: string
-  readonly spool: Spool
-  readonly cursor: Cursor
+  readonly spool: ReadableSpool
+  readonly cursor: Pick<Cursor, 'state' | 'save'>
   readonly control: Control
-  readonly status: JobStatus
-  readonly metrics: JobMetrics
+  readonly status: Pick<JobStatus, 'failing' | 'delivered' | 'failed'>
+  readonly metrics: Omit<JobMetrics, 'remove'>
   /** Called after each failure. */
   readonly failed: () => Promise<void>
 }

@@ -116,6 +116,9 @@ export interface Spool {
   waitFor(position: Position, signal: AbortSignal): Promise<void>
 }
 
+/** What a reader needs of a spool; input files have it too. */
+export type ReadableSpool = Pick<Spool, 'end' | 'frame' | 'waitFor'>
+
 /** All spools of a daemon, in one folder. */
 export interface Spools {
   /** Random, made with the folder and kept in it: tells the records of this folder from those of any other. */

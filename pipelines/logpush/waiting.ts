@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/core/clock.js'
-import type { Position, Spool } from './spool.js'
+import type { Position, ReadableSpool } from './spool.js'
 
 /** Waits `ms`, or until the signal aborts; resolves in either case. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
@@ -9,7 +9,7 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
 
 /** Waits until there is more than `position`, `ms` are over or the signal aborts; resolves in each case. */
 export async function more(
-  spool: Spool,
+  spool: ReadableSpool,
   position: Position,
   { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
 ): Promise<void> {

@@ -85,7 +85,11 @@ export class FileSpool implements Input, ReadableSpool {
     this.endless = options.follow
     this.#options = options
     this.state = cursor
-    this.#trail = new FileTrail(files, { follow: options.follow, from: at })
+    this.#trail = new FileTrail(files, {
+      follow: options.follow,
+      from: at,
+      progress: (bytes) => void (options.tally.inputBytes += bytes),
+    })
     this.#valid = new ValidRecords(options.dataset, options.tally)
     this.#end = at.position
     this.#marks = [at]

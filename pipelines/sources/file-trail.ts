@@ -37,11 +37,20 @@ export class InputGone extends Error {
   override readonly name = 'InputGone'
 }
 
+export interface TrailOptions {
+  /** Go on with the last file when it has ended. */
+  readonly follow: boolean
+  readonly from: FilePlace
+  /** Told of bytes on disk as they are read. */
+  readonly progress: (bytes: number) => void
+}
+
 /** After a rotation a file is looked at so many times more. */
 const QUIET_LOOKS = 4
 
 export class FileTrail {
   readonly #follow: boolean
+  readonly #progress: (bytes: number) => void
   readonly #files: TrailFile[]
   readonly #memory = new LineMemory()
   #index = 0
@@ -56,11 +65,11 @@ export class FileTrail {
   /** Followed files that were rotated away, by index: they are read from again only by what is open. */
   readonly #kept = new Map<number, InputFile>()
 
-  /** Goes through files from a place on; `follow` the last of them. */
-  constructor(files: readonly TrailFile[], { follow = false, from }: { follow?: boolean; from?: FilePlace } = {}) {
+  constructor(files: readonly TrailFile[], { follow, from, progress }: TrailOptions) {
     this.#files = [...files]
+    this.#progress = progress
     this.#follow = follow
-    if (from !== undefined) this.#goTo(from)
+    this.#goTo(from)
   }
 
   get files(): readonly TrailFile[] {
@@ -122,7 +131,7 @@ export class FileTrail {
     if (this.#follow && !this.#input.plain)
       throw new InputGone(`${path} cannot be followed: it is no plain file of lines`)
     this.#files[index] = { path: this.#input.path, identity: this.#input.identity }
-    return new LineBlocks(this.#input.bytes(this.#from), this.#memory)
+    return new LineBlocks(this.#input.bytes(this.#from, this.#progress), this.#memory)
   }
 
   async #leave(): Promise<void> {

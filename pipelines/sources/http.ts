@@ -103,7 +103,7 @@ function failure(error: unknown): Answer {
   return [500, { error: 'the records could not be kept' }]
 }
 
-const isZlib = (error: unknown): boolean => /^Z_/.test((error as NodeJS.ErrnoException).code ?? '')
+const isZlib = (error: unknown): boolean => (error as NodeJS.ErrnoException).code?.startsWith('Z_') ?? false
 
 function answer(response: ServerResponse, status: number, body: object, headers: object = {}): void {
   // What is left of a body that is not read would hold up the connection.

@@ -12,10 +12,11 @@ export interface InputFile {
   readonly size: number
   /** Plain NDJSON, which can be read from any byte on, and may grow. */
   readonly plain: boolean
-  /** Its NDJSON from a byte on. What stands before in a file that is not plain is read and left out. */
-  bytes(from: number): ByteSource
-  /** Bytes on disk now. */
-  grown(): Promise<number>
+  /**
+   * Its NDJSON from a byte on; what stands before in a file that is not plain is read and left out. `progress` is told
+   * of bytes on disk as they are read.
+   */
+  bytes(from: number, progress: (bytes: number) => void): ByteSource
   close(): Promise<void>
 }
 
@@ -33,11 +34,12 @@ export async function openInput(path: string): Promise<InputFile> {
       identity: `${dev}:${ino}`,
       size,
       plain,
-      bytes(from) {
-        if (plain) return fileBytes(handle, from)
-        return streamBytes(without(ndjson(createReadStream(path, { highWaterMark: 1 << 18 })), from))
+      bytes(from, progress) {
+        if (plain) return told(fileBytes(handle, from), progress)
+        const stream = createReadStream(path, { highWaterMark: 1 << 18 })
+        stream.on('data', ({ length }) => progress(length)).pause()
+        return streamBytes(without(ndjson(stream), from))
       },
-      grown: async () => (await handle.stat()).size,
       close: () => handle.close(),
     }
   } catch (error) {
@@ -45,6 +47,15 @@ export async function openInput(path: string): Promise<InputFile> {
     throw error
   }
 }
+
+const told = (source: ByteSource, progress: (bytes: number) => void): ByteSource => ({
+  ...source,
+  async read(buffer, at) {
+    const count = await source.read(buffer, at)
+    progress(count)
+    return count
+  },
+})
 
 async function* without(chunks: AsyncIterable<Uint8Array>, count: number): AsyncGenerator<Uint8Array> {
   let left = count

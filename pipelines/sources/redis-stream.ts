@@ -84,7 +84,8 @@ async function read(
   redis: Redis,
   { key, group, consumer, from }: { key: string; group: string; consumer: string; from: string },
 ): Promise<readonly Entry[]> {
-  const found: unknown = await redis.callBuffer('XREADGROUP',
+  const found: unknown = await redis.callBuffer(
+    'XREADGROUP',
     'GROUP',
     group,
     consumer,
@@ -103,8 +104,8 @@ async function read(
 
 function recordOf(fields: readonly Buffer[] | null, wanted: Buffer, name: string): Buffer {
   // Deleted in between: only its id is left.
-  for (let at = 0; fields !== null && at < fields.length; at += 2)
-    if (fields[at]!.equals(wanted)) return fields[at + 1]!
+  const found = fields ?? []
+  for (let at = 0; at < found.length; at += 2) if (found[at]!.equals(wanted)) return found[at + 1]!
   throw new UnfitRecord(`the entry has no ${name}`)
 }
 

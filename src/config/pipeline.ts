@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
-import { Duration } from './units.js'
+import { Duration, Size } from './units.js'
 
 const limit = (minimum: number, maximum: number, description: string) =>
   Type.Optional(
@@ -145,13 +145,17 @@ export const PipelineDocument = Type.Object(
         description: 'skip: invalid records are counted, and do not make the run fail. Default: report.',
       }),
     ),
-    retry_for: Duration('10m', 'A batch that cannot be delivered for this long ends the run, or goes to dead_letter.'),
+    retry_for: Duration('10m', 'A destination that fails for this long ends the run; what is not delivered is kept.'),
     dead_letter: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 4096,
-        description: 'Destination of batches that could not be delivered.',
+        description: 'Destination of records that are too large for the first one, even alone.',
       }),
+    ),
+    spool_bytes: Size(
+      '1GB',
+      'On disk, for records that a source other than files has taken; beyond it they wait outside.',
     ),
     tests: Type.Optional(Type.Array(PipelineTest, { description: 'Run by edged test.' })),
   },

@@ -1,0 +1,169 @@
+/**
+ * One pipeline, run until its input ends: a session as the daemon runs it for a job, over an input of its own.
+ */
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../src/core/clock.js'
+import type { Log } from '../../src/core/log.js'
+import type { Sink } from '../../src/core/sink.js'
+import { Breather } from '../logpush/breather.js'
+import type { CompiledJob } from '../logpush/compiled-job.js'
+import { Control } from '../logpush/control.js'
+import { deadLetter } from '../logpush/dead-letter.js'
+import { Session } from '../logpush/session.js'
+import { Staging } from '../logpush/staging.js'
+import { Uploads } from '../logpush/uploads.js'
+import type { Input } from '../sources/input.js'
+import type { Tally } from '../sources/tally.js'
+
+export interface RunOptions {
+  readonly name: string
+  readonly job: CompiledJob
+  readonly input: Input
+  readonly sink: Sink
+  /** Takes records that the destination refuses even one by one. */
+  readonly aside: Sink | undefined
+  /** The state of the run: cursor, spool, batches under way. */
+  readonly folder: string
+  /** A batch that fails for this long ends the run. */
+  readonly retryForMs: number
+  readonly tally: Tally
+  /** Told of each failure that is the first after a success. */
+  readonly failing: (message: string) => void
+  /** Ends the input, or, where it has an end of its own, the run. */
+  readonly stop: AbortSignal
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** How a run ended: `done`: all that came in is delivered or set aside; else records wait in its folder. */
+export type RunEnd =
+  { readonly end: 'done' } | { readonly end: 'stopped' } | { readonly end: 'gave_up'; readonly message: string }
+
+const ATTEMPT_MS = 120_000
+
+/** Runs a pipeline. Rejects where it cannot go on at all, as for an input that is damaged; the state stays. */
+export async function run(options: RunOptions): Promise<RunEnd> {
+  const { job, input, sink, aside, folder, clock, log, stop } = options
+  const control = new Control()
+  const staging = await Staging.open(join(folder, 'staging'))
+  const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
+  const fate = new Fate(options, control)
+  const end = () => (input.endless && !fate.failing ? input.stop() : fate.stop())
+  if (stop.aborted) end()
+  stop.addEventListener('abort', end, { once: true })
+  const session = new Session(
+    {
+      id: options.name,
+      job,
+      sink,
+      destination: 'destination',
+      spool: ending(input, () => control.end('disabled')),
+      cursor: input.cursor,
+      control,
+      status: fate,
+      metrics: counted(options.tally),
+      failed: async () => fate.judge(),
+    },
+    {
+      spools: input,
+      staging,
+      uploads,
+      breather: new Breather(),
+      deadLetter: deadLetter(aside, uploads),
+      clock,
+      log,
+      random: Math.random,
+    },
+  )
+  const running = session.run()
+  try {
+    await Promise.race([running, input.failed])
+    return fate.end
+  } finally {
+    stop.removeEventListener('abort', end)
+    control.end('shutdown')
+    await running.catch(() => {})
+  }
+}
+
+/** Makes the folder of a run. */
+export async function openFolder(path: string): Promise<string> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  return path
+}
+
+/** Removes the folder of a run that has nothing left to deliver. */
+export async function removeFolder(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true })
+}
+
+/** Tells where the input ends: a reader that waits behind its last record has all of it. */
+function ending(input: Input, ended: () => void): Input['spool'] {
+  const { spool } = input
+  return {
+    get end() {
+      return spool.end
+    },
+    frame: async (position) => await spool.frame(position),
+    async waitFor(position, signal) {
+      if (input.over(position)) return ended()
+      await spool.waitFor(position, signal)
+      if (input.over(position)) ended()
+    },
+  }
+}
+
+const counted = (tally: Tally) => ({
+  // Input counts what it reads, invalid records too.
+  read() {},
+  kept: (records: number) => void (tally.kept += records),
+  delivered({ records, size }: { records: number; size: number }) {
+    tally.delivered += records
+    tally.batches++
+    tally.bytes += size
+  },
+  dropped: (records: number) => void (tally.dropped += records),
+  attempt() {},
+})
+
+/** Why and when the run ends before its input does. */
+class Fate {
+  failing = false
+  end: RunEnd = { end: 'done' }
+  readonly #options: RunOptions
+  readonly #control: Control
+  #message = ''
+  #since = 0
+
+  constructor(options: RunOptions, control: Control) {
+    this.#options = options
+    this.#control = control
+  }
+
+  delivered(): void {
+    this.failing = false
+  }
+
+  failed(message: string): void {
+    if (!this.failing) {
+      this.#since = this.#options.clock.monotonic()
+      this.#options.failing(message)
+    }
+    this.failing = true
+    this.#message = message
+  }
+
+  /** After a failure: whether to go on trying. */
+  judge(): void {
+    if (this.#options.stop.aborted) return this.stop()
+    if (this.#options.clock.monotonic() - this.#since < this.#options.retryForMs) return
+    this.end = { end: 'gave_up', message: this.#message }
+    this.#control.end('shutdown')
+  }
+
+  stop(): void {
+    this.end = { end: 'stopped' }
+    this.#control.end('shutdown')
+  }
+}

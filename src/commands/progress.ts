@@ -1,0 +1,62 @@
+import type { WriteStream } from 'node:tty'
+import cliProgress from 'cli-progress'
+import type { Tally } from '../../pipelines/sources/tally.js'
+
+/** How far a run is, on a terminal; elsewhere nothing. */
+export interface Progress {
+  start(tallies: readonly Tally[]): void
+  /** So many bytes more are to be read. */
+  readonly size: (bytes: number) => void
+  /** Writes lines that stay. */
+  above(write: () => void): void
+  stop(): void
+}
+
+const EVERY_MS = 250
+
+/** Shows records, bytes, rate and, where the size of the input is known, the time that is left. */
+export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>): Progress {
+  if (!stream.isTTY) return { start() {}, size() {}, above: (write) => write(), stop() {} }
+  let total = 0
+  let tallies: readonly Tally[] = []
+  let timer: NodeJS.Timeout | undefined
+  const began = performance.now()
+  const bar = new cliProgress.SingleBar({
+    stream,
+    hideCursor: true,
+    clearOnComplete: true,
+    etaBuffer: 40,
+    format: (options, { progress, eta }, payload: { text: string }) => {
+      if (total === 0) return payload.text
+      const shown = cliProgress.Format.BarFormat(progress, options)
+      return `${shown} ${Math.floor(progress * 100)}% | ${payload.text} | ${cliProgress.Format.TimeFormat(eta, options, 1)} left`
+    },
+  })
+  const sum = (of: (tally: Tally) => number) => tallies.reduce((all, tally) => all + of(tally), 0)
+  const update = () => {
+    const records = sum((tally) => tally.read)
+    const bytes = sum((tally) => tally.inputBytes)
+    const rate = Math.round((records * 1000) / (performance.now() - began))
+    const text = `${records} records | ${(bytes / 1e6).toFixed(1)} MB | ${rate} records/s`
+    bar.setTotal(Math.max(total, 1))
+    bar.update(Math.min(bytes, Math.max(total, 1)), { text })
+  }
+  return {
+    start(all) {
+      tallies = all
+      bar.start(1, 0, { text: '' })
+      timer = setInterval(update, EVERY_MS)
+      timer.unref()
+    },
+    size: (bytes) => void (total += bytes),
+    above(write) {
+      stream.clearLine?.(0)
+      stream.cursorTo?.(0)
+      write()
+    },
+    stop() {
+      clearInterval(timer)
+      bar.stop()
+    },
+  }
+}

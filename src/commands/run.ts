@@ -1,0 +1,112 @@
+import { pino } from 'pino'
+import type { RunEnd } from '../../pipelines/run/run.js'
+import { NoInput } from '../../pipelines/sources/paths.js'
+import { Tally } from '../../pipelines/sources/tally.js'
+import { loadPipelines, type Pipeline } from '../config/pipeline-file.js'
+import { systemClock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
+import { destinationChecks } from '../destinations.js'
+import { runPipeline, stateFolder } from '../pipeline-run.js'
+import { Exit, type AddCommand } from './command.js'
+import { showProgress } from './progress.js'
+
+/** Invalid records that are told one by one. */
+const MOST_TOLD = 10
+
+/** `edged run FILE`: pipelines of a file, until their input ends. */
+export const run: AddCommand = (program) => {
+  program
+    .command('run')
+    .description('run the pipelines of a file until their input ends')
+    .argument('<file>', 'the pipeline file')
+    .option('--resume', 'go on where an earlier run stopped, with the same batches')
+    .option('--state <folder>', 'where a run keeps what it needs to go on; default: FILE.state')
+    .addHelpText(
+      'after',
+      '\nPrints a summary as one line of JSON. Exit codes: 0 all delivered, 2 the file or its input cannot be used,\n' +
+        '5 records undelivered or invalid. The first SIGINT or SIGTERM ends a listener or a followed file, and stops at a\n' +
+        'batch elsewhere; the second stops at once.',
+    )
+    .action(async (file: string, { resume = false, state }: { resume?: boolean; state?: string }) => {
+      await runFile(file, { resume, state: state ?? `${file}.state` })
+    })
+}
+
+interface Ran {
+  readonly pipeline: Pipeline
+  readonly tally: Tally
+  readonly end: RunEnd | { readonly end: 'failed'; readonly message: string; readonly code: number }
+}
+
+async function runFile(file: string, { resume, state }: { resume: boolean; state: string }): Promise<void> {
+  const clock = systemClock
+  const log = pino({ level: 'error', base: null }, pino.destination({ dest: 2, sync: true }))
+  const pipelines = loadPipelines(file, destinationChecks({ clock, log }))
+  const stopping = new AbortController()
+  const stop = () => (stopping.signal.aborted ? process.exit(1) : stopping.abort())
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+
+  const begin = clock.monotonic()
+  let told = 0
+  const progress = showProgress(process.stderr)
+  const tell = (message: string) => progress.above(() => process.stderr.write(`edged: ${message}\n`))
+  const tallies = pipelines.map(
+    () =>
+      new Tally((place, message) => {
+        if (++told <= MOST_TOLD) tell(`${place}: ${message}`)
+        else if (told === MOST_TOLD + 1) tell('more invalid records are only counted')
+      }),
+  )
+  progress.start(tallies)
+  const ran = await Promise.all(
+    pipelines.map(async (pipeline, index): Promise<Ran> => {
+      const tally = tallies[index]!
+      const options = { state, resume, tally, tell, size: progress.size, stop: stopping.signal, clock, log }
+      try {
+        return { pipeline, tally, end: await runPipeline(pipeline, options) }
+      } catch (error) {
+        const code = error instanceof NoInput ? 2 : 5
+        return { pipeline, tally, end: { end: 'failed', message: messageOf(error), code } }
+      }
+    }),
+  )
+  progress.stop()
+  process.off('SIGINT', stop).off('SIGTERM', stop)
+
+  const seconds = Math.round(clock.monotonic() - begin) / 1000
+  // Where records go to standard output, the summary must not stand between them.
+  const out = pipelines.some((pipeline) => pipeline.destination_conf.startsWith('stdout:'))
+    ? process.stderr
+    : process.stdout
+  out.write(`${JSON.stringify({ ...totals(tallies), seconds, ...each(ran) })}\n`)
+  judge(ran, state)
+}
+
+const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'batches', 'bytes'] as const
+
+const totals = (tallies: readonly Tally[]): Record<string, number> =>
+  Object.fromEntries(MEMBERS.map((member) => [member, tallies.reduce((sum, tally) => sum + tally[member], 0)]))
+
+/** Of several pipelines also what each one did. */
+const each = (ran: readonly Ran[]): object =>
+  ran.length < 2 ? {} : { pipelines: ran.map(({ pipeline: { name }, tally }) => ({ name, ...totals([tally]) })) }
+
+/** Ends with what is left to do, if anything is. */
+function judge(ran: readonly Ran[], state: string): void {
+  const faults = ran.flatMap(({ pipeline, tally, end }): [code: number, message: string][] => {
+    const { name } = pipeline
+    const kept = `what is not delivered is kept, go on with --resume (state in ${stateFolder(state, pipeline)})`
+    if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
+    if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
+    if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
+    if (tally.dropped > 0) return [[5, `${name}: ${tally.dropped} records were too large for ${setAside(pipeline)}`]]
+    if (tally.rejected > 0 && pipeline.on_invalid !== 'skip')
+      return [[5, `${name}: ${tally.rejected} invalid records were left out; on_invalid: skip allows that`]]
+    return []
+  })
+  if (faults.length === 0) return
+  throw new Exit(Math.max(...faults.map(([code]) => code)), faults.map(([, message]) => message).join('\nedged: '))
+}
+
+const setAside = ({ dead_letter: aside }: Pipeline): string =>
+  aside === undefined ? 'the destination; dead_letter would keep them' : 'the destination'
