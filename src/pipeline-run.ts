@@ -56,7 +56,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
 }
 
 /** What is followed goes on some day: its place is kept. */
-const isFollowed = ({ source }: Pipeline): boolean => 'follow' in source && source.follow === true
+const isFollowed = ({ source }: Pipeline): boolean => 'follow' in source && (source.follow ?? false)
 
 async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
   const { source, job, spool_bytes: spoolBytes, name } = pipeline

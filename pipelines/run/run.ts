@@ -1,8 +1,8 @@
 /**
  * One pipeline, run until its input ends: a session as the daemon runs it for a job, over an input of its own.
  */
-import { mkdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { Sink } from '../../src/core/sink.js'
@@ -93,9 +93,10 @@ export async function openFolder(path: string): Promise<string> {
   return path
 }
 
-/** Removes the folder of a run that has nothing left to deliver. */
+/** Removes the folder of a run that has nothing left to deliver, and the one around it when it was the last. */
 export async function removeFolder(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true })
+  await rmdir(dirname(path)).catch(() => {})
 }
 
 /** Tells where the input ends: a reader that waits behind its last record has all of it. */

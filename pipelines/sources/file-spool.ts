@@ -258,6 +258,9 @@ class FileFrame implements Frame {
     return this.#block.bytes.slice(this.#block.starts[at], this.#block.ends[at])
   }
 
+  /** The next frame takes this memory anyway. */
+  release(): void {}
+
   /** The place of a record of this frame. */
   mark(position: Position): Mark {
     const { file, base, starts, line } = this.#block

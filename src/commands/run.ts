@@ -46,6 +46,8 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   const stop = () => (stopping.signal.aborted ? process.exit(1) : stopping.abort())
   process.on('SIGINT', stop).on('SIGTERM', stop)
 
+  // Waits do not keep a process alive by themselves.
+  const alive = setInterval(() => {}, 2 ** 30)
   const begin = clock.monotonic()
   let told = 0
   const progress = showProgress(process.stderr)
@@ -71,6 +73,7 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
     }),
   )
   progress.stop()
+  clearInterval(alive)
   process.off('SIGINT', stop).off('SIGTERM', stop)
 
   const seconds = Math.round(clock.monotonic() - begin) / 1000
