@@ -53,6 +53,8 @@ export interface DeliveryState {
   readonly last_updated_at: string
   /** Oldest first. */
   readonly tries: readonly Try[]
+  /** Tries since it was accepted, or sent once more; absent before the first. `tries` may have lost the oldest. */
+  readonly attempts?: number
   /** RFC 3339; no try before then. Absent once it is over. */
   readonly due_at?: string
   readonly failure_reason?: FailureReason

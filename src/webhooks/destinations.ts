@@ -1,0 +1,67 @@
+import type { Clock } from '../core/clock.js'
+import type { Destination } from '../core/model/delivery.js'
+import { WEBHOOKS } from '../core/model/webhook.js'
+import type { Scope } from '../core/scope.js'
+import type { Store } from '../core/store.js'
+import type { Vault } from '../core/vault.js'
+import type { Egress, GuardedAgents } from '../net/egress.js'
+import { destinationOf } from './auth-headers.js'
+
+/** A webhook that is being sent to: its secrets in the clear, and its connections. */
+export interface OpenDestination {
+  readonly destination: Destination
+  readonly agents: GuardedAgents
+}
+
+interface Opened extends OpenDestination {
+  readonly version: number
+  readonly until: number
+}
+
+/** The open destination of one webhook: opened when first sent to, anew after it was changed. */
+export class DestinationOf {
+  readonly #deps: { readonly store: Store; readonly vault: Vault; readonly egress: Egress; readonly clock: Clock }
+  readonly #scope: Scope
+  readonly #id: string
+  readonly #maxSockets: number
+  #opened: Opened | undefined
+
+  constructor(
+    deps: { readonly store: Store; readonly vault: Vault; readonly egress: Egress; readonly clock: Clock },
+    scope: Scope,
+    id: string,
+    maxSockets: number,
+  ) {
+    this.#deps = deps
+    this.#scope = scope
+    this.#id = id
+    this.#maxSockets = maxSockets
+  }
+
+  /** Throws where the webhook is not there or its secrets do not open. */
+  open(): OpenDestination {
+    const { store, vault, egress, clock } = this.#deps
+    const stored = store.get(WEBHOOKS, this.#scope, this.#id)
+    if (stored === undefined) throw new Error('the webhook is not there')
+    const now = clock.now()
+    const opened = this.#opened
+    if (opened !== undefined && opened.version === stored.version && now < opened.until) return opened
+    this.close()
+    const destination = destinationOf(stored.value, this.#scope, vault, now)
+    // A replaced secret signs until its time is over: then the destination is opened again without it.
+    const ends = (stored.value.former_secrets ?? []).map(({ until }) => Date.parse(until)).filter((end) => end > now)
+    this.#opened = {
+      destination,
+      agents: egress.agents({ maxSockets: this.#maxSockets }),
+      version: stored.version,
+      until: Math.min(...ends, Infinity),
+    }
+    return this.#opened
+  }
+
+  /** Lets go of secrets and connections. */
+  close(): void {
+    this.#opened?.agents.destroy()
+    this.#opened = undefined
+  }
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../core/clock.js'
+import { DELIVERIES, DELIVERY_STATES } from '../core/model/delivery.js'
+import type { Scope } from '../core/scope.js'
+import type { Store, Write } from '../core/store.js'
+
+/** How long deliveries that are over can be seen. */
+export interface RetentionOptions {
+  /** Of one account; the newest. */
+  readonly jobs: number
+  /** Milliseconds since the last try. */
+  readonly age: number
+}
+
+const MOST_IN_BATCH = 250
+
+/** Forgets deliveries that are over: those beyond a number, and old ones. */
+export class Retention {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #options: RetentionOptions
+
+  constructor(store: Store, clock: Clock, options: RetentionOptions) {
+    this.#store = store
+    this.#clock = clock
+    this.#options = options
+  }
+
+  async forget(): Promise<void> {
+    const scopes = new Map<string, Scope>()
+    for (const { scope } of this.#store.list(DELIVERIES)) scopes.set(scope.id, scope)
+    for (const scope of scopes.values()) await this.#forget(scope)
+  }
+
+  async #forget(scope: Scope): Promise<void> {
+    const old = new Date(this.#clock.now() - this.#options.age).toISOString()
+    const over = this.#store
+      .list(DELIVERY_STATES, scope)
+      .filter(({ value }) => value.status === 'completed' || value.status === 'failed')
+    // In the order of their ids, which is that of their acceptance.
+    const gone = over.filter(
+      ({ value }, index) => index < over.length - this.#options.jobs || value.last_updated_at < old,
+    )
+    for (let at = 0; at < gone.length; at += MOST_IN_BATCH) {
+      await this.#store.batch(
+        gone.slice(at, at + MOST_IN_BATCH).flatMap(({ id }): Write[] => [
+          { kind: DELIVERIES, scope, id, value: undefined },
+          { kind: DELIVERY_STATES, scope, id, value: undefined },
+        ]),
+      )
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Metrics } from '../core/metrics.js'
+import type { Lane } from './lane.js'
+
+/** What a sender counts. */
+export interface SenderMetrics {
+  readonly accepted: Counter
+  readonly tries: Histogram
+  ended(outcome: 'delivered' | 'retried' | 'failed'): void
+}
+
+/** Registers the metrics of the sender of webhooks, whose lanes are counted when they are asked for. */
+export function senderMetrics(metrics: Metrics, lanes: () => Iterable<Lane>, now: () => number): SenderMetrics {
+  const registers = [metrics]
+  const ended = new Counter({
+    name: 'edged_webhook_tries_total',
+    help: 'Tries to deliver to webhooks by what came of them; failed: the last try of a delivery.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const gauge = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value())
+      },
+    })
+  gauge('edged_webhook_pending', 'Deliveries that this daemon has yet to make.', () =>
+    [...lanes()].reduce((sum, { size }) => sum + size, 0),
+  )
+  gauge('edged_webhook_under_way', 'Tries under way.', () =>
+    [...lanes()].reduce((sum, { underWay }) => sum + underWay, 0),
+  )
+  gauge('edged_webhook_oldest_pending_seconds', 'Age of the oldest delivery that is not over.', () => {
+    let oldest = Infinity
+    for (const lane of lanes()) for (const id of lane.ids()) oldest = Math.min(oldest, acceptedAt(id))
+    return oldest === Infinity ? 0 : Math.max(0, (now() - oldest) / 1000)
+  })
+  gauge('edged_webhook_breakers_open', 'Destinations that are left alone for now.', () =>
+    [...lanes()].reduce((sum, { breaker }) => sum + Number(breaker.isOpen), 0),
+  )
+  return {
+    accepted: new Counter({ name: 'edged_webhook_accepted_total', help: 'Deliveries accepted.', registers }),
+    tries: new Histogram({
+      name: 'edged_webhook_try_seconds',
+      help: 'How long tries took.',
+      buckets: [0.01, 0.05, 0.25, 1, 5, 15],
+      registers,
+    }),
+    ended: (outcome) => ended.inc({ outcome }),
+  }
+}
+
+/** When a delivery was accepted, ms since 1970: its id is a UUID of version 7. */
+const acceptedAt = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import PQueue from 'p-queue'
+import type { Clock } from '../core/clock.js'
+import type { Destination, Evaluation, Tester } from '../core/model/delivery.js'
+import { NotPublic, type Egress } from '../net/egress.js'
+import { requestHeaders } from './auth-headers.js'
+import { testPayload } from './payload.js'
+import { post, type Reply } from './post.js'
+
+/** Tests under way, and waiting; more are turned away. */
+const AT_ONCE = 16
+const MOST_WAITING = 64
+
+/** Tries destinations out, each over connections of its own. */
+export class WebhookTester implements Tester {
+  readonly #deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: number }
+  readonly #queue = new PQueue({ concurrency: AT_ONCE })
+
+  constructor(deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: number }) {
+    this.#deps = deps
+  }
+
+  async evaluate(destination: Destination, signal?: AbortSignal): Promise<Evaluation> {
+    if (this.#queue.size >= MOST_WAITING)
+      return { success: false, status_code: 0, message: 'too many tests are under way; try again later' }
+    return await this.#queue.add(async () => await this.#evaluate(destination, signal))
+  }
+
+  async #evaluate(destination: Destination, signal: AbortSignal | undefined): Promise<Evaluation> {
+    const { egress, clock, timeoutMs } = this.#deps
+    const { destination_url: url } = destination
+    const { hostname, port } = new URL(url)
+    await egress.check(hostname, Number(port || 443))
+    const agents = egress.agents({ maxSockets: 1 })
+    try {
+      const body = testPayload(clock.now())
+      const headers = requestHeaders(destination, randomUUID(), clock.now(), body)
+      const reply = await post({ url, headers, body, agents, timeoutMs, clock, signal })
+      // The name may have got another address since the check.
+      if (reply.error === 'not public') throw new NotPublic()
+      const success = reply.status >= 200 && reply.status <= 299
+      return { success, status_code: reply.status, message: messageOf(reply, success) }
+    } finally {
+      agents.destroy()
+    }
+  }
+}
+
+function messageOf({ status, error }: Reply, success: boolean): string {
+  if (status === 0) return `no answer: ${error ?? 'no connection'}`
+  return `the destination answered ${status}${success ? '' : ', which is no success'}`
+}
