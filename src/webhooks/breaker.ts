@@ -15,6 +15,7 @@ export interface BreakerOptions {
 export class Breaker {
   readonly #options: BreakerOptions
   #failures = 0
+  #successes = 0
   #pause = 0
   #until = 0
   #open = false
@@ -27,9 +28,9 @@ export class Breaker {
     return this.#open
   }
 
-  /** How many tries have failed since the last success. */
-  get failures(): number {
-    return this.#failures
+  /** How many have succeeded since the last failure. */
+  get successes(): number {
+    return this.#successes
   }
 
   /** No try before then; 0 while it is closed. */
@@ -38,6 +39,7 @@ export class Breaker {
   }
 
   succeeded(): void {
+    this.#successes++
     this.#failures = 0
     this.#pause = 0
     this.#open = false
@@ -45,6 +47,7 @@ export class Breaker {
 
   failed(now: number): void {
     this.#failures++
+    this.#successes = 0
     if (this.#failures < this.#options.failures) return
     // Tries that were under way when it opened tell nothing new.
     if (this.#open && now < this.#until) return

@@ -130,8 +130,11 @@ export class Lane {
     return undefined
   }
 
-  /** A destination that does not answer as it should gets one try at a time: it holds up no place that others could use. */
+  /**
+   * A destination begins with one try at a time and gets another place with each success: one that does not answer holds
+   * up no places that others could use.
+   */
   get #places(): number {
-    return this.breaker.failures > 0 ? 1 : this.#most
+    return Math.min(this.#most, 1 + this.breaker.successes)
   }
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { Heap } from '../core/heap.js'
@@ -95,6 +96,8 @@ export class WebhookSender {
   constructor(deps: SenderDeps) {
     this.#deps = deps
     const { store, clock, metrics, sharedAs, options } = deps
+    // Each try under way listens to it.
+    setMaxListeners(0, this.#giveUp.signal)
     this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, sharedAs)
     this.#retention = new Retention(store, clock, options.keep)
     this.#metrics = senderMetrics(

@@ -1,0 +1,334 @@
+import { createServer, type Server } from 'node:net'
+import t, { type Test } from 'tap'
+import { Webhook } from 'standardwebhooks'
+import { WEBHOOKS } from '../../src/core/model/webhook.js'
+import { LEASE_MS, RENEW_MS } from '../../src/webhooks/leases.js'
+import { openEgress, testEgress } from '../helpers/egress.js'
+import { HandClock } from '../helpers/hand-clock.js'
+import { Receiver, type Answering } from '../helpers/receiver.js'
+import { CA_FILE } from '../helpers/tls.js'
+import { until } from '../helpers/web.js'
+import { ACCOUNT, memory, Workbench } from './workbench.js'
+
+async function receiver(t: Test, answer?: Answering): Promise<Receiver> {
+  const made = await Receiver.start(answer)
+  t.teardown(() => made.close())
+  return made
+}
+
+const status =
+  (code: number, headers = {}): Answering =>
+  (_, response) =>
+    void response.writeHead(code, headers).end()
+
+/** Lets time pass until something has come about, a second at a time. */
+async function pass(clock: HandClock, what: () => boolean, stepMs = 1000): Promise<void> {
+  await until(async () => {
+    if (what()) return true
+    await clock.advance(stepMs)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    return what()
+  })
+}
+
+t.test('a delivery arrives with its bytes, its id and its credentials', async (t) => {
+  const to = await receiver(t)
+  const bench = new Workbench(t, await openEgress([to.server]))
+  const id = await bench.webhook(to.url('/a?token=x'))
+  const value = bench.seal(id, 'Bearer abc')
+  await bench.edit(id, { authentication_type: 'Bearer Auth', headers: [{ key: 'authorization', value }] })
+  const [job = ''] = await bench.send(id)
+  await until(() => bench.state(job)?.status === 'completed')
+  const [got] = to.received
+  t.equal(got?.path, '/a?token=x')
+  t.equal(got?.headers.authorization, 'Bearer abc')
+  t.equal(got?.headers['webhook-id'], job)
+  t.equal(got?.headers['content-type'], 'application/json')
+  t.equal(got?.body, bench.deliveries.get(ACCOUNT, job)?.delivery.payload)
+  t.equal(got?.headers['webhook-signature'], undefined)
+  t.match(bench.state(job)?.tries, [{ status_code: 204, error: null, response: '' }])
+})
+
+t.test('signatures are those of Standard Webhooks, by the old secret too while it counts', async (t) => {
+  const clock = new HandClock(Date.now())
+  const to = await receiver(t)
+  const bench = new Workbench(t, await openEgress([to.server]), { clock })
+  const [current, former] = ['whsec_' + Buffer.alloc(32, 1).toString('base64'), 'a plain old secret']
+  const id = await bench.webhook(to.url())
+  const soon = new Date(clock.now() + 3_600_000).toISOString()
+  const secret = bench.seal(id, current)
+  const former_secrets = [{ secret: bench.seal(id, former), until: soon }]
+  await bench.edit(id, { authentication_type: 'HMAC-Signing', signing_secret: secret, former_secrets })
+  await bench.send(id)
+  await until(() => to.received.length === 1)
+  const [{ headers = {}, body = '' } = {}] = to.received
+  const plain = Buffer.from(former).toString('base64')
+  for (const key of [current, plain]) t.ok(new Webhook(key).verify(body, headers as Record<string, string>))
+  t.throws(() => new Webhook(plain).verify(body + ' ', headers as Record<string, string>))
+
+  await clock.advance(3_600_001)
+  const [job] = await bench.send(id)
+  await until(() => to.received.length === 2)
+  const signature = String(to.received[1]?.headers['webhook-signature'])
+  t.equal(signature.split(' ').length, 1, 'the old secret signs no more')
+  t.equal(to.received[1]?.headers['webhook-id'], job)
+})
+
+t.test('tries follow the schedule, with one id, and the last one ends it', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(503))
+  const bench = new Workbench(t, await openEgress([to.server]), { clock })
+  const [job = ''] = await bench.send(await bench.webhook(to.url()))
+  await until(() => bench.state(job)?.attempts === 1)
+  t.equal(bench.state(job)?.status, 'pending')
+  for (const [wait, tries] of [
+    [5000, 2],
+    [300_000, 3],
+    [1_800_000, 4],
+  ] as const) {
+    await clock.advance(wait - 1)
+    t.equal(to.received.length, tries - 1, 'not before its time')
+    await pass(clock, () => bench.state(job)?.attempts === tries, 1)
+  }
+  t.match(bench.state(job), { status: 'failed', failure_reason: 'Service Temporarily Unavailable' })
+  t.equal(bench.state(job)?.tries.length, 4)
+  t.strictSame([...new Set(to.received.map(({ headers }) => headers['webhook-id']))], [job])
+
+  to.answer = status(200)
+  await bench.deliveries.retry(ACCOUNT, job)
+  await until(() => bench.state(job)?.status === 'completed')
+  t.match(bench.state(job), { attempts: 1, tries: { length: 5 } })
+})
+
+t.test('Retry-After is waited for, up to a day', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(429, { 'retry-after': '100' }))
+  const bench = new Workbench(t, await openEgress([to.server]), { clock })
+  const [job = ''] = await bench.send(await bench.webhook(to.url()))
+  await until(() => bench.state(job)?.attempts === 1)
+  t.equal(Date.parse(bench.state(job)?.due_at ?? '') - clock.now(), 100_000)
+  to.answer = status(429, { 'retry-after': new Date(clock.now() + 10 * 86_400_000).toUTCString() })
+  await clock.advance(99_999)
+  t.equal(to.received.length, 1)
+  await pass(clock, () => bench.state(job)?.attempts === 2, 1)
+  t.equal(Date.parse(bench.state(job)?.due_at ?? '') - clock.now(), 86_400_000)
+})
+
+t.test('410 disables the webhook; what waits for it goes when it is enabled again', async (t) => {
+  const to = await receiver(t, status(410))
+  const bench = new Workbench(t, await openEgress([to.server]), { options: { per_destination: 1 } })
+  const id = await bench.webhook(to.url())
+  const [gone = '', waits = ''] = await bench.send(id, id)
+  await until(() => bench.status(id) === 'disabled')
+  t.match(bench.state(gone), { status: 'failed', failure_reason: 'Integration Unavailable' })
+  t.equal(bench.state(waits)?.status, 'pending')
+  t.equal(bench.store.get(WEBHOOKS, ACCOUNT, id)?.value.version, 2)
+  const audit = []
+  for await (const { entry } of bench.store.audit()) audit.push(entry)
+  t.match(audit, [{ actor: { id: 'edged' }, action: 'update', resource: { kind: 'webhook', id } }])
+
+  to.answer = status(200)
+  await bench.edit(id, { status: 'enabled' })
+  await until(() => bench.state(waits)?.status === 'completed')
+})
+
+t.test('a webhook that is deleted takes its waiting deliveries with it', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(500))
+  const bench = new Workbench(t, await openEgress([to.server]), { clock })
+  const id = await bench.webhook(to.url())
+  const [job = ''] = await bench.send(id)
+  await until(() => bench.state(job)?.attempts === 1)
+  await bench.edit(id, { deleted_at: '2026-11-21T00:00:00Z' })
+  await until(() => bench.state(job)?.status === 'failed')
+  t.match(bench.state(job), { failure_reason: 'Integration Unavailable', failure_details: { error: /deleted/ } })
+})
+
+t.test('first tries are made in the order of acceptance', async (t) => {
+  const to = await receiver(t)
+  const bench = new Workbench(t, await openEgress([to.server]), { options: { per_destination: 1 } })
+  const id = await bench.webhook(to.url())
+  const jobs = await bench.send(...Array.from({ length: 50 }, () => id))
+  await until(() => to.received.length === 50)
+  t.strictSame(
+    to.received.map(({ headers }) => headers['webhook-id']),
+    jobs,
+  )
+})
+
+t.test('a destination that fails is left alone, and tried out by one delivery', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(500))
+  const bench = new Workbench(t, await openEgress([to.server]), { clock })
+  const id = await bench.webhook(to.url())
+  await bench.send(...Array.from({ length: 40 }, () => id))
+  await until(() => to.received.length >= 10)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const before = to.received.length
+  t.ok(before < 15, `${before} tries until it opened`)
+  await clock.advance(29_000)
+  t.equal(to.received.length, before, 'open')
+  await pass(clock, () => to.received.length === before + 1, 500)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(to.received.length, before + 1, 'one probe, and open again')
+  to.answer = status(200)
+  await pass(clock, () => to.received.length >= before + 41, 1000)
+})
+
+t.test('a wall clock that jumps by a day neither floods nor stalls', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(500))
+  const bench = new Workbench(t, await openEgress([to.server]), { clock })
+  const [job = ''] = await bench.send(await bench.webhook(to.url()))
+  await until(() => bench.state(job)?.attempts === 1)
+  clock.jump(86_400_000)
+  await clock.advance(4999)
+  t.equal(to.received.length, 1, 'no earlier for a clock that went ahead')
+  await pass(clock, () => bench.state(job)?.attempts === 2, 1)
+  clock.jump(-2 * 86_400_000)
+  await pass(clock, () => bench.state(job)?.attempts === 3, 60_000)
+
+  await bench.sender.close()
+  clock.jump(-20 * 86_400_000)
+  const again = new Workbench(t, await openEgress([to.server]), { clock, store: bench.store })
+  await pass(clock, () => again.state(job)?.attempts === 4, 3_600_000)
+  t.pass('and no later after a restart than the longest delay')
+})
+
+t.test('five days without a success disable a webhook, whatever the wall clock does', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(500))
+  const hour = 3_600_000
+  const options = { retry_schedule: Array.from({ length: 200 }, () => hour) }
+  const bench = new Workbench(t, await openEgress([to.server]), { clock, options })
+  const id = await bench.webhook(to.url())
+  const [job = ''] = await bench.send(id)
+  await until(() => bench.state(job)?.attempts === 1)
+  clock.jump(30 * 24 * hour)
+  await pass(clock, () => bench.state(job)?.attempts === 2, hour / 2)
+  t.equal(bench.status(id), 'enabled')
+  await pass(clock, () => (bench.state(job)?.attempts ?? 0) >= 110, hour / 4)
+  t.equal(bench.status(id), 'enabled')
+  await pass(clock, () => bench.status(id) === 'disabled', hour / 4)
+  const { attempts = 0 } = bench.state(job) ?? {}
+  t.ok(attempts >= 115 && attempts <= 125, `after ${attempts} tries an hour apart`)
+})
+
+t.test('receivers that hang, trickle, flood, reset or lie delay nobody else', async (t) => {
+  const healthy = await Promise.all(Array.from({ length: 10 }, () => receiver(t)))
+  const hangs = await receiver(t, () => undefined)
+  const trickles = await receiver(t, (_, response) => {
+    response.writeHead(200)
+    const timer = setInterval(() => response.write('x'), 20)
+    response.once('close', () => clearInterval(timer))
+  })
+  let flooded = 0
+  const floods = await receiver(t, (_, response) => {
+    response.writeHead(200)
+    const block = Buffer.alloc(65_536)
+    const more = () => {
+      while (!response.destroyed && response.write(block)) flooded += block.length
+      if (!response.destroyed) response.once('drain', more)
+    }
+    more()
+  })
+  const resets = await receiver(t, (_, response) => void response.socket?.destroy())
+  const redirects = await receiver(t, (_, response) => {
+    response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()
+  })
+  const plain: Server = createServer(
+    (socket) => void socket.on('error', () => undefined).end('HTTP/1.1 200 OK\r\n\r\n'),
+  )
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => plain.close())
+
+  const bad = [hangs, trickles, floods, resets, redirects]
+  const egress = await openEgress([...healthy, ...bad].map(({ server }) => server).concat(plain as never))
+  const bench = new Workbench(t, egress, { options: { timeout: 4000, at_once: 24 } })
+  const ids: string[] = []
+  for (const each of bad) {
+    const id = await bench.webhook(each.url())
+    ids.push(...Array.from({ length: 20 }, () => id))
+  }
+  const { port } = plain.address() as { port: number }
+  const noTls = await bench.webhook(`https://receiver.test:${port}/`)
+  const badName = await bench.webhook(`https://127.0.0.1:${hangs.port}/`)
+  const jobs = await bench.send(...ids, noTls, badName)
+  const well: string[] = []
+  for (const each of healthy) well.push(...(await bench.send(...Array(5).fill(await bench.webhook(each.url())))))
+  await until(() => well.every((id) => bench.state(id)?.status === 'completed'))
+
+  const [hung = '', trickled = '', flood = '', reset = '', redirected = ''] = [0, 20, 40, 60, 80].map((at) => jobs[at])
+  t.equal(bench.state(hung)?.attempts, undefined, 'the others did not wait for it')
+  for (const id of [hung, trickled, flood, reset, redirected, ...jobs.slice(-2)])
+    await until(() => (bench.state(id)?.attempts ?? 0) >= 1)
+  const tried = (id: string) => bench.state(id)?.tries[0]
+  t.match(tried(hung), { status_code: 0, error: 'timed out' })
+  t.match(tried(trickled), { status_code: 200, error: null }, 'what its head says counts')
+  t.match(tried(flood), { status_code: 200 })
+  t.equal(tried(flood)?.response.length, 1024)
+  t.ok(flooded < 50_000_000, 'and it cannot send on')
+  t.match(tried(reset), { status_code: 0, error: 'connection reset' })
+  t.match(tried(redirected), { status_code: 302, error: 'redirects are not followed' })
+  t.match(tried(jobs.at(-2) ?? ''), { status_code: 0, error: /TLS|no connection|reset/ })
+})
+
+t.test('a certificate nobody vouches for, and a name that has moved inside, get nothing', async (t) => {
+  const to = await receiver(t)
+  const strange = await testEgress({
+    allow_cidrs: [`127.0.0.1/32:${to.port}`],
+    resolver_overrides: { 'receiver.test': ['127.0.0.1'] },
+  })
+  const unknown = new Workbench(t, strange)
+  const [untrusted = ''] = await unknown.send(await unknown.webhook(to.url()))
+  await until(() => unknown.state(untrusted)?.attempts === 1)
+  t.match(unknown.state(untrusted)?.tries, [{ status_code: 0, error: 'TLS' }])
+
+  const guarded = await testEgress({ ca_file: CA_FILE, resolver_overrides: { 'receiver.test': ['127.0.0.1'] } })
+  const moved = new Workbench(t, guarded)
+  const [inside = ''] = await moved.send(await moved.webhook(to.url()))
+  await until(() => moved.state(inside)?.attempts === 1)
+  t.match(moved.state(inside)?.tries, [{ status_code: 0, error: 'not public' }])
+  t.equal(to.received.length, 0)
+})
+
+t.test('of two daemons on one store one sends for a webhook, and the other when that one is gone', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t)
+  const egress = await openEgress([to.server])
+  const store = memory(clock)
+  const one = new Workbench(t, egress, { clock, store, sharedAs: 'one' })
+  const two = new Workbench(t, egress, { clock, store, sharedAs: 'two' })
+  const id = await one.webhook(to.url())
+  const jobs = [...(await one.send(id, id)), ...(await two.send(id, id))]
+  await until(() => jobs.every((job) => one.state(job)?.status === 'completed'))
+  t.equal(to.received.length, 4, 'each of them once')
+
+  const lease = { name: 'webhook_lease' }
+  const held = store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner
+  t.ok(held === 'one' || held === 'two')
+  // A daemon that was killed leaves its lease behind.
+  await store.batch([{ kind: lease, scope: ACCOUNT, id, value: { owner: 'gone', beat: 1 } }])
+  await clock.advance(RENEW_MS)
+  await until(() => store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner === 'gone')
+  const [late = ''] = await one.send(id)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(one.state(late)?.status, 'pending')
+  await pass(clock, () => one.state(late)?.status === 'completed', RENEW_MS)
+  t.ok(clock.monotonic() >= LEASE_MS)
+  t.equal(to.received.length, 5)
+})
+
+t.test('what is over is forgotten beyond a number, the oldest first', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t)
+  const bench = new Workbench(t, await openEgress([to.server]), { clock, options: { keep: { jobs: 5, age: 1e9 } } })
+  const id = await bench.webhook(to.url())
+  const jobs = await bench.send(...Array.from({ length: 12 }, () => id))
+  await until(() => jobs.every((job) => bench.state(job)?.status === 'completed'))
+  await pass(clock, () => bench.deliveries.list(ACCOUNT, {}, 0, 100).total === 5, 60_000)
+  t.strictSame(
+    bench.deliveries.list(ACCOUNT, {}, 0, 100).jobs.map(({ delivery }) => delivery.id),
+    jobs.slice(-5).reverse(),
+  )
+})
