@@ -1,6 +1,7 @@
 import { Histogram } from 'prom-client'
 import { basicEndpoints } from '../control/index.js'
 import { listenControl } from '../control/listen.js'
+import { posture } from '../control/posture.js'
 import type { ControlDeps } from '../control/state.js'
 import { listenAdmin } from './admin.js'
 import { NOT_IN_FORCE, type Config } from './config/schema.js'
@@ -24,6 +25,7 @@ import { ServedLists } from './served-lists.js'
 import { ServedZones } from './served-zones.js'
 import { openStore } from './store/index.js'
 import { openVault, secretKeys } from './store/vault.js'
+import { startWebhooks } from './webhooks/index.js'
 
 /** A daemon that runs, and where. */
 export interface Daemon {
@@ -92,7 +94,16 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const deps: ControlDeps = { config: () => config, store, clock, log, trace, observe: apiMetrics(metrics) }
-  const control = stack.use(await listenControl(basicEndpoints(deps), deps))
+  const webhooks = stack.use(
+    startWebhooks({
+      ...{ store, vault: keys, egress, clock, log, metrics },
+      config: () => config.webhooks,
+      shared: config.store.startsWith('redis'),
+    }),
+  )
+  const engine = { vault: keys, egress, ...webhooks, limits: () => config.webhooks.quotas }
+  const areas = [...basicEndpoints(deps), ...posture({ ...deps, posture: () => engine })]
+  const control = stack.use(await listenControl(areas, deps))
   const takeOver = async (next: Config): Promise<void> => {
     zones.configure(next.zones)
     lists.configure(next.lists)

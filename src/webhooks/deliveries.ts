@@ -39,6 +39,7 @@ export class StoredDeliveries implements Deliveries {
   readonly #clock: Clock
   readonly #limits: () => DeliveryLimits
   readonly #tallies = new Map<string, Tally>()
+  #isUnderWay: (scope: Scope, id: string) => boolean = () => false
   readonly #stop: () => void
 
   constructor(store: Store, clock: Clock, limits: () => DeliveryLimits) {
@@ -48,6 +49,11 @@ export class StoredDeliveries implements Deliveries {
     for (const { scope, id, value } of store.list(DELIVERIES)) this.#count(scope, id, value)
     for (const { scope, id, value } of store.list(DELIVERY_STATES)) this.#follow(scope, id, value)
     this.#stop = store.watch((changes) => this.#seen(changes))
+  }
+
+  /** Says which deliveries are being tried now: they are shown as `processing`, which is not stored. */
+  showUnderWay(isUnderWay: (scope: Scope, id: string) => boolean): void {
+    this.#isUnderWay = isUnderWay
   }
 
   room(scope: Scope): number {
@@ -75,7 +81,7 @@ export class StoredDeliveries implements Deliveries {
 
   get(scope: Scope, id: string): Job | undefined {
     const delivery = this.#store.get(DELIVERIES, scope, id)?.value
-    const state = this.#store.get(DELIVERY_STATES, scope, id)?.value
+    const state = this.#state(scope, id)
     return delivery && state && { delivery, state }
   }
 
@@ -87,7 +93,7 @@ export class StoredDeliveries implements Deliveries {
     for (let at = all.length - 1; at >= 0; at -= 1) {
       const delivery = all[at]?.value
       if (!delivery || !fits(delivery, filter)) continue
-      const state = this.#store.get(DELIVERY_STATES, scope, delivery.id)?.value
+      const state = this.#state(scope, delivery.id)
       if (!state || (filter.status !== undefined && state.status !== filter.status)) continue
       if (total >= from && jobs.length < most) jobs.push({ delivery, state })
       total += 1
@@ -112,6 +118,11 @@ export class StoredDeliveries implements Deliveries {
 
   async close(): Promise<void> {
     this.#stop()
+  }
+
+  #state(scope: Scope, id: string): DeliveryState | undefined {
+    const state = this.#store.get(DELIVERY_STATES, scope, id)?.value
+    return state?.status === 'pending' && this.#isUnderWay(scope, id) ? { ...state, status: 'processing' } : state
   }
 
   #seen(changes: readonly Change[]): void {

@@ -13,10 +13,10 @@ const MOST_WAITING = 64
 
 /** Tries destinations out, each over connections of its own. */
 export class WebhookTester implements Tester {
-  readonly #deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: number }
+  readonly #deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: () => number }
   readonly #queue = new PQueue({ concurrency: AT_ONCE })
 
-  constructor(deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: number }) {
+  constructor(deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: () => number }) {
     this.#deps = deps
   }
 
@@ -27,7 +27,8 @@ export class WebhookTester implements Tester {
   }
 
   async #evaluate(destination: Destination, signal: AbortSignal | undefined): Promise<Evaluation> {
-    const { egress, clock, timeoutMs } = this.#deps
+    const { egress, clock } = this.#deps
+    const timeoutMs = this.#deps.timeoutMs()
     const { destination_url: url } = destination
     const { hostname, port } = new URL(url)
     await egress.check(hostname, Number(port || 443))

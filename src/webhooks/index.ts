@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import type { Deliveries, Tester } from '../core/model/delivery.js'
+import { StoredDeliveries, type DeliveryLimits } from './deliveries.js'
+import { WebhookSender, type SenderDeps, type SenderOptions } from './sender.js'
+import { WebhookTester } from './tester.js'
+
+export type { SenderOptions } from './sender.js'
+
+/** The section `webhooks` of the configuration, as far as deliveries go. */
+export interface DeliveryConfig extends Omit<SenderOptions, 'per_destination' | 'at_once'> {
+  readonly tries: Pick<SenderOptions, 'per_destination' | 'at_once'>
+  readonly quotas: { readonly pending: number; readonly pending_bytes: number }
+}
+
+/** The queue of deliveries, and what empties it. */
+export interface Webhooks {
+  readonly deliveries: Deliveries
+  readonly tester: Tester
+  close(): Promise<void>
+}
+
+/**
+ * Begins to send what is accepted, and what is left from before. The configuration in force counts for each try; what
+ * concerns a webhook's lane (places, breaker) as it was when the webhook was first sent to. `shared`: other daemons work on
+ * the same store.
+ */
+export function startWebhooks(
+  deps: Omit<SenderDeps, 'options' | 'sharedAs'> & { readonly config: () => DeliveryConfig; readonly shared: boolean },
+): Webhooks {
+  const { config, shared, store, clock } = deps
+  const limits = (): DeliveryLimits => {
+    const { pending, pending_bytes } = config().quotas
+    return { jobs: pending, bytes: pending_bytes }
+  }
+  const deliveries = new StoredDeliveries(store, clock, limits)
+  const sender = new WebhookSender({
+    ...deps,
+    get options() {
+      const { tries, ...more } = config()
+      return { ...more, ...tries }
+    },
+    sharedAs: shared ? randomUUID() : undefined,
+  })
+  deliveries.showUnderWay((scope, id) => sender.isUnderWay(scope, id))
+  sender.start()
+  return {
+    deliveries,
+    tester: new WebhookTester({ ...deps, timeoutMs: () => config().timeout }),
+    async close() {
+      await sender.close()
+      await deliveries.close()
+    },
+  }
+}
