@@ -96,7 +96,12 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const deps: ControlDeps = { config: () => config, store, clock, log, trace, observe: apiMetrics(metrics) }
   const webhooks = stack.use(
     startWebhooks({
-      ...{ store, vault: keys, egress, clock, log, metrics },
+      store,
+      vault: keys,
+      egress,
+      clock,
+      log,
+      metrics,
       config: () => config.webhooks,
       shared: config.store.startsWith('redis'),
     }),

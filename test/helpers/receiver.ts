@@ -31,15 +31,7 @@ export class Receiver {
     const server = createServer({ ...SERVER_TLS, keepAliveTimeout: 60_000 })
     const receiver = new Receiver(server, answer)
     server.on('request', (request, response) => {
-      void text(request).then(
-        (body) => {
-          const { url: path = '', headers } = request
-          const got = { path, headers, body, at: performance.now() }
-          receiver.received.push(got)
-          receiver.answer(got, response, request)
-        },
-        () => response.destroy(),
-      )
+      receiver.#take(request, response).catch(() => response.destroy())
     })
     server.on('secureConnection', (socket: Socket) => {
       receiver.sockets.add(socket)
@@ -49,6 +41,13 @@ export class Receiver {
     server.on('tlsClientError', () => undefined)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return receiver
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url: path = '', headers } = request
+    const got = { path, headers, body: await text(request), at: performance.now() }
+    this.received.push(got)
+    this.answer(got, response, request)
   }
 
   get port(): number {

@@ -61,7 +61,7 @@ t.test('signatures are those of Standard Webhooks, by the old secret too while i
   await bench.edit(id, { authentication_type: 'HMAC-Signing', signing_secret: secret, former_secrets })
   await bench.send(id)
   await until(() => to.received.length === 1)
-  const [{ headers = {}, body = '' } = {}] = to.received
+  const { headers, body } = to.received[0] ?? { headers: {}, body: '' }
   const plain = Buffer.from(former).toString('base64')
   for (const key of [current, plain]) t.ok(new Webhook(key).verify(body, headers as Record<string, string>))
   t.throws(() => new Webhook(plain).verify(body + ' ', headers as Record<string, string>))
@@ -329,6 +329,6 @@ t.test('what is over is forgotten beyond a number, the oldest first', async (t) 
   await pass(clock, () => bench.deliveries.list(ACCOUNT, {}, 0, 100).total === 5, 60_000)
   t.strictSame(
     bench.deliveries.list(ACCOUNT, {}, 0, 100).jobs.map(({ delivery }) => delivery.id),
-    jobs.slice(-5).reverse(),
+    jobs.slice(-5).toReversed(),
   )
 })
