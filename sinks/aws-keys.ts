@@ -1,4 +1,4 @@
-import { sign } from 'aws4'
+import aws4 from 'aws4'
 import type { Clock } from '../src/core/clock.js'
 import { SinkError } from '../src/core/sink.js'
 import { failureOf } from './failure.js'
@@ -108,7 +108,7 @@ export function signedPost(request: {
 }): { readonly url: URL; readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array } {
   const { url, region, service, headers, text, keys, clock } = request
   const now = new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, '')
-  const signed = sign(
+  const signed = aws4.sign(
     {
       host: url.host,
       path: '/',

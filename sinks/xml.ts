@@ -1,10 +1,10 @@
-import { parser } from 'sax'
+import sax from 'sax'
 
 /** The text of the first element of each of some names in a document; absent where there is none, or no well-formed one. */
 export function elements<const N extends string>(document: string, names: readonly N[]): Partial<Record<N, string>> {
   const found: Partial<Record<N, string>> = {}
   let current: N | undefined
-  const reader = Object.assign(parser(true), {
+  const reader = Object.assign(sax.parser(true), {
     onopentag: ({ name }: { readonly name: string }) => {
       current = names.find((one) => one === name && found[one] === undefined)
     },
