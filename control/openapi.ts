@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import type { Scope } from '../src/core/scope.js'
 import type { Endpoint } from './endpoint.js'
 import { ERROR_RESPONSES, failures } from './openapi-errors.js'
+import { OPENAPI_WEBHOOKS } from './openapi-webhooks.js'
 import { ResultInfo } from './paging.js'
 import { bySpecificity, endpointPath, PREFIX } from './paths.js'
 import type { Step } from './state.js'
@@ -41,6 +42,7 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
     servers: [{ url: PREFIX }],
     security: [{ token: [] }, { email: [], key: [] }],
     paths,
+    webhooks: OPENAPI_WEBHOOKS,
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },

@@ -1,14 +1,25 @@
 import { basicEndpoints } from '../../control/index.js'
 import { openapiDocument } from '../../control/openapi.js'
+import { posture } from '../../control/posture.js'
 import { documented } from '../config/document.js'
 import { ConfigFile } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
+import { TestPayload, WebhookPayload } from '../webhooks/payload-schema.js'
 import { readConfig } from '../config/load.js'
 import type { AddCommand } from './command.js'
 
-/** `edged schema config`: the JSON Schema of the configuration file. */
+const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
+
+const print = (value: object): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+
+/** What the document is made of is asked nothing while it is made. */
+const unasked = (): never => {
+  throw new Error('the manual asks nothing')
+}
+
+/** `edged schema`: the schemas of the configuration file, the API and what webhooks are sent. */
 export const schema: AddCommand = (program) => {
   const command = program.command('schema').description('print the schemas that edged validates with')
   command
@@ -17,8 +28,7 @@ export const schema: AddCommand = (program) => {
     .option('--yaml', 'a configuration file with every option, its default and what it does')
     .action(({ yaml }: { yaml?: boolean }) => {
       if (yaml) return void process.stdout.write(documented(ConfigFile))
-      const head = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'edged configuration' }
-      process.stdout.write(`${JSON.stringify({ ...head, ...ConfigFile }, null, 2)}\n`)
+      print({ $schema: DRAFT, title: 'edged configuration', ...ConfigFile })
     })
   command
     .command('openapi')
@@ -26,13 +36,12 @@ export const schema: AddCommand = (program) => {
     .action(async () => {
       const config = readConfig('', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
-      const endpoints = basicEndpoints({
-        config: () => config,
-        store,
-        clock: systemClock,
-        log: silentLog,
-        trace: () => undefined,
-      })
-      process.stdout.write(`${JSON.stringify(openapiDocument(endpoints), null, 2)}\n`)
+      const deps = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
+      print(openapiDocument([...basicEndpoints(deps), ...posture({ ...deps, posture: unasked })]))
     })
+  command
+    .command('webhook-payload')
+    .description('the JSON Schema, with examples, of what webhooks are sent')
+    .option('--test', 'of test deliveries')
+    .action(({ test }: { test?: boolean }) => print({ $schema: DRAFT, ...(test ? TestPayload : WebhookPayload) }))
 }
