@@ -122,7 +122,10 @@ export class DurableSpool implements Spool, Holder {
     const furthest = this.#cursors.furthest()
     if (furthest > this.#end) {
       // The disk has lost records that it had confirmed. Their positions are not given to others.
-      if (last !== undefined) losses.add('damage', furthest - this.#end, { segment: last.path })
+      if (last !== undefined) {
+        losses.add('damage', furthest - this.#end, { segment: last.path })
+        this.#reader.knowGap(last)
+      }
       this.#end = furthest
       await this.#startSegment()
     } else if (last === undefined) await this.#startSegment()

@@ -23,7 +23,7 @@ export interface ReaderDeps {
   readonly losses: Losses
 }
 
-/** Where the record of a position begins. */
+/** The block in which a position is found. */
 interface Trail {
   readonly segment: Segment
   readonly first: Position
@@ -34,8 +34,9 @@ interface Trail {
 export class Reader {
   readonly #deps: ReaderDeps
   readonly #fingerprint: number
-  /** For the position behind a frame that was given: where its segment goes on. */
+  /** For the position behind a frame that was given. */
   readonly #trails = new Map<Position, Trail>()
+  readonly #gaps = new WeakSet<Segment>()
   readonly #damages = new Map<string, Promise<void>>()
 
   constructor(deps: ReaderDeps) {
@@ -56,12 +57,14 @@ export class Reader {
       const shared = await this.#deps.cache.block(segment, offset)
       if (!('block' in shared)) {
         offset = await this.#goAround(segment, shared, expected, end)
+        if (offset >= segment.size) expected = end
         continue
       }
       const found = await this.#first(segment, shared.block, position)
       if (found !== undefined && found.place.first < end) {
         const { place, places } = found
-        this.#leaveTrail({ segment, first: place.first + place.count, offset: offset + place.at + place.length })
+        const { frames, next } = shared.block
+        this.#leaveTrail({ segment, first: place.first + place.count, offset: place === frames.at(-1) ? next : offset })
         return new StoredFrame(shared, place, places, this.#deps.dataset)
       }
       const last = shared.block.frames.at(-1)
@@ -71,7 +74,20 @@ export class Reader {
       if (last !== undefined) expected = last.first + last.count
       offset = next
     }
+    if (expected < end) this.#tellGap(segment, end - expected)
     return undefined
+  }
+
+  /** A segment ends before the next one begins: files are gone, or shorter than they were. */
+  #tellGap(segment: Segment, records: number): void {
+    if (this.#gaps.has(segment)) return
+    this.knowGap(segment)
+    this.#deps.losses.add('damage', records, { segment: basename(segment.path) })
+  }
+
+  /** The records between a segment and the next are known to be missing. */
+  knowGap(segment: Segment): void {
+    this.#gaps.add(segment)
   }
 
   /** The first frame of a block from a position on of which it is known where its fields are. */

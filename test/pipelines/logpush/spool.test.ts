@@ -1,9 +1,5 @@
-import t, { type Test } from 'tap'
-import { systemClock } from '../../../src/core/clock.js'
-import { silentLog } from '../../../src/core/log.js'
-import { zone } from '../../../src/core/scope.js'
-import { openSpools, type SpoolsOptions } from '../../../pipelines/logpush/spool/index.js'
-import type { Spool } from '../../../pipelines/logpush/spool.js'
+import t from 'tap'
+import { dataset } from '../../../pipelines/records/dataset.js'
 import {
   BatchText,
   compileFilter,
@@ -12,48 +8,34 @@ import {
   MalformedRecord,
   Scanner,
 } from '../../../pipelines/records/index.js'
+import { systemClock } from '../../../src/core/clock.js'
+import { silentLog } from '../../../src/core/log.js'
+import { BlockCache } from '../../../pipelines/logpush/spool/block-cache.js'
+import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
+import { DurableSpool } from '../../../pipelines/logpush/spool/durable-spool.js'
+import { Ledger } from '../../../pipelines/logpush/spool/ledger.js'
+import { Losses } from '../../../pipelines/logpush/spool/losses.js'
+import { OpenFiles } from '../../../pipelines/logpush/spool/open-files.js'
+import { SpoolFull } from '../../../pipelines/logpush/spool.js'
+import { FaultyDisk } from './faulty-disk.js'
+import { append, lines, numbered, numberIn, rest, segments, spoolsIn, ZONE } from './spool-helper.js'
 
 const DATASET = DATASETS.get('http_requests')!
-const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
 const RAY = DATASET.places.get('RayID')!
-
-async function spoolsIn(t: Test, folder: string, options: Partial<SpoolsOptions> = {}) {
-  const spools = await openSpools(folder, { clock: systemClock, log: silentLog, limits: { bytes: 1e10 }, ...options })
-  t.teardown(() => spools.close())
-  return spools
-}
-
-async function append(spool: Spool, ...records: (string | object)[]): Promise<void> {
-  const writer = spool.writer()
-  for (const record of records) writer.add(Buffer.from(typeof record === 'string' ? record : JSON.stringify(record)))
-  await writer.commit()
-}
-
-/** Everything from a position on, as JSON texts. */
-async function rest(spool: Spool, from = spool.start): Promise<string[]> {
-  const lines: string[] = []
-  for (let at = from; ;) {
-    const frame = await spool.frame(at)
-    if (frame === undefined) return lines
-    for (let i = Math.max(0, at - frame.first); i < frame.count; i++) lines.push(Buffer.from(frame.line(i)).toString())
-    at = frame.first + frame.count
-  }
-}
 
 t.test(
   'records come back with the places of their fields, for formats and filters as if they had been scanned',
   async (t) => {
-    const spools = await spoolsIn(t, t.testdir())
-    const spool = await spools.open('http_requests', ZONE)
+    const { spool } = await spoolsIn(t, t.testdir())
     await spool.cursor('job')
-    const lines = [
+    const records = [
       '{"RayID":"a","EdgeStartTimestamp":1795266000123456789,"ClientRequestURI":"/\\u00e9\\"x","Unknown":[1]}',
       '{"EdgeResponseBytes":18446744073709551615,"RayID":"b","ResponseHeaders":{"a":\n1},"OriginDNSResponseTimeMs":1e21}',
       '{}',
       `{"RayID":"c","ClientRequestUserAgent":"${'ü'.repeat(20_000)}"}`,
       '{"RayID":null}',
     ]
-    await append(spool, ...lines)
+    await append(spool, records)
     const format = compileFormat(DATASET, {
       output_type: 'csv',
       field_names: [...DATASET.names],
@@ -63,7 +45,7 @@ t.test(
     const [scanned, stored] = [new BatchText(format), new BatchText(format)]
     const scanner = new Scanner(DATASET)
     const frame = (await spool.frame(0))!
-    for (const [index, line] of lines.entries()) {
+    for (const [index, line] of records.entries()) {
       const one = scanner.scan(Buffer.from(line))
       const other = frame.record(index)
       t.equal(keeps(other), keeps(one))
@@ -78,8 +60,7 @@ t.test(
 )
 
 t.test('a record that is none is refused, and the others of the writer stay', async (t) => {
-  const spools = await spoolsIn(t, t.testdir())
-  const spool = await spools.open('http_requests', ZONE)
+  const { spool } = await spoolsIn(t, t.testdir())
   await spool.cursor('job')
   const writer = spool.writer()
   writer.add(Buffer.from('{"RayID":"a"}'))
@@ -88,46 +69,256 @@ t.test('a record that is none is refused, and the others of the writer stay', as
   t.equal(writer.count, 2)
   await writer.commit()
   t.equal(writer.count, 0)
-  t.strictSame(await rest(spool), ['{"RayID":"a"}', '{"RayID":"b"}'])
+  t.strictSame(await lines(spool), ['{"RayID":"a"}', '{"RayID":"b"}'])
 })
 
 t.test('records, positions, cursors and the id are there after a start', async (t) => {
   const folder = t.testdir()
-  const before = await spoolsIn(t, folder)
-  const spool = await before.open('http_requests', ZONE)
+  const { spools: before, spool } = await spoolsIn(t, folder)
   const cursor = await spool.cursor('job')
-  await append(spool, { RayID: 'a' }, { RayID: 'b' })
-  await append(spool, { RayID: 'c' })
+  await append(spool, [{ RayID: 'a' }, { RayID: 'b' }])
+  await append(spool, [{ RayID: 'c' }])
   await cursor.save({ next: 1, open: { first: 1, end: 3, name: 'one' } })
   await before.close()
-  const after = await spoolsIn(t, folder)
+  const { spools: after, spool: again } = await spoolsIn(t, folder)
   t.equal(after.id, before.id)
-  const again = await after.open('http_requests', ZONE)
   t.strictSame([...after.all()], [again])
   t.strictSame(again.cursors, ['job'])
   t.equal(again.end, 3)
   t.strictSame((await again.cursor('job')).state, { next: 1, open: { first: 1, end: 3, name: 'one' } })
-  t.strictSame(await rest(again, 1), ['{"RayID":"b"}', '{"RayID":"c"}'])
+  t.strictSame(await lines(again, 1), ['{"RayID":"b"}', '{"RayID":"c"}'])
 })
 
 t.test('a folder that is open cannot be opened again', async (t) => {
   const folder = t.testdir()
-  const spools = await spoolsIn(t, folder)
+  const { spools } = await spoolsIn(t, folder)
   await t.rejects(spoolsIn(t, folder), /in use by another process/)
   await spools.close()
   await spoolsIn(t, folder)
 })
 
 t.test('readers wait for what comes', async (t) => {
-  const spools = await spoolsIn(t, t.testdir())
-  const spool = await spools.open('http_requests', ZONE)
+  const { spool } = await spoolsIn(t, t.testdir())
   await spool.cursor('job')
   const stop = new AbortController()
   const waiting = spool.waitFor(0, stop.signal)
   const beyond = spool.waitFor(1, stop.signal)
-  await append(spool, { RayID: 'a' })
+  await append(spool, [{ RayID: 'a' }])
   await waiting
   await spool.waitFor(0, stop.signal)
   stop.abort(new Error('enough'))
   await t.rejects(beyond, /enough/)
+})
+
+t.test('what every cursor has passed is deleted at once, and nothing else', async (t) => {
+  const folder = t.testdir()
+  const limits = { bytes: 1e9, segmentBytes: 8000 }
+  const { spools, spool } = await spoolsIn(t, folder, { limits })
+  const [fast, slow] = [await spool.cursor('fast'), await spool.cursor('slow')]
+  for (let i = 0; i < 12; i++) await append(spool, numbered(i * 2, 2))
+  t.equal(segments(folder).length, 4)
+  await fast.save({ next: 24 })
+  t.equal(spool.start, 0)
+  await slow.save({ next: 13, open: { first: 5, end: 13, name: 'again' } })
+  t.equal(spool.start, 0, 'a batch that is under way is kept whole')
+  await slow.save({ next: 13 })
+  await spool.cursor('fast')
+  t.equal(spool.start, 12)
+  t.strictSame(
+    (await lines(spool, 13)).map(numberIn),
+    Array.from({ length: 11 }, (_, i) => i + 13),
+  )
+  await slow.remove()
+  await spools.close()
+  t.equal(segments(folder).length, 1)
+})
+
+t.test('without a cursor nothing is kept, and positions go on where they were', async (t) => {
+  const folder = t.testdir()
+  const { spools, spool } = await spoolsIn(t, folder)
+  await append(spool, numbered(0, 3))
+  t.equal(spool.end, 0)
+  const cursor = await spool.cursor('job')
+  await append(spool, numbered(0, 3))
+  await cursor.remove()
+  t.strictSame(spool.cursors, [])
+  await append(spool, numbered(3, 3))
+  await spools.close()
+  t.equal(segments(folder).length, 1)
+  const again = await spoolsIn(t, folder)
+  t.equal(again.spool.end, 3)
+  t.strictSame(await lines(again.spool), [])
+  t.equal((await again.spool.cursor('job')).state.next, 3)
+  await append(again.spool, numbered(7, 1))
+  t.strictSame(
+    (await rest(again.spool)).map(({ position, line }) => [position, numberIn(line)]),
+    [[3, 7]],
+  )
+  t.strictSame(await again.lost(), {})
+})
+
+t.test('at the limit senders are refused until room is made, and nothing undelivered goes', async (t) => {
+  const { spool, lost } = await spoolsIn(t, t.testdir(), { limits: { bytes: 200_000, segmentBytes: 20_000 } })
+  const cursor = await spool.cursor('job')
+  let count = 0
+  await t.rejects(async () => {
+    for (;;) {
+      await append(spool, numbered(count, 10))
+      count += 10
+    }
+  }, SpoolFull)
+  t.ok(count >= 150)
+  t.equal((await lines(spool)).length, count)
+  await cursor.save({ next: 100 })
+  await append(spool, numbered(count, 10))
+  t.strictSame(
+    (await lines(spool, 100)).map(numberIn),
+    Array.from({ length: count - 90 }, (_, i) => i + 100),
+  )
+  t.strictSame(await lost(), {})
+})
+
+t.test('records of the daemon make the oldest go, whichever spool has them, and the loss is counted', async (t) => {
+  const folder = t.testdir()
+  let now = 1_795_266_000_000
+  const clock = { ...systemClock, now: () => now++ }
+  const limits = { bytes: 200_000, segmentBytes: 20_000 }
+  const { spools, spool, lost } = await spoolsIn(t, folder, { limits, clock })
+  const other = await spools.open('http_requests', { type: 'zone', id: 'other' })
+  await other.cursor('job')
+  await spool.cursor('done')
+  const cursor = await spool.cursor('job')
+  await append(other, numbered(0, 10))
+  for (let i = 0; i < 100; i++) await append(spool, numbered(i * 5, 5), { whenFull: 'drop_oldest' })
+  t.strictSame(await lines(other), [])
+  const kept = (await lines(spool)).map(numberIn)
+  t.equal(kept.at(-1), 499)
+  t.equal(kept[0], spool.start)
+  t.strictSame(await lost(), { limit: 10 + spool.start })
+  await spools.close()
+  const again = await spoolsIn(t, folder, { limits, clock })
+  t.strictSame(await again.lost(), {}, 'not counted again')
+  t.equal((await again.spool.cursor('job')).state.next, again.spool.start)
+  t.ok(cursor.state.next > 0)
+})
+
+t.test('records that are too old go, with the segment that is written to', async (t) => {
+  let now = 1_795_266_000_000
+  let ticks: (() => void)[] = []
+  const clock = {
+    ...systemClock,
+    now: () => now,
+    sleep: (_: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        ticks.push(resolve)
+        signal?.addEventListener('abort', () => reject(signal.reason as Error))
+      }),
+  }
+  const { spool, lost } = await spoolsIn(t, t.testdir(), { clock, limits: { bytes: 1e9, ageMs: 3_600_000 } })
+  await spool.cursor('job')
+  await append(spool, numbered(0, 3))
+  const tick = async (ms: number) => {
+    now += ms
+    const before = ticks
+    ticks = []
+    for (const go of before) go()
+    while (ticks.length === 0) await new Promise(setImmediate)
+  }
+  await tick(3_600_000)
+  t.equal((await lines(spool)).length, 3)
+  await tick(1)
+  t.equal(spool.start, 3)
+  t.strictSame(await lines(spool), [])
+  t.strictSame(await lost(), { age: 3 })
+})
+
+t.test('records of an older version of a dataset have their fields in the places of now', async (t) => {
+  const folder = t.testdir()
+  const faults = new FaultyDisk()
+  const { disk } = faults
+  const deps = () => {
+    const losses = new Losses({ dataset: 'http_requests', scope: 'zone' }, { clock: systemClock, log: silentLog })
+    const files = new OpenFiles(disk)
+    t.teardown(() => files.close())
+    return {
+      disk,
+      files,
+      clock: systemClock,
+      log: silentLog,
+      cache: new BlockCache(),
+      buffers: new Buffers(1000, 0),
+      ledger: new Ledger(1e9),
+      losses,
+      failed: () => undefined,
+      segmentBytes: 1e6,
+    }
+  }
+  const older = dataset({ ...DATASET, fields: { RayID: 'string', Gone: 'string', ClientIP: 'string' } })
+  const newer = dataset({ ...DATASET, fields: { ClientIP: 'string', New: 'int', RayID: 'string' } })
+  const before = await DurableSpool.open(older, ZONE, folder, deps())
+  await before.cursor('job')
+  const long = 'x'.repeat(20_000)
+  await append(before, [{ RayID: 'a', Gone: 'b', ClientIP: 'c' }, { ClientIP: long, Gone: 'b' }, {}])
+  await before.close()
+  const after = await DurableSpool.open(newer, ZONE, folder, deps())
+  await append(after, [{ RayID: 'd', New: 1, ClientIP: 'e' }])
+  t.strictSame(await lines(after), [
+    '{"ClientIP":"c","RayID":"a"}',
+    `{"ClientIP":"${long}"}`,
+    '{}',
+    '{"ClientIP":"e","New":1,"RayID":"d"}',
+  ])
+  await after.close()
+})
+
+t.test('readers of the same records share what is read', async (t) => {
+  const folder = t.testdir()
+  const first = await spoolsIn(t, folder)
+  await first.spool.cursor('job')
+  for (let i = 0; i < 20; i++) await append(first.spool, numbered(i * 200, 200))
+  await first.spools.close()
+  const faults = new FaultyDisk()
+  const { spool } = await spoolsIn(t, folder, { disk: faults.disk })
+  const before = faults.reads
+  await lines(spool)
+  const one = faults.reads - before
+  t.ok(one > 2)
+  const all = await Promise.all(Array.from({ length: 8 }, () => lines(spool)))
+  for (const found of all) t.strictSame([found.length, numberIn(found[3999]!)], [4000, 3999])
+  t.equal(faults.reads - before, one)
+})
+
+t.test('a frame can be looked at until it is released, however much is read meanwhile', async (t) => {
+  const { spool } = await spoolsIn(t, t.testdir())
+  await spool.cursor('job')
+  for (let i = 0; i < 40; i++) await append(spool, numbered(i * 1000, 1000))
+  const kept = (await spool.frame(0))!
+  const released = (await spool.frame(500))!
+  released.release()
+  released.release()
+  t.throws(() => released.record(0), /released/)
+  for (const _ of [1, 2]) await lines(spool)
+  t.equal(numberIn(Buffer.from(kept.line(3)).toString()), 3)
+  t.throws(() => kept.record(kept.count), RangeError)
+})
+
+t.test('many commits at once are all there, in the order of each writer', async (t) => {
+  const { spool } = await spoolsIn(t, t.testdir())
+  await spool.cursor('job')
+  const writer = async (first: number) => {
+    for (let i = 0; i < 20; i++) await append(spool, numbered(first + i, 1))
+  }
+  await Promise.all(Array.from({ length: 50 }, (_, i) => writer(i * 1000)))
+  const found = (await rest(spool)).map(({ position, line }) => ({ position, number: numberIn(line) }))
+  t.strictSame(
+    found.map(({ position }) => position),
+    Array.from({ length: 1000 }, (_, i) => i),
+  )
+  for (let i = 0; i < 50; i++) {
+    const own = found.map(({ number }) => number).filter((number) => Math.floor(number / 1000) === i)
+    t.strictSame(
+      own,
+      Array.from({ length: 20 }, (_, n) => i * 1000 + n),
+    )
+  }
 })
