@@ -1,10 +1,13 @@
 import type { Sink } from '../src/core/sink.js'
 import { azure } from './azure.js'
+import { datadog } from './datadog.js'
+import { elasticsearch } from './elasticsearch.js'
 import { file } from './file.js'
 import { gs } from './gs.js'
 import { http, https } from './https.js'
 import { kafka } from './kafka.js'
 import { kinesis } from './kinesis.js'
+import { loki } from './loki.js'
 import { newrelic } from './newrelic.js'
 import { refuse } from './params.js'
 import { r2 } from './r2.js'
@@ -21,12 +24,15 @@ import { syslog } from './syslog.js'
 export const SINKS: ReadonlyMap<string, SinkType> = new Map(
   [
     azure,
+    datadog,
+    elasticsearch,
     file,
     gs,
     http,
     https,
     kafka,
     kinesis,
+    loki,
     newrelic,
     r2,
     redis,

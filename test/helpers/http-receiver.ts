@@ -38,6 +38,8 @@ export interface HttpReceiver {
   readonly accepted: Received[]
   /** What goes wrong with requests from now on. */
   fault: Fault | undefined
+  /** Requests that have met a fault. */
+  failed: number
   /** Connections that are open now. */
   readonly connections: () => number
 }
@@ -53,6 +55,7 @@ export async function httpReceiver(
   const open = new Set<Socket>()
   const listener: RequestListener = (request, response) => {
     const { fault } = receiver
+    if (fault !== undefined) receiver.failed++
     if (fault === 'reset') return void request.once('data', () => request.socket.destroy())
     void read(request).then((received) => {
       if (fault === 'hang') return undefined
@@ -79,6 +82,7 @@ export async function httpReceiver(
     host: `receiver.test:${port}`,
     accepted: [],
     fault: undefined,
+    failed: 0,
     connections: () => open.size,
   }
   return receiver

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { sinkContract, type SinkPlace, type SinkTraits } from '../contracts/sink.js'
+import { sinkContract, type SinkPlace } from '../contracts/sink.js'
 import { openEgress } from '../helpers/egress.js'
 import { httpReceiver, type Received, type Reply } from '../helpers/http-receiver.js'
 
@@ -11,12 +11,44 @@ interface Fake {
   readonly wrong: (request: Received) => boolean
   /** The text of a batch, out of a request. */
   readonly text?: (request: Received) => string
-  readonly answer?: (request: Received) => Reply
-  readonly traits?: Partial<SinkTraits>
+  readonly begin?: () => { answer(request: Received): Reply; delivered(): string[] }
+  readonly overwrites?: boolean
 }
 
 const SECRET = 's3cr3t+Value/=='
 const ENCODED = encodeURIComponent(SECRET)
+
+/** The documents of an index, by id; a batch is what has ids that begin in the same way. */
+function elasticFake() {
+  const documents = new Map<string, string>()
+  return {
+    answer({ text }: Received): Reply {
+      const items = text.split('\n').slice(0, -1)
+      const statuses = []
+      for (let at = 0; at < items.length; at += 2) {
+        const { create } = JSON.parse(items[at]!) as { create: { _id: string } }
+        JSON.parse(items[at + 1]!)
+        statuses.push({ create: { status: documents.has(create._id) ? 409 : 201 } })
+        documents.set(create._id, items[at + 1]!)
+      }
+      const errors = statuses.some(({ create }) => create.status !== 201)
+      return { status: 200, body: JSON.stringify({ errors, items: statuses }) }
+    },
+    delivered() {
+      const batches = new Map<string, string>()
+      for (const [id, document] of documents) {
+        const name = id.replace(/-\d+$/, '')
+        batches.set(name, `${batches.get(name) ?? ''}${document}\n`)
+      }
+      return [...batches.values()]
+    },
+  }
+}
+
+const lokiStream = (text: string) =>
+  (JSON.parse(text) as { streams: [{ stream: Record<string, string>; values: [string, string][] }] }).streams[0]
+
+const BULK = '/logs/_bulk?pipeline=p&filter_path=errors,items.create.status,items.create.error.type'
 
 const FAKES: Readonly<Record<string, Fake>> = {
   https: {
@@ -48,23 +80,65 @@ const FAKES: Readonly<Record<string, Fake>> = {
     secret: ENCODED,
     wrong: ({ target }) => target !== `/log/v1?Api-Key=${ENCODED}&format=cloudflare`,
   },
+  datadog: {
+    conf: (host) => `datadog://${host}/api/v2/logs?header_DD-API-KEY=${ENCODED}&ddsource=cloudflare&service=a`,
+    secret: SECRET,
+    wrong: ({ target, headers, text }) =>
+      target !== '/api/v2/logs?ddsource=cloudflare&service=a' ||
+      headers['dd-api-key'] !== SECRET ||
+      headers['content-type'] !== 'application/json' ||
+      !Array.isArray(JSON.parse(text)),
+    text: ({ text }) => `${text.slice(1, -1).replaceAll('},{', '}\n{')}\n`,
+  },
+  elasticsearch: {
+    conf: (host) => `elasticsearch://elastic:${ENCODED}@${host}/logs/?pipeline=p`,
+    secret: SECRET,
+    wrong: ({ target, headers }) =>
+      target !== BULK ||
+      headers.authorization !== `Basic ${Buffer.from(`elastic:${SECRET}`).toString('base64')}` ||
+      headers['content-type'] !== 'application/x-ndjson',
+    begin: elasticFake,
+    overwrites: true,
+  },
+  loki: {
+    conf: (host) => `loki://${host}?labels=job:edged,env:prod&header_X-Scope-OrgID=${ENCODED}`,
+    secret: SECRET,
+    wrong: ({ target, headers, text }) => {
+      const { stream, values } = lokiStream(text)
+      return (
+        target !== '/loki/api/v1/push' ||
+        headers['x-scope-orgid'] !== SECRET ||
+        JSON.stringify(stream) !== '{"job":"edged","env":"prod"}' ||
+        values.some(([at], index) => BigInt(at) !== BigInt(values[0]![0]) + BigInt(index))
+      )
+    },
+    text: ({ text }) =>
+      lokiStream(text)
+        .values.map(([, line]) => `${line}\n`)
+        .join(''),
+  },
 }
 
 for (const [name, fake] of Object.entries(FAKES))
   t.test(name, async (t) => {
-    const { wrong, answer = () => ({ status: 200 }), text = (request: Received) => request.text } = fake
+    const { wrong, text = (request: Received) => request.text, overwrites = false } = fake
     const place = async (t: Test): Promise<SinkPlace> => {
+      const begun = fake.begin?.()
       const receiver = await httpReceiver(t, {
-        answer: (request) => (request.method !== 'POST' || wrong(request) ? { status: 400 } : answer(request)),
+        answer(request) {
+          if (request.method !== 'POST' || wrong(request)) return { status: 400 }
+          return begun?.answer(request) ?? { status: 200 }
+        },
       })
       return {
         conf: fake.conf(receiver.host),
         egress: await openEgress([receiver.server]),
         secrets: [fake.secret],
-        delivered: () => receiver.accepted.map(text),
+        delivered: () => begun?.delivered() ?? receiver.accepted.map(text),
         fail: (fault) => (receiver.fault = fault),
+        failed: () => receiver.failed,
         connections: receiver.connections,
       }
     }
-    sinkContract(t, place, { overwrites: false, ...fake.traits })
+    sinkContract(t, place, { overwrites })
   })

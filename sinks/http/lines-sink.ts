@@ -1,0 +1,89 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { Batch, Sink, SinkError, SinkLimits } from '../../src/core/sink.js'
+import type { SinkDeps, SinkType } from '../sink-type.js'
+import { HttpClient, type Answer } from './client.js'
+import { TEST_TEXT } from '../test-text.js'
+import { SHOWN } from './http-sink.js'
+import { target, type OwnTarget, type Target } from './target.js'
+
+const zip = promisify(gzip)
+
+/** The lines of a batch, each without its line break and none of them empty, and what is known of it. */
+export interface Lines extends Pick<Batch, 'name' | 'from'> {
+  readonly lines: readonly string[]
+}
+
+/** The body of a request, before compression. */
+export interface Message {
+  readonly text: string
+  readonly type: string
+}
+
+/** How a destination differs that wants each line of a batch in a form of its own. `P`: where requests go, and more. */
+export interface LinesSinkOptions<N extends string, P extends Target> extends Pick<SinkType, 'scheme' | 'shown'> {
+  /** Batches are held in memory as a whole. */
+  readonly limits: SinkLimits & { readonly bytes: number }
+  /** Parameters that it takes for itself. */
+  readonly own?: readonly N[]
+  /** Looks at the destination. Throws InvalidInput with the pointer "". */
+  readonly prepare: (target: OwnTarget<N>) => P
+  readonly message: (batch: Lines, place: P) => Message
+  /** Looks at an answer that is a 2xx; what is wrong with it. */
+  readonly judge?: (answer: Answer, place: P) => SinkError | undefined
+  /** Bytes of an answer that {@link judge} wants to see. */
+  readonly mostAnswer?: number
+  /** The line that a check sends. */
+  readonly test?: (now: Date) => string
+}
+
+/** A kind of destination where the lines of a batch are put into a message of its own, which is sent gzipped. */
+export function linesSinkType<const N extends string, P extends Target>({
+  scheme,
+  shown = SHOWN,
+  limits,
+  own = [],
+  prepare,
+  message,
+  judge = () => undefined,
+  mostAnswer = 16_384,
+  test = () => TEST_TEXT,
+}: LinesSinkOptions<N, P>): SinkType {
+  const placeOf = (destination: URL, deps: SinkDeps): P => prepare(target(destination, deps, own))
+  return {
+    scheme,
+    shown,
+    check: (destination, deps) => void placeOf(destination, deps),
+
+    open(destination, deps): Sink {
+      const place = placeOf(destination, deps)
+      const { url, verify } = place
+      const client = new HttpClient(deps, { verify })
+      const send = async (batch: Lines, signal: AbortSignal) => {
+        const { text, type } = message(batch, place)
+        const headers = { 'content-type': type, ...place.headers, 'content-encoding': 'gzip' }
+        const answer = await client.post({ url, headers, body: await zip(text), mostAnswer }, signal)
+        const wrong = judge(answer, place)
+        if (wrong !== undefined) throw wrong
+      }
+      return {
+        encoding: 'identity',
+        limits,
+        daily: false,
+        async write({ name, from, body }, signal) {
+          await send({ name, from, lines: linesOf(Buffer.from(await body.bytes()).toString('utf8')) }, signal)
+        },
+        async check(signal) {
+          const now = new Date(deps.clock.now())
+          await send({ name: 'edged-test', from: now, lines: [test(now)] }, signal)
+        },
+        close: async () => client.close(),
+      }
+    },
+  }
+}
+
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+/** Whether a line may be an object in JSON; what else it holds is for the destination to judge. */
+export const isObject = (line: string): boolean => line.startsWith('{') && line.endsWith('}')

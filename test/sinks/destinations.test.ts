@@ -1,0 +1,258 @@
+import t from 'tap'
+import { InvalidInput } from '../../src/core/errors.js'
+import {
+  checkDestination,
+  destinationKey,
+  needsOwnership,
+  openSink,
+  parseDestination,
+  redact,
+  SINKS,
+} from '../../sinks/index.js'
+import { openEgress, testEgress } from '../helpers/egress.js'
+import { httpReceiver, type Received, type Reply } from '../helpers/http-receiver.js'
+import { batchOf, sinkDeps } from '../helpers/sink-deps.js'
+import { CA_FILE } from '../helpers/tls.js'
+
+const patient = new AbortController().signal
+const strict = sinkDeps({ allowPlainHttp: false, allowStdout: false })
+
+t.test('each kind of destination has its own scheme', async (t) => {
+  for (const [scheme, type] of SINKS) {
+    t.equal(type.scheme, scheme)
+    t.equal(parseDestination(`${scheme}://a/b`).type, type)
+    t.equal(parseDestination(`${scheme.toUpperCase()}://a/b`).type, type)
+  }
+})
+
+const REFUSED: [conf: string, message: RegExp][] = [
+  ['', /^must begin with one of .*https:/],
+  ['gopher://a/', /^must begin with one of/],
+  ['a.test/path', /^must begin with one of/],
+  ['https://a.test/ b', /white space/],
+  ['https://a.test\\b', /backslash/],
+  ['https://a.test/#b', /%23/],
+  ['https://[::1/', /is no URL/],
+  ['splunk://', /path|host|URL/],
+  [`https://a.test/${'a'.repeat(4096)}`, /longer than 4096/],
+  ['https://a.test:0/', /port 0/],
+  ['http://a.test/', /needs TLS/],
+  ['https://a.test/?header_=a', /malformed name/],
+  ['https://a.test/?header_a%20b=c', /malformed name/],
+  ['https://a.test/?header_Host=b', /header host/],
+  ['https://a.test/?header_Content-Length=1', /header content-length/],
+  ['https://a.test/?header_Proxy-Authorization=1', /header proxy-authorization/],
+  ['https://a.test/?header_A=1&header_a=2', /header a twice/],
+  ['https://a.test/?header_A=b%0d%0aC:d', /character/],
+  ['https://a.test/?header_A=%E2%82%AC', /character/],
+  ['https://a.test/?header_A=%', /percent-encoding/],
+  ['https://u:p@a.test/?header_Authorization=b', /credentials and header_Authorization/],
+  ['splunk://a.test:8088/services/collector/event?header_Authorization=a', /must have the path/],
+  ['splunk://a.test:8088/services/collector/raw', /needs header_Authorization/],
+  ['splunk://a.test/services/collector/raw?insecure-skip-verify=true&header_Authorization=a', /needs TLS/],
+  ['splunk://a.test/services/collector/raw?insecure-skip-verify=1&header_Authorization=a', /neither true nor false/],
+  ['splunk://a.test/services/collector/raw?insecure-skip-verify=&insecure-skip-verify=true', /twice/],
+  ['sentinelone://a.test/services/collector/raw', /needs header_Authorization/],
+  ['newrelic://a.test/log/v1?format=cloudflare', /needs Api-Key/],
+  ['datadog://a.test/api/v2/logs', /needs header_DD-API-KEY/],
+  ['elasticsearch://a.test:9200/', /needs an index/],
+  ['elasticsearch://a.test:9200/logs?tls=false', /needs TLS/],
+  ['loki://a.test/?labels=a', /name:value/],
+  ['loki://a.test/?labels=1a:b', /name:value/],
+  ['stdout:', /pipeline files/],
+]
+
+t.test('what is no destination, or not allowed, is refused with the reason and without its values', async (t) => {
+  for (const [conf, message] of REFUSED) {
+    t.throws(() => checkDestination(conf, strict), { name: 'InvalidInput', issues: [{ pointer: '', message }] }, conf)
+    t.throws(() => openSink(conf, strict), InvalidInput)
+  }
+  checkDestination(
+    'splunk://a.test/services/collector/raw?insecure-skip-verify=true&header_Authorization=a',
+    sinkDeps(),
+  )
+  checkDestination('elasticsearch://a.test:9200/logs?tls=false', sinkDeps())
+  checkDestination('http://a.test/', sinkDeps())
+})
+
+const REDACTED: [conf: string, shown: string][] = [
+  ['https://a.test/p?header_X-Key=a&ddsource=b&q=c', 'https://a.test/p?header_X-Key=***&ddsource=b&q=***'],
+  ['https://a.test/p?header_A=x&y&z=1=2', 'https://a.test/p?header_A=***&***&z=***'],
+  ['https://a.test/p?Api-Key=a&format=cloudflare', 'https://a.test/p?Api-Key=***&format=cloudflare'],
+  ['https://user:pass@word@a.test/p', 'https://***@a.test/p'],
+  ['https://a.test/p?%68eader_A=b', 'https://a.test/p?%68eader_A=***'],
+  ['https://a.test/p?%=b', 'https://a.test/p?%=***'],
+  ['sumo://collector.test/receiver/v1/http/TOKEN', 'sumo://collector.test/***'],
+  [
+    'datadog://a.test/v1/input?header_DD-API-KEY=a&ddtags=b',
+    'datadog://a.test/v1/input?header_DD-API-KEY=***&ddtags=b',
+  ],
+  [
+    's3://b/p?region=r&access-key-id=a&secret-access-key=b&endpoint=e',
+    's3://b/p?region=r&access-key-id=***&secret-access-key=***&endpoint=e',
+  ],
+  ['gopher://user:pass@a.test/', '***'],
+  ['secret', '***'],
+  ['', '***'],
+]
+
+t.test('secrets of a destination are hidden', async (t) => {
+  for (const [conf, shown] of REDACTED) t.equal(redact(conf), shown)
+})
+
+t.test('destinations of one host or bucket share a key, and some need a challenge', async (t) => {
+  t.equal(destinationKey('https://A.test:8443/b?c=d'), 'https://a.test:8443')
+  t.equal(destinationKey('https://A.test/b?c=d'), destinationKey('https://a.test:443/e'))
+  t.equal(destinationKey('s3://Bucket/path?region=r'), 's3://bucket')
+  t.equal(destinationKey('splunk://H.test:8088/services'), 'splunk://h.test:8088')
+  t.equal(needsOwnership('sumo://a.test/b'), true)
+  t.equal(needsOwnership('https://a.test/b'), false)
+  t.throws(() => needsOwnership('gopher:'), InvalidInput)
+})
+
+t.test('a post has the headers of the destination over the usual ones, and the name of its batch', async (t) => {
+  const receiver = await httpReceiver(t)
+  const deps = sinkDeps({ egress: await openEgress([receiver.server]) })
+  const sink = openSink(`https://${receiver.host}/?header_Content-Type=application%2Fx-ndjson&header_X-A=b+c%2B`, deps)
+  t.teardown(() => sink.close())
+  t.match(sink, { encoding: 'gzip', limits: {}, daily: false })
+  await sink.write(batchOf('{"a":1}\n', 'gzip', { name: 'one' }), patient)
+  await sink.check(patient)
+  t.match(receiver.accepted, [
+    {
+      method: 'POST',
+      target: '/',
+      text: '{"a":1}\n',
+      headers: {
+        'content-type': 'application/x-ndjson',
+        'content-encoding': 'gzip',
+        'user-agent': /^edged\//,
+        'idempotency-key': 'one',
+        'x-a': 'b c+',
+      },
+    },
+    { text: '{"content":"tests"}', headers: { 'content-disposition': /filename="test.txt.gz"/ } },
+  ])
+})
+
+t.test('http is spoken without TLS where the operator allows it', async (t) => {
+  const receiver = await httpReceiver(t, { tls: false })
+  const sink = openSink(`http://${receiver.host}/`, sinkDeps({ egress: await openEgress([receiver.server]) }))
+  t.teardown(() => sink.close())
+  await sink.write(batchOf('a\n', 'gzip'), patient)
+  t.match(receiver.accepted, [{ text: 'a\n', headers: { 'content-type': 'text/plain; charset=utf-8' } }])
+})
+
+t.test('a certificate of a stranger is accepted only where the destination asks for it', async (t) => {
+  const receiver = await httpReceiver(t)
+  const egress = await openEgress([receiver.server])
+  const conf = `splunk://127.0.0.1:${receiver.port}/services/collector/raw?header_Authorization=a`
+  const careless = openSink(`${conf}&insecure-skip-verify=true`, sinkDeps({ egress }))
+  const other = await testEgress({
+    allow_cidrs: [`127.0.0.1/32:${receiver.port}`],
+    ca_file: CA_FILE,
+    resolver_overrides: { 'other.test': ['127.0.0.1'] },
+  })
+  const careful = openSink(conf.replace('127.0.0.1', 'other.test'), sinkDeps({ egress: other }))
+  t.teardown(async () => await Promise.all([careless.close(), careful.close()]))
+  await careless.write(batchOf('a\n', 'gzip'), patient)
+  const failure = { failure: 'transient', message: /could not be reached: ERR_TLS_CERT_ALTNAME_INVALID/ }
+  await t.rejects(careful.write(batchOf('a\n', 'gzip'), patient), failure)
+})
+
+t.test('a redirect is not followed, and an endless answer is not read', async (t) => {
+  const inside = await httpReceiver(t)
+  const replies: Reply[] = [
+    { status: 302, headers: { location: `https://${inside.host}/` } },
+    { status: 500, body: 'x'.repeat(10_000_000) },
+    { status: 200, body: 'x'.repeat(10_000_000) },
+  ]
+  const receiver = await httpReceiver(t, { answer: () => replies.shift()! })
+  const egress = await openEgress([receiver.server, inside.server])
+  const sink = openSink(`https://${receiver.host}/`, sinkDeps({ egress }))
+  t.teardown(() => sink.close())
+  const batch = batchOf('a\n', 'gzip')
+  await t.rejects(sink.write(batch, patient), { failure: 'refused', message: /answered 302, and redirects/ })
+  await t.rejects(sink.write(batch, patient), { failure: 'transient', message: /answered 500$/ })
+  await sink.write(batch, patient)
+  t.equal(inside.accepted.length, 0)
+})
+
+t.test('a collector gets the ownership challenge as a message', async (t) => {
+  const receiver = await httpReceiver(t)
+  const sink = openSink(`sumo://${receiver.host}/t`, sinkDeps({ egress: await openEgress([receiver.server]) }))
+  t.teardown(() => sink.close())
+  t.equal(await sink.put?.('ownership-challenge.txt', 'a.b.c', patient), 'ownership-challenge.txt')
+  t.match(receiver.accepted, [{ text: 'a.b.c', target: '/t' }])
+})
+
+t.test('text that is no JSON reaches those who want JSON in a form that they take', async (t) => {
+  const seen: Received[] = []
+  const receiver = await httpReceiver(t, {
+    answer(request) {
+      seen.push(request)
+      return { status: 200, body: '{"errors":false}' }
+    },
+  })
+  const deps = sinkDeps({ egress: await openEgress([receiver.server]) })
+  const datadog = openSink(`datadog://${receiver.host}/v1/input?header_DD-API-KEY=k`, deps)
+  const elastic = openSink(`elasticsearch://${receiver.host}/i`, deps)
+  t.teardown(async () => await Promise.all([datadog.close(), elastic.close()]))
+  for (const text of ['"a",1\n"b",2\n', '[{"a":1},{"a":2}]']) await datadog.write(batchOf(text, 'identity'), patient)
+  await elastic.write(batchOf('"a",1\n\n{"b":2}\n', 'identity', { name: 'n' }), patient)
+  t.match(
+    seen.map(({ text, headers }) => [headers['content-type'], text]),
+    [
+      ['text/plain; charset=utf-8', '"a",1\n"b",2'],
+      ['application/json', '[{"a":1},{"a":2}]'],
+      [
+        'application/x-ndjson',
+        '{"create":{"_id":"n-0"}}\n{"message":"\\"a\\",1"}\n{"create":{"_id":"n-1"}}\n{"b":2}\n',
+      ],
+    ],
+  )
+})
+
+const item = (status: number, type?: string) => ({ create: { status, ...(type !== undefined && { error: { type } }) } })
+const BULK: [what: string, body: unknown, failure: object | undefined][] = [
+  ['all are taken', { errors: false, items: [item(201)] }, undefined],
+  ['they are there already', { errors: true, items: [item(409, 'version_conflict_engine_exception')] }, undefined],
+  [
+    'some have no room now',
+    { errors: true, items: [item(201), item(400, 'mapper_parsing_exception'), item(429, 'es_rejected_execution')] },
+    { failure: 'transient', message: /did not take 2 of 3 records: es_rejected_execution$/ },
+  ],
+  [
+    'some do not fit',
+    { errors: true, items: [item(201), item(400, 'mapper_parsing_exception')] },
+    { failure: 'refused', message: /did not take 1 of 2 records: mapper_parsing_exception$/ },
+  ],
+  ['it says nothing of the items', { errors: true, items: [{}] }, { failure: 'transient' }],
+  [
+    'a hostile type',
+    { errors: true, items: [item(400, '<script>')] },
+    { failure: 'refused', message: /1 of 1 records$/ },
+  ],
+  ['no bulk answer', { ok: true }, { failure: 'transient', message: /no answer of the bulk API/ }],
+  ['null', null, { failure: 'transient', message: /no answer of the bulk API/ }],
+]
+
+t.test('each item of a bulk answer counts', async (t) => {
+  let body: unknown
+  const receiver = await httpReceiver(t, { answer: () => ({ status: 200, body: JSON.stringify(body) }) })
+  const deps = sinkDeps({ egress: await openEgress([receiver.server]) })
+  const sink = openSink(`elasticsearch://${receiver.host}/i`, deps)
+  t.teardown(() => sink.close())
+  for (const [what, answer, failure] of BULK) {
+    body = answer
+    const writing = sink.write(batchOf('{}\n', 'identity'), patient)
+    t.match(
+      await writing.then(
+        () => 'written',
+        (error: unknown) => error,
+      ),
+      failure ?? 'written',
+      what,
+    )
+  }
+})
