@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { Outlet } from '../net/outlet.js'
 import type { RawHeaders } from './answer.js'
 
 /** What an answer has to know of the request that it is for. */
@@ -37,16 +38,17 @@ export class AnswerWriter {
   /** The answer is written, though not necessarily sent. */
   ended = false
   readonly #socket: Socket
+  readonly #outlet: Outlet
   readonly #delivered: (last: boolean) => void
   #framing = NONE
   /** Bytes of the body that the length announced and that have not come. */
   #left = 0
   #last = false
-  #corked = false
 
   /** `delivered` is called when the system has taken the whole answer; `last`: no other may follow. */
   constructor(socket: Socket, delivered: (last: boolean) => void) {
     this.#socket = socket
+    this.#outlet = new Outlet(socket)
     this.#delivered = delivered
   }
 
@@ -74,7 +76,7 @@ export class AnswerWriter {
     const date = dated ? '' : dateLine(extras.now)
     const end = this.#last ? 'connection: close\r\n' : keepAliveLines(extras.keepAliveMs)
     const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
-    this.#write(`${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}\r\n`)
+    this.#outlet.text(`${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}\r\n`)
     this.begun = true
   }
 
@@ -83,24 +85,28 @@ export class AnswerWriter {
     return this.#framing !== LENGTH || bytes <= this.#left
   }
 
-  /** Writes a part of the body; false: the client does not keep up. */
+  /** Writes a part of the body, which may change afterwards; false: the client does not keep up. */
   data(chunk: Buffer): boolean {
     if (this.#framing === NONE || chunk.length === 0) return true
-    if (this.#framing !== CHUNKED) {
+    const outlet = this.#outlet
+    if (this.#framing === CHUNKED) {
+      outlet.text(`${chunk.length.toString(16)}\r\n`)
+      outlet.bytes(chunk)
+      outlet.text('\r\n')
+    } else {
       this.#left -= chunk.length
-      return this.#socket.write(chunk)
+      outlet.bytes(chunk)
     }
-    this.#write(`${chunk.length.toString(16)}\r\n`)
-    this.#socket.write(chunk)
-    return this.#socket.write('\r\n', 'latin1')
+    return outlet.open
   }
 
   /** Ends the answer; false: it is shorter than announced, and the connection is of no more use. */
   end(): boolean {
     if (this.#framing === LENGTH && this.#left > 0) return false
-    if (this.#framing === CHUNKED) this.#write('0\r\n\r\n')
+    if (this.#framing === CHUNKED) this.#outlet.text('0\r\n\r\n')
     this.ended = true
-    if (!this.#corked) this.#settle()
+    this.#outlet.flush()
+    this.#settle()
     return true
   }
 
@@ -118,31 +124,12 @@ export class AnswerWriter {
     this.#last = close || !keepAlive || this.#framing === CLOSE
   }
 
-  /** What is written in one go of the event loop leaves in one piece. */
-  #write(text: string): void {
-    if (!this.#corked) {
-      this.#corked = true
-      this.#socket.cork()
-      process.nextTick(uncork, this)
-    }
-    this.#socket.write(text, 'latin1')
-  }
-
-  /** Sends what was written. */
-  flush(): void {
-    this.#corked = false
-    this.#socket.uncork()
-    if (this.ended) this.#settle()
-  }
-
   #settle(): void {
     if (this.#socket.destroyed) return
     if (this.#socket.writableLength === 0) this.#delivered(this.#last)
     else this.#socket.write('', (error) => (error ? undefined : this.#delivered(this.#last)))
   }
 }
-
-const uncork = (writer: AnswerWriter): void => writer.flush()
 
 function kindOf(name: string): 'connection' | 'date' | 'length' | undefined {
   switch (name.length) {

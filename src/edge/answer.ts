@@ -11,6 +11,8 @@ export type RawHeaders = readonly string[]
 
 /** Takes one answer: `head`, then any number of `data`, then `end`; `fail` instead of what would come next. */
 export interface AnswerSink {
+  /** It keeps nothing of a chunk that `data` got: a source may use the memory again. Others get what is theirs. */
+  readonly copies?: boolean
   /** Once. The fields are without hop-by-hop ones; `content-length` is present where the length is known. */
   head(status: number, headers: RawHeaders): void
   /** False: send no more until the listener of {@link onDrain} is called. The chunk is taken all the same. */

@@ -1,5 +1,5 @@
 import { messageOf } from '../core/errors.js'
-import { BadAnswer } from './answer-fields.js'
+import { BadAnswer } from '../net/origin-errors.js'
 import type { AnswerSink, RawHeaders } from './answer.js'
 import type { Answering, ClientConnection } from './connection.js'
 import { errorPage } from './error-page.js'
@@ -19,6 +19,7 @@ export class ForcedClose extends Error {
 
 /** The end of every answer: the client. */
 export class ClientAnswer implements AnswerSink, Answering {
+  readonly copies = true
   readonly connection: ClientConnection
   readonly #exchange: Exchange
   readonly #around: Surroundings

@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net'
 import { AnswerWriter } from './answer-writer.js'
 import { plainAddress } from './client-address.js'
-import { Framing, type Fault, type FramingLimits } from './framing.js'
+import { Framing, type Fault, type FramingLimits, type RequestHead } from './framing.js'
 import { linger } from './refusal.js'
-import type { RequestHead } from './request-head.js'
 
 /** How many bytes of requests that have to wait are read ahead, so that a client that leaves is noticed meanwhile. */
 const READ_AHEAD = 16_384
@@ -98,6 +97,12 @@ export class ClientConnection {
     this.#since = this.#monotonic()
     this.#served = true
     if (this.#held.length === 0) return
+    // Not at once: answers to requests of a few bytes would otherwise be nested as deep as there are of them.
+    process.nextTick(() => this.#scanHeld())
+  }
+
+  #scanHeld(): void {
+    if (this.#done || this.#held.length === 0) return
     const held = this.#release()
     this.socket.resume()
     this.#scan(held)
@@ -181,7 +186,7 @@ export class ClientConnection {
     }
     if (end < chunk.length) this.#hold(chunk.subarray(end))
     if (framing.head) this.#events.requested(this, framing.head)
-    for (const piece of framing.body) this.body?.receive(piece)
+    if (framing.body) this.body?.receive(framing.body)
     if (framing.complete) this.body?.finish()
   }
 

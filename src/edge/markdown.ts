@@ -69,9 +69,11 @@ function acceptOf(headers: RawHeaders): string | undefined {
 
 /** An ordinary answer of a zone with the converter on: a page may look different to who asks for Markdown. */
 class HtmlVariant implements AnswerSink {
+  readonly copies: boolean
   protected readonly next: AnswerSink
 
   constructor(next: AnswerSink) {
+    this.copies = next.copies === true
     this.next = next
   }
 

@@ -1,5 +1,5 @@
 import { newRayId } from '../core/ids.js'
-import { Overloaded } from '../net/origin.js'
+import { Overloaded } from '../net/origin-errors.js'
 import type { AnswerSink } from './answer.js'
 import { visitorAddress } from './client-address.js'
 import { answerSolution } from './challenge/endpoint.js'
@@ -7,11 +7,10 @@ import { ClientAnswer } from './client-answer.js'
 import { CompressedAnswer } from './compressed-answer.js'
 import type { ClientConnection } from './connection.js'
 import { Exchange } from './exchange.js'
-import { Forward } from './forward.js'
-import type { Fault } from './framing.js'
+import { Forward, type Switch } from './forward.js'
+import type { Fault, RequestHead } from './framing.js'
 import { refuse } from './refusal.js'
 import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
-import type { RequestHead } from './request-head.js'
 import { applyRules } from './rules/apply.js'
 import { originOf } from './rules/origin-of.js'
 import { RuledAnswer } from './rules/ruled-answer.js'
@@ -148,8 +147,8 @@ function toOrigin(
 
   const switched =
     exchange.zone.websockets && asksForWebSocket(exchange.method, exchange.httpVersion, fields)
-      ? (status: number, answer: readonly Buffer[], origin: Parameters<typeof openTunnel>[3]['origin']) =>
-          openTunnel(client, exchange, around, { status, fields: answer, origin })
+      ? (...[status, fields, origin]: Parameters<Switch>) =>
+          openTunnel(client, exchange, around, { status, fields, origin })
       : undefined
   try {
     const { url, serverName } = originOf(exchange)

@@ -4,17 +4,16 @@ import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { bind } from '../net/listen.js'
-import { Origins } from '../net/origin.js'
+import { Origins } from '../net/origins.js'
 import type { Stage } from './answer.js'
 import type { Challenges } from './challenge/challenges.js'
 import { trust } from './client-address.js'
 import { ClientConnection, type ConnectionEvents } from './connection.js'
 import { Geo } from './fields/geo.js'
 import { TrustedFields } from './fields/trusted.js'
-import type { Fault } from './framing.js'
+import type { Fault, RequestHead } from './framing.js'
 import { MemoryBudget } from './memory-budget.js'
 import { ProxyMetrics } from './proxy-metrics.js'
-import type { RequestHead } from './request-head.js'
 import { refuseRequest, serve } from './serve.js'
 import type { Surroundings } from './surroundings.js'
 import type { Zones } from './zones.js'
@@ -144,7 +143,7 @@ class ReverseProxy implements Proxy {
       }
     }
     clearInterval(this.#checking)
-    await origins.close()
+    origins.close()
   }
 
   #closeIdle(): void {

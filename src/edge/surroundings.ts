@@ -1,7 +1,7 @@
 import type { ProxyConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
-import type { Origins } from '../net/origin.js'
+import type { Origins } from '../net/origins.js'
 import type { Stage } from './answer.js'
 import type { Challenges } from './challenge/challenges.js'
 import type { Trust } from './client-address.js'

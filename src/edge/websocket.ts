@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
-import { answerFields, fieldLines } from './answer-fields.js'
+import { fieldLines } from './answer-fields.js'
+import type { RawHeaders } from './answer.js'
 import type { ClientAnswer } from './client-answer.js'
 import type { Exchange } from './exchange.js'
 import type { RequestFields } from './request-fields.js'
@@ -23,13 +24,13 @@ export function openTunnel(
   client: ClientAnswer,
   exchange: Exchange,
   { metrics }: Surroundings,
-  answer: { status: number; fields: readonly Buffer[]; origin: Duplex },
+  answer: { status: number; fields: RawHeaders; origin: Duplex },
 ): void {
   const { status, fields, origin } = answer
   const { socket } = client.connection
   // Before anything may fail: an error without a listener would end the process.
   origin.on('error', () => socket.destroy())
-  const lines = fieldLines(answerFields(status, fields))
+  const lines = fieldLines(fields)
   client.switched(status)
   client.cancel = () => origin.destroy()
   metrics.tunnels++

@@ -1,194 +1,128 @@
-import { isIP } from 'node:net'
-import { rootCertificates } from 'node:tls'
-import { buildConnector, Pool, type Dispatcher } from 'undici'
+import { Connector } from './connector.js'
+import { OriginConnection, type Home, type OriginLimits, type OriginRequest } from './origin-connection.js'
+import { Overloaded, WaitedTooLong } from './origin-errors.js'
 
-/** Times in milliseconds. */
-export interface OriginLimits {
-  readonly connect_timeout: number
-  readonly headers_timeout: number
-  readonly body_timeout: number
-  readonly keep_alive_timeout: number
-  readonly waiting_timeout: number
-  readonly header_bytes: number
-  readonly connections: number
-  readonly waiting: number
-}
-
-/** A request on its way to an origin; the methods that take the answer are undici's, in their raw form. */
-export interface OriginRequest extends Dispatcher.DispatchHandler {
-  /** It has a connection, or it is over. Set by the request itself. */
-  started: boolean
-  onError(error: Error): void
-}
-
-/** An origin has as many requests as it may have, or there are as many origins as there may be. */
-export class Overloaded extends Error {
-  override readonly name = 'Overloaded'
-}
-
-/** No connection became free in time. */
-export class WaitedTooLong extends Error {
-  override readonly name = 'WaitedTooLong'
-}
-
-/** The code of a connection that the origin reset. */
-export const ORIGIN_RESET = 'ORIGIN_RESET'
-
-/** undici takes ECONNRESET for the end of an answer that has no length; a client must not take half a page for a whole. */
-function markReset(error: NodeJS.ErrnoException): void {
-  if (error.code === 'ECONNRESET') error.code = ORIGIN_RESET
-}
-
-const SWEEP_MS = 1000
-/** An origin that got no request for this many sweeps is closed. */
-const IDLE_SWEEPS = 60
-const MAX_ORIGINS = 4096
-
-/** Connections to one origin. */
-export class Origin {
-  /** Requests that were sent and are not answered, the waiting ones among them. */
-  active = 0
-  idleSweeps = 0
-  readonly #pool: Pool
-  readonly #limits: OriginLimits
-  /** To be given with each request: undici would connect anew for each Host field that differs from the one before. */
-  readonly serverName: string
-  /** Those that wait for a connection, with the sweeps they saw; oldest first. */
+/** Connections to one origin, and the requests that wait for one. */
+export class Origin implements Home {
+  /** Milliseconds since there was a request. */
+  idleMs = 0
+  readonly limits: OriginLimits
+  readonly #connector: Connector
+  /** Those that requests may be sent on, the ones being made among them. */
+  readonly #connections = new Set<OriginConnection>()
+  /** Those without a request; the one that was used last at the end, since it is the least likely to be closing. */
+  readonly #idle: OriginConnection[] = []
+  /** With the milliseconds that they have waited; oldest first. */
   readonly #waiting = new Map<OriginRequest, number>()
+  /** Told when no request is left, and set where no more are to come. */
+  #finished: (() => void) | undefined
 
-  constructor(url: string, ca: string | undefined, limits: OriginLimits, serverName = new URL(url).hostname) {
-    this.#limits = limits
-    this.serverName = serverName
-    const connect = buildConnector({
-      timeout: limits.connect_timeout,
-      keepAlive: true,
-      allowH2: false,
-      ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
-    })
-    // The certificate has to be the origin's own; undici would ask for the one of the Host field, which is the visitor's.
-    const servername = isIP(this.serverName.replace(/^\[|\]$/g, '')) ? undefined : this.serverName
-    this.#pool = new Pool(url, {
-      connect: (options, callback) => {
-        const { servername: _visitors, ...rest } = options
-        connect(servername === undefined ? rest : { ...rest, servername }, (...connected) => {
-          connected[1]?.once('error', markReset)
-          callback(...connected)
-        })
-      },
-      connections: limits.connections,
-      headersTimeout: limits.headers_timeout,
-      bodyTimeout: limits.body_timeout,
-      keepAliveTimeout: limits.keep_alive_timeout,
-      maxHeaderSize: limits.header_bytes,
-    })
+  constructor(connector: Connector, limits: OriginLimits) {
+    this.#connector = connector
+    this.limits = limits
   }
 
-  /** Sends a request; throws {@link Overloaded} where there is no room. Call {@link release} when it is over. */
-  dispatch(options: Dispatcher.DispatchOptions, request: OriginRequest): void {
-    if (this.active >= this.#limits.connections + this.#limits.waiting) throw new Overloaded('too many requests wait')
-    this.active++
-    this.idleSweeps = 0
-    this.#pool.dispatch(options, request)
-    if (!request.started) this.#waiting.set(request, 0)
+  /** Requests that were sent and are not answered, the waiting ones among them. */
+  get active(): number {
+    return this.#connections.size - this.#idle.length + this.#waiting.size
   }
 
-  /** The request has its connection. */
-  begun(request: OriginRequest): void {
-    if (this.#waiting.size > 0) this.#waiting.delete(request)
+  /**
+   * Sends a request, or lets it wait for a connection; throws {@link Overloaded} where there is no room. `fresh`: on a
+   * connection that was not used before.
+   */
+  send(request: OriginRequest, { fresh = false }: { fresh?: boolean } = {}): void {
+    this.idleMs = 0
+    const idle = fresh || request.upgrade ? undefined : this.#idle.pop()
+    if (idle) idle.send(request)
+    else if (this.#mayConnect()) this.#connect(request)
+    else if (this.#waiting.size < this.limits.waiting) this.#waiting.set(request, 0)
+    else throw new Overloaded('too many requests wait')
   }
 
-  release(request: OriginRequest): void {
-    this.active--
-    this.begun(request)
+  /** Nobody wants the answer any more. Nothing more is told to the request. */
+  cancel(request: OriginRequest): void {
+    if (request.connection) request.connection.abort()
+    else if (this.#waiting.delete(request)) this.#settle()
   }
 
-  /** Ends what waited too long for a connection. */
-  sweep(): void {
-    const limit = Math.ceil(this.#limits.waiting_timeout / SWEEP_MS)
-    for (const [request, sweeps] of this.#waiting) {
-      if (sweeps < limit) this.#waiting.set(request, sweeps + 1)
-      else request.onError(new WaitedTooLong('no connection to the origin became free'))
+  released(connection: OriginConnection): void {
+    const next = this.#first()
+    if (next === undefined) {
+      this.#idle.push(connection)
+      this.#settle()
+    } else if (next.upgrade) connection.close()
+    else {
+      this.#waiting.delete(next)
+      connection.send(next)
     }
-    if (this.active === 0) this.idleSweeps++
+  }
+
+  gone(connection: OriginConnection): void {
+    if (!this.#connections.delete(connection)) return
+    const at = this.#idle.indexOf(connection)
+    if (at >= 0) this.#idle.splice(at, 1)
+    const next = this.#first()
+    if (next && this.#connections.size < this.limits.connections) {
+      this.#waiting.delete(next)
+      this.#connect(next)
+    }
+    this.#settle()
+  }
+
+  /** Ends what takes too long. To be called again and again, with the milliseconds since the last time. */
+  tick(ms: number): void {
+    for (const connection of this.#connections) connection.tick(ms)
+    for (const [request, waited] of this.#waiting) {
+      if (waited < this.limits.waiting_timeout) this.#waiting.set(request, waited + ms)
+      else {
+        this.#waiting.delete(request)
+        request.fail(new WaitedTooLong('no connection to the origin became free'))
+      }
+    }
+    if (this.active === 0) this.idleMs += ms
+    this.#settle()
   }
 
   /** Resolves when the requests under way have their answers. */
   async close(): Promise<void> {
-    await this.#pool.close()
+    await new Promise<void>((resolve) => {
+      this.#finished = resolve
+      this.#settle()
+    })
   }
 
-  async destroy(): Promise<void> {
-    await this.#pool.destroy()
-  }
-}
-
-/** The origins in use: made at first need, closed when idle. */
-export class Origins {
-  #limits: OriginLimits
-  #byKey = new Map<string, Origin>()
-  readonly #closing = new Set<Origin>()
-  readonly #timer: NodeJS.Timeout
-
-  constructor(limits: OriginLimits) {
-    this.#limits = limits
-    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS)
-    this.#timer.unref()
+  /** Ends all there is. */
+  destroy(): void {
+    for (const request of this.#waiting.keys()) request.fail(new Error('the proxy is closing'))
+    this.#waiting.clear()
+    for (const connection of this.#connections) connection.close()
+    this.#settle()
   }
 
-  /**
-   * The origin at a URL (scheme, host and port). `ca`: PEM of an authority to trust in addition; `serverName`: the name
-   * that its certificate has to have, where that is not the host of the URL.
-   */
-  get(url: string, ca: string | undefined, serverName?: string): Origin {
-    const key = ca === undefined && serverName === undefined ? url : `${url} ${serverName ?? ''} ${ca ?? ''}`
-    const known = this.#byKey.get(key)
-    if (known) return known
-    if (this.#byKey.size >= MAX_ORIGINS && !this.#evict()) throw new Overloaded('too many origins are in use')
-    const origin = new Origin(url, ca, this.#limits, serverName)
-    this.#byKey.set(key, origin)
-    return origin
+  #mayConnect(): boolean {
+    // An idle one makes room for one that is wanted new.
+    if (this.#connections.size >= this.limits.connections) this.#idle[0]?.close()
+    return this.#connections.size < this.limits.connections
   }
 
-  get size(): number {
-    return this.#byKey.size
-  }
-
-  /** New limits: requests under way keep the connections that they have. */
-  configure(limits: OriginLimits): void {
-    this.#limits = limits
-    for (const origin of this.#byKey.values()) this.#close(origin)
-    this.#byKey = new Map()
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    const all = [...this.#byKey.values(), ...this.#closing]
-    this.#byKey.clear()
-    await Promise.all(all.map(async (origin) => await origin.destroy()))
-  }
-
-  #sweep(): void {
-    for (const [key, origin] of this.#byKey) {
-      origin.sweep()
-      if (origin.idleSweeps < IDLE_SWEEPS) continue
-      this.#byKey.delete(key)
-      this.#close(origin)
+  #connect(request: OriginRequest): void {
+    try {
+      this.#connections.add(new OriginConnection(this.#connector, this, request))
+    } catch (error) {
+      request.connection = undefined
+      request.fail(error as Error)
     }
-    for (const origin of this.#closing) origin.sweep()
   }
 
-  #evict(): boolean {
-    for (const [key, origin] of this.#byKey) {
-      if (origin.active > 0) continue
-      this.#byKey.delete(key)
-      this.#close(origin)
-      return true
-    }
-    return false
+  /** The one that has waited longest. */
+  #first(): OriginRequest | undefined {
+    return this.#waiting.size === 0 ? undefined : this.#waiting.keys().next().value
   }
 
-  #close(origin: Origin): void {
-    this.#closing.add(origin)
-    void origin.close().then(() => this.#closing.delete(origin))
+  #settle(): void {
+    if (!this.#finished) return
+    while (this.#idle.length > 0) this.#idle.at(-1)!.close()
+    if (this.active === 0) this.#finished()
   }
 }

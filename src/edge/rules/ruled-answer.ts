@@ -23,6 +23,7 @@ const CLOSED = Symbol('closed')
 
 /** Runs the rules of the response phases on the head of an answer, and puts what they say in its place. */
 export class RuledAnswer implements AnswerSink {
+  readonly copies: boolean
   readonly #next: AnswerSink
   readonly #exchange: Exchange
   readonly #run: Run
@@ -32,6 +33,7 @@ export class RuledAnswer implements AnswerSink {
   #replaced = false
 
   constructor(next: AnswerSink, exchange: Exchange, run: Run, around: Surroundings) {
+    this.copies = next.copies === true
     this.#next = next
     this.#exchange = exchange
     this.#run = run

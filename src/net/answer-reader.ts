@@ -1,0 +1,151 @@
+import { CR, IN_VALUE, KINDS, SPACE, ZERO } from '../core/bytes.js'
+import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from './message-reader.js'
+
+// Where in the status line the next byte stands.
+const MINOR = 1
+const MINOR_END = 2
+const STATUS = 3
+const STATUS_END = 4
+const REASON = 5
+
+const VERSION = Buffer.from('HTTP/1.')
+const STATUS_DIGITS = 3
+
+/** What the head of an origin's answer says (RFC 9112, 4 and 5). */
+export interface AnswerHead {
+  /** 101, or 200 to 599: other interim answers are skipped. */
+  readonly status: number
+  /** Name, value, name, value; each character one byte (latin1), values without the white space around them. */
+  readonly fields: readonly string[]
+}
+
+/** Reads the answers of one connection to an origin. */
+export class AnswerReader extends MessageReader {
+  /** The head of the answer, when the last scan came to its end. */
+  head: AnswerHead | undefined
+  /** The connection can be used again when the answer is complete. Known with its head. */
+  persists = false
+  /** Milliseconds that the origin keeps the connection open between requests; undefined where it does not say. */
+  keepAliveMs: number | undefined
+  /** The answer is to HEAD. */
+  #toHead = false
+  #maySwitch = false
+  #status = 0
+  #keeps = false
+  #closes = false
+
+  constructor(limits: MessageLimits) {
+    super('answer', limits)
+  }
+
+  /** Gets ready for the answer to a request; `upgrade`: which asks for another protocol, so that it may be 101. */
+  expect(method: string, upgrade: boolean): void {
+    this.next()
+    this.#toHead = method === 'HEAD'
+    this.#maySwitch = upgrade
+  }
+
+  override scan(chunk: Buffer, end = chunk.length): number {
+    this.head = undefined
+    return super.scan(chunk, end)
+  }
+
+  protected firstLine(chunk: Buffer, from: number, end: number): number {
+    let i = from
+    for (; i < end; i++) {
+      const byte = chunk[i]!
+      switch (this.state) {
+        case START:
+          if (byte !== VERSION[this.at]) return this.refuse('the answer does not begin with a version of HTTP')
+          if (++this.at === VERSION.length) this.state = MINOR
+          break
+        case MINOR:
+          if (byte !== ZERO && byte !== ZERO + 1) return this.refuse('the version of HTTP is not 1.0 or 1.1')
+          this.minor = byte - ZERO
+          this.state = MINOR_END
+          break
+        case MINOR_END:
+          if (byte !== SPACE) return this.refuse('the version is not followed by a status')
+          this.state = STATUS
+          this.at = 0
+          this.#status = 0
+          break
+        case STATUS: {
+          const digit = byte - ZERO
+          if (digit < 0 || digit > 9) return this.refuse('the status has a character that is no digit')
+          this.#status = this.#status * 10 + digit
+          if (++this.at === STATUS_DIGITS) this.state = STATUS_END
+          break
+        }
+        case STATUS_END:
+          // Many leave out the space as well where they have no reason to give.
+          if (byte === CR) return this.#lineRead(i)
+          if (byte !== SPACE) return this.refuse('the status has more than three digits')
+          this.state = REASON
+          break
+        default:
+          while (i < end && KINDS[chunk[i]!]! & IN_VALUE) i++
+          if (i === end) return end
+          if (chunk[i] !== CR) return this.refuse('the reason of the status has a control character')
+          return this.#lineRead(i)
+      }
+    }
+    return i
+  }
+
+  #lineRead(end: number): number {
+    this.state = LINE_LF
+    return end + 1
+  }
+
+  protected headRead(text: string): void {
+    const status = this.#status
+    if (status < 100 || status > 599) this.fails(`the origin answered with status ${status}`)
+    else if (status >= 200) {
+      this.#read(status, text)
+      if (this.#toHead || status === 204 || status === 304) this.nothingFollows()
+      else if (this.length !== undefined || this.coding !== undefined) this.bodyFollows()
+      else this.#endsWithConnection()
+    } else if (status !== 101) this.nextHead()
+    else if (this.#maySwitch) {
+      this.#read(status, text)
+      this.nothingFollows()
+    } else this.fails('the origin switched protocols without being asked to')
+  }
+
+  #endsWithConnection(): void {
+    this.persists = false
+    this.allFollows()
+  }
+
+  #read(status: number, text: string): void {
+    const fields = fieldsOf(text, this.marks, 0, this.marked)
+    this.#closes = false
+    this.#keeps = this.minor === 1
+    this.keepAliveMs = undefined
+    for (let i = 0; i < fields.length; i += 2) {
+      if (fields[i]!.length !== 10) continue
+      const name = fields[i]!.toLowerCase()
+      if (name === 'connection') this.#connection(fields[i + 1]!)
+      else if (name === 'keep-alive') this.#keepAlive(fields[i + 1]!)
+    }
+    this.persists = this.#keeps && !this.#closes
+    this.head = { status, fields }
+  }
+
+  // RFC 9112, 9.3.
+  #connection(value: string): void {
+    if (value === 'keep-alive') this.#keeps = true
+    else if (value === 'close') this.#closes = true
+    else {
+      const options = value.split(',').map((option) => option.trim().toLowerCase())
+      if (options.includes('keep-alive')) this.#keeps = true
+      if (options.includes('close')) this.#closes = true
+    }
+  }
+
+  #keepAlive(value: string): void {
+    const seconds = /(?:^|[\s,;])timeout=(\d{1,9})/i.exec(value)?.[1]
+    if (seconds !== undefined) this.keepAliveMs = Number(seconds) * 1000
+  }
+}

@@ -1,0 +1,386 @@
+import { COLON, CR, hexDigit, IN_TOKEN, IN_VALUE, KINDS, LF, SEMICOLON, trimmed } from '../core/bytes.js'
+
+/*
+ * Reads the bytes of a connection that speaks HTTP/1.1. Most parsers are made to cope with what is out there; a proxy
+ * must not: what two parsers may read differently lets one message hide in another one. So everything outside the
+ * grammar of RFC 9112 is refused here, and a message is read only up to its last byte.
+ *
+ * The first line is the business of the two that extend it, one for requests and one for answers.
+ */
+
+/** Why a message is refused: a sentence, and the status where it is to be answered with one. */
+export interface Fault {
+  readonly status: number
+  readonly detail: string
+}
+
+/** What a message has to stay within. */
+export interface MessageLimits {
+  readonly header_bytes: number
+  readonly header_count: number
+  /** 0: no limit. */
+  readonly body_bytes: number
+}
+
+// Where in a message the next byte stands. What is below FIELD belongs to the first line.
+export const START = 0
+const FIELD = 16
+const NAME = 17
+const VALUE = 18
+/** Behind the carriage return of a line; fields follow. */
+export const LINE_LF = 19
+const END_LF = 20
+const BODY = 21
+const UNTIL_CLOSE = 22
+const SIZE = 23
+const EXTENSION = 24
+const SIZE_LF = 25
+const DATA = 26
+const DATA_CR = 27
+const DATA_LF = 28
+const COMPLETE = 29
+const REFUSED = 30
+
+const LENGTH = Buffer.from('content-length')
+const CODING = Buffer.from('transfer-encoding')
+
+/** A value that frames the body is never longer. */
+const MAX_FRAMING_VALUE = 64
+/** Bytes of chunk extensions in one message: nobody uses them but to attack. */
+const MAX_EXTENSIONS = 4096
+const MAX_SIZE_DIGITS = 16
+const MAX_LENGTH = 2 ** 48
+
+/** The framing of one connection's messages. */
+export abstract class MessageReader<Limits extends MessageLimits = MessageLimits> {
+  /** Set once and for good: the connection brings no more messages. */
+  fault: Fault | undefined
+  limits: Limits
+  /** What the last scan found of the body, without the marks of chunks. A part of what was scanned. */
+  body: Buffer | undefined
+  protected state = START
+  /** HTTP/1.0 or HTTP/1.1. */
+  protected minor = 0
+  /** Position in a word that is being compared, or the length of one that is being measured. */
+  protected at = 0
+  /** What is added to a place in the chunk to get the place in the head's text. */
+  protected shift = 0
+  /** Places in the head where its parts begin and end; see {@link fieldsOf}. */
+  protected readonly marks: number[] = []
+  protected marked = 0
+  protected length: string | undefined
+  protected coding: string | undefined
+  /** What it is, for messages about it. */
+  readonly #what: string
+  /** Bytes of the head (and of trailers) so far. */
+  #headBytes = 0
+  #fields = 0
+  #text = ''
+  /** The name that the field's name may still turn out to be. */
+  #word: Buffer | undefined
+  #value = ''
+  #trailers = false
+  #left = 0
+  #bodyBytes = 0
+  #extensions = 0
+  #bodyFrom = -1
+  #bodyTo = 0
+
+  constructor(what: string, limits: Limits) {
+    this.#what = what
+    this.limits = limits
+  }
+
+  /** Reads bytes of the first line, up to its carriage return; gives how many have been read. See {@link refuse}. */
+  protected abstract firstLine(chunk: Buffer, from: number, end: number): number
+
+  /** The head is read: calls {@link bodyFollows}, or one of its kind. */
+  protected abstract headRead(text: string): void
+
+  /** The last byte of a message was seen, and {@link next} was not called since. */
+  get complete(): boolean {
+    return this.state === COMPLETE
+  }
+
+  /** The head of a message is being read. */
+  get inHead(): boolean {
+    return this.state < BODY && !this.#trailers
+  }
+
+  /** No byte of the next message has come. */
+  get idle(): boolean {
+    return this.state === START && this.at === 0
+  }
+
+  /** The body ends where the connection does. */
+  get untilClose(): boolean {
+    return this.state === UNTIL_CLOSE
+  }
+
+  /** Gets ready for the message that follows. */
+  next(): void {
+    this.nextHead()
+    this.#headBytes = 0
+    this.#bodyBytes = 0
+    this.#extensions = 0
+  }
+
+  /** Gets ready for a head that follows on a head, and has to stay within the limits together with it. */
+  protected nextHead(): void {
+    this.state = START
+    this.at = 0
+    this.marked = 0
+    this.length = undefined
+    this.coding = undefined
+    this.#fields = 0
+    this.#text = ''
+    this.#trailers = false
+  }
+
+  /**
+   * Reads the first `end` bytes of a chunk up to the end of the message; returns how many that are. See {@link fault}.
+   * What the chunk has of the body may be moved within it.
+   */
+  scan(chunk: Buffer, end = chunk.length): number {
+    this.#bodyFrom = -1
+    const read = this.#scan(chunk, end)
+    this.body = this.#bodyFrom < 0 ? undefined : chunk.subarray(this.#bodyFrom, this.#bodyTo)
+    return read
+  }
+
+  #scan(chunk: Buffer, end: number): number {
+    let i = 0
+    let headFrom = this.state < BODY || this.#trailers ? 0 : -1
+    this.shift = this.#text.length
+    while (i < end) {
+      switch (this.state) {
+        case FIELD: {
+          const byte = chunk[i]!
+          if (byte === CR) this.state = END_LF
+          else if (KINDS[byte]! & IN_TOKEN) {
+            if (++this.#fields > this.limits.header_count)
+              return this.refuse(`the ${this.#what} has too many header fields`, 431)
+            this.state = NAME
+            this.#mark(i)
+            this.at = 0
+            const letter = byte | 32
+            this.#word = letter === 99 ? LENGTH : letter === 116 ? CODING : undefined
+            continue
+          } else return this.refuse('a header field does not begin with its name')
+          break
+        }
+        case NAME: {
+          const before = this.at - i
+          let word = this.#word
+          for (; i < end && KINDS[chunk[i]!]! & IN_TOKEN; i++) {
+            // Of all token characters only the two cases of a letter become that letter.
+            if (word && (chunk[i]! | 32) !== word[before + i]) word = undefined
+          }
+          this.at = before + i
+          this.#word = word
+          if (i === end) continue
+          if (chunk[i] !== COLON) return this.refuse('a header name has a character that no name has')
+          if (word && this.at !== word.length) this.#word = undefined
+          this.state = VALUE
+          this.#mark(i)
+          this.#value = ''
+          break
+        }
+        case VALUE: {
+          const from = i
+          while (i < end && KINDS[chunk[i]!]! & IN_VALUE) i++
+          if (this.#word) {
+            if (this.#value.length + i - from > MAX_FRAMING_VALUE) return this.refuse('the body has no clear length')
+            this.#value += chunk.toString('latin1', from, i)
+          }
+          if (i === end) continue
+          if (chunk[i] !== CR) return this.refuse('a header value has a control character')
+          if (this.#word && !this.#framed(this.#word)) return i
+          this.state = LINE_LF
+          this.#mark(i)
+          break
+        }
+        case LINE_LF:
+          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          this.state = FIELD
+          break
+        case END_LF:
+          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          i++
+          if (!this.#headFits(i - headFrom)) return i
+          if (this.#trailers) this.state = COMPLETE
+          else this.headRead(this.#text + chunk.toString('latin1', headFrom, i))
+          this.#text = ''
+          // Another head may follow on this one.
+          headFrom = this.state < BODY ? i : -1
+          this.shift = -i
+          if (this.state >= COMPLETE) return i
+          continue
+        case BODY:
+        case DATA: {
+          const taken = Math.min(end - i, this.#left)
+          this.#left -= taken
+          if (taken > 0) this.#take(chunk, i, i + taken)
+          i += taken
+          if (this.#left > 0) continue
+          if (this.state === BODY) {
+            this.state = COMPLETE
+            return i
+          }
+          this.state = DATA_CR
+          continue
+        }
+        case UNTIL_CLOSE:
+          this.#take(chunk, i, end)
+          return end
+        case SIZE: {
+          const byte = chunk[i]!
+          const digit = hexDigit(byte)
+          if (digit >= 0) {
+            if (++this.at > MAX_SIZE_DIGITS) return this.refuse('a chunk size is too large', 413)
+            this.#left = this.#left * 16 + digit
+          } else if (this.at === 0) return this.refuse('a chunk has no proper size')
+          else if (byte === CR) this.state = SIZE_LF
+          else if (byte === SEMICOLON) this.state = EXTENSION
+          else return this.refuse('a chunk has no proper size')
+          break
+        }
+        case EXTENSION: {
+          const byte = chunk[i]!
+          if (byte === CR) this.state = SIZE_LF
+          else if (!(KINDS[byte]! & IN_VALUE)) return this.refuse('a chunk extension has a control character')
+          else if (++this.#extensions > MAX_EXTENSIONS) return this.refuse('the chunk extensions are too long', 413)
+          break
+        }
+        case SIZE_LF:
+          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          if (this.#left === 0) {
+            this.#trailers = true
+            headFrom = i + 1
+            this.state = FIELD
+          } else {
+            this.#bodyBytes += this.#left
+            if (!this.#bodyFits(this.#bodyBytes)) return i
+            this.state = DATA
+          }
+          break
+        case DATA_CR:
+          if (chunk[i] !== CR) return this.refuse('a chunk is longer than its size')
+          this.state = DATA_LF
+          break
+        case DATA_LF:
+          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          this.state = SIZE
+          this.at = 0
+          this.#left = 0
+          break
+        default:
+          if (this.state > FIELD) return i
+          i = this.firstLine(chunk, i, end)
+          if (this.fault) return i
+          continue
+      }
+      i++
+    }
+    if (headFrom >= 0 && this.#headFits(end - headFrom) && !this.#trailers)
+      this.#text += chunk.toString('latin1', headFrom, end)
+    return end
+  }
+
+  /** The body follows that the fields tell of; none where they do not. */
+  protected bodyFollows(): void {
+    if (this.coding !== undefined) {
+      this.state = SIZE
+      this.at = 0
+      this.#left = 0
+      return
+    }
+    this.#left = Number(this.length ?? 0)
+    if (this.#bodyFits(this.#left)) this.state = this.#left > 0 ? BODY : COMPLETE
+  }
+
+  /** No body follows, whatever the fields say. */
+  protected nothingFollows(): void {
+    this.state = COMPLETE
+  }
+
+  /** All that comes is body. */
+  protected allFollows(): void {
+    this.state = UNTIL_CLOSE
+  }
+
+  /** Keeps a place of the chunk. Trailers end here, so only the head's places are of interest. */
+  #mark(place: number): void {
+    if (!this.#trailers) this.mark(place)
+  }
+
+  protected mark(place: number): void {
+    this.marks[this.marked++] = place + this.shift
+  }
+
+  /** All of the body that one chunk has becomes one piece: the marks of chunks between its parts are overwritten. */
+  #take(chunk: Buffer, from: number, to: number): void {
+    if (this.#bodyFrom < 0) {
+      this.#bodyFrom = from
+      this.#bodyTo = to
+    } else {
+      chunk.copyWithin(this.#bodyTo, from, to)
+      this.#bodyTo += to - from
+    }
+  }
+
+  /** Judges a field that says how long the body is. */
+  #framed(word: Buffer): boolean {
+    if (this.#trailers) return this.fails('a field that frames the body stands behind it')
+    const value = trimmed(this.#value, 0, this.#value.length)
+    if (word === LENGTH) {
+      if (this.length !== undefined) return this.fails('there are several Content-Length fields')
+      if (!/^\d{1,15}$/.test(value)) return this.fails('the Content-Length is not a number')
+      this.length = value
+    } else {
+      if (this.coding !== undefined) return this.fails('there are several Transfer-Encoding fields')
+      if (this.minor === 0) return this.fails('HTTP/1.0 has no Transfer-Encoding')
+      if (value.toLowerCase() !== 'chunked') return this.fails('the only transfer coding taken is chunked', 501)
+      this.coding = value
+    }
+    if (this.length === undefined || this.coding === undefined) return true
+    return this.fails('Content-Length and Transfer-Encoding exclude each other')
+  }
+
+  #bodyFits(bytes: number): boolean {
+    const limit = this.limits.body_bytes || MAX_LENGTH
+    return bytes <= limit || this.fails(`the ${this.#what} body is larger than ${limit} bytes`, 413)
+  }
+
+  #headFits(bytes: number): boolean {
+    this.#headBytes += bytes
+    return (
+      this.#headBytes <= this.limits.header_bytes ||
+      this.fails(`the header fields of the ${this.#what} are too large`, 431)
+    )
+  }
+
+  protected fails(detail: string, status = 400): false {
+    this.fault = { status, detail }
+    this.state = REFUSED
+    return false
+  }
+
+  protected refuse(detail: string, status = 400): number {
+    this.fails(detail, status)
+    return 0
+  }
+}
+
+/**
+ * Cuts the fields of a head out of its text: name, value, name, value. `marks` are, from `first` to `end`, for each field
+ * where its name begins, where its name ends and where its value ends.
+ */
+export function fieldsOf(text: string, marks: readonly number[], first: number, end: number): string[] {
+  const fields: string[] = []
+  for (let i = first; i + 2 < end; i += 3) {
+    const nameEnd = marks[i + 1]!
+    fields.push(text.slice(marks[i], nameEnd), trimmed(text, nameEnd + 1, marks[i + 2]!))
+  }
+  return fields
+}

@@ -1,0 +1,40 @@
+/** An origin has as many requests as it may have, or there are as many origins as there may be. */
+export class Overloaded extends Error {
+  override readonly name = 'Overloaded'
+}
+
+/** No connection became free in time. */
+export class WaitedTooLong extends Error {
+  override readonly name = 'WaitedTooLong'
+}
+
+/** What the origin sent is no answer that may be passed on. The message says why, for the log. */
+export class BadAnswer extends Error {
+  override readonly name = 'BadAnswer'
+}
+
+/** The origin took longer than it may. */
+export class TooSlow extends Error {
+  override readonly name = 'TooSlow'
+  readonly kind: 'connect_timeout' | 'headers_timeout' | 'body_timeout'
+
+  constructor(kind: TooSlow['kind'], message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+/** The connection to the origin broke before the answer was complete. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost'
+  /**
+   * It had brought an answer before, and broke before a byte of this one came: most likely the origin was closing it when
+   * the request was sent, and has never seen it.
+   */
+  readonly stale: boolean
+
+  constructor(message: string, stale: boolean, options?: ErrorOptions) {
+    super(message, options)
+    this.stale = stale
+  }
+}

@@ -1,0 +1,107 @@
+import type { Socket } from 'node:net'
+
+/** Longer pieces are not copied. What is staged beside a piece of this length may have a head in front of it. */
+const LONGEST = 65_536
+const ROOM = LONGEST + 16_384
+
+// One space for all connections, since what one stages is sent before the next one stages anything: so it stays in the
+// processor's cache, and each answer costs one copy instead of memory of its own.
+let space = Buffer.allocUnsafeSlow(ROOM)
+let used = 0
+let owner: Outlet | undefined
+
+/** Writes to a socket: what is staged in one go of the event loop leaves in one piece, and so with one system call. */
+export class Outlet {
+  readonly #socket: Socket
+  /** Staged, and in front of it nothing is. */
+  #text = ''
+  #flushing = false
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  /** The other side keeps up. Where it does not, the socket's `drain` tells when it has. */
+  get open(): boolean {
+    return this.#socket.writableLength === 0 || !this.#socket.writableNeedDrain
+  }
+
+  /** Stages text, each character one byte (latin1). */
+  text(text: string): void {
+    if (owner !== this) this.#text += text
+    else if (this.#hasRoom(text.length)) used += space.write(text, used, 'latin1')
+    else {
+      this.flush()
+      this.#text = text
+    }
+    this.#flushSoon()
+  }
+
+  /** Stages bytes. They are copied, but for pieces of more than 64 KiB, which must not change any more. */
+  bytes(chunk: Buffer): void {
+    if (chunk.length > LONGEST) {
+      this.flush()
+      this.#socket.write(chunk)
+      return
+    }
+    if (owner !== this) this.#settle(chunk.length)
+    else if (!this.#hasRoom(chunk.length)) {
+      this.flush()
+      this.#settle(chunk.length)
+    }
+    space.set(chunk, used)
+    used += chunk.length
+    this.#flushSoon()
+  }
+
+  /** Sends what is staged. */
+  flush(): void {
+    const text = this.#text
+    this.#text = ''
+    if (owner === this) {
+      const staged = space.subarray(0, used)
+      owner = undefined
+      used = 0
+      this.#write(staged)
+    } else if (text !== '' && !this.#socket.destroyed) this.#socket.write(text, 'latin1')
+  }
+
+  #write(staged: Buffer): void {
+    const socket = this.#socket
+    if (socket.destroyed) return
+    if (socket.writableLength > 0) socket.write(Buffer.from(staged))
+    else {
+      socket.write(staged)
+      // The system has not taken all of it: the space belongs to the socket now.
+      if (socket.writableLength > 0) space = Buffer.allocUnsafeSlow(ROOM)
+    }
+  }
+
+  /** Takes the space for a piece of this length, behind the text that is staged. */
+  #settle(bytes: number): void {
+    owner?.flush()
+    if (this.#text.length + bytes > ROOM) this.flush()
+    owner = this
+    if (this.#text === '') return
+    used = space.write(this.#text, 0, 'latin1')
+    this.#text = ''
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return used + bytes <= ROOM
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return
+    this.#flushing = true
+    process.nextTick(flushNow, this)
+  }
+
+  /** Called at the end of the go in which something was staged. */
+  turn(): void {
+    this.#flushing = false
+    this.flush()
+  }
+}
+
+const flushNow = (outlet: Outlet): void => outlet.turn()

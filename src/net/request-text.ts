@@ -1,0 +1,85 @@
+/** What of a request goes into the text of its head. */
+export interface RequestParts {
+  readonly method: string
+  /** Origin form. */
+  readonly target: string
+  /** Name, value, name, value. Fields about the connection are left out, a length that is not the body's is refused. */
+  readonly headers: readonly string[]
+  readonly body: object | null
+  readonly upgrade: boolean
+}
+
+/** The head of a request as it goes out. */
+export interface RequestText {
+  readonly text: string
+  /** Bytes of the body; undefined: they are sent in chunks. */
+  readonly length: number | undefined
+}
+
+const UNSAFE_TARGET = /[^\x21-\x7e\x80-\xff]/
+// oxlint-disable-next-line no-control-regex
+const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
+/** Methods of which servers expect a body, and so a length where there is none (RFC 9110, 8.6). */
+const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
+
+/** Writes the head of a request (RFC 9112, 3). Throws a TypeError where a part could end up as something else. */
+export function requestText({ method, target, headers, body, upgrade }: RequestParts): RequestText {
+  let text = ''
+  let names = method
+  let values = ''
+  let host = ''
+  let given: string | undefined
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!
+    const value = headers[i + 1]!
+    names += name
+    values += value
+    switch (kindOf(name)) {
+      case 'host':
+        host += `host: ${value}\r\n`
+        break
+      case 'length':
+        given = given === undefined ? value : `${given},${value}`
+        break
+      case 'connection':
+        break
+      default:
+        text += `${name}: ${value}\r\n`
+    }
+  }
+  if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')
+    throw new TypeError('the request has a part that is not safe')
+  if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
+    throw new TypeError('the request has another length than its body')
+  const length = body !== null ? given : given ?? (WITH_BODY.has(method) ? '0' : undefined)
+  const connection = upgrade ? 'connection: upgrade\r\nupgrade: websocket\r\n' : 'connection: keep-alive\r\n'
+  const framing =
+    length !== undefined ? `content-length: ${length}\r\n` : body !== null ? 'transfer-encoding: chunked\r\n' : ''
+  return {
+    // RFC 9110, 7.2: Host comes first.
+    text: `${method} ${target} HTTP/1.1\r\n${host}${text}${connection}${framing}\r\n`,
+    length: length === undefined ? undefined : Number(length),
+  }
+}
+
+function kindOf(name: string): 'host' | 'length' | 'connection' | undefined {
+  switch (name.length) {
+    case 4:
+      return name.toLowerCase() === 'host' ? 'host' : undefined
+    case 7: {
+      const lower = name.toLowerCase()
+      return lower === 'upgrade' || lower === 'trailer' ? 'connection' : undefined
+    }
+    case 10: {
+      const lower = name.toLowerCase()
+      return lower === 'connection' || lower === 'keep-alive' ? 'connection' : undefined
+    }
+    case 14:
+      return name.toLowerCase() === 'content-length' ? 'length' : undefined
+    case 17:
+      return name.toLowerCase() === 'transfer-encoding' ? 'connection' : undefined
+    default:
+      return undefined
+  }
+}
