@@ -129,13 +129,13 @@ export class ClientConnection {
     else linger(this.socket)
   }
 
-  /** Lets the rest of the body wait. */
-  pauseBody(): void {
-    if (!this.framing.complete) this.socket.pause()
+  /** Lets the rest of the body wait. The reader of one that is over has nothing to say any more. */
+  pauseBody(reader: BodyReader): void {
+    if (this.body === reader && !this.framing.complete) this.socket.pause()
   }
 
-  resumeBody(): void {
-    if (!this.framing.complete) this.socket.resume()
+  resumeBody(reader: BodyReader): void {
+    if (this.body === reader && !this.framing.complete) this.socket.resume()
   }
 
   /** Ends what takes too long. */

@@ -4,8 +4,8 @@ import { HeldBytes, type MemoryBudget } from './memory-budget.js'
 
 /** Where a body comes from, as far as it can be told to wait. */
 export interface BodySource {
-  pauseBody(): void
-  resumeBody(): void
+  pauseBody(reader: BodyReader): void
+  resumeBody(reader: BodyReader): void
 }
 
 /** The beginning of a body that is held back. */
@@ -72,7 +72,7 @@ export class Upload extends Readable implements BodyReader {
     else if (this.#wanted && this.#held === undefined) this.#hand(chunk)
     else {
       this.#waiting.push(chunk)
-      this.#source.pauseBody()
+      this.#source.pauseBody(this)
     }
   }
 
@@ -91,7 +91,7 @@ export class Upload extends Readable implements BodyReader {
   override _read(): void {
     if (this.#holding !== undefined) return
     if (!this.#wanted) this.#begin()
-    else if (this.#drained()) this.#source.resumeBody()
+    else if (this.#drained()) this.#source.resumeBody(this)
   }
 
   #begin(): void {
@@ -103,11 +103,11 @@ export class Upload extends Readable implements BodyReader {
     this.#begun(early.length > 0)
     for (const chunk of early) this.receive(chunk)
     if (ended) this.finish()
-    else if (this.#waiting.length === 0) this.#source.resumeBody()
+    else if (this.#waiting.length === 0) this.#source.resumeBody(this)
   }
 
   #hand(chunk: Buffer): void {
-    if (!this.push(chunk)) this.#source.pauseBody()
+    if (!this.push(chunk)) this.#source.pauseBody(this)
   }
 
   #keep(chunk: Buffer, holding: Holding): void {
@@ -116,7 +116,7 @@ export class Upload extends Readable implements BodyReader {
     if (!holding.bytes.append(kept)) this.#waiting.push(chunk)
     else if (holding.bytes.length <= holding.limit) return
     else if (kept.length < chunk.length) this.#waiting.push(chunk.subarray(kept.length))
-    this.#source.pauseBody()
+    this.#source.pauseBody(this)
     this.#tell(holding)
   }
 
@@ -142,7 +142,7 @@ export class Upload extends Readable implements BodyReader {
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     // What still arrives is for whoever closes the connection to deal with.
-    this.#source.pauseBody()
+    this.#source.pauseBody(this)
     this.#holding = undefined
     this.#held?.release()
     this.#held = undefined

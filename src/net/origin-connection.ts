@@ -148,7 +148,8 @@ export class OriginConnection {
   }
 
   #late(): void {
-    if (this.#state === CONNECTING) this.#fail(new TooSlow('connect_timeout', 'the origin does not take the connection'))
+    if (this.#state === CONNECTING)
+      this.#fail(new TooSlow('connect_timeout', 'the origin does not take the connection'))
     else if (this.#state === WAITING) this.#fail(new TooSlow('headers_timeout', 'the origin does not answer'))
     else if (this.#state === ANSWERING) this.#fail(new TooSlow('body_timeout', 'the origin does not go on'))
     else this.close()
@@ -239,8 +240,7 @@ export class OriginConnection {
     this.#request = undefined
     request.connection = undefined
     this.resume()
-    if (keepAliveMs !== undefined)
-      this.#keepAliveMs = Math.min(this.#keepAliveMs, keepAliveMs - KEEP_ALIVE_MARGIN_MS)
+    if (keepAliveMs !== undefined) this.#keepAliveMs = Math.min(this.#keepAliveMs, keepAliveMs - KEEP_ALIVE_MARGIN_MS)
     if (persists && clean && (this.#sent?.done ?? true) && this.#keepAliveMs > 0) this.#release()
     else this.close()
     request.end()

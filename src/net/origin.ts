@@ -1,4 +1,4 @@
-import { Connector } from './connector.js'
+import type { Connector } from './connector.js'
 import { OriginConnection, type Home, type OriginLimits, type OriginRequest } from './origin-connection.js'
 import { Overloaded, WaitedTooLong } from './origin-errors.js'
 

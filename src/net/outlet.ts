@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 
 /** Longer pieces are not copied. What is staged beside a piece of this length may have a head in front of it. */
 const LONGEST = 65_536
@@ -6,9 +7,11 @@ const ROOM = LONGEST + 16_384
 
 // One space for all connections, since what one stages is sent before the next one stages anything: so it stays in the
 // processor's cache, and each answer costs one copy instead of memory of its own.
-let space = Buffer.allocUnsafeSlow(ROOM)
-let used = 0
-let owner: Outlet | undefined
+const stage: { space: Buffer; used: number; owner: Outlet | undefined } = {
+  space: Buffer.allocUnsafeSlow(ROOM),
+  used: 0,
+  owner: undefined,
+}
 
 /** Writes to a socket: what is staged in one go of the event loop leaves in one piece, and so with one system call. */
 export class Outlet {
@@ -28,8 +31,8 @@ export class Outlet {
 
   /** Stages text, each character one byte (latin1). */
   text(text: string): void {
-    if (owner !== this) this.#text += text
-    else if (this.#hasRoom(text.length)) used += space.write(text, used, 'latin1')
+    if (stage.owner !== this) this.#text += text
+    else if (this.#hasRoom(text.length)) stage.used += stage.space.write(text, stage.used, 'latin1')
     else {
       this.flush()
       this.#text = text
@@ -41,16 +44,16 @@ export class Outlet {
   bytes(chunk: Buffer): void {
     if (chunk.length > LONGEST) {
       this.flush()
-      this.#socket.write(chunk)
+      if (!this.#socket.destroyed) this.#socket.write(chunk)
       return
     }
-    if (owner !== this) this.#settle(chunk.length)
+    if (stage.owner !== this) this.#settle(chunk.length)
     else if (!this.#hasRoom(chunk.length)) {
       this.flush()
       this.#settle(chunk.length)
     }
-    space.set(chunk, used)
-    used += chunk.length
+    stage.space.set(chunk, stage.used)
+    stage.used += chunk.length
     this.#flushSoon()
   }
 
@@ -58,10 +61,10 @@ export class Outlet {
   flush(): void {
     const text = this.#text
     this.#text = ''
-    if (owner === this) {
-      const staged = space.subarray(0, used)
-      owner = undefined
-      used = 0
+    if (stage.owner === this) {
+      const staged = stage.space.subarray(0, stage.used)
+      stage.owner = undefined
+      stage.used = 0
       this.#write(staged)
     } else if (text !== '' && !this.#socket.destroyed) this.#socket.write(text, 'latin1')
   }
@@ -69,26 +72,27 @@ export class Outlet {
   #write(staged: Buffer): void {
     const socket = this.#socket
     if (socket.destroyed) return
-    if (socket.writableLength > 0) socket.write(Buffer.from(staged))
+    // Neither is done with the bytes when it returns.
+    if (socket.writableLength > 0 || socket instanceof TLSSocket) socket.write(Buffer.from(staged))
     else {
       socket.write(staged)
       // The system has not taken all of it: the space belongs to the socket now.
-      if (socket.writableLength > 0) space = Buffer.allocUnsafeSlow(ROOM)
+      if (socket.writableLength > 0) stage.space = Buffer.allocUnsafeSlow(ROOM)
     }
   }
 
   /** Takes the space for a piece of this length, behind the text that is staged. */
   #settle(bytes: number): void {
-    owner?.flush()
+    stage.owner?.flush()
     if (this.#text.length + bytes > ROOM) this.flush()
-    owner = this
+    stage.owner = this
     if (this.#text === '') return
-    used = space.write(this.#text, 0, 'latin1')
+    stage.used = stage.space.write(this.#text, 0, 'latin1')
     this.#text = ''
   }
 
   #hasRoom(bytes: number): boolean {
-    return used + bytes <= ROOM
+    return stage.used + bytes <= ROOM
   }
 
   #flushSoon(): void {

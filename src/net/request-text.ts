@@ -52,7 +52,7 @@ export function requestText({ method, target, headers, body, upgrade }: RequestP
     throw new TypeError('the request has a part that is not safe')
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
     throw new TypeError('the request has another length than its body')
-  const length = body !== null ? given : given ?? (WITH_BODY.has(method) ? '0' : undefined)
+  const length = body !== null ? given : (given ?? (WITH_BODY.has(method) ? '0' : undefined))
   const connection = upgrade ? 'connection: upgrade\r\nupgrade: websocket\r\n' : 'connection: keep-alive\r\n'
   const framing =
     length !== undefined ? `content-length: ${length}\r\n` : body !== null ? 'transfer-encoding: chunked\r\n' : ''
