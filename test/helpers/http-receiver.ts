@@ -18,6 +18,8 @@ export interface Received {
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  /** The body as it came. */
+  readonly body: Buffer
 }
 
 export interface Reply {
@@ -94,7 +96,7 @@ async function read(request: IncomingMessage): Promise<Received | undefined> {
     const { method = '', url: target = '', headers } = request
     if (Number(headers['content-length']) !== body.length) return undefined
     const text = (headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString('utf8')
-    return { method, target, headers, text }
+    return { method, target, headers, text, body }
   } catch {
     return undefined
   }

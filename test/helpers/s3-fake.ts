@@ -1,7 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { crc32 } from 'node:zlib'
 import type { Test } from 'tap'
 import { badSignature } from './s3-signature.js'
@@ -33,6 +39,9 @@ export interface StoredObject {
 /** An S3 that is strict where real ones are: signature, hash, MD5, sizes of parts; and that fails as it is told to. */
 export interface S3Fake {
   readonly port: number
+  readonly server: Server
+  /** Connections that are open now. */
+  readonly connections: () => number
   /** By `bucket/key`. */
   readonly objects: Map<string, StoredObject>
   /** Uploads that were begun, and neither completed nor aborted. */
@@ -47,6 +56,8 @@ export const KEYS = { id: 'AKIDEXAMPLE', secret: 'wJalr+XUtnFEMI/K7MDENG+bPx' }
 
 export async function s3Fake(t: Test): Promise<S3Fake> {
   const server = createServer((request, response) => void answer(request, response))
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => open.add(socket.once('close', () => open.delete(socket))))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
@@ -54,7 +65,15 @@ export async function s3Fake(t: Test): Promise<S3Fake> {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const fake: S3Fake = { port, objects: new Map(), uploads: new Map(), requests: [], fault: () => undefined }
+  const fake: S3Fake = {
+    port,
+    server,
+    connections: () => open.size,
+    objects: new Map(),
+    uploads: new Map(),
+    requests: [],
+    fault: () => undefined,
+  }
   return fake
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -5,14 +5,20 @@ import type { IncomingMessage } from 'node:http'
  * Whether a request is signed with a key, by AWS Signature Version 4 as AWS describes it, written from that description
  * and apart from the library that signs. The error code of S3 where it is not.
  */
-export function badSignature(request: IncomingMessage, body: Buffer, id: string, secret: string): string | undefined {
+export function badSignature(
+  request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+  body: Buffer,
+  id: string,
+  secret: string,
+): string | undefined {
   const { authorization = '', ...headers } = request.headers
   const match = AUTHORIZATION.exec(authorization)
   if (!match) return 'AccessDenied'
   const [, given, day, region, service, signed, signature] = match as unknown as string[]
   if (given !== id) return 'InvalidAccessKeyId'
 
-  const hash = String(headers['x-amz-content-sha256'])
+  // S3 wants it said; the others take what they got.
+  const hash = String(headers['x-amz-content-sha256'] ?? (service === 's3' ? '' : sha256(body)))
   if (hash.startsWith('STREAMING-')) return 'NotImplemented'
   if (hash !== sha256(body)) return 'XAmzContentSHA256Mismatch'
 

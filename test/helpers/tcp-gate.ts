@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+/** A server in front of another one that may break connections, or say nothing. */
+export interface TcpGate {
+  readonly server: Server
+  readonly port: number
+  readonly connections: () => number
+  /** `reset`: ends connections once something has come; `hang`: takes everything and passes nothing on. */
+  fault: 'reset' | 'hang' | undefined
+}
+
+export async function tcpGate(t: Test, port: number): Promise<TcpGate> {
+  const open = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    open.add(socket.once('close', () => open.delete(socket)).on('error', () => {}))
+    if (gate.fault === 'reset') socket.once('data', () => socket.resetAndDestroy())
+    else if (gate.fault === 'hang') socket.resume()
+    else {
+      const behind = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      behind.on('error', () => socket.destroy()).on('close', () => socket.destroy())
+      socket.on('close', () => behind.destroy())
+      socket.pipe(behind).pipe(socket)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  const gate: TcpGate = {
+    server,
+    port: (server.address() as AddressInfo).port,
+    connections: () => open.size,
+    fault: undefined,
+  }
+  return gate
+}

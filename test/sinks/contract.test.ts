@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import { t, type Test } from 'tap'
+import { sinkContract, type SinkPlace } from '../contracts/sink.js'
+import { blobFake } from '../helpers/blob-fake.js'
+import { openEgress } from '../helpers/egress.js'
+import { httpReceiver, type Fault } from '../helpers/http-receiver.js'
+import { kinesisFake } from '../helpers/kinesis-fake.js'
+import { NO_REDIS, redisServer } from '../helpers/redis.js'
+import { KEYS, s3Fake } from '../helpers/s3-fake.js'
+import { unzipped } from '../helpers/sink-deps.js'
+import { tcpGate, type TcpGate } from '../helpers/tcp-gate.js'
+
+const KEY_PARAMETERS = `access-key-id=${KEYS.id}&secret-access-key=${encodeURIComponent(KEYS.secret)}`
+const KEY_SECRETS = [KEYS.id, KEYS.secret, encodeURIComponent(KEYS.secret)]
+
+/** Texts of the batches among objects, by name. */
+const batches = (objects: ReadonlyMap<string, Buffer>): string[] =>
+  [...objects]
+    .filter(([name]) => name.endsWith('.log.gz'))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, bytes]) => unzipped(bytes))
+
+t.test('s3', async (t) => {
+  const place = async (t: Test): Promise<SinkPlace> => {
+    const fake = await s3Fake(t)
+    return {
+      conf: `s3://logs/edge?region=us-east-1&${KEY_PARAMETERS}&endpoint=http://127.0.0.1:${fake.port}`,
+      egress: await openEgress([fake.server]),
+      secrets: KEY_SECRETS,
+      delivered: () => batches(new Map([...fake.objects].map(([name, { body }]) => [name, body]))),
+      fail: (fault) => (fake.fault = () => (fault === undefined ? undefined : inS3(fault))),
+      connections: fake.connections,
+    }
+  }
+  sinkContract(t, place, { overwrites: true })
+})
+
+function inS3(fault: Fault): ReturnType<Awaited<ReturnType<typeof s3Fake>>['fault']> {
+  if (fault === 'reset') return { resetAfter: 10 }
+  if (fault === 'hang') return 'silent'
+  return { status: fault.status, code: 'Whatever', ...(fault.headers && { headers: fault.headers }) }
+}
+
+t.test('azure', async (t) => {
+  const place = async (t: Test): Promise<SinkPlace> => {
+    const fake = blobFake('a+b/c=')
+    const receiver = await httpReceiver(t, { answer: fake.answer })
+    return {
+      conf: `azure://${receiver.host}/logs/edge?sv=2021-08-06&ss=b&srt=o&sp=w&se=2032-01-01&sig=a%2Bb%2Fc%3D`,
+      egress: await openEgress([receiver.server]),
+      secrets: ['a+b/c=', 'a%2Bb%2Fc%3D'],
+      delivered: () => batches(fake.blobs),
+      fail: (fault) => (receiver.fault = fault),
+      connections: receiver.connections,
+    }
+  }
+  sinkContract(t, place, { overwrites: true })
+})
+
+t.test('kinesis', async (t) => {
+  const place = async (t: Test): Promise<SinkPlace> => {
+    const fake = kinesisFake(KEYS.id, KEYS.secret)
+    const receiver = await httpReceiver(t, { answer: fake.answer })
+    return {
+      conf: `kinesis://logs?region=us-east-1&${KEY_PARAMETERS}&endpoint=${receiver.host}`,
+      egress: await openEgress([receiver.server]),
+      secrets: KEY_SECRETS,
+      delivered: () => fake.records.map(({ text }) => text),
+      fail: (fault) => (receiver.fault = fault),
+      connections: receiver.connections,
+    }
+  }
+  sinkContract(t, place, { overwrites: false })
+})
+
+/** Faults of a protocol without answers such as those of HTTP. */
+const BROKEN = { overwrites: false, retryAfter: false, faults: { transient: 'reset' } } as const
+
+const failing = (gate: TcpGate) => (fault: Fault | undefined) => {
+  gate.fault = fault === 'hang' || fault === undefined ? fault : 'reset'
+}
+
+t.test('syslog', async (t) => {
+  const place = async (t: Test): Promise<SinkPlace> => {
+    const said: string[] = []
+    const server = createServer((socket: Socket) => {
+      const pieces: Buffer[] = []
+      socket.on('data', (piece: Buffer) => pieces.push(piece))
+      socket.on('end', () => said.push(messages(Buffer.concat(pieces))))
+      socket.on('error', () => {})
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const gate = await tcpGate(t, (server.address() as AddressInfo).port)
+    return {
+      conf: `syslog://receiver.test:${gate.port}?tls=false`,
+      egress: await openEgress([gate.server]),
+      secrets: [],
+      delivered: () => said,
+      fail: failing(gate),
+      connections: gate.connections,
+    }
+  }
+  sinkContract(t, place, BROKEN)
+})
+
+/** The lines in frames that are counted in octets (RFC 6587, 3.4.1), headers taken off. */
+function messages(bytes: Buffer): string {
+  let text = ''
+  for (let at = 0; at < bytes.length;) {
+    const space = bytes.indexOf(' ', at)
+    const end = space + 1 + Number(bytes.subarray(at, space))
+    const header = /^<134>1 \S+ \S+ edged \S+ - \[meta sequenceId="\d+"\] /.exec(bytes.toString('utf8', space + 1, end))
+    if (end > bytes.length || header === null) throw new Error('a frame that is none')
+    text += `${bytes.toString('utf8', space + 1 + header[0].length, end)}\n`
+    at = end
+  }
+  return text
+}
+
+t.test('redis streams', { skip: NO_REDIS }, async (t) => {
+  const server = await redisServer(t.testdir(), '--appendonly', 'no')
+  t.teardown(() => server.kill())
+  const client = new Redis(server.port, '127.0.0.1')
+  t.teardown(() => client.disconnect())
+  const place = async (t: Test): Promise<SinkPlace> => {
+    await client.flushall()
+    await client.call('ACL', 'SETUSER', 'edge', 'on', '>pass+word', '~*', '+@all')
+    const gate = await tcpGate(t, server.port)
+    return {
+      conf: `redis://receiver.test:${gate.port}?stream=logs&username=edge&password=pass%2Bword`,
+      egress: await openEgress([gate.server]),
+      secrets: ['pass+word', 'pass%2Bword'],
+      delivered: async () => {
+        const texts: string[] = []
+        for (const [, fields] of await client.xrange('logs', '-', '+')) {
+          if (fields[3] === '0') texts.push('')
+          texts.push(`${texts.pop()}${fields[5]}\n`)
+        }
+        return texts
+      },
+      fail: failing(gate),
+      connections: gate.connections,
+    }
+  }
+  sinkContract(t, place, BROKEN)
+})
