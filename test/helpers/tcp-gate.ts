@@ -9,12 +9,15 @@ export interface TcpGate {
   readonly connections: () => number
   /** `reset`: ends connections once something has come; `hang`: takes everything and passes nothing on. */
   fault: 'reset' | 'hang' | undefined
+  /** Connections that met a fault. */
+  failed: number
 }
 
 export async function tcpGate(t: Test, port: number): Promise<TcpGate> {
   const open = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.once('close', () => open.delete(socket)).on('error', () => {}))
+    if (gate.fault !== undefined) gate.failed += 1
     if (gate.fault === 'reset') socket.once('data', () => socket.resetAndDestroy())
     else if (gate.fault === 'hang') socket.resume()
     else {
@@ -35,6 +38,7 @@ export async function tcpGate(t: Test, port: number): Promise<TcpGate> {
     port: (server.address() as AddressInfo).port,
     connections: () => open.size,
     fault: undefined,
+    failed: 0,
   }
   return gate
 }

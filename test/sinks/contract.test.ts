@@ -25,12 +25,19 @@ const batches = (objects: ReadonlyMap<string, Buffer>): string[] =>
 t.test('s3', async (t) => {
   const place = async (t: Test): Promise<SinkPlace> => {
     const fake = await s3Fake(t)
+    let failed = 0
     return {
       conf: `s3://logs/edge?region=us-east-1&${KEY_PARAMETERS}&endpoint=http://127.0.0.1:${fake.port}`,
       egress: await openEgress([fake.server]),
       secrets: KEY_SECRETS,
       delivered: () => batches(new Map([...fake.objects].map(([name, { body }]) => [name, body]))),
-      fail: (fault) => (fake.fault = () => (fault === undefined ? undefined : inS3(fault))),
+      fail: (fault) => {
+        fake.fault = () => {
+          if (fault !== undefined) failed += 1
+          return fault && inS3(fault)
+        }
+      },
+      failed: () => failed,
       connections: fake.connections,
     }
   }
@@ -53,6 +60,7 @@ t.test('azure', async (t) => {
       secrets: ['a+b/c=', 'a%2Bb%2Fc%3D'],
       delivered: () => batches(fake.blobs),
       fail: (fault) => (receiver.fault = fault),
+      failed: () => receiver.failed,
       connections: receiver.connections,
     }
   }
@@ -69,6 +77,7 @@ t.test('kinesis', async (t) => {
       secrets: KEY_SECRETS,
       delivered: () => fake.records.map(({ text }) => text),
       fail: (fault) => (receiver.fault = fault),
+      failed: () => receiver.failed,
       connections: receiver.connections,
     }
   }
@@ -101,6 +110,7 @@ t.test('syslog', async (t) => {
       secrets: [],
       delivered: () => said,
       fail: failing(gate),
+      failed: () => gate.failed,
       connections: gate.connections,
     }
   }
@@ -143,6 +153,7 @@ t.test('redis streams', { skip: NO_REDIS }, async (t) => {
         return texts
       },
       fail: failing(gate),
+      failed: () => gate.failed,
       connections: gate.connections,
     }
   }
