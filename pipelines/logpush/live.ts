@@ -36,6 +36,7 @@ export async function* liveLines(
       const record = frame.record(index)
       if (job.keeps(record) && job.samples(frame.first + index)) text.add(record)
     }
+    frame.release()
     position = frame.first + frame.count
     if (text.records > 0) yield text.close()
   }

@@ -18,6 +18,8 @@ interface Line {
   readonly text: Uint8Array
   readonly position: Position
   readonly skip: number
+  /** Lines of the same position that came while there was no record. */
+  readonly ahead: number
 }
 
 /**
@@ -56,6 +58,7 @@ export class MergingReader implements Reader {
     const reader = new MergingReader(spool, job, options, from)
     await reader.#repeat(from.position)
     reader.#position = from.position
+    reader.#ahead = from.ahead ?? 0
     if (from.until !== undefined) reader.#rest = reader.#expired(from.until)
     return reader
   }
@@ -86,11 +89,12 @@ export class MergingReader implements Reader {
   async #repeat(end: Position): Promise<void> {
     while (this.#position < end) {
       const frame = await this.#spool.frame(this.#position)
-      if (frame === undefined || frame.first >= end) return
+      if (frame === undefined || frame.first >= end) return frame?.release()
       const last = Math.min(frame.count, end - frame.first)
       this.#time = Math.max(this.#time, frame.acceptedAt)
       for (let index = Math.max(0, this.#position - frame.first); index < last; index++)
         this.#merger.add(frame.line(index), this.#time, frame.first + index)
+      frame.release()
       this.#position = frame.first + last
     }
   }
@@ -99,13 +103,15 @@ export class MergingReader implements Reader {
     const begin = Math.max(0, this.#position - frame.first)
     const keep = this.#merger.oldest ?? frame.first + begin
     const lines: Line[] = []
+    const ahead = frame.first + begin === this.#position ? this.#ahead : 0
     this.#time = Math.max(this.#time, frame.acceptedAt)
     for (let index = begin; index < frame.count; index++) {
       const position = frame.first + index
-      const ahead = position === this.#position ? this.#ahead : 0
       const ready = this.#merger.add(frame.line(index), this.#time, position)
-      for (const [at, text] of ready.entries()) lines.push({ text, position, skip: ahead + at })
+      const before = index === begin ? ahead : 0
+      for (const [at, text] of ready.entries()) lines.push({ text, position, skip: before + at, ahead: before })
     }
+    frame.release()
     this.#position = frame.first + frame.count
     this.#ahead = 0
     return this.#lines(lines, frame.acceptedAt, keep)
@@ -118,17 +124,19 @@ export class MergingReader implements Reader {
     this.#until = untilMs
     const ahead = this.#ahead
     this.#ahead += ready.length
-    const lines = ready.map((text, at) => ({ text, position: this.#position, skip: ahead + at }))
+    const lines = ready.map((text, at) => ({ text, position: this.#position, skip: ahead + at, ahead }))
     return this.#lines(lines, untilMs, keep)
   }
 
   #lines(lines: readonly Line[], acceptedAt: number, keep: Position | undefined): MergedLines {
-    const made = new MergedLines(lines, acceptedAt, this.#scanner, { keep, until: this.#until }, this.#end())
+    const within = { keep, until: this.#until }
+    const made = new MergedLines(lines, acceptedAt, this.#scanner, within, this.#end())
     return made.from(made.before(this.#from))
   }
 
   #end(): Place {
-    return { position: this.#position, skip: this.#ahead, keep: this.#merger.oldest, until: this.#until }
+    const ahead = this.#ahead
+    return { position: this.#position, skip: ahead, ahead, keep: this.#merger.oldest, until: this.#until }
   }
 }
 
@@ -179,7 +187,9 @@ class MergedLines implements Lines {
 
   place(index: number): Place {
     const line = this.#lines[index]
-    return line === undefined ? this.#end : { position: line.position, skip: line.skip, ...this.#within }
+    if (line === undefined) return this.#end
+    const { position, skip, ahead } = line
+    return { position, skip, ahead, ...this.#within }
   }
 
   before(place: Place): number {

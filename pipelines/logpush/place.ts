@@ -11,6 +11,8 @@ export interface Place {
   readonly skip: number
   /** The oldest record that was held back here; undefined when none was. */
   readonly keep?: Position | undefined
+  /** Of the lines before this place, those that are not made again from the records held back; 0 unless said. */
+  readonly ahead?: number
   /** Time, in ms, for which records held back were looked through last while no records came. */
   readonly until?: number | undefined
 }
@@ -34,6 +36,7 @@ export const placeOf = ({ next, keep, notes }: CursorState): Place => ({
   position: next,
   skip: notes?.['skip'] ?? 0,
   keep,
+  ahead: notes?.['ahead'] ?? 0,
   until: notes?.['until'],
 })
 
@@ -49,7 +52,7 @@ function openAt(first: Place, end: Place, name: string): NonNullable<CursorState
   return { first: first.position, end: end.position, name, ...(notes && { notes }) }
 }
 
-function notesOf({ skip, until }: Place): CursorNotes | undefined {
+function notesOf({ skip, ahead = 0, until }: Place): CursorNotes | undefined {
   if (skip === 0 && until === undefined) return undefined
-  return { skip, ...(until !== undefined && { until }) }
+  return { skip, ahead, ...(until !== undefined && { until }) }
 }

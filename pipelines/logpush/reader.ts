@@ -69,6 +69,7 @@ class PlainReader implements Reader {
   // The frame is let go, as a job can stay where it is for hours: `next` asks for it again.
   at(lines: Lines, index: number): void {
     this.#position = lines.place(index).position
+    if (lines instanceof FrameLines) lines.release()
   }
 }
 
@@ -87,6 +88,10 @@ class FrameLines implements Lines {
 
   get acceptedAt(): number {
     return this.#frame.acceptedAt
+  }
+
+  release(): void {
+    this.#frame.release()
   }
 
   record(index: number): ScannedRecord {

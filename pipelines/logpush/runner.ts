@@ -1,3 +1,4 @@
+import { destinationKey as keyOf } from '../../sinks/index.js'
 import type { LogpushConfig } from '../../src/config/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
@@ -27,6 +28,8 @@ export interface LogpushDeps {
   readonly spools: Spools
   /** Opens the text of a destination; connects to nothing yet. Throws InvalidInput. */
   readonly open: (destination: string) => Sink
+  /** What destinations have in common that share places for uploads; their scheme and host unless said. */
+  readonly destinationKey?: (destination: string) => string
   readonly options: LogpushConfig
   /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
   readonly want?: (wanted: readonly Wanted[]) => Promise<void>
@@ -93,12 +96,20 @@ class Runner implements Logpush {
   #unwatch = () => {}
 
   constructor(deps: LogpushDeps, staging: Staging) {
-    const { options, open, random = Math.random } = deps
+    const { options, open, random = Math.random, destinationKey = keyOf } = deps
     const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
     const uploads = new Uploads({ atOnce, perDestination, timeoutMs }, deps)
     this.#deadLetter = deadLetter(options.dead_letter === undefined ? undefined : open(options.dead_letter), uploads)
     this.#deps = deps
-    this.#shared = { ...deps, staging, uploads, random, breather: new Breather(), deadLetter: this.#deadLetter }
+    this.#shared = {
+      ...deps,
+      destinationKey,
+      staging,
+      uploads,
+      random,
+      breather: new Breather(),
+      deadLetter: this.#deadLetter,
+    }
     this.#metricsOf = logpushMetrics(deps.metrics, () => this.#lags())
   }
 

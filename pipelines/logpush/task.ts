@@ -22,6 +22,8 @@ export interface TaskDeps extends SessionDeps {
   readonly vault: Vault
   /** Opens a destination; throws InvalidInput. */
   readonly open: (destination: string) => Sink
+  /** What destinations have in common that share places for uploads. */
+  readonly destinationKey: (destination: string) => string
   readonly options: LogpushConfig
 }
 
@@ -99,13 +101,21 @@ export class LogpushTask {
   }
 
   async #turn(job: LogpushJob): Promise<void> {
-    const { open, options } = this.#deps
+    const { open, destinationKey, options } = this.#deps
     const compiled = compileJob(job, this.#of.id, options.filter)
     const text = this.#destination(job)
     const sink = open(text)
     const failed = async () => await this.#failed()
     const { status } = this
-    const of = { ...this.#of, job: compiled, sink, destination: hostOf(text), control: this.#control, status, failed }
+    const of = {
+      ...this.#of,
+      job: compiled,
+      sink,
+      destination: destinationKey(text),
+      control: this.#control,
+      status,
+      failed,
+    }
     this.#session = new Session(of, this.#deps)
     try {
       await this.#session.run()
@@ -143,11 +153,4 @@ export class LogpushTask {
       log.warn({ event: 'logpush_job_not_disabled', job: id, error: messageOf(error) })
     }
   }
-}
-
-/** The scheme and the host or bucket of a destination. */
-function hostOf(destination: string): string {
-  const [place = ''] = destination.split(/[?#]/, 1)
-  const [, scheme = '', host = ''] = /^([^:]*):\/*([^/]*)/.exec(place) ?? []
-  return `${scheme}://${host.slice(host.lastIndexOf('@') + 1)}`
 }

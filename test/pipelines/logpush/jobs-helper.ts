@@ -138,6 +138,7 @@ export class Bench {
       log: silentLog,
       spools: this.spools,
       open: (text) => this.sink(text).sink(),
+      destinationKey: (text) => text,
       options: config,
       folder: join(this.folder, 'staging'),
       random: () => 0.5,
