@@ -50,6 +50,14 @@ export class OpenBatch {
    * looked at. It stops where it is full, and where `flush` should be called.
    */
   add(lines: Lines, index: number, end: number): number {
+    const text = this.#text
+    const before = text.records
+    const taken = this.#take(lines, index, end)
+    if (text.records > before) this.#to = Math.max(this.#from, lines.acceptedAt)
+    return taken
+  }
+
+  #take(lines: Lines, index: number, end: number): number {
     const { keeps, samples } = this.#job
     const text = this.#text
     for (let at = index; at < end; at++) {
@@ -62,7 +70,6 @@ export class OpenBatch {
         return at
       }
       if (text.records === 1) this.#begin(lines, at)
-      this.#to = Math.max(this.#from, lines.acceptedAt)
       this.full = text.records >= this.#limits.records || text.size > this.#limits.bytes
       if (this.full || text.size - this.#handedOn >= PIECE) return at + 1
     }

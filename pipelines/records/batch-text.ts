@@ -12,8 +12,9 @@ export class BatchText {
   readonly #output = new Output()
   #records = 0
   #taken = 0
-  /** Where the last record began, and the byte before it as it was then. */
-  #last: { length: number; border: number } | undefined
+  /** Where the last record began, -1 when it cannot be removed, and the byte before it as it was then. */
+  #lastFrom = -1
+  #border = 0
 
   constructor(format: Format) {
     this.#format = format
@@ -33,7 +34,8 @@ export class BatchText {
   add(record: ScannedRecord): void {
     const output = this.#output
     const from = output.length
-    this.#last = { length: from, border: output.bytes[from - 1] ?? 0 }
+    this.#lastFrom = from
+    this.#border = output.bytes[from - 1] ?? 0
     if (this.#records++ > 0) output.append(this.#format.delimiter)
     this.#format.write(record, output)
     this.#guard(from)
@@ -41,12 +43,12 @@ export class BatchText {
 
   /** Takes the record that was added last out again, as for a batch that must not grow beyond a size. Once per `add`. */
   removeLast(): void {
-    if (this.#last === undefined) throw new Error('there is no record to remove')
-    const { length, border } = this.#last
-    this.#output.length = length
-    if (length > 0) this.#output.bytes[length - 1] = border
+    const from = this.#lastFrom
+    if (from < 0) throw new Error('there is no record to remove')
+    this.#output.length = from
+    if (from > 0) this.#output.bytes[from - 1] = this.#border
     this.#records--
-    this.#last = undefined
+    this.#lastFrom = -1
   }
 
   /**
@@ -54,7 +56,7 @@ export class BatchText {
    * back: what follows can still change it.
    */
   take(): Uint8Array<ArrayBuffer> {
-    this.#last = undefined
+    this.#lastFrom = -1
     return this.#taking(Math.max(0, this.#output.length - 1))
   }
 
@@ -71,7 +73,7 @@ export class BatchText {
   #begin(): void {
     this.#records = 0
     this.#taken = 0
-    this.#last = undefined
+    this.#lastFrom = -1
     this.#output.append(this.#format.batchPrefix)
     this.#guard(0)
   }
