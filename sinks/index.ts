@@ -1,5 +1,6 @@
 import type { Sink } from '../src/core/sink.js'
 import { azure } from './azure.js'
+import { bq } from './bq.js'
 import { datadog } from './datadog.js'
 import { elasticsearch } from './elasticsearch.js'
 import { file } from './file.js'
@@ -24,6 +25,7 @@ import { syslog } from './syslog.js'
 export const SINKS: ReadonlyMap<string, SinkType> = new Map(
   [
     azure,
+    bq,
     datadog,
     elasticsearch,
     file,

@@ -83,7 +83,8 @@ export function linesSinkType<const N extends string, P extends Target>({
   }
 }
 
-const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+/** The lines of a text, without the empty ones. */
+export const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 /** Whether a line may be an object in JSON; what else it holds is for the destination to judge. */
 export const isObject = (line: string): boolean => line.startsWith('{') && line.endsWith('}')

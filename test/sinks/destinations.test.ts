@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { InvalidInput } from '../../src/core/errors.js'
 import {
@@ -59,6 +60,14 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['elasticsearch://a.test:9200/logs?tls=false', /needs TLS/],
   ['loki://a.test/?labels=a', /name:value/],
   ['loki://a.test/?labels=1a:b', /name:value/],
+  ['bq://projects/p/datasets/d', /must be bq:/],
+  ['bq://projects/p/datasets/d/tables/t', /needs credentials/],
+  ['bq://projects/p/datasets/d/tables/t?credentials=e30=', /neither base64: nor url:/],
+  ['bq://projects/p/datasets/d/tables/t?credentials=base64:e30=', /no key of a service account/],
+  [
+    'bq://projects/p/datasets/d/tables/t?credentials=url:%7B%22private_key%22:%22k%22%7D',
+    /no key of a service account/,
+  ],
   ['stdout:', /pipeline files/],
 ]
 
@@ -255,4 +264,70 @@ t.test('each item of a bulk answer counts', async (t) => {
       what,
     )
   }
+})
+
+const rowFault = (reason: string) => ({ errors: [{ reason, message: 'a secret' }] })
+const INSERTS: [what: string, reply: Reply, failure: object | undefined][] = [
+  ['all are taken', { status: 200, body: '{}' }, undefined],
+  [
+    'a row does not fit',
+    { status: 200, body: JSON.stringify({ insertErrors: [rowFault('stopped'), rowFault('invalid')] }) },
+    { failure: 'refused', message: /did not take 2 of 1 rows: invalid$/ },
+  ],
+  [
+    'the service is busy',
+    { status: 200, body: JSON.stringify({ insertErrors: [rowFault('backendError')] }) },
+    { failure: 'transient', message: /rows: backendError$/ },
+  ],
+  ['no answer of the API', { status: 200, body: '<html>' }, { failure: 'transient', message: /no answer of BigQuery/ }],
+  [
+    'the rate is exceeded',
+    { status: 403, body: JSON.stringify({ error: { errors: [{ reason: 'rateLimitExceeded' }] } }) },
+    { failure: 'transient', message: /answered 403$/ },
+  ],
+  [
+    'access is denied',
+    { status: 403, body: '{"error":{"errors":[{"reason":"accessDenied"}]}}' },
+    { failure: 'refused' },
+  ],
+  ['the token has gone', { status: 401 }, { failure: 'refused', message: /answered 401$/ }],
+]
+
+t.test('each row of an answer of BigQuery counts, and a token is used until it is no longer taken', async (t) => {
+  let reply: Reply = { status: 200, body: '{}' }
+  let tokens = 0
+  const receiver = await httpReceiver(t, {
+    answer({ target }) {
+      if (target !== '/token') return reply
+      return { status: 200, body: JSON.stringify({ access_token: `t${++tokens}`, expires_in: 3600 }) }
+    },
+  })
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const account = {
+    client_email: 'a@b.test',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    token_uri: `https://${receiver.host}/token`,
+  }
+  const conf = `bq://projects/p/datasets/d/tables/t?endpoint=${receiver.host}&credentials=url:`
+  const deps = sinkDeps({ egress: await openEgress([receiver.server]) })
+  const sink = openSink(conf + encodeURIComponent(JSON.stringify(account)), deps)
+  t.teardown(() => sink.close())
+  for (const [what, answer, failure] of INSERTS) {
+    reply = answer
+    const writing = sink.write(batchOf('{}\n', 'identity'), patient)
+    t.match(
+      await writing.then(
+        () => 'written',
+        (error: unknown) => error,
+      ),
+      failure ?? 'written',
+      what,
+    )
+  }
+  t.equal(tokens, 1)
+  reply = { status: 200, body: '{}' }
+  await sink.write(batchOf('{}\n', 'identity'), patient)
+  t.equal(tokens, 2)
+  const csv = { failure: 'refused', message: /^line 2 is no JSON object/ }
+  await t.rejects(sink.write(batchOf('{}\n"a"\n', 'identity'), patient), csv)
 })

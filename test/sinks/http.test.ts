@@ -1,3 +1,4 @@
+import { generateKeyPairSync, verify } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { sinkContract, type SinkPlace } from '../contracts/sink.js'
 import { openEgress } from '../helpers/egress.js'
@@ -47,6 +48,51 @@ function elasticFake() {
 
 const lokiStream = (text: string) =>
   (JSON.parse(text) as { streams: [{ stream: Record<string, string>; values: [string, string][] }] }).streams[0]
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' })
+
+const bqConf = (host: string) => {
+  const account = { client_email: 'a@b.test', private_key: PEM, token_uri: `https://${host}/token` }
+  const credentials = Buffer.from(JSON.stringify(account)).toString('base64')
+  return `bq://projects/p-1/datasets/d/tables/t?endpoint=${host}&credentials=base64:${encodeURIComponent(credentials)}`
+}
+
+/** A token for whoever signs an assertion, and a table that takes rows of such. */
+function bqFake() {
+  const batches: string[] = []
+  return {
+    answer({ target, headers, text }: Received): Reply {
+      if (target === '/token') {
+        const [head = '', claims = '', signature = ''] = new URLSearchParams(text).get('assertion')?.split('.') ?? []
+        const good = verify(
+          'RSA-SHA256',
+          Buffer.from(`${head}.${claims}`),
+          publicKey,
+          Buffer.from(signature, 'base64url'),
+        )
+        const { iss, scope } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, unknown>
+        if (!good || iss !== 'a@b.test' || typeof scope !== 'string') return { status: 401 }
+        return { status: 200, body: JSON.stringify({ access_token: 'good', expires_in: 3600 }) }
+      }
+      if (target !== '/bigquery/v2/projects/p-1/datasets/d/tables/t/insertAll') return { status: 404 }
+      if (headers.authorization !== 'Bearer good') return { status: 401 }
+      JSON.parse(text)
+      batches.push(text)
+      return { status: 200, body: '{"kind":"bigquery#tableDataInsertAllResponse"}' }
+    },
+    delivered: () =>
+      batches.map((text) =>
+        text
+          .slice(text.indexOf('[') + 1, -2)
+          .split(/,?\{"insertId":"[^"]+","json":/)
+          .map((row) => row.slice(0, -1))
+          .slice(1)
+          .map((row) => `${row}\n`)
+          .join(''),
+      ),
+  }
+}
 
 const BULK = '/logs/_bulk?pipeline=p&filter_path=errors,items.create.status,items.create.error.type'
 
@@ -99,6 +145,12 @@ const FAKES: Readonly<Record<string, Fake>> = {
       headers['content-type'] !== 'application/x-ndjson',
     begin: elasticFake,
     overwrites: true,
+  },
+  bq: {
+    conf: bqConf,
+    secret: PEM.toString().slice(100, 140),
+    wrong: () => false,
+    begin: bqFake,
   },
   loki: {
     conf: (host) => `loki://${host}?labels=job:edged,env:prod&header_X-Scope-OrgID=${ENCODED}`,
