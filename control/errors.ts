@@ -88,6 +88,18 @@ export const ERRORS = {
   policyNotFound: [10613, 404, 'the policy was not found'],
   tooManyPolicies: [10614, 403, 'as many policies as are allowed'],
 
+  // Log push
+  badLogpush: [1002, 400, 'error parsing input'],
+  badDestination: [1002, 400, 'error validating destination'],
+  badChallenge: [1002, 400, 'incorrect ownership challenge'],
+  tooManyJobs: [1004, 403, 'creating a new job is not allowed: exceeded max jobs allowed'],
+  logpushJobNotFound: [20301, 404, 'could not find the job'],
+  datasetNotFound: [20302, 404, 'there is no such dataset'],
+  badRecords: [20303, 400, 'the records could not be read'],
+  spoolFull: [20304, 429, 'no room for records now; send them again later'],
+  tooManySessions: [20305, 403, 'as many live sessions as are allowed'],
+  logpushBusy: [20306, 429, 'too much at once; try again'],
+
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],

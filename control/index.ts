@@ -2,6 +2,7 @@ import { accounts } from './accounts.js'
 import type { Endpoint } from './endpoint.js'
 import { hostnames } from './hostnames.js'
 import { lists } from './lists.js'
+import { logpush } from './logpush.js'
 import { rulesets } from './rulesets.js'
 import { settings } from './settings.js'
 import type { ControlDeps } from './state.js'
@@ -20,5 +21,6 @@ export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
   ...hostnames(deps),
   ...rulesets(deps),
   ...lists(deps),
+  ...logpush(deps),
   ...tracer(deps),
 ]

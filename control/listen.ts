@@ -1,6 +1,13 @@
 import { once } from 'node:events'
-import { createServer, STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import {
+  createServer,
+  ServerResponse,
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { newRayId } from '../src/core/ids.js'
 import { api } from './app.js'
@@ -42,6 +49,13 @@ export async function listenControl(endpoints: readonly Endpoint[], deps: Contro
   server.on('checkExpectation', (request, response) => void handle(request, response))
   server.on('clientError', refuseUnreadable)
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => answerRaw(socket, new ApiError('badMethod'), 405))
+  // Node hands over every request with an Upgrade field once there is a listener for them.
+  const upgraded = new Set<Duplex>()
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    if (!deps.upgrades?.take(request, socket, head)) answerOnce(request, socket, handle)
+  })
   const { host, port } = split(deps.config().control.listen)
   server.listen(port, host)
   await once(server, 'listening')
@@ -49,7 +63,12 @@ export async function listenControl(endpoints: readonly Endpoint[], deps: Contro
   return {
     port: taken,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
-    close: async (drainMs = 10_000) => await drain(server, drainMs),
+    async close(drainMs = 10_000) {
+      deps.upgrades?.hangUp()
+      const late = setTimeout(() => upgraded.forEach((socket) => socket.destroy()), drainMs)
+      await drain(server, drainMs)
+      clearTimeout(late)
+    },
   }
 }
 
@@ -66,6 +85,19 @@ async function drain(server: Server, drainMs: number): Promise<void> {
   const late = setTimeout(() => server.closeAllConnections(), drainMs)
   await closed
   clearTimeout(late)
+}
+
+/** Answers a request that asks for a protocol which is not spoken here, as if it had not asked (RFC 9110, 7.8). */
+function answerOnce(request: IncomingMessage, socket: Duplex, handle: RequestListener): void {
+  // Its body stays unread: Node has let go of the connection.
+  if (request.headers['transfer-encoding'] !== undefined || (request.headers['content-length'] ?? '0') !== '0')
+    return answerRaw(socket, new ApiError('badRequest'), 400)
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket as Socket)
+  socket.on('error', () => socket.destroy())
+  response.once('finish', () => socket.end())
+  handle(request, response)
 }
 
 const UNREADABLE: Readonly<Record<string, number>> = {

@@ -36,7 +36,8 @@ export const schema: AddCommand = (program) => {
     .action(async () => {
       const config = readConfig('', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
-      const deps = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
+      const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
+      const deps = { ...common, logpush: unasked }
       print(openapiDocument([...basicEndpoints(deps), ...posture({ ...deps, posture: unasked })]))
     })
   command

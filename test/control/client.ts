@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import type { Endpoint } from '../../control/endpoint.js'
 import { basicEndpoints } from '../../control/index.js'
 import { listenControl } from '../../control/listen.js'
+import type { LogpushEngine } from '../../control/logpush/engine.js'
 import { openapiDocument } from '../../control/openapi.js'
 import { bySpecificity } from '../../control/paths.js'
 import type { ControlConfig, ControlDeps } from '../../control/state.js'
@@ -96,12 +97,28 @@ export interface Client {
 /** The API on a port of its own, over a memory store; ends with the test. */
 export async function client(
   t: Test,
-  options: { readonly config?: Partial<ControlConfig>; readonly areas?: (deps: ControlDeps) => Endpoint[] } = {},
+  options: {
+    readonly config?: Partial<ControlConfig>
+    readonly areas?: (deps: ControlDeps) => Endpoint[]
+    readonly logpush?: LogpushEngine
+    readonly clock?: ReturnType<typeof handClock>
+  } = {},
 ): Promise<Client> {
-  const clock = handClock()
+  const { clock = handClock(), logpush } = options
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const config: ControlConfig = { ...CONFIG, ...options.config }
-  const deps: ControlDeps = { config: () => config, store, clock, log: silentLog, trace: () => undefined }
+  const deps: ControlDeps = {
+    config: () => config,
+    store,
+    clock,
+    log: silentLog,
+    trace: () => undefined,
+    logpush() {
+      if (!logpush) throw new Error('the test has no log push')
+      return logpush
+    },
+    ...(logpush && { upgrades: logpush.live }),
+  }
   const endpoints = (options.areas ?? basicEndpoints)(deps)
   const control = await listenControl(endpoints, deps)
   t.teardown(async () => {

@@ -146,11 +146,9 @@ export class DurableSpool implements Spool, Holder {
     return this.#cursors.names
   }
 
-  writer({ whenFull = 'refuse' }: WriterOptions = {}): FrameWriter {
-    const { buffers } = this.#deps
-    return new PackedWriter(this.#scanner, this.#names, buffers, (frames, bytes) =>
-      this.#append(frames, bytes, whenFull),
-    )
+  writer({ whenFull = 'refuse', check }: WriterOptions = {}): FrameWriter {
+    const append = (frames: readonly FrameParts[], bytes: number) => this.#append(frames, bytes, whenFull)
+    return new PackedWriter(this.#scanner, this.#names, this.#deps.buffers, append, check)
   }
 
   async cursor(name: string): Promise<Cursor> {

@@ -1,5 +1,5 @@
 import type { LogRecord } from '../../../src/core/emit.js'
-import { MalformedRecord, type Scanner } from '../../records/index.js'
+import { MalformedRecord, type ScannedRecord, type Scanner } from '../../records/index.js'
 import type { FrameWriter } from '../spool.js'
 import type { Buffers } from './buffers.js'
 import type { FrameParts } from './frame.js'
@@ -13,12 +13,20 @@ export class PackedWriter implements FrameWriter {
   readonly #scanner: Scanner
   readonly #packer: FramePacker
   readonly #append: Append
+  readonly #fits: ((record: ScannedRecord) => void) | undefined
   #committing = false
 
-  constructor(scanner: Scanner, names: readonly string[], buffers: Buffers, append: Append) {
+  constructor(
+    scanner: Scanner,
+    names: readonly string[],
+    buffers: Buffers,
+    append: Append,
+    fits?: (record: ScannedRecord) => void,
+  ) {
     this.#scanner = scanner
     this.#packer = new FramePacker(names, buffers)
     this.#append = append
+    this.#fits = fits
   }
 
   get count(): number {
@@ -32,7 +40,9 @@ export class PackedWriter implements FrameWriter {
   add(bytes: Uint8Array, start = 0, end = bytes.length): void {
     this.#check()
     if (end - start > RECORD_BYTES) throw new MalformedRecord(`the record goes on after ${RECORD_BYTES} bytes`, 0)
-    this.#packer.add(this.#scanner.scan(bytes, start, end))
+    const record = this.#scanner.scan(bytes, start, end)
+    this.#fits?.(record)
+    this.#packer.add(record)
   }
 
   addEvent(event: LogRecord): void {

@@ -1,0 +1,73 @@
+import { Type } from 'typebox'
+import { mapOf } from '../../src/core/schema.js'
+import { DATASETS, type Dataset, type FieldType } from '../../pipelines/records/index.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { whole } from '../paging.js'
+import type { JobBook } from './job-book.js'
+import { READ } from './permissions.js'
+import { JobResult } from './schemas.js'
+
+const scopes = ['account', 'zone'] as const
+const PATH = '/logpush/datasets/:dataset_id'
+const Fields = mapOf(Type.String(), { description: 'What the values of each field are, by its name.' })
+
+/** The datasets: their fields, and the jobs that push them. */
+export function datasets(book: JobBook): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: `${PATH}/fields`,
+      scopes,
+      permissions: READ,
+      summary: 'List the fields of a dataset',
+      result: Fields,
+      answer({ params }) {
+        const dataset = known(params.dataset_id)
+        return described(dataset, dataset.names)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/fields/default`,
+      scopes,
+      permissions: READ,
+      summary: 'List the fields that a job without field_names pushes',
+      result: Fields,
+      answer({ params }) {
+        const dataset = known(params.dataset_id)
+        return described(dataset, dataset.defaults)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/jobs`,
+      scopes,
+      permissions: READ,
+      summary: 'List the log push jobs of a dataset',
+      result: Type.Array(JobResult),
+      answer({ scope, params }) {
+        const { name } = known(params.dataset_id)
+        const found = book.list(scope).filter(({ dataset }) => dataset === name)
+        return whole(found.map((job) => book.told(scope, job)))
+      },
+    }),
+  ]
+}
+
+/** The dataset of a path. Throws `datasetNotFound`. */
+export function known(name: string): Dataset {
+  const dataset = DATASETS.get(name)
+  if (!dataset) throw new ApiError('datasetNotFound', undefined, `there is no dataset ${name.slice(0, 256)}`)
+  return dataset
+}
+
+const SAID: Partial<Readonly<Record<FieldType, string>>> = { timestamp: 'int or string' }
+
+function described({ fields, deprecated }: Dataset, names: readonly string[]): Record<string, string> {
+  const told = names.map((name) => {
+    const type = fields[name]!
+    return [name, `${SAID[type] ?? type}${deprecated?.includes(name) ? '; deprecated' : ''}`]
+  })
+  return Object.fromEntries(told) as Record<string, string>
+}

@@ -1,0 +1,62 @@
+import PQueue from 'p-queue'
+import { messageOf } from '../../src/core/errors.js'
+import { SinkError, type Sink } from '../../src/core/sink.js'
+import { ApiError } from '../errors.js'
+import type { Destinations } from './engine.js'
+import { only, pointed } from './pointed.js'
+
+const MOST_AT_ONCE = 16
+const MOST_WAITING = 100
+const DEADLINE_MS = 15_000
+
+/** Tries destinations out before jobs use them: few at once, each for a limited time. */
+export class DestinationCheck {
+  readonly #destinations: () => Destinations
+  readonly #queue = new PQueue({ concurrency: MOST_AT_ONCE })
+
+  constructor(destinations: () => Destinations) {
+    this.#destinations = destinations
+  }
+
+  /** Checks the form. Throws InvalidInput at `/destination_conf`. */
+  form(destination: string): void {
+    pointed(only('/destination_conf'), () => this.#destinations().check(destination))
+  }
+
+  /** Writes something harmless to it. Throws `badDestination` with the reason. */
+  async reach(destination: string): Promise<void> {
+    await this.with(destination, async (sink, signal) => await sink.check(signal))
+  }
+
+  /** Opens it for one piece of work. Throws `badDestination` where the work rejects, and `logpushBusy`. */
+  async with<T>(destination: string, work: (sink: Sink, signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#queue.size >= MOST_WAITING)
+      throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '5' } })
+    return await this.#queue.add(async () => {
+      const sink = this.#destinations().open(destination)
+      try {
+        return await inTime(work, sink)
+      } catch (error) {
+        throw failed(error)
+      } finally {
+        await sink.close()
+      }
+    })
+  }
+}
+
+async function inTime<T>(work: (sink: Sink, signal: AbortSignal) => Promise<T>, sink: Sink): Promise<T> {
+  const signal = AbortSignal.timeout(DEADLINE_MS)
+  const late = new Promise<never>((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(new SinkError('transient', 'no answer in time')), { once: true }),
+  )
+  return await Promise.race([work(sink, signal), late])
+}
+
+/** As the public API tells it, with the reason behind. A message of anything but a sink may have a secret in it. */
+function failed(error: unknown): Error {
+  if (error instanceof ApiError) return error
+  const reason = error instanceof SinkError ? `: ${messageOf(error)}` : ''
+  const message = `error validating destination: error writing object: error uploading${reason}`
+  return new ApiError('badDestination', '/destination_conf', { message, cause: error })
+}

@@ -1,0 +1,87 @@
+import type { IncomingMessage } from 'node:http'
+import { Type, type Static } from 'typebox'
+import { strict } from '../../src/core/schema.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { whole } from '../paging.js'
+import type { ControlDeps } from '../state.js'
+import type { LiveSession } from './live-session.js'
+import { sessionPath } from './live-sessions.js'
+import { READ, WRITE } from './permissions.js'
+
+const scopes = ['zone'] as const
+const PATH = '/logpush/edge/jobs'
+
+const LiveInput = Type.Object(
+  {
+    fields: Type.Optional(
+      Type.String({
+        maxLength: 16_384,
+        description: 'Names of fields with commas between them; the usual ones unless said.',
+      }),
+    ),
+    filter: Type.Optional(Type.String({ description: 'JSON text, as in the filter of a job.' })),
+    sample: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'One record of so many: 1 shows all, 10 shows 10%.',
+      }),
+    ),
+  },
+  strict,
+)
+
+const LiveResult = Type.Object({
+  ...LiveInput.properties,
+  destination_conf: Type.String({ description: 'WebSocket URL; whoever has it may listen.' }),
+  session_id: Type.String(),
+})
+
+/** Live records of a zone: each message of the WebSocket has records, a line each, times in RFC 3339. */
+export function edgeJobs({ logpush }: ControlDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the live sessions of a zone',
+      result: Type.Array(LiveResult),
+      answer: ({ scope, request }) =>
+        whole(
+          logpush()
+            .live.list(scope)
+            .map((session) => told(session, request)),
+        ),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Open a live session: for an hour, or until nobody has listened for five minutes',
+      body: LiveInput,
+      result: LiveResult,
+      refusal: 'badLogpush',
+      answer({ scope, body, request }) {
+        const session = logpush().live.open(scope, body)
+        if (!session) throw new ApiError('tooManySessions')
+        return told(session, request)
+      },
+    }),
+  ]
+}
+
+function told({ id, job }: LiveSession, request: IncomingMessage): Static<typeof LiveResult> {
+  return { ...job, destination_conf: address(request) + sessionPath(id), session_id: id }
+}
+
+/** Where the sender of a request reaches this listener, as far as the request tells; it is told to this sender alone. */
+function address({ headers, socket }: IncomingMessage): string {
+  const { host = '', 'x-forwarded-proto': proto } = headers
+  const { localAddress = '127.0.0.1', localPort } = socket
+  const own = `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+  const scheme = proto === 'https' ? 'wss' : 'ws'
+  return `${scheme}://${/^[\w.:[\]-]+$/.test(host) ? host : own}`
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage } from 'node:http'
+import { messageOf } from '../../src/core/errors.js'
+import { SpoolFull, type Spool } from '../../pipelines/logpush/spool.js'
+import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
+import { MalformedArray } from '../../pipelines/sources/array-lines.js'
+import { ApiError } from '../errors.js'
+import { recordBody } from './record-body.js'
+import { RecordLines } from './record-lines.js'
+
+/** A record with more bytes is refused. */
+export const MOST_RECORD_BYTES = 1 << 20
+const COMMIT_BYTES = 256 * 1024
+const MOST_TOLD = 100
+
+/** What became of the records of a request. */
+export interface Ingested {
+  readonly accepted: number
+  /** Lines from 1; of an array, its elements from 1. */
+  readonly rejected: readonly { readonly line: number; readonly message: string }[]
+  /** Rejected ones besides those that are told. */
+  readonly more_rejected?: number
+}
+
+/**
+ * Takes the records of a request into a spool; resolves once they are durable. Holds a frame and the part of a line,
+ * however large the body is. Throws `spoolFull`, `badRecords` and `wrongType`; what was durable before stays so, and the
+ * message says up to which line.
+ */
+export async function ingest(request: IncomingMessage, spool: Spool, dataset: Dataset): Promise<Ingested> {
+  const writer = spool.writer({ check: recordCheck(dataset) })
+  const rejected: { line: number; message: string }[] = []
+  let refused = 0
+  let accepted = 0
+  let safe = 0
+  const reject = (line: number, message: string): void => {
+    refused++
+    if (rejected.length < MOST_TOLD) rejected.push({ line, message })
+  }
+  try {
+    const { before, pieces } = await recordBody(request, MOST_RECORD_BYTES)
+    const lines = new RecordLines(
+      {
+        line(bytes, start, end, number) {
+          try {
+            writer.add(bytes, start, end)
+          } catch (error) {
+            if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
+            reject(number, error.message)
+          }
+        },
+        tooLong: (number) => reject(number, `a record has at most ${MOST_RECORD_BYTES} bytes`),
+      },
+      MOST_RECORD_BYTES,
+      before,
+    )
+    const commit = async (): Promise<void> => {
+      const { count } = writer
+      if (count > 0) await writer.commit()
+      accepted += count
+      safe = lines.ended
+    }
+    for await (const piece of pieces) {
+      lines.push(piece)
+      if (writer.size >= COMMIT_BYTES) await commit()
+    }
+    lines.finish()
+    await commit()
+  } catch (error) {
+    throw told(error, safe)
+  }
+  const more = refused - rejected.length
+  return { accepted, rejected, ...(more > 0 && { more_rejected: more }) }
+}
+
+function told(error: unknown, safe: number): unknown {
+  if (error instanceof ApiError) return error
+  const upTo = safe === 0 ? '' : `; what stands up to line ${safe} was taken`
+  if (error instanceof SpoolFull)
+    return new ApiError('spoolFull', undefined, {
+      message: `no room for records now, send them again later${upTo}`,
+      headers: { 'retry-after': '5' },
+      cause: error,
+    })
+  if (error instanceof MalformedArray) return new ApiError('badRecords', undefined, `${error.message}${upTo}`)
+  const { code } = error as NodeJS.ErrnoException
+  if (code?.startsWith('Z_'))
+    return new ApiError('badRecords', undefined, `the body is not gzip: ${messageOf(error)}${upTo}`)
+  // The sender went away: nobody reads the answer.
+  if (code === 'ECONNRESET') return new ApiError('badBody', undefined, { cause: error })
+  return error
+}

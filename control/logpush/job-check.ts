@@ -1,0 +1,25 @@
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import type { Scope } from '../../src/core/scope.js'
+import { compileJob } from '../../pipelines/logpush/compiled-job.js'
+import { DATASETS, type FilterLimits } from '../../pipelines/records/index.js'
+import type { PlainJob } from './engine.js'
+
+/** Throws InvalidInput, with all that is wrong, for a job whose members fit their schema but not each other. */
+export function checkJob(job: PlainJob, scope: Scope, limits: FilterLimits): void {
+  const issues: Issue[] = []
+  const { dataset, kind, max_upload_bytes } = job
+  const scopes = DATASETS.get(dataset)?.scopes ?? []
+  if (!scopes.some((type) => type === scope.type))
+    issues.push({ pointer: '/dataset', message: `is for jobs of ${scopes.map((type) => `${type}s`).join(' and ')}` })
+  if (kind === 'edge' && dataset !== 'http_requests')
+    issues.push({ pointer: '/kind', message: 'edge is for http_requests only' })
+  if (kind === 'edge' && max_upload_bytes)
+    issues.push({ pointer: '/max_upload_bytes', message: 'is not for jobs of kind edge' })
+  try {
+    compileJob(job, '', limits)
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    issues.push(...error.issues)
+  }
+  if (issues.length > 0) throw new InvalidInput(issues)
+}

@@ -1,0 +1,55 @@
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import type { Scope } from '../../src/core/scope.js'
+import { DATASETS } from '../../pipelines/records/index.js'
+import type { PlainJob } from './engine.js'
+import type { JobChange, JobInput } from './schemas.js'
+
+/** The datasets of jobs that name none: what the daemon itself records. */
+const USUAL: Readonly<Record<Scope['type'], string>> = {
+  zone: 'http_requests',
+  account: 'audit_logs_v2',
+  daemon: 'audit_logs_v2',
+}
+
+/** The job that an input makes; `id` is given once it is stored. */
+export function newJob(input: JobInput, scope: Scope): PlainJob {
+  const { dataset, destination_conf, ownership_challenge: _token, subrequest_merging: _alias, ...rest } = input
+  return withMerging(
+    {
+      ...rest,
+      id: 0,
+      dataset: dataset ?? USUAL[scope.type],
+      destination_conf,
+      enabled: input.enabled ?? false,
+      kind: input.kind ?? '',
+    },
+    input,
+  )
+}
+
+/** The job after a change. Throws InvalidInput for what stays as it was created. */
+export function changedJob(old: PlainJob, change: JobChange): PlainJob {
+  const { dataset, kind, ownership_challenge: _token, subrequest_merging: _alias, ...rest } = change
+  const issues: Issue[] = []
+  if (dataset !== undefined && dataset !== null && dataset !== old.dataset)
+    issues.push({ pointer: '/dataset', message: `is ${old.dataset} and stays so: make another job` })
+  if (kind !== undefined && kind !== old.kind)
+    issues.push({ pointer: '/kind', message: `is ${JSON.stringify(old.kind)} and stays so: make another job` })
+  if (issues.length > 0) throw new InvalidInput(issues)
+  return withMerging({ ...old, ...rest }, change)
+}
+
+/** `subrequest_merging` says what `output_options.merge_subrequests` says, and is kept there. */
+function withMerging(job: PlainJob, { subrequest_merging: merging, output_options: given }: JobChange): PlainJob {
+  if (merging === undefined) return job
+  const refuse = (message: string) => new InvalidInput([{ pointer: '/subrequest_merging', message }])
+  const said = given?.merge_subrequests ?? undefined
+  if (said === merging) return job
+  if (said !== undefined) throw refuse('contradicts output_options.merge_subrequests')
+  if (merging && !DATASETS.get(job.dataset)?.places.has('Subrequests'))
+    throw refuse(`is not possible for ${job.dataset}`)
+  const options = job.output_options ?? undefined
+  if (options === undefined && !merging) return job
+  if (options === undefined && job.logpull_options) throw refuse('wants output_options in place of logpull_options')
+  return { ...job, output_options: { ...options, merge_subrequests: merging } }
+}

@@ -1,0 +1,128 @@
+import { Type } from 'typebox'
+import { VersionConflict } from '../../src/core/store.js'
+import type { Scope } from '../../src/core/scope.js'
+import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { whole } from '../paging.js'
+import type { ControlDeps } from '../state.js'
+import type { DestinationCheck } from './destination-check.js'
+import type { PlainJob } from './engine.js'
+import type { JobBook } from './job-book.js'
+import { checkJob } from './job-check.js'
+import { changedJob, newJob } from './job-merge.js'
+import type { OwnershipTokens } from './ownership-token.js'
+import { READ, WRITE } from './permissions.js'
+import { JobChange, JobInput, JobResult } from './schemas.js'
+
+const scopes = ['account', 'zone'] as const
+const PATH = '/logpush/jobs'
+const MOST_TRIES = 5
+
+/** What the endpoints of log push share. */
+export interface Parts {
+  readonly book: JobBook
+  readonly destinations: DestinationCheck
+  readonly tokens: () => OwnershipTokens
+}
+
+/** The jobs of an account or zone. */
+export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: Parts): Endpoint[] {
+  const refuseStranger = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
+    if (!logpush().destinations.needsOwnership(destination)) return
+    if (challenge === undefined)
+      throw new ApiError('badChallenge', '/ownership_challenge', 'the destination wants an ownership challenge')
+    if (!(await tokens().valid(challenge, scope, destination)))
+      throw new ApiError('badChallenge', '/ownership_challenge')
+  }
+
+  /** The job after a change, with its destination tried out where that is due; never when the job is switched off. */
+  const decided = async ({ scope, body }: Pick<Call<string, JobChange>, 'scope' | 'body'>, old: PlainJob) => {
+    const job = changedJob(old, body)
+    checkJob(job, scope, logpush().limits().filter)
+    const moved = job.destination_conf !== old.destination_conf
+    if (moved) {
+      destinations.form(job.destination_conf)
+      await refuseStranger(scope, job.destination_conf, body.ownership_challenge)
+    }
+    const switchedOn = job.enabled && !old.enabled
+    const switchedOff = old.enabled && !job.enabled
+    if (switchedOn || (moved && !switchedOff)) await destinations.reach(job.destination_conf)
+    return job
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the log push jobs',
+      result: Type.Array(JobResult),
+      answer: ({ scope }) => whole(book.list(scope).map((job) => book.told(scope, job))),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Create a log push job; its destination is tried out first',
+      body: JobInput,
+      result: JobResult,
+      refusal: 'badLogpush',
+      async answer(call) {
+        const { scope, body } = call
+        const job = newJob(body, scope)
+        checkJob(job, scope, logpush().limits().filter)
+        destinations.form(job.destination_conf)
+        book.refuseFull(scope)
+        await refuseStranger(scope, job.destination_conf, body.ownership_challenge)
+        await destinations.reach(job.destination_conf)
+        return await book.create(call, job)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:job_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a log push job',
+      result: JobResult,
+      answer: ({ scope, params }) => book.told(scope, book.get(scope, params.job_id).value),
+    }),
+    endpoint({
+      method: 'put',
+      path: `${PATH}/:job_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Change a log push job; what is left out stays',
+      body: JobChange,
+      result: JobResult,
+      refusal: 'badLogpush',
+      async answer(call) {
+        const { scope, params } = call
+        for (let tries = 1; ; tries++) {
+          const before = book.get(scope, params.job_id)
+          const job = await decided(call, book.plain(scope, before.value))
+          try {
+            return await book.replace(call, before, job)
+          } catch (error) {
+            if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+          }
+        }
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:job_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a log push job; what it has not delivered yet is given up',
+      result: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
+      async answer(call) {
+        const id = call.params.job_id
+        await book.remove(call, id)
+        return { id: Number(id) }
+      },
+    }),
+  ]
+}

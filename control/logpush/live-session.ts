@@ -1,0 +1,150 @@
+import type { WebSocket } from 'ws'
+import { messageOf } from '../../src/core/errors.js'
+import type { Log } from '../../src/core/log.js'
+import type { Scope } from '../../src/core/scope.js'
+import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
+import { pointed } from './pointed.js'
+
+/** What a session shows; texts as they were given. */
+export interface LiveJob {
+  /** Names with commas between them. */
+  readonly fields?: string
+  /** JSON text, as in the filter of a job. */
+  readonly filter?: string
+  /** One record of so many. */
+  readonly sample?: number
+}
+
+/** Records of all sessions since the start. */
+export interface LiveCounts {
+  sent: number
+  /** For clients that read too slowly. */
+  dropped: number
+}
+
+/** Records of a scope as they come, a line each, written as the job says; ends when the signal aborts. */
+export type LiveLines = (scope: Scope, job: CompiledJob, signal: AbortSignal) => AsyncIterable<Uint8Array>
+
+/** Bytes that wait for a client; beyond it the client misses records. */
+const MOST_WAITING = 1 << 20
+const PROBE_MS = 30_000
+const UNEXPECTED = 1011
+const LINE_FEED = 0x0a
+
+interface Reading {
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
+
+interface Made {
+  readonly id: string
+  readonly scope: Scope
+  readonly now: number
+  readonly counts: LiveCounts
+  readonly lines: LiveLines
+  readonly log: Log
+}
+
+/** One session: what it shows of which zone, and to whom. Reads records while somebody listens. */
+export class LiveSession {
+  readonly id: string
+  readonly scope: Scope
+  readonly job: LiveJob
+  readonly madeAt: number
+  /** When its last client left. */
+  usedAt: number
+  readonly #made: Made
+  readonly #compiled: CompiledJob
+  /** Each with whether it has answered since it was last asked. */
+  readonly #clients = new Map<WebSocket, boolean>()
+  #probedAt: number
+  #reading: Reading | undefined
+
+  /** Throws InvalidInput for a job that does not fit. */
+  constructor(job: LiveJob, made: Made) {
+    this.id = made.id
+    this.scope = made.scope
+    this.job = job
+    this.madeAt = made.now
+    this.usedAt = made.now
+    this.#made = made
+    this.#probedAt = made.now
+    const { fields, filter, sample = 1 } = job
+    const settings = {
+      dataset: 'http_requests',
+      ...(filter !== undefined && { filter }),
+      output_options: {
+        timestamp_format: 'rfc3339',
+        sample_rate: 1 / sample,
+        ...(fields && { field_names: fields.split(',').map((name) => name.trim()) }),
+      },
+    }
+    const point = (pointer: string) => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
+    this.#compiled = pointed(point, () => compileJob(settings, made.id))
+  }
+
+  get clients(): readonly WebSocket[] {
+    return [...this.#clients.keys()]
+  }
+
+  join(client: WebSocket): void {
+    this.#clients.set(client, true)
+    client.on('pong', () => this.#clients.set(client, true))
+    this.#reading ??= this.#start()
+  }
+
+  leave(client: WebSocket, now: number): void {
+    this.#clients.delete(client)
+    this.usedAt = now
+    if (this.#clients.size === 0) this.#reading?.stop.abort()
+  }
+
+  /** Asks clients now and then whether they are still there, and lets go of those that did not answer. */
+  probe(now: number): void {
+    if (now - this.#probedAt < PROBE_MS) return
+    this.#probedAt = now
+    for (const [client, alive] of this.#clients) {
+      if (!alive) client.terminate()
+      this.#clients.set(client, false)
+      if (alive) client.ping()
+    }
+  }
+
+  /** Reads no more. */
+  async close(): Promise<void> {
+    this.#reading?.stop.abort()
+    await this.#reading?.ended
+  }
+
+  #start(): Reading {
+    const stop = new AbortController()
+    return { stop, ended: this.#read(stop.signal) }
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const { lines, scope, log } = this.#made
+    try {
+      for await (const text of lines(scope, this.#compiled, signal)) this.#send(text)
+    } catch (error) {
+      if (!signal.aborted) {
+        log.error({ event: 'live_session_failed', zone: scope.id, error: messageOf(error) })
+        for (const client of this.#clients.keys()) client.close(UNEXPECTED, 'the records cannot be read')
+        this.#clients.clear()
+      }
+    }
+    // Somebody may have come while it was ending.
+    this.#reading = this.#clients.size > 0 ? this.#start() : undefined
+  }
+
+  /** One message, a record a line. Clients that have too much before them miss it. */
+  #send(text: Uint8Array): void {
+    const { counts } = this.#made
+    let records = 0
+    for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) records++
+    for (const client of this.#clients.keys()) {
+      const misses = client.readyState !== client.OPEN || client.bufferedAmount > MOST_WAITING
+      counts[misses ? 'dropped' : 'sent'] += records
+      if (!misses) client.send(text, { binary: false })
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Live records of a zone over WebSockets: what "edge jobs" are to the public API. A session lives in memory, for an hour at
+ * most; its URL is its secret. Whoever reads too slowly misses records, which are counted, and slows nobody down.
+ */
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type WebSocket } from 'ws'
+import type { Clock } from '../../src/core/clock.js'
+import type { Log } from '../../src/core/log.js'
+import type { Scope } from '../../src/core/scope.js'
+import { PREFIX } from '../paths.js'
+import { LiveSession, type LiveCounts, type LiveJob, type LiveLines } from './live-session.js'
+
+const MOST_PER_ZONE = 10
+const MOST_CLIENTS = 10
+const LONGEST_MS = 60 * 60_000
+const UNUSED_MS = 5 * 60_000
+const SWEEP_MS = 10_000
+const CLOSE_MS = 1000
+
+const NORMAL = 1000
+const GOING_AWAY = 1001
+const TRY_LATER = 1013
+
+/** Path of a session on the listener of the API. */
+const SESSION = new RegExp(`^${PREFIX}/logpush/edge/sessions/([0-9a-f]{32})$`)
+export const sessionPath = (id: string): string => `${PREFIX}/logpush/edge/sessions/${id}`
+
+export interface LiveDeps {
+  readonly lines: LiveLines
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** All live sessions of a daemon. */
+export class LiveSessions {
+  readonly counts: LiveCounts = { sent: 0, dropped: 0 }
+  readonly #deps: LiveDeps
+  readonly #sessions = new Map<string, LiveSession>()
+  readonly #sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: 1024 })
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: LiveDeps) {
+    this.#deps = deps
+  }
+
+  /** Those of a zone, in the order in which they were made. */
+  list(scope: Scope): LiveSession[] {
+    this.sweep()
+    return [...this.#sessions.values()].filter((session) => session.scope.id === scope.id)
+  }
+
+  /** Makes a session; undefined where the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
+  open(scope: Scope, job: LiveJob): LiveSession | undefined {
+    if (this.list(scope).length >= MOST_PER_ZONE) return undefined
+    const id = randomBytes(16).toString('hex')
+    const now = this.#deps.clock.now()
+    const session = new LiveSession(job, { ...this.#deps, id, scope, now, counts: this.counts })
+    this.#sessions.set(id, session)
+    this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
+    return session
+  }
+
+  /** Takes over a connection that asks for the path of a session; false, and nothing was done, where it asks for another one. */
+  take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const [, id = ''] = SESSION.exec(request.url?.split('?', 1)[0] ?? '') ?? []
+    this.sweep()
+    const session = this.#sessions.get(id)
+    if (!session) return false
+    this.#sockets.handleUpgrade(request, socket, head, (client) => this.#join(session, client))
+    return true
+  }
+
+  /** Ends what is over: sessions of an hour, sessions that nobody has used for five minutes, clients that answer no more. */
+  sweep(): void {
+    const now = this.#deps.clock.now()
+    for (const [id, session] of this.#sessions) {
+      session.probe(now)
+      const over = now - session.madeAt >= LONGEST_MS
+      if (!over && (session.clients.length > 0 || now - session.usedAt < UNUSED_MS)) continue
+      this.#sessions.delete(id)
+      for (const client of session.clients) client.close(NORMAL, 'the session is over')
+    }
+    if (this.#sessions.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Asks every client to go; those that do not are disconnected a little later. */
+  hangUp(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    for (const client of [...this.#sessions.values()].flatMap((session) => session.clients)) {
+      client.close(GOING_AWAY, 'the daemon stops')
+      setTimeout(() => client.terminate(), CLOSE_MS).unref()
+    }
+  }
+
+  /** Ends all sessions. */
+  async close(): Promise<void> {
+    this.hangUp()
+    const sessions = [...this.#sessions.values()]
+    this.#sessions.clear()
+    await Promise.all(sessions.map(async (session) => await session.close()))
+  }
+
+  #join(session: LiveSession, client: WebSocket): void {
+    client.on('error', () => client.terminate())
+    if (session.clients.length >= MOST_CLIENTS) {
+      client.close(TRY_LATER, `a session has at most ${MOST_CLIENTS} clients`)
+      return
+    }
+    session.join(client)
+    client.once('close', () => session.leave(client, this.#deps.clock.now()))
+  }
+}

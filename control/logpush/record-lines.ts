@@ -1,0 +1,82 @@
+const LINE_FEED = 0x0a
+const FIRST_ROOM = 4096
+
+/** What is done with each line that is not blank: `bytes` from `start` to `end`, until the call returns. */
+export interface LineTaker {
+  line(bytes: Uint8Array, start: number, end: number, number: number): void
+  /** A line with more bytes than are allowed; it is skipped. */
+  tooLong(number: number): void
+}
+
+/** Cuts pieces of text into lines. What it holds back is the part of one line, at most `most` bytes. */
+export class RecordLines {
+  readonly #most: number
+  readonly #taker: LineTaker
+  #held: Uint8Array = new Uint8Array(0)
+  #length = 0
+  #skipping = false
+  #number: number
+
+  /** `before`: lines that went ahead of the first piece. */
+  constructor(taker: LineTaker, most: number, before = 0) {
+    this.#taker = taker
+    this.#most = most
+    this.#number = before + 1
+  }
+
+  /** Lines that have ended. */
+  get ended(): number {
+    return this.#number - 1
+  }
+
+  push(piece: Uint8Array): void {
+    let from = 0
+    for (let end = piece.indexOf(LINE_FEED); end >= 0; end = piece.indexOf(LINE_FEED, from)) {
+      this.#end(piece, from, end)
+      from = end + 1
+    }
+    if (from < piece.length) this.#hold(piece, from, piece.length)
+  }
+
+  /** The last line may lack its line feed. */
+  finish(): void {
+    if (this.#skipping || this.#length > 0) this.#end(new Uint8Array(0), 0, 0)
+  }
+
+  #end(piece: Uint8Array, from: number, end: number): void {
+    const whole = this.#length === 0 && !this.#skipping
+    if (whole && end - from > this.#most) this.#skipping = true
+    if (!whole) this.#hold(piece, from, end)
+    const number = this.#number++
+    if (this.#skipping) this.#taker.tooLong(number)
+    else if (whole) this.#take(piece, from, end, number)
+    else this.#take(this.#held, 0, this.#length, number)
+    this.#length = 0
+    this.#skipping = false
+  }
+
+  #take(bytes: Uint8Array, from: number, end: number, number: number): void {
+    let start = from
+    while (start < end && isBlank(bytes[start]!)) start++
+    if (start < end) this.#taker.line(bytes, start, end, number)
+  }
+
+  #hold(piece: Uint8Array, from: number, end: number): void {
+    if (this.#skipping) return
+    const length = this.#length + end - from
+    if (length > this.#most) {
+      this.#skipping = true
+      return
+    }
+    if (length > this.#held.length) {
+      const larger = new Uint8Array(Math.min(this.#most, Math.max(length, this.#held.length * 2, FIRST_ROOM)))
+      larger.set(this.#held.subarray(0, this.#length))
+      this.#held = larger
+    }
+    this.#held.set(piece.subarray(from, end), this.#length)
+    this.#length = length
+  }
+}
+
+/** Blank, tab, carriage return and line feed: the white space of JSON. */
+export const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === LINE_FEED

@@ -1,0 +1,58 @@
+import { Type } from 'typebox'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { ControlDeps } from '../state.js'
+import { known } from './datasets.js'
+import { ingest } from './ingest.js'
+import { WRITE } from './permissions.js'
+
+/** Each holds a few hundred KiB, and of a long record up to its whole length. */
+const MOST_AT_ONCE = 64
+
+const Result = Type.Object({
+  accepted: Type.Integer({ description: 'Records that are safe on disk.' }),
+  rejected: Type.Array(
+    Type.Object({
+      line: Type.Integer({ minimum: 1, description: 'Line, or element of the array, from 1.' }),
+      message: Type.String(),
+    }),
+    { description: 'Records that were left out: the first hundred.' },
+  ),
+  more_rejected: Type.Optional(Type.Integer({ minimum: 1, description: 'Further ones.' })),
+})
+
+/** Takes in the records that jobs push. */
+export function records({ logpush }: ControlDeps): Endpoint[] {
+  let underWay = 0
+  return [
+    endpoint({
+      method: 'post',
+      path: '/edged/records/:dataset',
+      scopes: ['account', 'zone'],
+      permissions: WRITE,
+      summary: 'Take records of a dataset, one JSON object a line or in one array, gzip allowed',
+      raw: {
+        types: ['application/x-ndjson', 'application/json'],
+        schema: Type.Unknown({ description: 'Members that are no field of the dataset are left out.' }),
+      },
+      status: 202,
+      result: Result,
+      async answer({ scope, params, request }) {
+        const dataset = known(params.dataset)
+        if (!dataset.scopes.some((type) => type === scope.type))
+          throw new ApiError('datasetNotFound', undefined, `${dataset.name} is no dataset of ${scope.type}s`)
+        if (underWay >= MOST_AT_ONCE) throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
+        underWay++
+        try {
+          const { spools, observeIngest } = logpush()
+          const told = await ingest(request, await spools.open(dataset.name, scope), dataset)
+          const { accepted, rejected, more_rejected = 0 } = told
+          observeIngest?.(dataset.name, { accepted, rejected: rejected.length + more_rejected })
+          return { ...told, rejected: [...rejected] }
+        } finally {
+          underWay--
+        }
+      },
+    }),
+  ]
+}

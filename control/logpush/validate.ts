@@ -1,0 +1,110 @@
+import { Type } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import { strict } from '../../src/core/schema.js'
+import { DATASETS, parseLogpullOptions } from '../../pipelines/records/index.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { known } from './datasets.js'
+import type { Parts } from './jobs.js'
+import { READ, WRITE } from './permissions.js'
+import { Challenge, Destination, LogpullOptions, Verdict } from './schemas.js'
+
+const scopes = ['account', 'zone'] as const
+const OWNERSHIP_FILE = 'ownership-challenge.txt'
+const OnlyDestination = Type.Object({ destination_conf: Destination }, strict)
+
+/** Questions about destinations and options, and proofs that a destination belongs to whoever asks. */
+export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
+  return [
+    endpoint({
+      method: 'post',
+      path: '/logpush/ownership',
+      scopes,
+      permissions: WRITE,
+      summary: 'Write a challenge to a destination that proves whose it is; valid for seven days',
+      body: OnlyDestination,
+      result: Type.Object({ filename: Type.String(), message: Type.String(), valid: Type.Boolean() }),
+      refusal: 'badLogpush',
+      async answer({ scope, body: { destination_conf: destination } }) {
+        destinations.form(destination)
+        const token = await tokens().issue(scope, destination)
+        const filename = await destinations.with(destination, async (sink, signal) => {
+          if (sink.put === undefined)
+            throw new ApiError('badDestination', '/destination_conf', 'the destination takes no ownership challenge')
+          return await sink.put(OWNERSHIP_FILE, token, signal)
+        })
+        return { filename, message: '', valid: true }
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: '/logpush/ownership/validate',
+      scopes,
+      permissions: WRITE,
+      summary: 'Tell whether a challenge is one for this destination',
+      body: Type.Object({ destination_conf: Destination, ownership_challenge: Challenge }, strict),
+      result: Type.Object({ valid: Type.Boolean() }),
+      refusal: 'badLogpush',
+      answer: async ({ scope, body }) => ({
+        valid: await tokens().valid(body.ownership_challenge, scope, body.destination_conf),
+      }),
+    }),
+    endpoint({
+      method: 'post',
+      path: '/logpush/validate/destination',
+      scopes,
+      permissions: WRITE,
+      summary: 'Try a destination out',
+      body: OnlyDestination,
+      result: Verdict,
+      refusal: 'badLogpush',
+      answer: async ({ body: { destination_conf: destination } }) =>
+        await verdict(async () => {
+          destinations.form(destination)
+          await destinations.reach(destination)
+        }),
+    }),
+    endpoint({
+      method: 'post',
+      path: '/logpush/validate/destination/exists',
+      scopes,
+      permissions: READ,
+      summary: 'Tell whether a job pushes to this destination already',
+      body: OnlyDestination,
+      result: Type.Object({ exists: Type.Boolean() }),
+      refusal: 'badLogpush',
+      answer({ scope, body: { destination_conf: destination } }) {
+        destinations.form(destination)
+        return { exists: book.list(scope).some((job) => book.plain(scope, job).destination_conf === destination) }
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: '/logpush/validate/origin',
+      scopes,
+      permissions: READ,
+      summary: 'Tell whether logpull_options fit a dataset, http_requests unless said',
+      body: Type.Object(
+        { logpull_options: LogpullOptions, dataset: Type.Optional(Type.Enum([...DATASETS.keys()])) },
+        strict,
+      ),
+      result: Verdict,
+      refusal: 'badLogpush',
+      answer: async ({ body: { logpull_options, dataset = 'http_requests' } }) =>
+        await verdict(() => void parseLogpullOptions(known(dataset), logpull_options)),
+    }),
+  ]
+}
+
+/** What is wrong, as an answer rather than as a refusal. Throws what says nothing about the input. */
+async function verdict(check: () => void | Promise<void>): Promise<{ valid: boolean; message: string }> {
+  try {
+    await check()
+    return { valid: true, message: '' }
+  } catch (error) {
+    if (error instanceof InvalidInput)
+      return { valid: false, message: error.issues.map(({ message }) => message).join('; ') }
+    if (error instanceof ApiError && error.kind === 'badDestination') return { valid: false, message: error.message }
+    throw error
+  }
+}
