@@ -19,6 +19,7 @@ import { plainParts } from './edge/rules/parts.js'
 import { RuleBook } from './edge/rules/rule-book.js'
 import { tracer } from './edge/rules/trace.js'
 import { listenProxy } from './edge/server.js'
+import { openLogPush } from './log-push.js'
 import { GuardedEgress, readEgress } from './net/guarded-egress.js'
 import { RateLimits } from './rate-limits.js'
 import { ServedLists } from './served-lists.js'
@@ -75,6 +76,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   ]
   const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
 
+  const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
+
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const { rate_limit_keys: maxKeys, challenge } = config.proxy
   const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
@@ -93,7 +96,16 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, challenges, geo, clock, log, metrics }))
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
-  const deps: ControlDeps = { config: () => config, store, clock, log, trace, observe: apiMetrics(metrics) }
+  const deps: ControlDeps = {
+    config: () => config,
+    store,
+    clock,
+    log,
+    trace,
+    logpush: () => logpush.engine,
+    upgrades: logpush.engine.live,
+    observe: apiMetrics(metrics),
+  }
   const webhooks = stack.use(
     startWebhooks({
       store,
@@ -134,6 +146,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       challenges.options = next.proxy.challenge
       geo.use(databases)
       egress.use(ways)
+      logpush.configure(next.logpush)
       memory.limit = next.proxy.markdown_memory
       log.level = next.log.level
       config = next

@@ -5,6 +5,7 @@ import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { liveLines } from '../../pipelines/logpush/live.js'
 import { openSpools } from '../../pipelines/logpush/spool/index.js'
 import type { Spools } from '../../pipelines/logpush/spool.js'
+import { systemClock } from '../../src/core/clock.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -78,10 +79,10 @@ export async function logpushClient(
 ): Promise<LogpushClient> {
   const clock = handClock()
   const ring = new Keyring([Buffer.alloc(32, 7)])
-  const spools = await openSpools(t.testdir(), { clock, log: silentLog, limits: { bytes: spoolBytes } })
+  const spools = await openSpools(t.testdir(), { clock: systemClock, log: silentLog, limits: { bytes: spoolBytes } })
   const destinations = new TestDestinations()
   const lines: LiveLines = async function* (scope, job, signal) {
-    yield* liveLines(await spools.open(job.dataset.name, scope), job, { clock, signal })
+    yield* liveLines(await spools.open(job.dataset.name, scope), job, { clock: systemClock, signal })
   }
   const live = new LiveSessions({ lines, clock, log: silentLog })
   const engine: LogpushEngine = {
