@@ -1,12 +1,5 @@
 import { once } from 'node:events'
-import {
-  createServer,
-  ServerResponse,
-  STATUS_CODES,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-} from 'node:http'
+import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { newRayId } from '../src/core/ids.js'
@@ -88,7 +81,11 @@ async function drain(server: Server, drainMs: number): Promise<void> {
 }
 
 /** Answers a request that asks for a protocol which is not spoken here, as if it had not asked (RFC 9110, 7.8). */
-function answerOnce(request: IncomingMessage, socket: Duplex, handle: RequestListener): void {
+function answerOnce(
+  request: IncomingMessage,
+  socket: Duplex,
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): void {
   // Its body stays unread: Node has let go of the connection.
   if (request.headers['transfer-encoding'] !== undefined || (request.headers['content-length'] ?? '0') !== '0')
     return answerRaw(socket, new ApiError('badRequest'), 400)
@@ -97,7 +94,7 @@ function answerOnce(request: IncomingMessage, socket: Duplex, handle: RequestLis
   response.assignSocket(socket as Socket)
   socket.on('error', () => socket.destroy())
   response.once('finish', () => socket.end())
-  handle(request, response)
+  void handle(request, response)
 }
 
 const UNREADABLE: Readonly<Record<string, number>> = {

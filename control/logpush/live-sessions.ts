@@ -76,8 +76,8 @@ export class LiveSessions {
   sweep(): void {
     const now = this.#deps.clock.now()
     for (const [id, session] of this.#sessions) {
-      session.probe(now)
       const over = now - session.madeAt >= LONGEST_MS
+      if (!over) session.probe(now)
       if (!over && (session.clients.length > 0 || now - session.usedAt < UNUSED_MS)) continue
       this.#sessions.delete(id)
       for (const client of session.clients) client.close(NORMAL, 'the session is over')

@@ -81,8 +81,15 @@ export async function logpushClient(
   const ring = new Keyring([Buffer.alloc(32, 7)])
   const spools = await openSpools(t.testdir(), { clock: systemClock, log: silentLog, limits: { bytes: spoolBytes } })
   const destinations = new TestDestinations()
+  let streams = 0
   const lines: LiveLines = async function* (scope, job, signal) {
-    yield* liveLines(await spools.open(job.dataset.name, scope), job, { clock: systemClock, signal })
+    const spool = await spools.open(job.dataset.name, scope)
+    const cursor = await spool.cursor(`live-${++streams}`)
+    try {
+      yield* liveLines(spool, cursor, job, { clock: systemClock, signal })
+    } finally {
+      await cursor.remove()
+    }
   }
   const live = new LiveSessions({ lines, clock, log: silentLog })
   const engine: LogpushEngine = {
@@ -109,7 +116,7 @@ export async function logpushClient(
         headers: { authorization: `Bearer ${ADMIN}`, ...headers },
         body,
         duplex: 'half',
-      } as RequestInit)
+      })
       return { status: response.status, headers: response.headers, body: await response.json() }
     },
     async kept(dataset, scope) {

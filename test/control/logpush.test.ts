@@ -326,7 +326,7 @@ t.test('a change keeps what it leaves out', async (t) => {
     t.match(answer, { status: 400, body: { errors: [{ code: 1002, source: { pointer } }] } })
     t.equal(store.get(LOGPUSH_JOBS, zone(ZONE), '1'), before)
   }
-  for (const id of ['2', '0', '-1', '1.0', '01', 'a', `${'9'.repeat(30)}`])
+  for (const id of ['2', '0', '-1', '1.0', '01', 'a', '9'.repeat(30)])
     t.match(await call('PUT', `${JOBS}/${id}`, { name: 'x' }), { status: 404, body: { errors: [{ code: 20301 }] } }, id)
   t.match(await call('GET', `/zones/${OTHER_ZONE}/logpush/jobs/1`), { status: 404 }, 'it belongs to its zone')
 })
