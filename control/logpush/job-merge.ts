@@ -42,7 +42,6 @@ export function changedJob(old: PlainJob, change: JobChange): PlainJob {
 /** `subrequest_merging` says what `output_options.merge_subrequests` says, and is kept there. */
 function withMerging(job: PlainJob, { subrequest_merging: merging, output_options: given }: JobChange): PlainJob {
   if (merging === undefined) return job
-  const refuse = (message: string) => new InvalidInput([{ pointer: '/subrequest_merging', message }])
   const said = given?.merge_subrequests ?? undefined
   if (said === merging) return job
   if (said !== undefined) throw refuse('contradicts output_options.merge_subrequests')
@@ -53,3 +52,5 @@ function withMerging(job: PlainJob, { subrequest_merging: merging, output_option
   if (options === undefined && job.logpull_options) throw refuse('wants output_options in place of logpull_options')
   return { ...job, output_options: { ...options, merge_subrequests: merging } }
 }
+
+const refuse = (message: string) => new InvalidInput([{ pointer: '/subrequest_merging', message }])

@@ -45,6 +45,8 @@ interface Made {
   readonly log: Log
 }
 
+const ofSession = (pointer: string): string => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
+
 /** One session: what it shows of which zone, and to whom. Reads records while somebody listens. */
 export class LiveSession {
   readonly id: string
@@ -79,8 +81,7 @@ export class LiveSession {
         ...(fields && { field_names: fields.split(',').map((name) => name.trim()) }),
       },
     }
-    const point = (pointer: string) => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
-    this.#compiled = pointed(point, () => compileJob(settings, made.id))
+    this.#compiled = pointed(ofSession, () => compileJob(settings, made.id))
   }
 
   get clients(): readonly WebSocket[] {
