@@ -61,10 +61,10 @@ export class Cursors {
     return least === Infinity ? none : least
   }
 
-  /** The position that the furthest cursor has reached; 0 without cursors. */
+  /** The position behind all that a reader has taken; 0 without cursors. */
   furthest(): Position {
     let furthest = 0
-    for (const { state } of this.#all.values()) furthest = Math.max(furthest, state.next)
+    for (const { state } of this.#all.values()) furthest = Math.max(furthest, state.next, state.open?.end ?? 0)
     return furthest
   }
 

@@ -210,7 +210,11 @@ export class DurableSpool implements Spool, Holder {
     this.#closed = true
     await this.#writing
     await this.#cursors.idle()
-    await this.#inTurn(() => this.#closeFile())
+    await this.#inTurn(async () => {
+      // What was refused is not to be there after the next start.
+      if (this.#dirty) await this.#cut().catch(() => undefined)
+      await this.#closeFile()
+    })
   }
 
   async #append(frames: readonly FrameParts[], bytes: number, whenFull: WriterOptions['whenFull']): Promise<void> {
@@ -288,10 +292,9 @@ export class DurableSpool implements Spool, Holder {
   /** The last segment, open, with nothing behind its size. */
   async #ready(): Promise<FileHandle> {
     const last = this.#segments.at(-1)!
-    if (this.#dirty && this.#file !== undefined) {
+    if (this.#dirty) {
       try {
-        await this.#file.truncate(last.size)
-        this.#dirty = false
+        await this.#cut()
       } catch {
         // What cannot be mended is left behind: a segment ends where the next one begins.
         await this.#startSegment()
@@ -299,6 +302,12 @@ export class DurableSpool implements Spool, Holder {
     } else if (last.size >= this.#deps.segmentBytes || !this.#current) await this.#startSegment()
     this.#file ??= await this.#deps.disk.open(this.#segments.at(-1)!.path, 'r+')
     return this.#file
+  }
+
+  /** Takes what was refused from the end of the last segment. */
+  async #cut(): Promise<void> {
+    await this.#file?.truncate(this.#segments.at(-1)!.size)
+    this.#dirty = false
   }
 
   /** Begins a segment at the end. One that is empty is replaced. */

@@ -146,8 +146,15 @@ class FolderSpools implements Spools {
     for (const owner of await namesIn(this.#disk, this.#folder)) {
       const scope = scopeOf(owner)
       if (scope === undefined) continue
-      for (const dataset of await namesIn(this.#disk, join(this.#folder, owner)))
-        if (DATASETS.has(dataset)) await this.open(dataset, scope)
+      for (const dataset of await namesIn(this.#disk, join(this.#folder, owner))) {
+        if (!DATASETS.has(dataset)) continue
+        try {
+          await this.open(dataset, scope)
+        } catch (error) {
+          // The others go on. Whoever wants this one is told again.
+          this.#options.log.error({ event: 'spool_unreadable', scope, dataset, error: messageOf(error) })
+        }
+      }
     }
   }
 

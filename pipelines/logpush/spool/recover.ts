@@ -49,19 +49,20 @@ export async function recoverLast(disk: Disk, segment: Segment, reader: Reader):
       offset = block.to
     } else {
       cut = segment.size - block.from
-      await truncate(disk, segment, block.from)
+      segment.size = block.from
     }
   }
+  await settle(disk, segment, cut > 0)
   return { end, cut, names }
 }
 
-async function truncate(disk: Disk, segment: Segment, size: number): Promise<void> {
-  const file = await disk.open(segment.path, 'r+')
+/** Cuts the file off at its size if it is longer. What was read may not have been on the disk yet: it has to be, before anyone sees it. */
+async function settle(disk: Disk, { path, size }: Segment, longer: boolean): Promise<void> {
+  const file = await disk.open(path, 'r+')
   try {
-    await file.truncate(size)
+    if (longer) await file.truncate(size)
     await file.datasync()
   } finally {
     await file.close()
   }
-  segment.size = size
 }
