@@ -1,3 +1,5 @@
+import { BACKSLASH, COMMA, QUOTE, trimmed } from '../core/bytes.js'
+
 /** One member of an Accept field: the media range in lower case without its parameters, and its weight. */
 export interface MediaRange {
   readonly range: string
@@ -10,12 +12,6 @@ const QUOTED = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
 const RANGE = new RegExp(`${TOKEN}/${TOKEN}`, 'y')
 const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(?:(${TOKEN})=(${TOKEN}|${QUOTED}))?`, 'y')
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
-
-const TAB = 0x09
-const SPACE = 0x20
-const QUOTE = 0x22
-const COMMA = 0x2c
-const BACKSLASH = 0x5c
 
 /** The members of a comma-separated field value, trimmed, empty ones left out; commas in quoted strings do not count. */
 export function* members(value: string): Generator<string> {
@@ -34,15 +30,6 @@ export function* members(value: string): Generator<string> {
   const last = trimmed(value, from, value.length)
   if (last !== '') yield last
 }
-
-/** Without optional white space (RFC 9110, 5.6.3) at both ends; `trim` would take more than that away. */
-function trimmed(value: string, from: number, to: number): string {
-  while (from < to && isSpace(value.charCodeAt(from))) from++
-  while (from < to && isSpace(value.charCodeAt(to - 1))) to--
-  return value.slice(from, to)
-}
-
-const isSpace = (char: number): boolean => char === SPACE || char === TAB
 
 /**
  * The media ranges of an Accept field (several fields: joined with commas), in their order. Members that are not valid

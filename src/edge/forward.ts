@@ -94,7 +94,11 @@ export class Forward implements OriginRequest {
 
   end(): void {
     this.#over = true
-    this.#sink.end()
+    try {
+      this.#sink.end()
+    } catch (error) {
+      this.#sink.fail(error)
+    }
   }
 
   switched(status: number, raw: RawHeaders, socket: Duplex): void {

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Counter, Gauge } from 'prom-client'
 import type { Metrics } from '../core/metrics.js'
+import { PlainHistogram } from '../core/plain-histogram.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { ORIGIN_FAULTS, type OriginFaultKind } from './origin-fault.js'
 
@@ -19,7 +20,7 @@ export class ProxyMetrics {
   sentBytes = 0
   readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
   readonly #originFaults = new Map<OriginFaultKind, number>(ORIGIN_FAULTS.map((kind) => [kind, 0]))
-  readonly #duration: Histogram
+  readonly #duration: PlainHistogram
 
   /** `bodies`: the memory for bodies that rules read. */
   constructor(metrics: Metrics, bodies: MemoryBudget) {
@@ -76,11 +77,10 @@ export class ProxyMetrics {
 
     labelled('edged_proxy_requests_total', 'Answered requests by class of status.', 'class', this.#byClass)
     labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)
-    this.#duration = new Histogram({
+    this.#duration = new PlainHistogram(metrics, {
       name: 'edged_proxy_request_seconds',
       help: 'From the head of a request to the end of its answer.',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100],
-      registers,
     })
   }
 

@@ -185,6 +185,7 @@ export class OriginConnection {
         outlet: this.#outlet,
         failed: (error) => this.#fail(error),
       })
+      if (this.#state === GONE) this.#sent.stop()
     }
   }
 
@@ -205,7 +206,9 @@ export class OriginConnection {
     try {
       this.#hand(request, chunk, read, end)
     } catch (error) {
-      this.#fail(error as Error)
+      // The connection may have gone on to another request by now.
+      if (this.#request === request) this.#fail(error as Error)
+      else request.fail(error as Error)
     }
   }
 

@@ -37,7 +37,8 @@ export function requestText({ method, target, headers, body, upgrade }: RequestP
     values += value
     switch (kindOf(name)) {
       case 'host':
-        host += `host: ${value}\r\n`
+        if (host !== '') throw new TypeError('the request has several hosts')
+        host = `host: ${value}\r\n`
         break
       case 'length':
         given = given === undefined ? value : `${given},${value}`

@@ -277,6 +277,13 @@ t.test('a reader that throws spoils its own request only', async (t) => {
   origin.send(clumsy)
   t.equal((await clumsy.done()).error?.message, 'oh')
   await until(() => open() === 0)
+  const late = new Asked()
+  late.end = () => {
+    throw new Error('ah')
+  }
+  origin.send(late)
+  t.equal((await late.done()).error?.message, 'ah')
+  t.equal(open(), 1, 'its answer was complete')
   t.match(await ask(), { got: 'ok' })
 })
 
@@ -322,6 +329,7 @@ t.test('a head with a part that could become another one is not written', async 
     ['a value with a line break', { headers: ['X', 'a\r\nY: b'] }],
     ['a value beyond latin1', { headers: ['X', '\u010a'] }],
     ['a name with a colon', { headers: ['X: a\r\nY', 'b'] }],
+    ['two hosts', { headers: ['Host', 'a', 'host', 'a'] }],
     ['a length without a body', { headers: ['content-length', '5'] }],
     ['two lengths', { headers: ['content-length', '5', 'Content-Length', '5'], body }],
     ['an odd length', { headers: ['content-length', '+5'], body }],
