@@ -1,4 +1,5 @@
 /** One comparison of a filter: a field's type, an operator without its `!`, and the value to compare with. */
+import { QUOTE } from '../../src/core/bytes.js'
 import type { FieldType } from './dataset.js'
 import { NumberText } from './filter-text.js'
 import { compareDecimals, decimal, decimalAt, smallInteger, type Decimal } from './numbers.js'
@@ -10,7 +11,6 @@ import { readInstant, type Instant } from './timestamps.js'
 type Test = (bytes: Uint8Array, start: number, end: number, mark: number) => boolean
 type Made = { readonly test: Test } | { readonly wrong: string; readonly at?: string }
 
-const QUOTE = 0x22
 const encoder = new TextEncoder()
 
 /** The test for a comparison, or what is wrong with its value; `at` points inside of it. */

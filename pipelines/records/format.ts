@@ -2,6 +2,7 @@
  * `output_options` compiled to a plan: texts that stay the same and the fields between them. A record is written by going
  * through the plan and copying slices.
  */
+import { BACKSLASH, QUOTE } from '../../src/core/bytes.js'
 import type { Dataset } from './dataset.js'
 import type { OutputOptions } from './options.js'
 import type { Output } from './output.js'
@@ -19,9 +20,6 @@ const encoder = new TextEncoder()
 const NOTHING = new Uint8Array(0)
 const NULL = encoder.encode('null')
 const EMPTY_LIST = encoder.encode('[]')
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 
 /** How a value is written. */
 const PLAIN = 0

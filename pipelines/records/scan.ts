@@ -4,6 +4,7 @@
  * RFC 8259, checked also in values that no field asks for.
  */
 import { isUtf8 } from 'node:buffer'
+import { BACKSLASH, COLON, COMMA, DOT, MINUS, QUOTE } from '../../src/core/bytes.js'
 import type { Dataset } from './dataset.js'
 import { decoded } from './strings.js'
 
@@ -36,17 +37,11 @@ export interface ScannedRecord {
 
 const MAX_DEPTH = 64
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
-const COMMA = 0x2c
-const COLON = 0x3a
-const MINUS = 0x2d
 const PLUS = 0x2b
-const DOT = 0x2e
 
 /** What ends a run of plain bytes in a string: its closing quote, an escape, a control character. */
 const STOPS = Uint8Array.from({ length: 256 }, (_, byte) => Number(byte < 0x20 || byte === QUOTE || byte === BACKSLASH))

@@ -1,8 +1,6 @@
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const SIMPLE: Readonly<Record<number, number>> = { 0x62: 8, 0x66: 12, 0x6e: 10, 0x72: 13, 0x74: 9 }
+import { BACKSLASH, hexDigit, QUOTE } from '../../src/core/bytes.js'
 
-const hexDigit = (byte: number) => (byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57)
+const SIMPLE: Readonly<Record<number, number>> = { 0x62: 8, 0x66: 12, 0x6e: 10, 0x72: 13, 0x74: 9 }
 
 function hex(bytes: Uint8Array, at: number): number {
   let code = 0

@@ -1,3 +1,5 @@
+import { DOT, MINUS } from '../../src/core/bytes.js'
+
 /** `timestamp_format`: integers for the first two, strings in UTC with `Z` for the others. */
 export const TIMESTAMP_FORMATS = ['unixnano', 'unix', 'rfc3339', 'rfc3339ms', 'rfc3339ns'] as const
 export type TimestampFormat = (typeof TIMESTAMP_FORMATS)[number]
@@ -11,8 +13,6 @@ export interface Instant {
 /** No timestamp needs more bytes. */
 export const TIMESTAMP_BYTES = 32
 
-const MINUS = 0x2d
-const DOT = 0x2e
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39
 
 /**

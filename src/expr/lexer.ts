@@ -1,3 +1,4 @@
+import { BACKSLASH, QUOTE } from '../core/bytes.js'
 import { Fault, type ExprErrorClass } from './error.js'
 import { parseIp, parseIpRange, type IpRange } from './ip.js'
 import { toBytes, type Bytes, type Ip } from './value.js'
@@ -269,9 +270,7 @@ export class Lexer {
   }
 }
 
-const QUOTE = 0x22
 const HASH = 0x23
-const BACKSLASH = 0x5c
 const LETTER_R = 0x72
 const LETTER_X = 0x78
 
