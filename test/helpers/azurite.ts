@@ -54,5 +54,5 @@ export function sas(types: string, rights: string): string {
   const [version, end] = ['2021-08-06', '2099-01-01T00:00:00Z']
   const text = [ACCOUNT, rights, 'b', types, '', end, '', 'https', version, '', ''].join('\n')
   const sig = createHmac('sha256', Buffer.from(KEY, 'base64')).update(text).digest('base64')
-  return `${new URLSearchParams({ sv: version, ss: 'b', srt: types, sp: rights, se: end, spr: 'https', sig })}`
+  return new URLSearchParams({ sv: version, ss: 'b', srt: types, sp: rights, se: end, spr: 'https', sig }).toString()
 }
