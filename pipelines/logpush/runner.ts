@@ -69,8 +69,7 @@ export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
 /** The cursors of jobs begin so; the id follows. */
 const JOB = 'job-'
 
-/** A job runs in the daemon unless it is off, or its records are fetched. */
-const runs = (job: LogpushJob | undefined): job is LogpushJob => job !== undefined && job.enabled && job.kind !== 'edge'
+const runs = (job: LogpushJob | undefined): job is LogpushJob => job?.enabled === true
 
 /** A job whose place in the spool is kept; without a task while it is disabled. */
 interface Entry extends Wanted {
@@ -201,7 +200,7 @@ class Runner implements Logpush {
 
   /** Whether the place of a job stays, whatever becomes of the job. */
   #keeps(job: LogpushJob): boolean {
-    return job.kind !== 'edge' && (job.enabled || this.#deps.options.keep_while_disabled)
+    return job.enabled || this.#deps.options.keep_while_disabled
   }
 
   async #entry({ id: number, dataset }: LogpushJob, scope: Scope): Promise<Entry> {

@@ -1,0 +1,83 @@
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import Cloudflare from 'cloudflare'
+import t from 'tap'
+import { until } from '../helpers/web.js'
+import { configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
+
+const zone = { zone_id: ZONE }
+const FIELDS = ['RayID', 'EdgeStartTimestamp', 'EdgeResponseStatus']
+
+/** The texts of all files below a folder. */
+async function texts(folder: string): Promise<string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return await Promise.all(files.map(async (file) => await readFile(file, 'latin1')))
+}
+
+t.test(
+  'the official client makes a job, and records that come in reach its files',
+  { skip: unbuilt, timeout: 120_000 },
+  async (t) => {
+    const folder = t.testdir()
+    const out = join(folder, 'out')
+    await mkdir(out)
+    const config = configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [out] } } })
+    const daemon = await startDaemon(t, config, folder)
+    const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
+
+    const destination_conf = `file://${out}/logs`
+    const verdict = await cf.logpush.validate.destination({ ...zone, destination_conf })
+    t.match(verdict, { valid: true })
+    const job = await cf.logpush.jobs.create({
+      ...zone,
+      destination_conf,
+      name: 'files',
+      enabled: true,
+      filter: '{"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}',
+      output_options: { field_names: FIELDS, timestamp_format: 'rfc3339ns' },
+      max_upload_records: 1000,
+    })
+    t.match(job, { id: 1, dataset: 'http_requests', enabled: true, destination_conf, error_message: null })
+    t.match(await cf.logpush.validate.destinationExists({ ...zone, destination_conf }), { exists: true })
+    t.match(await cf.logpush.datasets.fields.get('http_requests', zone), { RayID: 'string' })
+    const listed = []
+    for await (const one of cf.logpush.jobs.list(zone)) listed.push(one)
+    t.same(listed, [job])
+
+    const record = (at: number) =>
+      `{"RayID":"${at}","EdgeResponseStatus":${at % 2 ? 503 : 200},"EdgeStartTimestamp":1506702504433000200}`
+    const sent = await fetch(`${daemon.control}/zones/${ZONE}/edged/records/http_requests`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-encoding': 'gzip' },
+      body: gzipSync(Array.from({ length: 2000 }, (_, at) => record(at)).join('\n')),
+    })
+    t.match(await sent.json(), { result: { accepted: 2000, rejected: [] } })
+    t.equal(sent.status, 202)
+    await until(async () => (await texts(out)).join('').split('\n').length > 1000)
+    const lines = (await texts(out))
+      .join('')
+      .split('\n')
+      .filter((line) => line.startsWith('{"RayID'))
+    t.equal(lines.length, 1000)
+    t.equal(lines[0], '{"RayID":"1","EdgeStartTimestamp":"2017-09-29T16:28:24.433000200Z","EdgeResponseStatus":503}')
+    await until(async () => (await cf.logpush.jobs.get(1, zone))?.last_complete !== null)
+
+    t.match(await cf.logpush.jobs.update(1, { ...zone, enabled: false }), { enabled: false, name: 'files' })
+    t.match(await cf.logpush.jobs.delete(1, zone), { id: 1 })
+  },
+)
+
+t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt, timeout: 120_000 }, async (t) => {
+  const folder = t.testdir()
+  const daemon = await startDaemon(t, configuration('http://127.0.0.1:1'), folder)
+  const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
+  const destination_conf = 'https://192.0.2.1/in?header_Authorization=Bearer%20hunter2hunter2'
+  await t.rejects(cf.logpush.jobs.create({ ...zone, destination_conf }), { status: 400, errors: [{ code: 1002 }] })
+  t.match(await cf.logpush.validate.destination({ ...zone, destination_conf }), { valid: false })
+  daemon.signal('SIGTERM')
+  t.equal(await daemon.ended, 0)
+  t.notMatch((await texts(join(folder, 'data'))).join(''), 'hunter2')
+  t.notMatch(daemon.lines.join('\n'), 'hunter2')
+})
