@@ -26,6 +26,8 @@ const input = lines(MADE)
 const folder = mkdtempSync(join(tmpdir(), 'edged-spool-'))
 const open = () => openSpools(folder, { clock: systemClock, log: silentLog, limits: { bytes: 1e11 } })
 
+// The daemon's timers do not keep a process alive.
+const alive = setInterval(() => undefined, 1000)
 let spools = await open()
 let spool = await spools.open('http_requests', ZONE)
 await spool.cursor('job')
@@ -123,6 +125,7 @@ try {
   console.log(`start with ${Math.round(bytesIn(folder) / 2 ** 20)} MiB of spool: ${Math.round(took)} ms`)
   console.log(`largest RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`)
 } finally {
+  clearInterval(alive)
   await spools.close()
   rmSync(folder, { recursive: true, force: true })
 }
