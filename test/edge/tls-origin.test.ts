@@ -1,5 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -68,4 +71,30 @@ t.test('https origins are checked by their own name, whatever host is asked for'
   zones.current = zoneTable([testZone(`https://localhost:${originPort}`)])
   t.equal((await ask('example.test')).status, 502, 'nobody vouches for it')
   t.equal(await metric(metrics, 'edged_proxy_origin_errors_total', { kind: 'tls' }), 1)
+})
+
+t.test('bodies pass through TLS both ways, with and without a length', async (t) => {
+  const pair = certificate(t.testdir())
+  if (!pair) {
+    t.pass('checked', { skip: 'no openssl here' })
+    return
+  }
+  const server = createServer(pair, (request, response) => void request.pipe(response))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const origin = testZone(`https://localhost:${(server.address() as AddressInfo).port}`)
+  const { port } = await startProxy(t, [{ ...origin, originCa: pair.cert }])
+  for (const size of [100, 4_000_000])
+    for (const headers of [{ 'content-length': size }, {}]) {
+      const sent = randomBytes(size)
+      const request = httpRequest({ port, method: 'POST', headers: { host: 'example.test', ...headers } })
+      request.end(sent)
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      const got: Buffer[] = []
+      for await (const part of response) got.push(part as Buffer)
+      t.ok(Buffer.concat(got).equals(sent), `${size} bytes`)
+    }
 })
