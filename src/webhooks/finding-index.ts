@@ -10,14 +10,16 @@ export interface FindingStats {
   readonly latest: string | undefined
 }
 
+/** The instances of one finding. */
 interface OfFinding {
-  readonly ids: Set<string>
-  stats?: FindingStats | undefined
+  /** By id, the affliction date in milliseconds; archived ones have none. */
+  readonly times: Map<string, number | undefined>
+  active: number
+  /** The active one with the latest date; null: to be looked for, as that one is no longer it. */
+  latest: string | undefined | null
 }
 
-const NO_STATS: FindingStats = { active: 0, archived: 0, latest: undefined }
-
-/** Which instances belong to which finding; follows the store. */
+/** Which instances belong to which finding, counted as they change; follows the store. */
 export class FindingIndex {
   readonly #store: Store
   readonly #accounts = new Map<string, Map<string, OfFinding>>()
@@ -34,35 +36,43 @@ export class FindingIndex {
 
   /** The instances of a finding, in the order in which they came. */
   instances(scope: Scope, findingId: string): StoredInstance[] {
-    const ids = this.#accounts.get(scope.id)?.get(findingId)?.ids ?? []
+    const ids = this.#accounts.get(scope.id)?.get(findingId)?.times.keys() ?? []
     return [...ids].flatMap((id) => this.#store.get(INSTANCES, scope, id)?.value ?? [])
   }
 
   stats(scope: Scope, findingId: string): FindingStats {
     const found = this.#accounts.get(scope.id)?.get(findingId)
-    if (!found) return NO_STATS
-    found.stats ??= this.#counted(scope, findingId)
-    return found.stats
-  }
-
-  #counted(scope: Scope, findingId: string): FindingStats {
-    const all = this.instances(scope, findingId)
-    const active = all.filter(({ is_archived }) => !is_archived)
-    let latest: string | undefined
-    for (const { affliction_date } of active)
-      if (latest === undefined || Date.parse(affliction_date) > Date.parse(latest)) latest = affliction_date
-    return { active: active.length, archived: all.length - active.length, latest }
+    if (!found) return { active: 0, archived: 0, latest: undefined }
+    if (found.latest === null) found.latest = latestOf(found)
+    const latest =
+      found.latest === undefined ? undefined : this.#store.get(INSTANCES, scope, found.latest)?.value.affliction_date
+    return { active: found.active, archived: found.times.size - found.active, latest }
   }
 
   /** An instance never leaves its finding, and is never removed. */
-  #put(scope: Scope, id: string, { finding_id }: StoredInstance): void {
+  #put(scope: Scope, id: string, { finding_id, is_archived, affliction_date }: StoredInstance): void {
     let findings = this.#accounts.get(scope.id)
     if (!findings) this.#accounts.set(scope.id, (findings = new Map()))
-    const found = findings.get(finding_id)
-    if (!found) findings.set(finding_id, { ids: new Set([id]) })
-    else {
-      found.ids.add(id)
-      found.stats = undefined
-    }
+    let found = findings.get(finding_id)
+    if (!found) findings.set(finding_id, (found = { times: new Map(), active: 0, latest: undefined }))
+    const { times, latest } = found
+    const before = times.get(id)
+    const time = is_archived ? undefined : Date.parse(affliction_date)
+    times.set(id, time)
+    found.active += Number(time !== undefined) - Number(before !== undefined)
+    if (latest === null) return
+    if (latest === id) found.latest = null
+    else if (time !== undefined && (latest === undefined || time > (times.get(latest) ?? 0))) found.latest = id
   }
+}
+
+function latestOf({ times }: OfFinding): string | undefined {
+  let latest: string | undefined
+  let most = -Infinity
+  for (const [id, time] of times) {
+    if (time === undefined || time <= most) continue
+    latest = id
+    most = time
+  }
+  return latest
 }

@@ -178,6 +178,28 @@ t.test(
   },
 )
 
+t.test('counts and the latest date follow instances as they come, change, go and come back', async (t) => {
+  const api = await postureClient(t)
+  const at = (id: string, hour: number) => instance(id, { affliction_date: `2026-11-21T${hour}:00:00Z` })
+  const counts = async () => {
+    const { result } = (await api.call('GET', `${FINDING}/f1`)).body
+    return [result.active_count, result.archived_count, result.latest_affliction_date.slice(11, 13)]
+  }
+  const mark = async (how: string, id: string) =>
+    await api.call('POST', `${FINDING}/f1/instances/${how}`, { check_instances: [id] })
+  await ingest(api, finding('f1', [at('a', 10), at('b', 12), at('c', 11)]))
+  t.same(await counts(), [3, 0, '12'])
+  await mark('archive', 'b')
+  t.same(await counts(), [2, 1, '11'])
+  await ingest(api, finding('f1', [at('c', 10), at('a', 13)]))
+  t.same(await counts(), [2, 1, '13'])
+  await ingest(api, finding('f1', [at('a', 10)]))
+  await mark('unarchive', 'b')
+  t.same(await counts(), [3, 0, '12'])
+  for (const id of ['a', 'b', 'c']) await mark('archive', id)
+  t.same(await counts(), [0, 3, ''])
+})
+
 t.test('a bad line is rejected with its number and what is wrong; the good ones are stored', async (t) => {
   const api = await postureClient(t)
   const bad = (change: object, ...instances: object[]) => finding('bad', instances, change)
