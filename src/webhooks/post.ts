@@ -60,32 +60,41 @@ export async function post({ url, headers, body, agents, timeoutMs, clock, signa
       decompress: false,
       retry: { limit: 0 },
       timeout: { request: timeoutMs, lookup: CONNECT_MS, connect: CONNECT_MS, secureConnect: CONNECT_MS },
-      ...(signal && { signal }),
     })
+    const giveUp = () => request.destroy(new Error('given up'))
+    signal?.addEventListener('abort', giveUp)
     let head: Response | undefined
     let read = 0
     const kept: Buffer[] = []
     let slow: NodeJS.Timeout | undefined
-    const answered = () => {
+    const over = () => {
       clearTimeout(slow)
+      signal?.removeEventListener('abort', giveUp)
+    }
+    const answered = () => {
+      over()
       const text = Buffer.concat(kept).subarray(0, KEPT).toString('utf8')
       resolve(reply(head?.statusCode ?? 0, text, head?.headers['retry-after']))
+    }
+    const enough = () => {
+      answered()
       request.destroy()
     }
     request.once('response', (response: Response) => {
       head = response
-      slow = setTimeout(answered, Math.min(BODY_MS, timeoutMs))
+      slow = setTimeout(enough, Math.min(BODY_MS, timeoutMs))
       slow.unref()
     })
     request.on('data', (chunk: Buffer) => {
       if (read < KEPT) kept.push(chunk.subarray(0, KEPT - read))
       read += chunk.length
-      if (read >= MOST_READ) answered()
+      if (read >= MOST_READ) enough()
     })
     request.once('end', answered)
-    request.once('error', (error) => {
+    // More than one may come, such as for a connection that is cut while it is being ended.
+    request.on('error', (error) => {
       if (head !== undefined) return answered()
-      clearTimeout(slow)
+      over()
       resolve(reply(0, '', undefined, errorClass(error)))
     })
   })

@@ -11,6 +11,7 @@ const BENCHMARKS = {
   records: 'log records: NDJSON to CSV against JSON.parse and string formatting',
   spool: 'the durable log spool: appending, reading for one job and for eight, events, start with 1 GB',
   jobs: 'jobs of log push from the spool to gzip batches: one, eight, large batches, memory',
+  webhooks: 'durable accepts and deliveries of webhooks against BullMQ with got, where redis-server is installed',
   control: 'the API at 10 and at 10,000 stored rulesets',
 }
 
