@@ -160,38 +160,6 @@ t.test('the official client, from the first webhook to a delivery that is signed
   t.notOk(text.includes('secret-in-the-query'))
 })
 
-t.test('a policy sends each new instance once, also over a restart', options, async (t) => {
-  const to = await Receiver.start()
-  t.teardown(() => to.close())
-  const folder = t.testdir()
-  const daemon = await startDaemon(t, opened([to]), folder)
-  const { webhooks } = client(daemon).zeroTrust.casb.posture
-  const { id } = await webhooks.create({
-    ...account,
-    label: 'a',
-    destination_url: to.url(),
-    authentication_type: 'None',
-  })
-  const policy = {
-    display_name: 'All public files',
-    enabled: true,
-    finding_type_id: '5a7d9e2f-1b3c-4d5e-8f6a-7b8c9d0e1f2a',
-    applies_to_all_integrations: true,
-    actions: { webhook_configs: [{ webhook_config_id: id }] },
-  }
-  const made = await call(daemon, 'POST', '/data-security/posture/policies', policy)
-  t.equal(made.status, 200, JSON.stringify(made.errors))
-  await withFindings(daemon, 3)
-  await until(() => to.received.length === 3)
-  daemon.signal('SIGTERM')
-  await daemon.ended
-  const again = await startDaemon(t, opened([to]), folder)
-  await withFindings(again, 5)
-  await until(() => to.received.length === 5)
-  await wait(200)
-  t.equal(to.received.length, 5)
-})
-
 const KILLS = Number(process.env['EDGED_KILLS'] ?? 4)
 const DELIVERIES = Number(process.env['EDGED_DELIVERIES'] ?? 2000)
 const WEBHOOKS = 4
