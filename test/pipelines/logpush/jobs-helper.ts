@@ -166,10 +166,16 @@ export class Bench {
     return known
   }
 
-  /** Makes or changes a job, and waits until it has its place in the spool. */
-  async job(id: number, { to = 'test://a', ...changes }: JobChanges = {}, scope: Scope = ZONE): Promise<void> {
+  /** Makes or changes a job, and waits until it has its place in the spool, or no longer has. */
+  async job(id: number, changes: JobChanges = {}, scope: Scope = ZONE): Promise<void> {
+    const { dataset, enabled } = await this.change(id, changes, scope)
+    const spool = await this.spools.open(dataset, scope)
+    await this.clock.until(() => spool.cursors.includes(`job-${id}`) === enabled)
+  }
+
+  /** Makes or changes a job. */
+  async change(id: number, { to = 'test://a', ...changes }: JobChanges = {}, scope: Scope = ZONE): Promise<LogpushJob> {
     const aad = JSON.stringify([LOGPUSH_JOBS.name, scope.type, scope.id, String(id)])
-    const sealed = { sealed: vault.seal(to, aad) }
     const old = this.store.get(LOGPUSH_JOBS, scope, String(id))?.value
     const job: LogpushJob = {
       id,
@@ -179,11 +185,10 @@ export class Bench {
       output_options: { field_names: ['RayID'], record_prefix: '', record_template: '{{.RayID}}', record_suffix: '\n' },
       ...old,
       ...changes,
-      destination_conf: sealed,
+      destination_conf: { sealed: vault.seal(to, aad) },
     }
     await this.store.batch([{ kind: LOGPUSH_JOBS, scope, id: String(id), value: job }])
-    const spool = await this.spools.open(job.dataset, scope)
-    await this.clock.until(() => spool.cursors.includes(`job-${id}`) === job.enabled)
+    return job
   }
 
   async remove(id: number, scope: Scope = ZONE): Promise<void> {

@@ -5,7 +5,7 @@ import { cursorAt, placeOf, type Place } from '../../../pipelines/logpush/place.
 import { openReader, type Lines, type Reader } from '../../../pipelines/logpush/reader.js'
 import type { Frame, Spool } from '../../../pipelines/logpush/spool.js'
 import { DATASETS, Scanner } from '../../../pipelines/records/index.js'
-import { ZONE } from './jobs-helper.js'
+import { Bench, transient, ZONE } from './jobs-helper.js'
 
 const DATASET = DATASETS.get('http_requests')!
 const JOB = compileJob({ dataset: 'http_requests', output_options: { merge_subrequests: true } }, '1')
@@ -109,4 +109,69 @@ t.test('a reader that opens at any place goes on as the one before it would have
     { numRuns: 100 },
   )
   t.pass('at each place of 100 spools')
+})
+
+const MERGED = { field_names: ['RayID'], record_prefix: '', record_suffix: '\n', merge_subrequests: true }
+const child = (RayID: string, ParentRayID: string) => ({ RayID, ParentRayID })
+const parent = (RayID: string) => ({ RayID, ParentRayID: '00' })
+const mergedText = (ray: string, ...children: string[]) =>
+  `"RayID":"${ray}","Subrequests":[${children.map((each) => `{"RayID":"${each}"}`).join(',')}]\n`
+
+t.test('subrequests that wait for their parents outlive restarts, and nothing is sent twice', async (t) => {
+  const bench = await Bench.open(t)
+  const sink = bench.sink()
+  await bench.job(1, { output_options: MERGED })
+  await bench.write(child('c1', 'p1'), parent('p0'), child('c2', 'p2'))
+  await bench.clock.until(() => sink.arrived.length === 1)
+  t.equal(sink.text, mergedText('p0'))
+  await bench.restart()
+  await bench.write(child('c3', 'p1'), parent('p1'), child('late', 'p1'), parent('p3'))
+  await bench.clock.until(() => sink.arrived.length === 2)
+  t.equal(sink.arrived[1]!.text, mergedText('p1', 'c1', 'c3') + mergedText('p3'))
+  await bench.restart()
+  for (const ray of ['c2', 'late']) {
+    await bench.clock.until(() => sink.text.includes(mergedText(ray)), { step: 1000, most: 1000 })
+    await bench.restart()
+  }
+  await bench.clock.pass(600_000, 1000)
+  t.equal(sink.attempts.length, 4)
+})
+
+t.test('a batch of merged subrequests is made again after a restart, wherever it begins and ends', async (t) => {
+  const bench = await Bench.open(t)
+  const sink = bench.sink()
+  // Five lines fit; the records of one parent, and those that are late, go beyond the end of a batch.
+  sink.limits = { records: 5 }
+  const lost = new Set<string>()
+  sink.answer = ({ name }) => {
+    if (lost.has(name)) return
+    lost.add(name)
+    throw transient()
+  }
+  await bench.job(1, { output_options: MERGED })
+  const family = Array.from({ length: 60 }, (_, i) => child(`c${i}`, 'p'))
+  const orphans = Array.from({ length: 7 }, (_, i) => child(`o${i}`, 'nobody'))
+  await bench.write(...family, ...orphans.slice(0, 4))
+  await bench.write(parent('p'), parent('q'))
+  await bench.clock.pass(20_000)
+  await bench.write(...orphans.slice(4))
+  let restarts = 0
+  while (lost.size < 4 || sink.arrived.length < 4) {
+    const failed = sink.attempts.length + 1
+    await bench.clock.until(() => sink.attempts.length >= failed, { step: 1000 })
+    if (restarts++ < 8) await bench.restart()
+  }
+  await bench.clock.pass(600_000, 1000)
+  const lines = sink.text.split('\n').slice(0, -1)
+  const joined = mergedText('p', ...family.slice(0, 50).map(({ RayID }) => RayID))
+  const own = [...family.slice(50), parent('q'), ...orphans].map(({ RayID }) => mergedText(RayID))
+  t.strictSame(
+    lines,
+    [joined, ...own].map((line) => line.trimEnd()),
+  )
+  for (const name of new Set(sink.names)) {
+    const [first, ...again] = sink.attempts.filter((attempt) => attempt.name === name)
+    for (const attempt of again) t.strictSame(attempt, first)
+  }
+  t.equal(new Set(sink.names).size, sink.names.length)
 })
