@@ -10,7 +10,7 @@ import { Bench, transient, ZONE } from './jobs-helper.js'
 const DATASET = DATASETS.get('http_requests')!
 const JOB = compileJob({ dataset: 'http_requests', output_options: { merge_subrequests: true } }, '1')
 const RAY = DATASET.places.get('RayID')!
-const MERGED = DATASET.places.get('Subrequests')!
+const SUBREQUESTS = DATASET.places.get('Subrequests')!
 
 /** A frame's records, as rays and their parents, and how long after the one before it was accepted. */
 interface Given {
@@ -55,7 +55,7 @@ const textOf = (lines: Lines, index: number): string => {
   const { bytes, starts, ends } = lines.record(index)
   const value = (place: number) =>
     starts[place]! < 0 ? '' : Buffer.from(bytes.subarray(starts[place], ends[place])).toString()
-  return value(RAY) + value(MERGED)
+  return value(RAY) + value(SUBREQUESTS)
 }
 
 /** All that a reader gives now, and at which places. */
