@@ -79,6 +79,7 @@ export async function openLogPush({ data, logpush }: Config, deps: LogPushDeps):
         destinations: { check: (destination) => checkDestination(destination, sinkDeps()), open, needsOwnership },
         spools,
         live,
+        settled: async (id) => await runner.settled(id),
         limits: () => config,
         observeIngest: ingestCounter(metrics),
       },

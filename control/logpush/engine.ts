@@ -26,6 +26,8 @@ export interface LogpushEngine {
   readonly destinations: Destinations
   readonly spools: Pick<Spools, 'open'>
   readonly live: LiveSessions
+  /** Resolves when a stored job has its place: records that are accepted from then on reach it. */
+  readonly settled: (id: string) => Promise<void>
   /** The configuration in force now. */
   readonly limits: () => Pick<LogpushConfig, 'jobs_per_scope' | 'filter'>
   /** Told about each request that brought records. */

@@ -62,7 +62,7 @@ export class JobBook {
     const { store, clock } = this.#deps
     const { scope } = writer
     // Every creation changes the number, so that those of other machines are counted too.
-    return await this.#turns.take('', async () => {
+    const job = await this.#turns.take('', async () => {
       this.refuseFull(scope)
       const number = store.get(NUMBERS, DAEMON, LATEST)
       const job = this.#sealed(scope, { ...plain, id: (number?.value.latest ?? 0) + 1 })
@@ -74,8 +74,9 @@ export class JobBook {
         ],
         [audit(clock, writer, { action: 'create', kind: LOGPUSH_JOBS, scope, id, after: job })],
       )
-      return this.told(scope, job)
+      return job
     })
+    return await this.#inForce(scope, job)
   }
 
   /** Stores a job in the place of `before`. Rejects with VersionConflict where that was changed meanwhile. */
@@ -89,7 +90,7 @@ export class JobBook {
       [{ kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: version }],
       [audit(clock, writer, { action: 'update', kind: LOGPUSH_JOBS, scope, id, before, after: job })],
     )
-    return this.told(scope, job)
+    return await this.#inForce(scope, job)
   }
 
   /** Throws `logpushJobNotFound`. */
@@ -106,6 +107,12 @@ export class JobBook {
         [audit(clock, writer, { action: 'delete', kind: LOGPUSH_JOBS, scope, id, before })],
       )
     })
+  }
+
+  /** Who has the answer may send records at once, and an enabled job must get them. */
+  async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
+    if (job.enabled) await this.#deps.logpush().settled(String(job.id))
+    return this.told(scope, job)
   }
 
   #sealed(scope: Scope, plain: PlainJob): LogpushJob {

@@ -52,6 +52,8 @@ export interface Wanted {
 export interface Logpush {
   /** Compiles what a job says; throws InvalidInput with pointers such as `/output_options/field_names/3`. */
   compile(settings: JobSettings, seed: string): CompiledJob
+  /** Resolves when what the store says of a job is in force: it gets every record that is accepted from then on. */
+  settled(id: string): Promise<void>
   /** Records of one scope as they come, written as the job says; ends when the signal aborts. */
   live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
   /** Ends all jobs; what they have not delivered stays in the spools. */
@@ -125,6 +127,10 @@ class Runner implements Logpush {
 
   compile(settings: JobSettings, seed: string): CompiledJob {
     return compileJob(settings, seed, this.#deps.options.filter)
+  }
+
+  async settled(id: string): Promise<void> {
+    await this.#turns.run(id, async () => {})
   }
 
   async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {

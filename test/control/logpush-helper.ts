@@ -98,6 +98,7 @@ export async function logpushClient(
     destinations,
     spools,
     live,
+    settled: async () => {},
     limits: () => ({ jobs_per_scope: jobs, filter: { comparisons: 30, bytes: 1000 } }),
   }
   const made = await client(t, { logpush: engine, clock })
