@@ -115,7 +115,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       log,
       metrics,
       config: () => config.webhooks,
-      shared: config.store.startsWith('redis'),
+      // The spool's own name: one folder, one daemon.
+      sharedAs: config.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
     }),
   )
   const engine = { vault: keys, egress, ...webhooks, limits: () => config.webhooks.quotas }

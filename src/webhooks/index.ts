@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Deliveries, Tester } from '../core/model/delivery.js'
 import { StoredDeliveries, type DeliveryLimits } from './deliveries.js'
 import { WebhookSender, type SenderDeps, type SenderOptions } from './sender.js'
@@ -21,13 +20,11 @@ export interface Webhooks {
 
 /**
  * Begins to send what is accepted, and what is left from before. The configuration in force counts for each try; what
- * concerns a webhook's lane (places, breaker) as it was when the webhook was first sent to. `shared`: other daemons work on
- * the same store.
+ * concerns a webhook's lane (places, breaker) as it was when the webhook was first sent to. `sharedAs`: see
+ * SenderDeps; the same after a restart, so that the daemon goes on at once with what it was to send.
  */
-export function startWebhooks(
-  deps: Omit<SenderDeps, 'options' | 'sharedAs'> & { readonly config: () => DeliveryConfig; readonly shared: boolean },
-): Webhooks {
-  const { config, shared, store, clock } = deps
+export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly config: () => DeliveryConfig }): Webhooks {
+  const { config, store, clock } = deps
   const limits = (): DeliveryLimits => {
     const { pending, pending_bytes } = config().quotas
     return { jobs: pending, bytes: pending_bytes }
@@ -39,7 +36,6 @@ export function startWebhooks(
       const { tries, ...more } = config()
       return { ...more, ...tries }
     },
-    sharedAs: shared ? randomUUID() : undefined,
   })
   deliveries.showUnderWay((scope, id) => sender.isUnderWay(scope, id))
   sender.start()

@@ -61,7 +61,7 @@ const { deliveries, close } = startWebhooks({
   log,
   metrics,
   config: () => config,
-  shared: store !== 'embedded',
+  ...(store !== 'embedded' && { sharedAs: 'bench' }),
 })
 
 let completed = 0
