@@ -24,7 +24,7 @@ export interface LogpushEngine {
   /** Signs ownership challenges: 32 bytes, the same on every machine. */
   readonly challengeKey: Uint8Array
   readonly destinations: Destinations
-  readonly spools: Pick<Spools, 'open'>
+  readonly spools: Pick<Spools, 'open' | 'id'>
   readonly live: LiveSessions
   /** Resolves when a stored job has its place: records that are accepted from then on reach it. */
   readonly settled: (id: string) => Promise<void>
