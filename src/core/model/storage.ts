@@ -1,0 +1,59 @@
+import { kind } from '../store.js'
+
+/** A namespace of keys and values. Scope: the account; id: 32 hexadecimal digits. */
+export interface StoredNamespace {
+  readonly id: string
+  readonly title: string
+  readonly jurisdiction?: string
+}
+export const KV_NAMESPACES = kind<StoredNamespace>('kv_namespace')
+
+/**
+ * The value of a key. Scope: the account; id: {@link kvId}. One that is over lies there until somebody finds it so.
+ */
+export interface StoredValue {
+  /** A small value, in base64. */
+  readonly inline?: string
+  /** The name of the blob with a value that is not small. */
+  readonly blob?: string
+  /** In bytes. */
+  readonly size: number
+  /** Unix time in seconds from which on there is no value any more. */
+  readonly expiration?: number
+  readonly metadata?: unknown
+}
+export const KV_VALUES = kind<StoredValue>('kv_value')
+
+/** Where the value of a key stands. Keys of one namespace are beside each other, in order. */
+export const kvId = (namespaceId: string, key: string): string => `${namespaceId}/${key}`
+
+/** A bucket of objects. Scope: the account; id: see {@link bucketId}. */
+export interface StoredBucket {
+  readonly name: string
+  readonly jurisdiction: string
+  readonly location?: string
+  readonly storage_class: string
+  readonly creation_date: string
+}
+export const R2_BUCKETS = kind<StoredBucket>('r2_bucket')
+
+/** Buckets of different jurisdictions may have the same name. */
+export const bucketId = (jurisdiction: string, name: string): string => `${jurisdiction}/${name}`
+
+/** An SQL database. Scope: the account; id: a UUID. */
+export interface StoredDatabase {
+  readonly uuid: string
+  readonly name: string
+  readonly created_at: string
+  readonly jurisdiction?: string
+  readonly primary_location_hint?: string
+  readonly read_replication: string
+}
+export const D1_DATABASES = kind<StoredDatabase>('d1_database')
+
+/** What has a title that only one of an account may have. Scope: the account; id: the title; value: the id of what has it. */
+export interface Titled {
+  readonly id: string
+}
+export const KV_TITLES = kind<Titled>('kv_title')
+export const D1_NAMES = kind<Titled>('d1_name')
