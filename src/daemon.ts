@@ -3,6 +3,7 @@ import { basicEndpoints } from '../control/index.js'
 import { listenControl } from '../control/listen.js'
 import { posture } from '../control/posture.js'
 import type { ControlDeps } from '../control/state.js'
+import { workers } from '../control/workers.js'
 import { listenAdmin } from './admin.js'
 import { NOT_IN_FORCE, type Config } from './config/schema.js'
 import { systemClock, type Clock } from './core/clock.js'
@@ -25,8 +26,10 @@ import { RateLimits } from './rate-limits.js'
 import { ServedLists } from './served-lists.js'
 import { ServedZones } from './served-zones.js'
 import { openStore } from './store/index.js'
+import { openBlobs } from './store/open-blobs.js'
 import { openVault, secretKeys } from './store/vault.js'
 import { startWebhooks } from './webhooks/index.js'
+import { ScriptShelf } from './workers/shelf.js'
 
 /** A daemon that runs, and where. */
 export interface Daemon {
@@ -120,7 +123,14 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     }),
   )
   const engine = { vault: keys, egress, ...webhooks, limits: () => config.webhooks.quotas }
-  const areas = [...basicEndpoints(deps), ...posture({ ...deps, posture: () => engine })]
+  const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
+  const shelf = new ScriptShelf({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
+  const scripts = { vault: keys, blobs, shelf, limits: () => config.workers }
+  const areas = [
+    ...basicEndpoints(deps),
+    ...posture({ ...deps, posture: () => engine }),
+    ...workers({ ...deps, workers: () => scripts }),
+  ]
   const control = stack.use(await listenControl(areas, deps))
   const takeOver = async (next: Config): Promise<void> => {
     zones.configure(next.zones)

@@ -6,6 +6,7 @@ import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
 import { Duration, Size } from './units.js'
 import { Webhooks } from './webhooks.js'
+import { Workers } from './workers.js'
 
 const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
@@ -206,7 +207,7 @@ const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
 const NOT_YET = Type.Optional(
   Type.Unknown({ examples: [{}], description: 'Accepted and not in force in this version.' }),
 )
-export const NOT_IN_FORCE = ['pipelines', 'workers'] as const
+export const NOT_IN_FORCE = ['pipelines'] as const
 
 /** The configuration file of the daemon. */
 export const ConfigFile = Type.Object(
@@ -350,6 +351,7 @@ export const ConfigFile = Type.Object(
     logpush: Logpush,
     egress: Egress,
     webhooks: Webhooks,
+    workers: Workers,
     ...(Object.fromEntries(NOT_IN_FORCE.map((name) => [name, NOT_YET])) as Record<
       (typeof NOT_IN_FORCE)[number],
       typeof NOT_YET
@@ -362,6 +364,7 @@ export const ConfigFile = Type.Object(
 export type Config = Static<typeof ConfigFile>
 export type GeoConfig = Config['geo']
 export type LogpushConfig = Config['logpush']
+export type WorkersConfig = Config['workers']
 export type WebhooksConfig = Config['webhooks']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]

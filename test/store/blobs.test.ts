@@ -4,12 +4,17 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.js'
 import { fileBlobs } from '../../src/store/file-blobs.js'
+import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import { redisBlobs } from '../../src/store/redis-blobs.js'
 import { blobsContract } from '../contracts/blobs.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 t.test('blobs in files', async (t) => {
   await blobsContract(t, (clock) => fileBlobs(join(t.testdir(), 'blobs'), clock))
+})
+
+t.test('blobs in memory', async (t) => {
+  await blobsContract(t, memoryBlobs)
 })
 
 t.test('blobs in Redis', { skip: NO_REDIS }, async (t) => {

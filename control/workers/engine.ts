@@ -1,0 +1,21 @@
+import type { WorkersConfig } from '../../src/config/schema.js'
+import type { Blobs } from '../../src/core/blobs.js'
+import type { Vault } from '../../src/core/vault.js'
+import type { ScriptShelf } from '../../src/workers/shelf.js'
+import type { Edits } from '../edits.js'
+import type { ControlDeps } from '../state.js'
+
+/** What the Workers area of the API needs besides configuration and store. */
+export interface WorkersEngine {
+  readonly vault: Vault
+  readonly blobs: Blobs
+  readonly shelf: ScriptShelf
+  /** The configuration in force now. */
+  readonly limits: () => WorkersConfig
+}
+
+export interface WorkersDeps extends ControlDeps {
+  readonly workers: () => WorkersEngine
+  /** Writes to scripts take turns by the id of their account: some touch the Durable Object classes of several scripts. */
+  readonly edits: Edits
+}

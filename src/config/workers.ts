@@ -1,0 +1,45 @@
+import { Type } from 'typebox'
+import { strict } from '../core/schema.js'
+import { Duration, Size } from './units.js'
+
+const Places = (byDefault: number, description: string) => Type.Integer({ minimum: 1, default: byDefault, description })
+
+/** The section `workers`. */
+export const Workers = Type.Object(
+  {
+    runtime: Type.Enum(['auto', 'off'], {
+      default: 'auto',
+      description: 'Whether scripts run: where the package of the runtime is installed, or not at all.',
+    }),
+    upload: Type.Object(
+      {
+        bytes: Size('64MB', 'Of one upload, all parts together; larger ones get 413.'),
+        module_bytes: Size('10MB', 'Of the modules of one upload, source maps aside.'),
+        metadata_bytes: Size('2MB', 'Of the metadata of one upload.'),
+        parts: Places(2000, 'Parts of one upload.'),
+        memory: Size('256MB', 'For uploads under way, all together; beyond it an upload gets 503.'),
+      },
+      { ...strict, default: {}, description: 'What an upload of a script may be.' },
+    ),
+    keep: Type.Object(
+      {
+        versions: Places(100, 'Versions of one script; older ones go, but for those that are deployed.'),
+        deployments: Places(20, 'Deployments of one script; older ones go.'),
+        orphans: Duration(
+          '24h',
+          'Files that belong to no version go after this long, such as those of broken uploads.',
+        ),
+      },
+      { ...strict, default: {}, description: 'How long what was uploaded can be seen.' },
+    ),
+    quotas: Type.Object(
+      {
+        scripts: Places(500, 'Scripts.'),
+        bindings: Places(1000, 'Bindings of one script.'),
+        value_bytes: Size('128KiB', 'Of one variable or secret.'),
+      },
+      { ...strict, default: {}, description: 'What one account may have.' },
+    ),
+  },
+  { ...strict, default: {}, description: 'Worker scripts: what may be uploaded and what is kept of it.' },
+)

@@ -1,0 +1,33 @@
+import type { Binding } from '../core/model/worker.js'
+import type { Sealed } from '../core/vault.js'
+import { SECRET_MEMBERS } from './secret-members.js'
+
+const NONE: readonly string[] = []
+const membersOf = ({ type }: Binding): readonly string[] => SECRET_MEMBERS.get(type) ?? NONE
+
+/** The binding with each secret member that it has put through `change`. */
+function mapped(binding: Binding, change: (value: unknown) => unknown): Binding {
+  const secret = membersOf(binding).filter((member) => binding[member] !== undefined)
+  if (secret.length === 0) return binding
+  return { ...binding, ...Object.fromEntries(secret.map((member) => [member, change(binding[member])])) }
+}
+
+/** The binding as it is stored: secret members sealed. */
+export const sealBinding = (binding: Binding, seal: (text: string) => string): Binding =>
+  mapped(binding, (value): Sealed => ({ sealed: seal(JSON.stringify(value)) }))
+
+/** The binding with its secrets in the clear. */
+export const openBinding = (binding: Binding, open: (sealed: string) => string): Binding =>
+  mapped(binding, (value) => JSON.parse(open((value as Sealed).sealed)) as unknown)
+
+/** The binding as the API shows it: without its secrets. */
+export function shownBinding(binding: Binding): Binding {
+  const secret = membersOf(binding)
+  if (secret.length === 0) return binding
+  return Object.fromEntries(
+    Object.entries(binding).filter(([member]) => !secret.includes(member)),
+  ) as unknown as Binding
+}
+
+/** Whether a binding is one of a secret, as `GET .../secrets` lists them. */
+export const isSecret = (binding: Binding): boolean => SECRET_MEMBERS.has(binding.type)
