@@ -8,13 +8,14 @@ import { run } from './commands/run.js'
 import { schema } from './commands/schema.js'
 import { secrets } from './commands/secrets.js'
 import { serve } from './commands/serve.js'
+import { test } from './commands/test.js'
 import { token } from './commands/token.js'
 import { BadConfig } from './config/load.js'
 import { messageOf } from './core/errors.js'
 import { VERSION } from './package.js'
 
 /** Every command, in the order of `edged --help`. */
-const COMMANDS: readonly AddCommand[] = [serve, check, convert, run, expr, token, secrets, schema]
+const COMMANDS: readonly AddCommand[] = [serve, check, convert, run, test, expr, token, secrets, schema]
 
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')

@@ -1,15 +1,34 @@
-import { loadConfig } from '../config/load.js'
+import { readConfig, readText } from '../config/load.js'
+import { isPipelineFile, readPipelines } from '../config/pipeline-file.js'
+import { systemClock } from '../core/clock.js'
+import { silentLog } from '../core/log.js'
+import { destinationChecks } from '../destinations.js'
 import type { AddCommand } from './command.js'
 
-/** `edged check FILE`: every fault of a configuration file as `FILE:LINE:COL: message`. */
+/** `edged check FILE`: every fault of a configuration or pipeline file as `FILE:LINE:COL: message`. */
 export const check: AddCommand = (program) => {
   program
     .command('check')
-    .description('validate a configuration file')
+    .description('validate a configuration or pipeline file')
     .argument('<file>', 'the file')
-    .option('--json', 'print the configuration with every default filled in; secrets are left out')
+    .option(
+      '--json',
+      'print the configuration with every default filled in, or the names of the pipelines; secrets are left out',
+    )
     .action((file: string, { json }: { json?: boolean }) => {
-      const config = loadConfig(file)
+      const text = readText(file)
+      if (isPipelineFile(text, file)) {
+        const pipelines = readPipelines(text, file, destinationChecks({ clock: systemClock, log: silentLog }))
+        const told = json
+          ? JSON.stringify(
+              pipelines.map(({ name }) => ({ name })),
+              null,
+              2,
+            )
+          : `${file}: ok`
+        return void process.stdout.write(`${told}\n`)
+      }
+      const config = readConfig(text, file)
       if (!json) return void process.stdout.write(`${file}: ok\n`)
       const { tokens, legacy_keys: legacyKeys, secrets, ...told } = config
       const names = {

@@ -2,6 +2,7 @@ import { basicEndpoints } from '../../control/index.js'
 import { openapiDocument } from '../../control/openapi.js'
 import { posture } from '../../control/posture.js'
 import { documented } from '../config/document.js'
+import { PipelineFile } from '../config/pipeline.js'
 import { ConfigFile } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
@@ -29,6 +30,13 @@ export const schema: AddCommand = (program) => {
     .action(({ yaml }: { yaml?: boolean }) => {
       if (yaml) return void process.stdout.write(documented(ConfigFile))
       print({ $schema: DRAFT, title: 'edged configuration', ...ConfigFile })
+    })
+  command
+    .command('pipeline')
+    .description('the JSON Schema of a pipeline file')
+    .action(() => {
+      const head = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'edged pipeline' }
+      process.stdout.write(`${JSON.stringify({ ...head, ...PipelineFile }, null, 2)}\n`)
     })
   command
     .command('openapi')

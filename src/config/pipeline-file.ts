@@ -68,7 +68,7 @@ export function readPipelines(
 }
 
 /** Whether the text of a configuration file is a pipeline file, rather than one of the daemon. */
-export function isPipelineFile(text: string, file: string, environment: Environment): boolean {
+export function isPipelineFile(text: string, file: string, environment: Environment = process.env): boolean {
   const { contents } = readYaml(text, file, environment).document
   const keys: unknown[] =
     (contents as { items?: { key?: unknown }[] } | null)?.items?.map(({ key }) =>

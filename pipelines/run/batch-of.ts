@@ -1,0 +1,37 @@
+import { BatchText, MalformedRecord, recordCheck, Scanner, SubrequestMerger, UnfitRecord } from '../records/index.js'
+import type { CompiledJob } from '../logpush/compiled-job.js'
+
+/** What becomes of a few records, given as JSON texts. */
+export interface SmallBatch {
+  /** The text of the one batch; empty where no record is kept. */
+  readonly text: string
+  /** Invalid records: which one, from 1, and why. */
+  readonly rejected: readonly { readonly record: number; readonly message: string }[]
+}
+
+/** Makes one batch of records as a run would, without any limit on its size. */
+export function batchOf(job: CompiledJob, records: readonly string[]): SmallBatch {
+  const { dataset, format, keeps, samples, merge } = job
+  const scanner = new Scanner(dataset)
+  const check = recordCheck(dataset)
+  const rejected: { record: number; message: string }[] = []
+  const valid = records.flatMap((text, index) => {
+    const line = Buffer.from(text)
+    try {
+      check(scanner.scan(line))
+      return [line]
+    } catch (error) {
+      if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
+      rejected.push({ record: index + 1, message: error.message })
+      return []
+    }
+  })
+  const batch = new BatchText(format)
+  const merger = merge && new SubrequestMerger(dataset, merge)
+  const lines = merger ? [...valid.flatMap((line, at) => merger.add(line, 0, at)), ...merger.rest()] : valid
+  for (const [position, line] of lines.entries()) {
+    const record = scanner.scan(line)
+    if (keeps(record) && samples(position)) batch.add(record)
+  }
+  return { text: batch.records === 0 ? '' : Buffer.from(batch.close()).toString(), rejected }
+}

@@ -1,0 +1,63 @@
+import { batchOf } from '../../pipelines/run/batch-of.js'
+import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
+import { loadPipelines, type Pipeline } from '../config/pipeline-file.js'
+import type { PipelineTest } from '../config/pipeline.js'
+import { systemClock } from '../core/clock.js'
+import { silentLog } from '../core/log.js'
+import { destinationChecks } from '../destinations.js'
+import { Exit, type AddCommand } from './command.js'
+
+/** `edged test FILE`: the tests that stand in a pipeline file; nothing is sent anywhere. */
+export const test: AddCommand = (program) => {
+  program
+    .command('test')
+    .description('run the tests of a pipeline file; nothing is read from its source or sent anywhere')
+    .argument('<file>', 'the pipeline file')
+    .addHelpText('after', '\nExit codes: 0 all passed, 1 some did not, 2 the file cannot be used.')
+    .action((file: string) => {
+      const pipelines = loadPipelines(file, destinationChecks({ clock: systemClock, log: silentLog }))
+      const results = pipelines.flatMap((pipeline) =>
+        (pipeline.tests ?? []).map((test, index) => ({
+          name: nameOf(pipeline, test, index),
+          ...outcome(pipeline, test),
+        })),
+      )
+      for (const { name, faults } of results)
+        process.stdout.write([`${faults.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...faults, ''].join('\n'))
+      const failed = results.filter(({ faults }) => faults.length > 0).length
+      process.stdout.write(`${results.length - failed} passed, ${failed} failed\n`)
+      if (failed > 0) throw new Exit(1, `${file}: ${failed} of ${results.length} tests failed`)
+    })
+}
+
+const nameOf = ({ name }: Pipeline, test: PipelineTest, index: number): string =>
+  `${name}: ${test.name ?? `test ${index + 1}`}`
+
+function outcome({ job, on_invalid: onInvalid }: Pipeline, { input, output }: PipelineTest): { faults: string[] } {
+  const texts = input.map((record) => (typeof record === 'string' ? record : jsonText(record)))
+  const { text, rejected } = batchOf(job, texts)
+  const invalid = onInvalid === 'skip' ? [] : rejected
+  return {
+    faults: [
+      ...invalid.map(({ record, message }) => `    record ${record}: ${message}`),
+      ...(text === output ? [] : difference(output, text)),
+    ],
+  }
+}
+
+/** Lines that were expected with a minus, lines that came with a plus, between those that are the same. */
+function difference(expected: string, found: string): string[] {
+  const [old, now] = [expected.split(/(?<=\n)/), found.split(/(?<=\n)/)]
+  let same = 0
+  while (same < old.length && same < now.length && old[same] === now[same]) same++
+  let tail = 0
+  while (tail < Math.min(old.length, now.length) - same && old.at(-1 - tail) === now.at(-1 - tail)) tail++
+  const shown = (lines: readonly string[], mark: string) =>
+    lines.map((line) => `  ${mark} ${line.endsWith('\n') ? line.slice(0, -1) : `${line}\\ without a line break`}`)
+  return [
+    ...shown(old.slice(0, same), ' '),
+    ...shown(old.slice(same, old.length - tail), '-'),
+    ...shown(now.slice(same, now.length - tail), '+'),
+    ...shown(now.slice(now.length - tail), ' '),
+  ]
+}
