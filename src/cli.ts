@@ -1,28 +1,30 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
-import { check } from './commands/check.js'
 import { Exit, type AddCommand } from './commands/command.js'
-import { convert } from './commands/convert.js'
-import { expr } from './commands/expr.js'
-import { run } from './commands/run.js'
-import { schema } from './commands/schema.js'
-import { secrets } from './commands/secrets.js'
-import { serve } from './commands/serve.js'
-import { test } from './commands/test.js'
-import { token } from './commands/token.js'
-import { BadConfig } from './config/load.js'
+import { BadConfig } from './config/yaml.js'
 import { messageOf } from './core/errors.js'
 import { VERSION } from './package.js'
 
-/** Every command, in the order of `edged --help`. */
-const COMMANDS: readonly AddCommand[] = [serve, check, convert, run, test, expr, token, secrets, schema]
+/** Every command, in the order of `edged --help`. Each is loaded when it is asked for: all of them take a second. */
+const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand>])[] = [
+  ['serve', async () => (await import('./commands/serve.js')).serve],
+  ['check', async () => (await import('./commands/check.js')).check],
+  ['convert', async () => (await import('./commands/convert.js')).convert],
+  ['run', async () => (await import('./commands/run.js')).run],
+  ['test', async () => (await import('./commands/test.js')).test],
+  ['expr', async () => (await import('./commands/expr.js')).expr],
+  ['token', async () => (await import('./commands/token.js')).token],
+  ['secrets', async () => (await import('./commands/secrets.js')).secrets],
+  ['schema', async () => (await import('./commands/schema.js')).schema],
+]
 
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')
   .version(VERSION)
   .showHelpAfterError('(edged --help tells more)')
   .exitOverride()
-for (const add of COMMANDS) add(program)
+const asked = COMMANDS.filter(([name]) => name === process.argv[2])
+for (const [, load] of asked.length > 0 ? asked : COMMANDS) (await load())(program)
 
 // Whoever reads has enough, as in `edged convert page.html | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

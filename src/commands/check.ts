@@ -1,4 +1,5 @@
-import { readConfig, readText } from '../config/load.js'
+import { readConfig } from '../config/load.js'
+import { readText } from '../config/yaml.js'
 import { isPipelineFile, readPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'

@@ -52,8 +52,6 @@ function difference(expected: string, found: string): string[] {
   while (same < old.length && same < now.length && old[same] === now[same]) same++
   let tail = 0
   while (tail < Math.min(old.length, now.length) - same && old.at(-1 - tail) === now.at(-1 - tail)) tail++
-  const shown = (lines: readonly string[], mark: string) =>
-    lines.map((line) => `  ${mark} ${line.endsWith('\n') ? line.slice(0, -1) : `${line}\\ without a line break`}`)
   return [
     ...shown(old.slice(0, same), ' '),
     ...shown(old.slice(same, old.length - tail), '-'),
@@ -61,3 +59,6 @@ function difference(expected: string, found: string): string[] {
     ...shown(now.slice(now.length - tail), ' '),
   ]
 }
+
+const shown = (lines: readonly string[], mark: string): string[] =>
+  lines.map((line) => `  ${mark} ${line.endsWith('\n') ? line.slice(0, -1) : `${line}\\ without a line break`}`)

@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { messageOf } from '../core/errors.js'
 import { parser } from '../core/schema.js'
 import { crossCheck } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { settle } from './units.js'
-import { BadConfig, readYaml, type Environment } from './yaml.js'
+import { readText, readYaml, type Environment } from './yaml.js'
 
 export { BadConfig, type Environment, type Fault } from './yaml.js'
 
@@ -14,15 +12,6 @@ const parse = parser(ConfigFile, { defaults: true })
 /** Reads a configuration file; throws {@link BadConfig} with every fault found. */
 export function loadConfig(file: string, environment: Environment = process.env): Config {
   return readConfig(readText(file), file, environment)
-}
-
-/** The text of a configuration file; throws {@link BadConfig} where it cannot be read. */
-export function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new BadConfig([{ file, line: 1, column: 1, message: `cannot be read: ${messageOf(error)}` }])
-  }
 }
 
 /** Reads the text of a configuration file; `file` names it in messages and is what its paths are relative to. */

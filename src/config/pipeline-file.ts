@@ -8,10 +8,9 @@ import { DATASETS } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, strict } from '../core/schema.js'
-import { readText } from './load.js'
 import { PipelineDocument, PipelineList, SOURCE_SCHEMAS, type Source, type SourceKind } from './pipeline.js'
 import { settle } from './units.js'
-import { readYaml, type Environment } from './yaml.js'
+import { readText, readYaml, type Environment } from './yaml.js'
 
 /** A pipeline that can be run: checked, its paths absolute. */
 export interface Pipeline extends PipelineDocument {

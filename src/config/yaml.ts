@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml'
-import { InvalidInput, type Issue } from '../core/errors.js'
+import { InvalidInput, messageOf, type Issue } from '../core/errors.js'
 
 /** A fault of a configuration file; lines and columns count from 1. */
 export interface Fault {
@@ -133,4 +134,13 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, member]) => (member === null ? [] : [[key, withoutNulls(member)]])),
   )
+}
+
+/** The text of a configuration file; throws {@link BadConfig} where it cannot be read. */
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new BadConfig([{ file, line: 1, column: 1, message: `cannot be read: ${messageOf(error)}` }])
+  }
 }

@@ -45,7 +45,8 @@ const BY_TYPE = {
   'array[object]': () => '[]',
 }
 
-function line(record) {
+/** One record as a line. */
+export function line(record) {
   const members = NAMES.map((name) => {
     const field = dataset.places.get(name)
     const value = (OWN[name] ?? BY_TYPE[dataset.types[field]])(record, field)

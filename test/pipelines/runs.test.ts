@@ -1,0 +1,315 @@
+import { appendFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { Command } from 'commander'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { test as testCommand } from '../../src/commands/test.js'
+import { readPipelines } from '../../src/config/pipeline-file.js'
+import { BadConfig } from '../../src/config/yaml.js'
+import { systemClock as clock } from '../../src/core/clock.js'
+import { silentLog as log } from '../../src/core/log.js'
+import { destinationChecks } from '../../src/destinations.js'
+import { runPipeline } from '../../src/pipeline-run.js'
+import { arrayLines } from '../../pipelines/sources/array-lines.js'
+import { streamBytes } from '../../pipelines/sources/byte-source.js'
+import { FileTrail } from '../../pipelines/sources/file-trail.js'
+import { LineBlocks, MOST_LINE_BYTES as MOST, type LineBlock } from '../../pipelines/sources/line-blocks.js'
+import { Tally } from '../../pipelines/sources/tally.js'
+import { NO_REDIS, redisServer } from '../helpers/redis.js'
+
+// Waits of the product do not keep a process alive by themselves.
+const alive = setInterval(() => {}, 2 ** 30)
+t.teardown(() => clearInterval(alive))
+
+const checks = destinationChecks({ clock, log })
+
+async function* pieces(text: string, size: number) {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+const textsOf = ({ bytes, count, starts, ends }: LineBlock): string[] =>
+  Array.from({ length: count }, (_, at) =>
+    ends[at]! < 0 ? 'LONG' : Buffer.from(bytes.subarray(starts[at], ends[at])).toString(),
+  )
+
+t.test('lines are the same however an input is cut', async (t) => {
+  const x = (count: number) => 'x'.repeat(count)
+  const inputs = [
+    '',
+    'a',
+    '\n\n',
+    'a\nb\n\nc',
+    `${x(MOST)}\n${x(MOST + 1)}\nb\n${x(3 * MOST)}\nc`,
+    'a\n'.repeat(20_000),
+  ]
+  for (const [index, text] of inputs.entries()) {
+    const expected = text.split('\n').map((line) => (line.length > MOST ? 'LONG' : line))
+    if (expected.at(-1) === '') expected.pop()
+    for (const size of [65_536, 777_777, 3 * MOST]) {
+      const blocks = new LineBlocks(streamBytes(pieces(text, size)))
+      const found: string[] = []
+      for (let block = await blocks.next(); block; block = await blocks.next()) found.push(...textsOf(block))
+      const rest = blocks.rest()
+      if (rest) found.push(...textsOf(rest))
+      t.ok(found.join('\n') === expected.join('\n') && found.length === expected.length, `input ${index} by ${size}`)
+    }
+  }
+})
+
+t.test('an array becomes lines, and says where it is none', async (t) => {
+  const ARRAYS: [input: string, lines: string, message?: RegExp][] = [
+    ['[]', ''],
+    [' [{"a":1795266000123456789,"b":[1,{}],"c":1e21} , 3]', '{"a":1795266000123456789,"b":[1,{}],"c":1e21}\n3\n'],
+    ['{"a":1}', '', /at its beginning/],
+    ['[{"a":1}', '{"a":1}\n', /ends midway behind element 1/],
+    ['['.repeat(80), '', /cannot be read/],
+    [`[{"a":"${'x'.repeat(90)}"},{}]`, `{"a":"${'x'.repeat(75)}`],
+  ]
+  for (const [input, lines, message] of ARRAYS) {
+    for (const size of [1, 1000]) {
+      let found = ''
+      const read = async () => {
+        for await (const chunk of arrayLines(pieces(input, size), 80)) found += Buffer.from(chunk).toString()
+      }
+      if (message) await t.rejects(read(), { message })
+      else await read()
+      if (size === 1 && !message) t.ok(found.startsWith(lines), input.slice(0, 40))
+    }
+  }
+})
+
+const file = (text: string) => readPipelines(text, '/logs/p.yaml', checks, {})
+
+t.test('what is wrong in a pipeline file is told with its place', async (t) => {
+  const head = 'dataset: http_requests\ndestination_conf: stdout://\n'
+  const WRONG: [text: string, fault: string | RegExp][] = [
+    ['', /1:1: must be a pipeline/],
+    [`${head}source: { fil: a }`, 'p.yaml:3:11: source.fil is no source, did you mean file'],
+    [`${head}source: { zone: ${'a'.repeat(32)} }`, /3:11: source.zone is a source of pipelines inside the daemon only/],
+    [
+      `${head}source: stdin\noutput_option: {}`,
+      /4:1: output_option is not a known member, did you mean output_options/,
+    ],
+    [`${head}source: stdin\nretry_for: 10`, /4:1: retry_for must be a number with a unit/],
+    [`${head}source: stdin\nmax_upload_records: 5`, /4:1: max_upload_records must be/],
+    [`${head}source: stdin\nfilter: { where: { key: No, operator: eq, value: 1 } }`, /filter.where.key is not a field/],
+    ['source: stdin\ndataset: http_request\ndestination_conf: stdout://', /2:1: .*did you mean http_requests/],
+    ['source: stdin\ndataset: http_requests\ndestination_conf: nope://a', /3:1: destination_conf must begin with/],
+    ['pipelines: []', /1:1: pipelines/],
+  ]
+  for (const [text, fault] of WRONG) {
+    try {
+      file(text)
+      t.fail(`not refused: ${text}`)
+    } catch (error) {
+      t.type(error, BadConfig)
+      t.match((error as Error).message, fault)
+    }
+  }
+  const [pipeline] = file(
+    `${head}source: { file: [a, ../b] }\nfilter: { where: { key: EdgeStartTimestamp, operator: eq, value: 1795266000123456789 } }`,
+  )
+  t.match(pipeline, { name: 'p', source: { file: ['/logs/a', '/b'] }, filter: /1795266000123456789/ })
+})
+
+t.test('the worked examples pass their own tests', async (t) => {
+  const folder = join(import.meta.dirname, '../../config/pipelines')
+  const names = readdirSync(folder)
+  t.ok(names.length >= 5)
+  for (const name of names) {
+    const out = t.capture(process.stdout, 'write', () => true)
+    const program = new Command('edged').exitOverride()
+    testCommand(program)
+    await program.parseAsync(['test', join(folder, name)], { from: 'user' })
+    const text = out()
+      .map(({ args }) => String(args[0]))
+      .join('')
+    out.restore()
+    t.match(text, /^[1-9]\d* passed, 0 failed$/m, name)
+  }
+})
+
+const RECORDS = Array.from({ length: 3000 }, (_, n) =>
+  n % 1000 === 500
+    ? 'broken'
+    : JSON.stringify({ RayID: `r${n}`, EdgeResponseStatus: 200 + (n % 2) * 300, ClientIP: `a"${n}` }),
+)
+const EXPECTED = RECORDS.filter((line) => line.includes(':500,'))
+  .map((line) => JSON.parse(line) as { RayID: string; ClientIP: string })
+  .map(({ RayID, ClientIP }) => `"${RayID}","${ClientIP.replace('"', '""')}",500\n`)
+  .join('')
+
+const ran = (folder: string, source: string, destination: string, more = '', state = join(folder, 'state')) => {
+  const text = `source: ${source}
+dataset: http_requests
+filter: { where: { key: EdgeResponseStatus, operator: geq, value: 500 } }
+output_options: { output_type: csv, field_names: [RayID, ClientIP, EdgeResponseStatus] }
+destination_conf: ${destination}
+${more}`
+  const [pipeline] = readPipelines(text, join(folder, 'p.yaml'), checks, {})
+  const told: string[] = []
+  const tally = new Tally((place, message) => told.push(`${place}: ${message}`))
+  const stop = new AbortController()
+  let tell: (message: string) => void = () => {}
+  const listening = new Promise<string>((resolve) => {
+    tell = (message) => resolve(message.split(' ').at(-1)!)
+  })
+  const run = async ({ resume = false } = {}) =>
+    await runPipeline(pipeline!, { state, resume, tally, tell, size() {}, stop: stop.signal, clock, log })
+  return { run, tally, told, stop: () => stop.abort(), listening }
+}
+
+const sorted = (text: string): string => text.split('\n').sort().join('\n')
+
+const written = (folder: string): string =>
+  readdirSync(folder)
+    .sort()
+    .map((name) => readFileSync(join(folder, name)))
+    .map((bytes) => (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString())
+    .join('')
+
+t.test('files of every form come out as a slow reader would write them', async (t) => {
+  const ndjson = `${RECORDS.join('\n')}\n`
+  const array = `[${RECORDS.filter((line) => line !== 'broken').join(',\n')}]`
+  const FORMS: [name: string, content: string | Buffer, rejected: number][] = [
+    ['a.ndjson', ndjson, 3],
+    ['a.gz', gzipSync(ndjson), 3],
+    ['a.json', array, 0],
+    ['a.json.gz', gzipSync(array), 0],
+  ]
+  for (const [name, content, rejected] of FORMS) {
+    const folder = t.testdir({ [name]: content })
+    const { run, tally, told } = ran(folder, `{ file: '*' }`, 'file:out/{DATE}?gzip=true', 'max_upload_records: 1000')
+    t.same(await run(), { end: 'done' }, name)
+    const [day] = readdirSync(join(folder, 'out'))
+    // Batches of one second have names in no order.
+    t.equal(sorted(written(join(folder, 'out', day!))), sorted(EXPECTED), name)
+    const kept = EXPECTED.split('\n').length - 1
+    t.match(tally, { read: 3000 - 3 + rejected, rejected, kept, delivered: kept, dropped: 0, batches: 2 }, name)
+    t.equal(told.length, rejected)
+    if (rejected > 0) t.match(told[0], `${name}:501: a record is a JSON object`)
+    t.notOk(readdirSync(folder).includes('state'), 'nothing is left to resume')
+  }
+})
+
+t.test('a run that could not deliver goes on with the same batch', async (t) => {
+  const folder = t.testdir({ 'a.ndjson': `${RECORDS.join('\n')}\n` })
+  const bodies: string[] = []
+  let good = 1
+  const server = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      bodies.push(gunzipSync(Buffer.concat(chunks)).toString())
+      response.writeHead(good-- > 0 ? 200 : 503).end()
+    })()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const to = `http://127.0.0.1:${port}/in`
+  const more = 'max_upload_records: 1000\nretry_for: 0s'
+  const first = ran(folder, '{ file: a.ndjson }', to, more)
+  t.match(await first.run(), { end: 'gave_up', message: /503/ })
+  good = Infinity
+  const second = ran(folder, '{ file: a.ndjson }', to, more)
+  t.same(await second.run({ resume: true }), { end: 'done' })
+  t.equal(bodies.length, 3)
+  t.equal(bodies[1], bodies[2], 'the batch that failed comes again, byte for byte')
+  t.equal(`${bodies[0]}${bodies[2]}`, EXPECTED)
+  t.equal(first.tally.delivered + second.tally.delivered, EXPECTED.split('\n').length - 1)
+})
+
+t.test('a followed file is read through its rotation', async (t) => {
+  const folder = t.testdir({ log: 'a\nb' })
+  const path = join(folder, 'log')
+  const trail = new FileTrail([{ path }], {
+    follow: true,
+    from: { file: 0, offset: 0, line: 1 },
+    progress() {},
+  })
+  t.teardown(() => trail.close())
+  const found: string[] = []
+  const until = async (count: number) => {
+    for (let tries = 0; found.length < count && tries < 100; tries++) {
+      const block = await trail.next()
+      if (block) found.push(...textsOf(block).map((text, at) => `${block.line + at}:${text}`))
+    }
+  }
+  await until(1)
+  appendFileSync(path, 'b\nc\n')
+  await until(3)
+  renameSync(path, join(folder, 'log.1'))
+  appendFileSync(join(folder, 'log.1'), 'late\n')
+  writeFileSync(path, 'new\n')
+  await until(5)
+  t.same(found, ['1:a', '2:bb', '3:c', '4:late', '1:new'])
+})
+
+t.test('a listener takes records, and stops with all of them delivered', async (t) => {
+  const folder = t.testdir()
+  const more = 'on_invalid: skip'
+  const { run, tally, stop, listening } = ran(
+    folder,
+    "{ http: '127.0.0.1:0', token: a-token-of-sixteen }",
+    'file:out',
+    more,
+  )
+  const running = run()
+  const url = await listening
+  const post = async (body: string | Uint8Array<ArrayBuffer>, token = 'a-token-of-sixteen') => {
+    const answer = await fetch(url, { method: 'POST', body, headers: { authorization: `Bearer ${token}` } })
+    return { status: answer.status, ...((await answer.json()) as object) }
+  }
+  t.match(await post('{}', 'another-one-of-sixteen'), { status: 401 })
+  t.match(await post('[{"RayID":"a","EdgeResponseStatus":500}'), { status: 400 })
+  t.same(await post('{"RayID":"b","EdgeResponseStatus":502}\nno\n'), {
+    status: 202,
+    accepted: 1,
+    rejected: [{ line: 2, message: 'a record is a JSON object at byte 0' }],
+  })
+  t.match(await post(new Uint8Array(gzipSync('[{"RayID":"c","EdgeResponseStatus":503}]'))), {
+    status: 202,
+    accepted: 1,
+  })
+  t.equal((await fetch(url)).status, 405)
+  stop()
+  t.same(await running, { end: 'done' })
+  t.match(written(join(folder, 'out')), /"b",,502\n"c",,503\n$/)
+  t.equal(tally.rejected, 1)
+})
+
+t.test('entries of a Redis stream are acknowledged once they are safe', { skip: NO_REDIS }, async (t) => {
+  const folder = t.testdir({ redis: {} })
+  const server = await redisServer(join(folder, 'redis'))
+  await server.start()
+  t.teardown(() => server.kill())
+  const client = new Redis(server.url)
+  t.teardown(() => client.disconnect())
+  for (const [field, value] of [
+    ['record', '{"RayID":"a","EdgeResponseStatus":500}'],
+    ['other', 'x'],
+    ['record', '{"RayID":"b","EdgeResponseStatus":501}'],
+  ] as const)
+    await client.xadd('requests', '*', field, value)
+  const source = `{ redis_stream: '${server.url}', key: requests, consumer: one }`
+  const { run, tally, told, stop } = ran(folder, source, 'file:out', 'on_invalid: skip')
+  const running = run()
+  for (let tries = 0; tries < 200; tries++) {
+    const groups = (await client.xinfo('GROUPS', 'requests').catch(() => [])) as (string | number)[][]
+    const group = groups[0] ?? []
+    if (tally.read === 3 && group[group.indexOf('pending') + 1] === 0) break
+    await setTimeout(50)
+  }
+  t.match(await client.xpending('requests', 'edged'), [0])
+  stop()
+  t.same(await running, { end: 'done' })
+  t.equal(written(join(folder, 'out')), '"a",,500\n"b",,501\n')
+  t.match(told, [/^requests \d+-\d+: the entry has no record$/])
+})
