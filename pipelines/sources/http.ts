@@ -42,17 +42,21 @@ export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise
   return await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
-      let busy = 0
+      const underWay = new Set<Promise<void>>()
       server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-        const refused = refusal(request, options.token) ?? (busy >= AT_ONCE || signal.aborted ? BUSY : undefined)
+        const refused =
+          refusal(request, options.token) ?? (underWay.size >= AT_ONCE || signal.aborted ? BUSY : undefined)
         if (refused !== undefined) return answer(response, ...refused)
-        busy++
-        void taking(request, response, open(), deps).finally(() => busy--)
+        const work = taking(request, response, open(), deps)
+        underWay.add(work)
+        void work.finally(() => underWay.delete(work))
       })
       if (!signal.aborted) await once(signal, 'abort')
       const closed = once(server, 'close')
       server.close()
-      server.closeIdleConnections()
+      await Promise.all(underWay)
+      // Answers are written by now; what is left open waits for nothing, or for a body that nobody reads.
+      setImmediate(() => server.closeAllConnections())
       await closed
     },
   })
