@@ -35,11 +35,8 @@ export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise
   const server = createServer({ requestTimeout: REQUEST_MS })
   const port = Number(options.listen.slice(options.listen.lastIndexOf(':') + 1))
   const host = options.listen.slice(0, options.listen.lastIndexOf(':')).replace(/^\[|\]$/g, '')
-  server.listen(port, host)
-  await once(server, 'listening')
-  const { address, port: taken } = server.address() as AddressInfo
-  options.listening(`http://${address.includes(':') ? `[${address}]` : address}:${taken}/`)
-  return await spoolInput(deps, {
+  // Whoever connects must be heard: the address is taken once there is something to take records.
+  const input = await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
       const underWay = new Set<Promise<void>>()
@@ -52,6 +49,7 @@ export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise
         void work.finally(() => underWay.delete(work))
       })
       if (!signal.aborted) await once(signal, 'abort')
+      if (!server.listening) return
       const closed = once(server, 'close')
       server.close()
       await Promise.all(underWay)
@@ -60,6 +58,16 @@ export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise
       await closed
     },
   })
+  try {
+    server.listen(port, host)
+    await once(server, 'listening')
+  } catch (error) {
+    await input.close()
+    throw error
+  }
+  const { address, port: taken } = server.address() as AddressInfo
+  options.listening(`http://${address.includes(':') ? `[${address}]` : address}:${taken}/`)
+  return input
 }
 
 type Answer = readonly [status: number, body: object, headers?: Readonly<Record<string, string>>]

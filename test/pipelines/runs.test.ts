@@ -22,10 +22,6 @@ import { LineBlocks, MOST_LINE_BYTES as MOST, type LineBlock } from '../../pipel
 import { Tally } from '../../pipelines/sources/tally.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
-// Waits of the product do not keep a process alive by themselves.
-const alive = setInterval(() => {}, 2 ** 30)
-t.teardown(() => clearInterval(alive))
-
 const checks = destinationChecks({ clock, log })
 
 async function* pieces(text: string, size: number) {
@@ -160,8 +156,15 @@ ${more}`
   const listening = new Promise<string>((resolve) => {
     tell = (message) => resolve(message.split(' ').at(-1)!)
   })
-  const run = async ({ resume = false } = {}) =>
-    await runPipeline(pipeline!, { state, resume, tally, tell, size() {}, stop: stop.signal, clock, log })
+  const run = async ({ resume = false } = {}) => {
+    // Waits of the product do not keep a process alive by themselves.
+    const alive = setInterval(() => {}, 2 ** 30)
+    try {
+      return await runPipeline(pipeline!, { state, resume, tally, tell, size() {}, stop: stop.signal, clock, log })
+    } finally {
+      clearInterval(alive)
+    }
+  }
   return { run, tally, told, stop: () => stop.abort(), listening }
 }
 
@@ -288,7 +291,6 @@ t.test('a listener takes records, and stops with all of them delivered', async (
 t.test('entries of a Redis stream are acknowledged once they are safe', { skip: NO_REDIS }, async (t) => {
   const folder = t.testdir({ redis: {} })
   const server = await redisServer(join(folder, 'redis'))
-  await server.start()
   t.teardown(() => server.kill())
   const client = new Redis(server.url)
   t.teardown(() => client.disconnect())
