@@ -76,8 +76,18 @@ const RUNS = {
         const over = (position) => position >= spool.end
         const input = { id: spools.id, spool, cursor, over, endless: false, stop() {}, failed: new Promise(() => {}) }
         await run({
-          ...{ name: `job-${index}`, job, input, sink: nowhere, aside: undefined, folder: `${folder}/state-${index}` },
-          ...{ retryForMs: 0, tally, failing: () => {}, stop: new AbortController().signal, clock, log },
+          name: `job-${index}`,
+          job,
+          input,
+          sink: nowhere,
+          aside: undefined,
+          folder: `${folder}/state-${index}`,
+          retryForMs: 0,
+          tally,
+          failing: () => {},
+          stop: new AbortController().signal,
+          clock,
+          log,
         })
         return tally
       }),

@@ -8,7 +8,6 @@ import { once } from 'node:events'
 import {
   createReadStream,
   createWriteStream,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
