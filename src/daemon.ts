@@ -96,7 +96,10 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const geo = new Geo(await readDatabases(config.geo))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
-  const proxy = stack.use(await listenProxy(config.proxy, { zones, stages, challenges, geo, clock, log, metrics }))
+  const { emitter } = logpush
+  const proxy = stack.use(
+    await listenProxy(config.proxy, { zones, stages, challenges, geo, emitter, clock, log, metrics }),
+  )
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const deps: ControlDeps = {
@@ -122,7 +125,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       sharedAs: config.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
     }),
   )
-  const engine = { vault: keys, egress, ...webhooks, limits: () => config.webhooks.quotas }
+  const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
   const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
   const shelf = new ScriptShelf({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
   const scripts = { vault: keys, blobs, shelf, limits: () => config.workers }

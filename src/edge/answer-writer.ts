@@ -27,6 +27,9 @@ const LENGTH = 1
 const CHUNKED = 2
 const CLOSE = 3
 
+const CRLF_BYTES = 2
+const LAST_CHUNK = '0\r\n\r\n'
+
 // oxlint-disable-next-line no-control-regex
 const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
@@ -37,6 +40,8 @@ export class AnswerWriter {
   begun = false
   /** The answer is written, though not necessarily sent. */
   ended = false
+  /** Bytes of the answer so far: head, body and the marks of chunks. */
+  bytes = 0
   readonly #socket: Socket
   readonly #outlet: Outlet
   readonly #delivered: (last: boolean) => void
@@ -76,7 +81,9 @@ export class AnswerWriter {
     const date = dated ? '' : dateLine(extras.now)
     const end = this.#last ? 'connection: close\r\n' : keepAliveLines(extras.keepAliveMs)
     const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
-    this.#outlet.text(`${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}\r\n`)
+    const head = `${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}\r\n`
+    this.#outlet.text(head)
+    this.bytes += head.length
     this.begun = true
   }
 
@@ -89,8 +96,11 @@ export class AnswerWriter {
   data(chunk: Buffer): boolean {
     if (this.#framing === NONE || chunk.length === 0) return true
     const outlet = this.#outlet
+    this.bytes += chunk.length
     if (this.#framing === CHUNKED) {
-      outlet.text(`${chunk.length.toString(16)}\r\n`)
+      const size = `${chunk.length.toString(16)}\r\n`
+      this.bytes += size.length + CRLF_BYTES
+      outlet.text(size)
       outlet.bytes(chunk)
       outlet.text('\r\n')
     } else {
@@ -103,7 +113,10 @@ export class AnswerWriter {
   /** Ends the answer; false: it is shorter than announced, and the connection is of no more use. */
   end(): boolean {
     if (this.#framing === LENGTH && this.#left > 0) return false
-    if (this.#framing === CHUNKED) this.#outlet.text('0\r\n\r\n')
+    if (this.#framing === CHUNKED) {
+      this.#outlet.text(LAST_CHUNK)
+      this.bytes += LAST_CHUNK.length
+    }
     this.ended = true
     this.#outlet.flush()
     this.#settle()
@@ -114,6 +127,7 @@ export class AnswerWriter {
   reset(): void {
     this.begun = false
     this.ended = false
+    this.bytes = 0
   }
 
   #frame({ method, httpVersion, keepAlive }: Asked, status: number, length: number | undefined, close: boolean): void {

@@ -64,6 +64,8 @@ export class ClientAnswer implements AnswerSink, Answering {
       rayId,
       keepAliveMs: config.limits.keep_alive_timeout,
     })
+    this.#exchange.firstByteAt = clock.monotonic()
+    this.#exchange.sentHeaders = headers
     this.#exchange.status = status
   }
 
@@ -119,7 +121,9 @@ export class ClientAnswer implements AnswerSink, Answering {
   }
 
   /** Hands the connection over to another protocol: there will be no answer in HTTP. Counted when it closes. */
-  switched(status: number): void {
+  switched(status: number, headers: RawHeaders): void {
+    this.#exchange.firstByteAt = this.#around.clock.monotonic()
+    this.#exchange.sentHeaders = headers
     this.#exchange.status = status
     this.#drained = undefined
   }
@@ -136,7 +140,13 @@ export class ClientAnswer implements AnswerSink, Answering {
     const { rayId, method, startedAt: at } = this.#exchange
     this.#exchange.status = fault.status
     this.connection.finish()
-    refuse(this.connection.socket, fault, { rayId, at, accept: this.#accept, head: method === 'HEAD' })
+    this.#exchange.firstByteAt = this.#around.clock.monotonic()
+    this.#exchange.sentBytes += refuse(this.connection.socket, fault, {
+      rayId,
+      at,
+      accept: this.#accept,
+      head: method === 'HEAD',
+    })
     this.#finish()
   }
 
@@ -185,7 +195,9 @@ export class ClientAnswer implements AnswerSink, Answering {
     this.#drained = undefined
     this.connection.answering = undefined
     this.#exchange.body?.release()
-    const { metrics, clock } = this.#around
+    const { metrics, clock, recorder } = this.#around
+    this.#exchange.sentBytes += this.connection.writer.bytes
+    recorder?.finished(this.#exchange, this.connection)
     const { status, bytes, startedMonotonic } = this.#exchange
     metrics.inFlight--
     metrics.answered(status, clock.monotonic() - startedMonotonic, bytes)

@@ -1,4 +1,5 @@
 import type { Value } from '../expr/index.js'
+import type { OriginPeer } from '../net/origin-connection.js'
 import type { RawHeaders } from './answer.js'
 import type { LogFields } from './actions/log-custom-field.js'
 import type { CompressionParams } from './actions/compress-response.js'
@@ -62,6 +63,8 @@ export interface RuleMatch {
   readonly phase: PhaseName
   readonly ruleset: string
   readonly rule: string
+  readonly ref: string
+  readonly description: string
   readonly action: string
 }
 
@@ -121,6 +124,15 @@ export class Exchange {
   readonly startedAt: number
   /** On the clock's `monotonic` scale. */
   readonly startedMonotonic: number
+  /** When the first byte of the answer was written, on the same scale; undefined before. */
+  firstByteAt: number | undefined
+  /** When a way to the origin was first looked for, on the same scale; undefined where none was. */
+  originAskedAt: number | undefined
+  /** The connection that the request went out on; undefined where it did not. */
+  originPeer: OriginPeer | undefined
+  /** The answer's fields as the origin sent them, and as they went to the client; undefined before. */
+  originHeaders: RawHeaders | undefined
+  sentHeaders: RawHeaders | undefined
   /** When the request went to the origin, on the same scale; undefined where it did not. */
   originSentAt: number | undefined
   /** When the answer's head came from the origin, on the same scale; undefined before, or where there was none. */
@@ -129,8 +141,12 @@ export class Exchange {
   status = 0
   /** Status of the origin's own answer; 0 without one. */
   originStatus = 0
+  /** Bytes of the body as the origin sent them. */
+  originBytes = 0
   /** Bytes of the body as sent to the client. */
   bytes = 0
+  /** Bytes of the whole answer as sent to the client: head, body and what tells its parts. Set at its end. */
+  sentBytes = 0
 
   constructor(arrival: Arrival) {
     const { zone, host, custom } = arrival.served

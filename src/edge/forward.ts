@@ -56,6 +56,7 @@ export class Forward implements OriginRequest {
   /** Sends the request. Whatever happens is told to the sink. */
   send(): void {
     const { method, target, headers } = this.#exchange
+    this.#exchange.originAskedAt = this.#around.clock.monotonic()
     try {
       const { text, length } = requestText({ method, target, headers, body: this.body, upgrade: this.upgrade })
       this.text = text
@@ -77,15 +78,18 @@ export class Forward implements OriginRequest {
 
   sent(): void {
     this.#exchange.originSentAt = this.#around.clock.monotonic()
+    this.#exchange.originPeer = this.connection?.peer
   }
 
   head(status: number, raw: RawHeaders): void {
     this.#exchange.originAt = this.#around.clock.monotonic()
     this.#exchange.originStatus = status
+    this.#exchange.originHeaders = raw
     this.#sink.head(status, answerFields(status, raw))
   }
 
   data(chunk: Buffer): boolean {
+    this.#exchange.originBytes += chunk.length
     // Who keeps what comes gets it as its own.
     if (this.#sink.data(this.#sink.copies ? chunk : Buffer.from(chunk))) return true
     this.#sink.onDrain(() => this.connection?.resume())
@@ -103,7 +107,9 @@ export class Forward implements OriginRequest {
 
   switched(status: number, raw: RawHeaders, socket: Duplex): void {
     this.#over = true
+    this.#exchange.originAt = this.#around.clock.monotonic()
     this.#exchange.originStatus = status
+    this.#exchange.originHeaders = raw
     try {
       this.#switch?.(status, answerFields(status, raw), socket)
     } catch (error) {

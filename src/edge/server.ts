@@ -1,6 +1,7 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { ProxyConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
+import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { bind } from '../net/listen.js'
@@ -14,6 +15,7 @@ import { TrustedFields } from './fields/trusted.js'
 import type { Fault, RequestHead } from './framing.js'
 import { MemoryBudget } from './memory-budget.js'
 import { ProxyMetrics } from './proxy-metrics.js'
+import { Recorder } from './records/recorder.js'
 import { refuseRequest, serve } from './serve.js'
 import type { Surroundings } from './surroundings.js'
 import type { Zones } from './zones.js'
@@ -28,6 +30,8 @@ export interface ProxyParts {
   readonly challenges?: Challenges
   /** Says where clients are; without it rules do not know. */
   readonly geo?: Geo
+  /** Takes the log records of requests; without it there are none. */
+  readonly emitter?: Emitter
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -70,7 +74,7 @@ class ReverseProxy implements Proxy {
 
   constructor(
     config: ProxyConfig,
-    { zones, stages = [], challenges, geo = new Geo(), clock, log, metrics }: ProxyParts,
+    { zones, stages = [], challenges, geo = new Geo(), emitter, clock, log, metrics }: ProxyParts,
   ) {
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     this.#around = {
@@ -84,6 +88,7 @@ class ReverseProxy implements Proxy {
       origins: new Origins(config.origin),
       stages,
       challenges,
+      recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       clock,
       log,
       metrics: new ProxyMetrics(metrics, bodyMemory),

@@ -9,6 +9,7 @@ import type { FieldParts } from './fields/source.js'
 import type { TrustedFields } from './fields/trusted.js'
 import type { MemoryBudget } from './memory-budget.js'
 import type { ProxyMetrics } from './proxy-metrics.js'
+import type { Recorder } from './records/recorder.js'
 import type { Zones } from './zones.js'
 
 /** What every request finds around it. One object for the life of the proxy; a reload changes its members. */
@@ -27,6 +28,8 @@ export interface Surroundings {
   readonly stages: readonly Stage[]
   /** Undefined: no rule challenges visitors, and no path is theirs. */
   readonly challenges: Challenges | undefined
+  /** Undefined: nobody takes log records. */
+  readonly recorder: Recorder | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: ProxyMetrics

@@ -31,13 +31,12 @@ export function openTunnel(
   // Before anything may fail: an error without a listener would end the process.
   origin.on('error', () => socket.destroy())
   const lines = fieldLines(fields)
-  client.switched(status)
+  client.switched(status, fields)
   client.cancel = () => origin.destroy()
   metrics.tunnels++
-  socket.write(
-    `HTTP/1.1 ${status} Switching Protocols\r\n${lines}connection: Upgrade\r\nupgrade: websocket\r\ncf-ray: ${exchange.rayId}\r\n\r\n`,
-    'latin1',
-  )
+  const head = `HTTP/1.1 ${status} Switching Protocols\r\n${lines}connection: Upgrade\r\nupgrade: websocket\r\ncf-ray: ${exchange.rayId}\r\n\r\n`
+  socket.write(head, 'latin1')
+  exchange.sentBytes = head.length
   socket.setTimeout(0)
   socket.setKeepAlive(true, PROBE_AFTER_MS)
 
@@ -47,6 +46,7 @@ export function openTunnel(
   origin.on('drain', () => socket.resume())
   origin.on('data', (chunk: Buffer) => {
     exchange.bytes += chunk.length
+    exchange.sentBytes += chunk.length
     if (!socket.write(chunk)) origin.pause()
   })
   socket.on('drain', () => origin.resume())

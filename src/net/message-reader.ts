@@ -82,6 +82,8 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   #trailers = false
   #left = 0
   #bodyBytes = 0
+  /** Bytes of the body so far. */
+  #taken = 0
   #extensions = 0
   #bodyFrom = -1
   #bodyTo = 0
@@ -117,11 +119,17 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     return this.state === UNTIL_CLOSE
   }
 
+  /** Bytes of the message so far: head and body, without the marks of chunks. */
+  get messageBytes(): number {
+    return this.#headBytes + this.#taken
+  }
+
   /** Gets ready for the message that follows. */
   next(): void {
     this.nextHead()
     this.#headBytes = 0
     this.#bodyBytes = 0
+    this.#taken = 0
     this.#extensions = 0
   }
 
@@ -320,6 +328,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
 
   /** All of the body that one chunk has becomes one piece: the marks of chunks between its parts are overwritten. */
   #take(chunk: Buffer, from: number, to: number): void {
+    this.#taken += to - from
     if (this.#bodyFrom < 0) {
       this.#bodyFrom = from
       this.#bodyTo = to

@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import { AnswerReader } from './answer-reader.js'
 import type { Connector } from './connector.js'
 import { BadAnswer, ConnectionLost, TooSlow } from './origin-errors.js'
@@ -43,6 +44,14 @@ export interface OriginLimits {
   readonly waiting: number
 }
 
+/** The two ends of a connection to an origin. */
+export interface OriginPeer {
+  readonly address: string | undefined
+  readonly localAddress: string | undefined
+  /** The version of TLS, `TLSv1.3`; `none` without. */
+  readonly protocol: string
+}
+
 /** Who has the connection. */
 export interface Home {
   readonly limits: OriginLimits
@@ -74,6 +83,8 @@ const GONE = 4
 
 /** One connection to an origin: brings one answer after the other. */
 export class OriginConnection {
+  /** Undefined before it is connected. */
+  peer: OriginPeer | undefined
   readonly #home: Home
   readonly #socket: Socket
   readonly #reader: AnswerReader
@@ -167,6 +178,12 @@ export class OriginConnection {
   readonly #received = (chunk: Buffer): void => this.#read(chunk, chunk.length)
 
   #connected(): void {
+    const socket = this.#socket
+    this.peer = {
+      address: socket.remoteAddress,
+      localAddress: socket.localAddress,
+      protocol: (socket instanceof TLSSocket && socket.getProtocol()) || 'none',
+    }
     if (this.#request && this.#state === CONNECTING) this.#begin(this.#request)
   }
 

@@ -4,10 +4,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { readConfig } from '../../src/config/load.js'
 import type { ProxyConfig } from '../../src/config/schema.js'
 import { systemClock } from '../../src/core/clock.js'
+import type { Emitter } from '../../src/core/emit.js'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { Stage } from '../../src/edge/answer.js'
 import type { Challenges } from '../../src/edge/challenge/challenges.js'
+import type { Geo } from '../../src/edge/fields/geo.js'
 import { listenProxy, type Proxy } from '../../src/edge/server.js'
 import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
 
@@ -78,7 +80,16 @@ export async function startProxy(
     stages = [],
     log = silentLog,
     challenges,
-  }: { yaml?: string; stages?: readonly Stage[]; log?: Log; challenges?: Challenges } = {},
+    emitter,
+    geo,
+  }: {
+    yaml?: string
+    stages?: readonly Stage[]
+    log?: Log
+    challenges?: Challenges
+    emitter?: Emitter
+    geo?: Geo
+  } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
   const metrics = openMetrics({ process: false })
@@ -90,6 +101,8 @@ export async function startProxy(
     log,
     metrics,
     ...(challenges && { challenges }),
+    ...(emitter && { emitter }),
+    ...(geo && { geo }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

@@ -187,7 +187,14 @@ export class Run {
     if (result === false) return undefined
     tally.matches++
     if (prepared.logged)
-      this.exchange.matched({ phase: this.#phase, ruleset: ruleset.id, rule: rule.id, action: prepared.action })
+      this.exchange.matched({
+        phase: this.#phase,
+        ruleset: ruleset.id,
+        rule: rule.id,
+        ref: rule.ref,
+        description: rule.description,
+        action: prepared.action,
+      })
     if (result) for (const follower of this.#followers) follower.endedBy(rule.id)
     return result
   }

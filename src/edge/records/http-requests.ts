@@ -1,0 +1,114 @@
+import type { LogRecord } from '../../core/emit.js'
+import { toText } from '../../expr/index.js'
+import type { LogFields } from '../actions/log-custom-field.js'
+import { headerOf, type RawHeaders } from '../answer.js'
+import type { Exchange } from '../exchange.js'
+import type { RequestFacts } from './facts.js'
+import type { SecurityMatch } from './security.js'
+
+/** What the client's connection tells of a request that is over. */
+export interface Passage {
+  /** Bytes of the request that were read. */
+  readonly received: number
+  /** Of the visitor itself; undefined where another proxy stands in front. */
+  readonly port: number | undefined
+  /** On the clock's `monotonic` scale. */
+  readonly endedMonotonic: number
+}
+
+const NOTHING: readonly string[] = []
+const NO_FIELDS = {}
+
+/** The `http_requests` record of a request that is over: every field that the proxy knows, the others missing. */
+export function httpRequest(
+  exchange: Exchange,
+  facts: RequestFacts,
+  matches: readonly SecurityMatch[],
+  passage: Passage,
+): LogRecord {
+  const { startedMonotonic, firstByteAt, originAskedAt, originSentAt, originAt, originPeer, logFields } = exchange
+  const { place, startedAt } = facts
+  const { asn, city } = place
+  const sent = exchange.sentHeaders
+  const plain = exchange.scheme === 'http'
+  const asked = originAskedAt !== undefined
+  const answered = originAt !== undefined
+  const ending = matches.findLast(({ ends }) => ends)
+  return {
+    CacheCacheStatus: exchange.cache?.cache === false ? 'bypass' : 'dynamic',
+    CacheReserveUsed: false,
+    CacheTieredFill: false,
+    ClientASN: asn?.autonomous_system_number,
+    ClientCity: city?.city?.names?.en,
+    ClientCountry: facts.country,
+    ClientIP: facts.clientIp,
+    ClientLatitude: textOf(city?.location?.latitude),
+    ClientLongitude: textOf(city?.location?.longitude),
+    ClientRegionCode: city?.subdivisions?.[0]?.iso_code,
+    ClientRequestBytes: passage.received,
+    ClientRequestHost: exchange.host,
+    ClientRequestMethod: exchange.method,
+    ClientRequestPath: facts.path,
+    ClientRequestProtocol: facts.protocol,
+    ClientRequestReferer: facts.referer,
+    ClientRequestScheme: exchange.scheme,
+    ClientRequestSource: 'eyeball',
+    ClientRequestURI: facts.uri,
+    ClientRequestUserAgent: facts.userAgent,
+    // Who ends TLS in front of us does not tell how.
+    ClientSSLCipher: plain ? 'NONE' : undefined,
+    ClientSSLProtocol: plain ? 'none' : undefined,
+    ClientSrcPort: passage.port,
+    ClientXRequestedWith: facts.requestedWith,
+    Cookies: logFields ? texts(logFields.Cookies) : NO_FIELDS,
+    EdgeCFConnectingO2O: false,
+    EdgeEndTimestamp: startedAt + nanoseconds(passage.endedMonotonic - startedMonotonic),
+    EdgeRequestHost: asked ? headerText(exchange.headers, 'host') : undefined,
+    EdgeResponseBodyBytes: exchange.bytes,
+    EdgeResponseBytes: exchange.sentBytes,
+    EdgeResponseContentType: sent && headerText(sent, 'content-type'),
+    EdgeResponseStatus: exchange.status,
+    EdgeServerIP: originPeer ? originPeer.localAddress : '',
+    EdgeStartTimestamp: startedAt,
+    EdgeTimeToFirstByteMs: firstByteAt === undefined ? undefined : Math.round(firstByteAt - startedMonotonic),
+    OriginIP: originPeer?.address,
+    OriginResponseBytes: exchange.originBytes,
+    OriginResponseDurationMs: asked && answered ? Math.round(originAt - originAskedAt) : undefined,
+    OriginResponseHTTPExpires: exchange.originHeaders && headerText(exchange.originHeaders, 'expires'),
+    OriginResponseHTTPLastModified: exchange.originHeaders && headerText(exchange.originHeaders, 'last-modified'),
+    OriginResponseHeaderReceiveDurationMs:
+      originSentAt !== undefined && answered ? Math.round(originAt - originSentAt) : undefined,
+    OriginResponseStatus: exchange.originStatus,
+    OriginResponseTime: asked && answered ? Math.round((originAt - originAskedAt) * 1e6) : undefined,
+    OriginSSLProtocol: originPeer?.protocol,
+    ParentRayID: '00',
+    RayID: exchange.rayId,
+    RequestHeaders: logFields ? texts(logFields.RequestHeaders) : NO_FIELDS,
+    ResponseHeaders: logFields ? texts(logFields.ResponseHeaders) : NO_FIELDS,
+    SecurityAction: ending?.action ?? '',
+    SecurityActions: matches.length > 0 ? matches.map(({ action }) => action) : NOTHING,
+    SecurityRuleDescription: ending?.match.description ?? '',
+    SecurityRuleID: ending?.match.rule ?? '',
+    SecurityRuleIDs: matches.length > 0 ? matches.map(({ match }) => match.rule) : NOTHING,
+    SecuritySources: matches.length > 0 ? matches.map(({ source }) => source) : NOTHING,
+    WAFAttackScore: exchange.score,
+    WorkerSubrequest: false,
+    WorkerSubrequestCount: 0,
+    ZoneName: exchange.zone.name,
+  }
+}
+
+const textOf = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value))
+
+const nanoseconds = (ms: number): bigint => BigInt(Math.round(ms * 1e6))
+
+const headerText = (headers: RawHeaders, name: string): string => toText(headerOf(headers, name) ?? '')
+
+/** Header fields and cookies, whose bytes are most often UTF-8, as text. */
+function texts(fields: LogFields[keyof LogFields]): Record<string, string | string[]> {
+  // Without a prototype: the names are the rule's.
+  const read = Object.create(null) as Record<string, string | string[]>
+  for (const [name, value] of Object.entries(fields))
+    read[name] = typeof value === 'string' ? toText(value) : value.map(toText)
+  return read
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../../core/clock.js'
+import type { Emitter } from '../../core/emit.js'
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import { account, zone } from '../../core/scope.js'
+import type { ClientConnection } from '../connection.js'
+import type { Exchange } from '../exchange.js'
+import type { Geo } from '../fields/geo.js'
+import { requestFacts } from './facts.js'
+import { firewallEvents } from './firewall-events.js'
+import { httpRequest } from './http-requests.js'
+import { securityMatches } from './security.js'
+
+export interface RecorderParts {
+  readonly emitter: Emitter
+  readonly geo: Geo
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Makes the log records of requests that are over, where somebody wants them. Never throws. */
+export class Recorder {
+  readonly #parts: RecorderParts
+
+  constructor(parts: RecorderParts) {
+    this.#parts = parts
+  }
+
+  /** To be called once for each request, before its connection goes on to the next. */
+  finished(exchange: Exchange, connection: ClientConnection): void {
+    try {
+      this.#record(exchange, connection)
+    } catch (error) {
+      this.#parts.log.error({ event: 'record_failed', ray: exchange.rayId, reason: messageOf(error) })
+    }
+  }
+
+  #record(exchange: Exchange, connection: ClientConnection): void {
+    const { emitter, geo, clock } = this.#parts
+    const ofZone = zone(exchange.zone.id)
+    const wanted = emitter.wants('http_requests', ofZone)
+    const matches = exchange.matches.length > 0 ? securityMatches(exchange.matches) : NONE
+    const eventScopes =
+      matches.length > 0
+        ? [ofZone, account(exchange.zone.accountId)].filter((scope) => emitter.wants('firewall_events', scope))
+        : NONE
+    if (!wanted && eventScopes.length === 0) return
+    const facts = requestFacts(exchange, geo.find(exchange.clientAddress))
+    if (wanted) {
+      const { socket, address, framing } = connection
+      const passage = {
+        received: framing.messageBytes,
+        // The port of a proxy in front says nothing of the visitor.
+        port: address === exchange.clientAddress ? socket.remotePort : undefined,
+        endedMonotonic: clock.monotonic(),
+      }
+      emitter.emit('http_requests', ofZone, httpRequest(exchange, facts, matches, passage))
+    }
+    if (eventScopes.length === 0) return
+    const events = firewallEvents(exchange, facts, matches)
+    for (const scope of eventScopes) for (const event of events) emitter.emit('firewall_events', scope, event)
+  }
+}
+
+const NONE: readonly never[] = []
