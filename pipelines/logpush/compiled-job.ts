@@ -12,6 +12,7 @@ import {
   type FilterLimits,
   type OutputOptions,
   type Sampler,
+  type ScannedRecord,
 } from '../records/index.js'
 import type { UploadLimits } from './limits.js'
 
@@ -29,7 +30,9 @@ export interface JobSettings extends UploadLimits {
 export interface CompiledJob {
   readonly dataset: Dataset
   /** The filter of the job, attack traffic included. */
-  readonly keeps: Filter
+  readonly keeps: (record: ScannedRecord) => boolean
+  /** Of all fields that the filter and the format look at; ascending. */
+  readonly places: Int16Array
   /** Which of the records that the filter keeps stay, by their positions. */
   readonly samples: Sampler
   readonly format: Format
@@ -63,8 +66,10 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
 
   const format = new Format(dataset, options)
+  const places = new Set([...filter.places, ...(attack?.places ?? []), ...format.places])
   return {
     dataset,
+    places: Int16Array.from(places).sort(),
     keeps: attack === undefined ? filter : (record) => !attack(record) && filter(record),
     samples: sampler(format.sampleRate, seed),
     format,

@@ -58,10 +58,10 @@ export class OpenBatch {
   }
 
   #take(lines: Lines, index: number, end: number): number {
-    const { keeps, samples } = this.#job
+    const { keeps, samples, places } = this.#job
     const text = this.#text
     for (let at = index; at < end; at++) {
-      const record = lines.record(at)
+      const record = lines.record(at, places)
       if (!keeps(record) || !samples(lines.key(at))) continue
       text.add(record)
       if (text.size > this.#limits.bytes && text.records > 1) {

@@ -11,8 +11,8 @@ export interface Lines {
   readonly count: number
   /** When they were accepted, ms since 1970. */
   readonly acceptedAt: number
-  /** In an object that the next call reuses. */
-  record(index: number): ScannedRecord
+  /** In an object that the next call reuses, of which only the fields at `places` count. */
+  record(index: number, places: Int16Array): ScannedRecord
   /** What sampling of a line depends on: the same whenever the line is made again. */
   key(index: number): number
   /** The place in front of a line; at `count`, behind the last one. */
@@ -94,8 +94,8 @@ class FrameLines implements Lines {
     this.#frame.release()
   }
 
-  record(index: number): ScannedRecord {
-    return this.#frame.record(index)
+  record(index: number, places: Int16Array): ScannedRecord {
+    return this.#frame.record(index, places)
   }
 
   key(index: number): number {

@@ -10,7 +10,11 @@ import { readFilter } from './filter-text.js'
 import type { ScannedRecord } from './scan.js'
 
 /** True for the records that are kept. */
-export type Filter = (record: ScannedRecord) => boolean
+export interface Filter {
+  (record: ScannedRecord): boolean
+  /** Places of the fields that it looks at. */
+  readonly places: ReadonlySet<number>
+}
 
 export interface FilterLimits {
   /** Bytes of text; 1,000 unless said. */
@@ -25,7 +29,7 @@ export interface FilterLimits {
  * `/where/and/0/operator`; text that is not JSON is refused as a whole.
  */
 export function compileFilter(dataset: Dataset, filter: unknown, limits: FilterLimits = {}): Filter {
-  if (filter === '') return () => true
+  if (filter === '') return Object.assign(() => true, { places: new Set<number>() })
   const { bytes = 1000, comparisons = 30 } = limits
   const text = typeof filter === 'string' ? filter : (JSON.stringify(filter) ?? '')
   const size = Buffer.byteLength(text)
@@ -36,17 +40,13 @@ export function compileFilter(dataset: Dataset, filter: unknown, limits: FilterL
   const [other] = Object.keys(root).filter((key) => key !== 'where')
   if (other !== undefined) compiler.wrong(`/${pointerToken(other)}`, 'is not a known member')
   if (!('where' in root)) throw refusal('/where', 'is required')
-  const test = compiler.node(root['where'], '/where')
-  compiler.finish()
-  return test
+  return compiler.finish(compiler.node(root['where'], '/where'))
 }
 
 /** Compiles a condition that stands in a dataset's own file, where also fields count that filters cannot name. */
 export function compileCondition(dataset: Dataset, condition: FilterNode): Filter {
   const compiler = new Compiler({ ...dataset, unfilterable: [] }, Infinity)
-  const test = compiler.node(condition, '')
-  compiler.finish()
-  return test
+  return compiler.finish(compiler.node(condition, ''))
 }
 
 const refusal = (pointer: string, message: string) => new InvalidInput([{ pointer, message }])
@@ -71,12 +71,15 @@ export const OPERATORS: Readonly<Record<FieldType, readonly string[]>> = {
   object: [],
 }
 
-const NEVER: Filter = () => false
+type Check = (record: ScannedRecord) => boolean
+
+const NEVER: Check = () => false
 
 class Compiler {
   readonly #dataset: Dataset
   readonly #most: number
   readonly #issues: Issue[] = []
+  readonly #places = new Set<number>()
   #comparisons = 0
 
   constructor(dataset: Dataset, most: number) {
@@ -84,18 +87,19 @@ class Compiler {
     this.#most = most
   }
 
-  finish(): void {
+  finish(root: Check): Filter {
     if (this.#comparisons > this.#most)
       this.wrong('', `has at most ${this.#most} comparisons, found ${this.#comparisons}`)
     if (this.#issues.length > 0) throw new InvalidInput(this.#issues)
+    return Object.assign(root, { places: this.#places })
   }
 
-  wrong(pointer: string, message: string): Filter {
+  wrong(pointer: string, message: string): Check {
     this.#issues.push({ pointer, message })
     return NEVER
   }
 
-  node(node: unknown, at: string): Filter {
+  node(node: unknown, at: string): Check {
     if (!isObject(node)) return this.wrong(at, 'must be an object')
     const join = 'and' in node ? 'and' : 'or' in node ? 'or' : undefined
     const known = join === undefined ? ['key', 'operator', 'value'] : [join]
@@ -109,7 +113,7 @@ class Compiler {
     return join === 'and' ? all(tests) : any(tests)
   }
 
-  #comparison(node: Record<string, unknown>, at: string): Filter {
+  #comparison(node: Record<string, unknown>, at: string): Check {
     this.#comparisons++
     const missing = ['key', 'operator', 'value'].filter((key) => !(key in node))
     for (const key of missing) this.wrong(`${at}/${key}`, 'is required')
@@ -130,13 +134,14 @@ class Compiler {
     const negated = written.startsWith('!')
     const made = comparison(type, negated ? written.slice(1) : written, value)
     if ('wrong' in made) return this.wrong(`${at}/value${made.at ?? ''}`, made.wrong)
+    this.#places.add(place)
     return bound(made.test, place, negated)
   }
 }
 
 type Test = (bytes: Uint8Array, start: number, end: number, mark: number) => boolean
 
-function bound(test: Test, place: number, negated: boolean): Filter {
+function bound(test: Test, place: number, negated: boolean): Check {
   return ({ bytes, starts, ends, marks }) => {
     const start = starts[place]!
     if (start < 0) return negated
@@ -144,14 +149,14 @@ function bound(test: Test, place: number, negated: boolean): Filter {
   }
 }
 
-function all(tests: readonly Filter[]): Filter {
+function all(tests: readonly Check[]): Check {
   return (record) => {
     for (const test of tests) if (!test(record)) return false
     return true
   }
 }
 
-function any(tests: readonly Filter[]): Filter {
+function any(tests: readonly Check[]): Check {
   return (record) => {
     for (const test of tests) if (test(record)) return true
     return false

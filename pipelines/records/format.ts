@@ -45,6 +45,8 @@ export class Format {
   readonly batchPrefix: Uint8Array
   readonly batchSuffix: Uint8Array
   readonly delimiter: Uint8Array
+  /** Places of the fields that it writes. */
+  readonly places: ReadonlySet<number>
   readonly #slots: readonly Slot[]
   readonly #end: Uint8Array
   readonly #csv: boolean
@@ -88,6 +90,7 @@ export class Format {
       }
     }
     this.#slots = slots
+    this.places = new Set(slots.map(({ place }) => place))
     this.#end = Buffer.concat(before)
     this.#textBytes = slots.reduce((sum, slot) => sum + slot.before.length + TIMESTAMP_BYTES, this.#end.length)
   }

@@ -1,6 +1,8 @@
 import { BACKSLASH, hexDigit, QUOTE } from '../../src/core/bytes.js'
 
-const SIMPLE: Readonly<Record<number, number>> = { 0x62: 8, 0x66: 12, 0x6e: 10, 0x72: 13, 0x74: 9 }
+/** What an escape of one character stands for. */
+const SIMPLE = Uint8Array.from({ length: 128 }, (_, byte) => byte)
+for (const [letter, byte] of Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9 })) SIMPLE[letter.charCodeAt(0)] = byte
 
 function hex(bytes: Uint8Array, at: number): number {
   let code = 0
@@ -46,30 +48,29 @@ export function writeText(
   doubling = false,
 ): number {
   let to = from
-  for (let at = start + 1; at < end - 1; at++) {
-    let byte = bytes[at]!
-    if (byte === BACKSLASH) {
-      byte = bytes[++at]!
-      if (byte === 0x75) {
-        let code = hex(bytes, at + 1)
-        at += 4
-        if (code >= 0xd800 && code < 0xdc00 && bytes[at + 1] === BACKSLASH && bytes[at + 2] === 0x75) {
-          const low = hex(bytes, at + 3)
-          if (low >= 0xdc00 && low < 0xe000) {
-            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
-            at += 6
-          }
-        }
-        if (doubling && code === QUOTE) out[to++] = QUOTE
-        to = writeCodePoint(code, out, to)
-        continue
-      }
-      byte = SIMPLE[byte] ?? byte
+  for (let at = start + 1; at < end - 1;) {
+    const byte = bytes[at]!
+    // A quote inside of a well-formed string has a backslash in front.
+    if (byte !== BACKSLASH) {
+      out[to++] = byte
+      at++
+      continue
     }
-    if (doubling && byte === QUOTE) out[to++] = QUOTE
-    out[to++] = byte
+    const escape = bytes[at + 1]!
+    const code = escape === 0x75 ? codePoint(bytes, at) : SIMPLE[escape]!
+    at += escape !== 0x75 ? 2 : code < 0x10000 ? 6 : 12
+    if (doubling && code === QUOTE) out[to++] = QUOTE
+    to = writeCodePoint(code, out, to)
   }
   return to
+}
+
+/** What one `\u` stands for, or two that make a surrogate pair. */
+function codePoint(bytes: Uint8Array, at: number): number {
+  const code = hex(bytes, at + 2)
+  if (code < 0xd800 || code >= 0xdc00 || bytes[at + 6] !== BACKSLASH || bytes[at + 7] !== 0x75) return code
+  const low = hex(bytes, at + 8)
+  return low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : code
 }
 
 /** The UTF-8 of a well-formed JSON string, given with its quotes. */

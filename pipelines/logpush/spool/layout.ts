@@ -194,10 +194,13 @@ export class FrameRecords {
     }
   }
 
-  read(index: number): ScannedRecord {
+  /** The record at an index; with `wanted`, ascending, at least the fields at these places. */
+  read(index: number, wanted?: Int16Array): ScannedRecord {
     const entry = this.#bytes.readUInt32LE(this.#starts + index * 4)
-    if (entry < WIDE && this.#places === 'the same') this.#readNarrow(this.#from + entry)
-    else this.#readAny(this.#from + (entry % WIDE), entry >= WIDE ? 4 : 2)
+    if (entry < WIDE && this.#places === 'the same') {
+      if (wanted === undefined) this.#readNarrow(this.#from + entry)
+      else this.#readSome(this.#from + entry, wanted)
+    } else this.#readAny(this.#from + (entry % WIDE), entry >= WIDE ? 4 : 2)
     return this.#record
   }
 
@@ -213,6 +216,25 @@ export class FrameRecords {
       at += length
       ends[place] = at
       marks[place] = value >>> 14
+    }
+  }
+
+  #readSome(from: number, wanted: Int16Array): void {
+    const { starts, ends, marks } = this.#record
+    const bytes = this.#bytes
+    let at = from + starts.length * 2
+    let cell = from
+    for (let i = 0; i < wanted.length; i++) {
+      const place = wanted[i]!
+      const own = from + place * 2
+      for (; cell < own; cell += 2) at += (bytes[cell]! | (bytes[cell + 1]! << 8)) & NARROW_LENGTH
+      const value = bytes[cell]! | (bytes[cell + 1]! << 8)
+      const length = value & NARROW_LENGTH
+      starts[place] = length === 0 ? -1 : at
+      at += length
+      ends[place] = at
+      marks[place] = value >>> 14
+      cell += 2
     }
   }
 

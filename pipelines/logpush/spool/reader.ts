@@ -199,10 +199,10 @@ class StoredFrame implements Frame {
     this.#records = new FrameRecords(shared.block.bytes, at, at + length, count, places, dataset.names.length)
   }
 
-  record(index: number): ScannedRecord {
+  record(index: number, places?: Int16Array): ScannedRecord {
     if (this.#released) throw new Error('the frame was released')
     if (!(index >= 0 && index < this.count)) throw new RangeError(`there is no record ${index} of ${this.count}`)
-    return this.#records.read(index)
+    return this.#records.read(index, places)
   }
 
   line(index: number): Uint8Array {

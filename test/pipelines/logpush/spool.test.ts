@@ -7,6 +7,7 @@ import {
   DATASETS,
   MalformedRecord,
   Scanner,
+  type ScannedRecord,
 } from '../../../pipelines/records/index.js'
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
@@ -58,6 +59,29 @@ t.test(
     t.equal(await spool.frame(5), undefined)
   },
 )
+
+t.test('where only some fields are asked for, these are what they are', async (t) => {
+  const { spool } = await spoolsIn(t, t.testdir())
+  await spool.cursor('job')
+  const last = DATASET.names.length - 1
+  const records = [
+    `{"RayID":"a\\n","${DATASET.names[0]}":"first","${DATASET.names[last]}":"last","ClientIP":"192.0.2.1"}`,
+    '{}',
+    `{"RayID":"b","ClientRequestUserAgent":"${'ü'.repeat(20_000)}","${DATASET.names[last]}":"last"}`,
+  ]
+  await append(spool, records)
+  const frame = (await spool.frame(0))!
+  const scanner = new Scanner(DATASET)
+  const valueAt = ({ bytes, starts, ends, marks }: ScannedRecord, place: number) =>
+    starts[place]! < 0 ? [] : [Buffer.from(bytes.subarray(starts[place], ends[place])).toString(), marks[place]]
+  for (const places of [[], [0], [last], [RAY], [0, RAY, last], DATASET.names.map((_, place) => place)]) {
+    for (const [index, line] of records.entries()) {
+      const found = frame.record(index, Int16Array.from(places))
+      const scanned = scanner.scan(Buffer.from(line))
+      for (const place of places) t.strictSame(valueAt(found, place), valueAt(scanned, place))
+    }
+  }
+})
 
 t.test('a record that is none is refused, and the others of the writer stay', async (t) => {
   const { spool } = await spoolsIn(t, t.testdir())
