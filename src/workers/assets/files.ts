@@ -1,0 +1,57 @@
+/** One file of a site. */
+export interface AssetFile {
+  /** Name of the blob with its bytes. */
+  readonly blob: string
+  readonly size: number
+  /** Undefined: it is served without one. */
+  readonly type: string | undefined
+}
+
+/** The files of a site by their paths; each path begins with a slash. */
+export type AssetFiles = ReadonlyMap<string, AssetFile>
+
+/** Finds files by decoded paths, whether they were uploaded under a decoded or an encoded one. */
+export function byDecodedPath(files: AssetFiles): AssetFiles {
+  const found = new Map(files)
+  for (const [path, file] of files) {
+    if (!path.includes('%')) continue
+    const decoded = decodedPath(path)
+    if (!found.has(decoded)) found.set(decoded, file)
+  }
+  return found
+}
+
+/** A path with its escapes undone, segment by segment, and without empty segments; broken escapes stay. */
+export function decodedPath(path: string): string {
+  const single = path.includes('//') ? path.replaceAll(/\/{2,}/g, '/') : path
+  if (!single.includes('%')) return single
+  return single
+    .split('/')
+    .map(decodedSegment)
+    .join('/')
+    .replaceAll(/\/{2,}/g, '/')
+}
+
+// Letters, digits and what needs no escape in either form.
+const PLAIN = /^[\w!~*'()./-]*$/
+
+/** A decoded path as it stands in a URL. */
+export function encodedFrom(path: string): string {
+  return PLAIN.test(path) ? path : path.split('/').map(encodedSegment).join('/')
+}
+
+function decodedSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+function encodedSegment(segment: string): string {
+  try {
+    return encodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

@@ -1,0 +1,141 @@
+import { encodedPath, lines, Warnings, type Warning } from './lines.js'
+import { filled, pattern, type Pattern } from './pattern.js'
+
+const MOST_RULES = 100
+
+interface Rule {
+  readonly line: number
+  /** Of a path, or with `https://` of host and path. */
+  readonly pattern: Pattern
+  readonly onHost: boolean
+  readonly set: Map<string, string>
+  readonly unset: string[]
+}
+
+/** The rules of a `_headers` file. */
+export interface HeaderRules {
+  readonly rules: number
+  readonly warnings: readonly Warning[]
+  /** The fields (names in lower case and values in turn) after all rules for the request; the very list without any. */
+  apply(host: string, path: string, fields: readonly string[]): readonly string[]
+}
+
+// RFC 9110, 5.1 and 5.5.
+const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+/** Fields that say how an answer is framed, or who gave it. */
+const OURS = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'content-length',
+  'content-range',
+  'te',
+  'trailer',
+  'upgrade',
+  'date',
+  'cf-ray',
+])
+
+/** Reads a `_headers` file; lines that are wrong are left out with a warning. */
+export function parseHeaders(text: string): HeaderRules {
+  const warnings = new Warnings()
+  const rules: Rule[] = []
+  let open: Rule | undefined
+  for (const { line, text: content } of lines(text, warnings)) {
+    try {
+      if (/^(?:\S+:\/\/|\/)/.test(content)) {
+        close(open, rules, warnings)
+        open = undefined
+        if (rules.length >= MOST_RULES) {
+          warnings.add(line, `more than ${MOST_RULES} rules: this line and all after it are left out`)
+          break
+        }
+        open = { line, ...readPath(content), set: new Map(), unset: [] }
+      } else readField(content, open)
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      warnings.add(line, error.message)
+    }
+  }
+  close(open, rules, warnings)
+  return {
+    rules: rules.length,
+    warnings: warnings.list,
+    apply: (host, path, fields) => (rules.length === 0 ? fields : applied(rules, host, path, fields)),
+  }
+}
+
+function close(rule: Rule | undefined, rules: Rule[], warnings: Warnings): void {
+  if (!rule) return
+  if (rule.set.size > 0 || rule.unset.length > 0) rules.push(rule)
+  else warnings.add(rule.line, 'the path has no header below it')
+}
+
+function readPath(content: string): Pick<Rule, 'pattern' | 'onHost'> {
+  if (/\s/.test(content)) throw new TypeError(`the path holds white space: ${content}`)
+  if (content.startsWith('/')) {
+    const path = encodedPath(content)
+    if (path === undefined) throw new TypeError(`the path must begin with one slash: ${content}`)
+    return { pattern: wildcards(path), onHost: false }
+  }
+  const url = /^https:\/\/([^/?#]+)(\/[^?#]*)?/.exec(content)
+  if (!url) throw new TypeError(`a path or a URL with https is expected: ${content}`)
+  const [, host = '', path = '/'] = url
+  if (/:\d*$/.test(host)) throw new TypeError(`a port cannot be matched: ${content}`)
+  return { pattern: wildcards(`https://${host.toLowerCase()}${encodedPath(path) ?? path}`), onHost: true }
+}
+
+function wildcards(text: string): Pattern {
+  if (text.includes('*') && /:splat\b/.test(text)) throw new TypeError('* and :splat cannot stand in one path')
+  return pattern(text)
+}
+
+function readField(content: string, rule: Rule | undefined): void {
+  if (!rule) throw new TypeError(`there is no path above: ${content}`)
+  if (content.startsWith('! ')) {
+    rule.unset.push(fieldName(content.slice(2)))
+    return
+  }
+  const colon = content.indexOf(':')
+  if (colon < 0) throw new TypeError(`a name, a colon and a value are expected: ${content}`)
+  const name = fieldName(content.slice(0, colon))
+  const value = content.slice(colon + 1).trim()
+  if (value === '') throw new TypeError(`${name} has no value`)
+  if (!VALUE.test(value)) throw new TypeError(`the value of ${name} holds what no header can hold`)
+  const old = rule.set.get(name)
+  rule.set.set(name, old === undefined ? value : `${old}, ${value}`)
+}
+
+function fieldName(text: string): string {
+  const name = text.trim().toLowerCase()
+  if (name === '') throw new TypeError('the header has no name')
+  if (!NAME.test(name)) throw new TypeError(`not the name of a header: ${name}`)
+  if (OURS.has(name)) throw new TypeError(`${name} cannot be set`)
+  return name
+}
+
+function applied(rules: readonly Rule[], host: string, path: string, fields: readonly string[]): readonly string[] {
+  let changed: Map<string, string> | undefined
+  const own = new Set<string>()
+  for (const { pattern, onHost, set, unset } of rules) {
+    const captured = pattern.match(onHost ? `https://${host}${path}` : path)
+    if (!captured) continue
+    changed ??= fieldMap(fields)
+    for (const name of unset) changed.delete(name)
+    for (const [name, template] of set) {
+      const value = filled(template, captured)
+      const old = own.has(name) ? changed.get(name) : undefined
+      changed.set(name, old === undefined ? value : `${old}, ${value}`)
+      own.add(name)
+    }
+  }
+  return changed ? [...changed].flat() : fields
+}
+
+function fieldMap(fields: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>()
+  for (let i = 0; i + 1 < fields.length; i += 2) map.set(fields[i]!, fields[i + 1]!)
+  return map
+}

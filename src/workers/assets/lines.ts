@@ -1,0 +1,49 @@
+/** A line of a `_redirects` or `_headers` file that is left out. */
+export interface Warning {
+  /** From 1. */
+  readonly line: number
+  readonly message: string
+}
+
+/** Longer lines are left out. */
+const MOST_CHARACTERS = 2000
+
+/** The lines of a file that say something, trimmed; what is too long is left out with a warning. */
+export function* lines(text: string, warnings: Warnings): Generator<{ line: number; text: string }> {
+  let line = 0
+  for (const whole of text.split(/\r\n|\r|\n/)) {
+    line += 1
+    const trimmed = whole.trim()
+    if (trimmed === '' || trimmed.startsWith('#')) continue
+    if (trimmed.length > MOST_CHARACTERS)
+      warnings.add(line, `the line is longer than ${MOST_CHARACTERS} characters and is left out`)
+    else yield { line, text: trimmed }
+  }
+}
+
+/** Told, of very many, the first. */
+const MOST_WARNINGS = 100
+
+/** Warnings as they come up: the first hundred. */
+export class Warnings {
+  readonly list: Warning[] = []
+
+  add(line: number, message: string): void {
+    if (this.list.length < MOST_WARNINGS) this.list.push({ line, message })
+  }
+}
+
+const ANY_HOST = 'https://site.invalid'
+
+/** A path as it stands in a request line (percent-encoded, no `..`, no query); undefined where the text is no path. */
+export function encodedPath(text: string): string | undefined {
+  if (!text.startsWith('/') || text.startsWith('//') || !URL.canParse(text, ANY_HOST)) return undefined
+  const url = new URL(text, ANY_HOST)
+  return url.origin === ANY_HOST ? url.pathname : undefined
+}
+
+/** Query and fragment of a path, as they stand in a URL. */
+export function tailOf(text: string): string {
+  const { search, hash } = new URL(text, ANY_HOST)
+  return search + hash
+}

@@ -1,0 +1,114 @@
+import type { HtmlHandling, NotFoundHandling } from './config.js'
+import type { AssetFile, AssetFiles } from './files.js'
+
+/** What stands under a path: a file, or another path where it has its place. */
+export type Page =
+  | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404 }
+  | { readonly kind: 'moved'; readonly to: string }
+
+type Lookup = (files: AssetFiles, path: string) => Page | undefined
+
+/** What a decoded path stands for; undefined: nothing. One lookup for each way of handling HTML. */
+export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
+  none: exact,
+
+  'auto-trailing-slash'(files, path) {
+    const move = mover('auto-trailing-slash', files)
+    const plain = () => exact(files, path) ?? exact(files, `${path}.html`) ?? move(`${path}/index.html`, `${path}/`)
+    const { form, folder, bare } = dissected(path)
+    switch (form) {
+      case 'index':
+        return exact(files, path) ?? move(`${path}.html`, folder) ?? move(`${bare}.html`, bare)
+      case 'index.html':
+        return move(path, folder) ?? exact(files, path) ?? move(`${bare}.html`, bare) ?? plain()
+      case 'folder':
+        return exact(files, `${path}index.html`) ?? move(`${bare}.html`, bare)
+      case 'html':
+        return move(path, bare) ?? exact(files, path) ?? move(`${bare}/index.html`, folder) ?? plain()
+      default:
+        return plain()
+    }
+  },
+
+  'force-trailing-slash'(files, path) {
+    const move = mover('force-trailing-slash', files)
+    const plain = () => exact(files, path) ?? move(`${path}.html`, `${path}/`) ?? move(`${path}/index.html`, `${path}/`)
+    const { form, folder, bare } = dissected(path)
+    switch (form) {
+      case 'index':
+        return exact(files, path) ?? move(`${path}.html`, folder) ?? move(`${bare}.html`, folder)
+      case 'index.html':
+        return move(path, folder) ?? exact(files, path) ?? move(`${bare}.html`, folder) ?? plain()
+      case 'folder':
+        return exact(files, `${path}index.html`) ?? exact(files, `${bare}.html`)
+      case 'html':
+        return move(path, folder) ?? exact(files, path) ?? move(`${bare}/index.html`, folder) ?? plain()
+      default:
+        return plain()
+    }
+  },
+
+  'drop-trailing-slash'(files, path) {
+    if (path === '/') return exact(files, '/index.html')
+    const move = mover('drop-trailing-slash', files)
+    const plain = () => exact(files, path) ?? exact(files, `${path}.html`) ?? exact(files, `${path}/index.html`)
+    const { form, bare } = dissected(path)
+    switch (form) {
+      case 'index':
+        return exact(files, path) ?? move(`${path}.html`, bare || '/') ?? move(`${bare}.html`, bare)
+      case 'index.html':
+        return move(path, bare || '/') ?? exact(files, path) ?? move(`${bare}.html`, bare) ?? plain()
+      case 'folder':
+        return move(`${bare}.html`, bare) ?? move(`${bare}/index.html`, bare)
+      case 'html':
+        return move(path, bare) ?? exact(files, path) ?? move(`${bare}/index.html`, bare) ?? plain()
+      default:
+        return plain()
+    }
+  },
+}
+
+const ENDINGS = [
+  ['index', '/index'],
+  ['index.html', '/index.html'],
+  ['folder', '/'],
+  ['html', '.html'],
+] as const
+
+/** How a path ends, and what is in front of that: without and with a slash at its end. */
+function dissected(path: string) {
+  const [form, ending] = ENDINGS.find(([, ending]) => path.endsWith(ending)) ?? ['plain', '']
+  const bare = path.slice(0, path.length - ending.length)
+  return { form, bare, folder: `${bare}/` }
+}
+
+/** What is answered where nothing stands under a path; undefined: nothing either. */
+export const NOT_FOUND: Readonly<Record<NotFoundHandling, Lookup>> = {
+  none: () => undefined,
+
+  'single-page-application': (files) => exact(files, '/index.html'),
+
+  '404-page'(files, path) {
+    for (let end = path.lastIndexOf('/'); end >= 0; end = path.lastIndexOf('/', end - 1)) {
+      const file = files.get(`${path.slice(0, end)}/404.html`)
+      if (file) return { kind: 'file', file, status: 404 }
+      if (end === 0) break
+    }
+    return undefined
+  },
+}
+
+function exact(files: AssetFiles, path: string): Page | undefined {
+  const file = files.get(path)
+  return file && { kind: 'file', file, status: 200 }
+}
+
+/** Moves a file to a place where it, and no other one, is served. */
+function mover(handling: HtmlHandling, files: AssetFiles) {
+  return (path: string, to: string): Page | undefined => {
+    const file = files.get(path)
+    if (!file || to === '' || files.has(to)) return undefined
+    const there = PAGES[handling](files, to)
+    return there?.kind === 'file' && there.file === file ? { kind: 'moved', to } : undefined
+  }
+}

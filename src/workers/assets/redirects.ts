@@ -1,0 +1,118 @@
+import type { HtmlHandling } from './config.js'
+import { encodedPath, lines, tailOf, Warnings, type Warning } from './lines.js'
+import { filled, hasWildcards, pattern, type Pattern } from './pattern.js'
+
+const STATUSES = [200, 301, 302, 303, 307, 308] as const
+/** 200: the path is another one, and the client is not told. */
+export type RedirectStatus = (typeof STATUSES)[number]
+
+const MOST_STATIC = 2000
+const MOST_DYNAMIC = 100
+
+interface Rule {
+  readonly pattern: Pattern
+  readonly to: string
+  readonly status: RedirectStatus
+}
+
+/** Where a request goes instead. */
+export interface Redirect {
+  /** A path, or a URL with https, with its query where the rule has one; for status 200 a path. */
+  readonly to: string
+  readonly status: RedirectStatus
+}
+
+/** The rules of a `_redirects` file. */
+export interface Redirects {
+  readonly rules: number
+  readonly warnings: readonly Warning[]
+  /** The first rule for a percent-encoded path: static ones first. */
+  find(path: string): Redirect | undefined
+}
+
+/** Reads a `_redirects` file; lines that are wrong are left out with a warning. */
+export function parseRedirects(text: string, htmlHandling: HtmlHandling): Redirects {
+  const warnings = new Warnings()
+  const fixed = new Map<string, Redirect>()
+  const dynamic: Rule[] = []
+  const seen = new Set<string>()
+  for (const { line, text: content } of lines(text, warnings)) {
+    try {
+      const rule = readRule(content, htmlHandling)
+      if (seen.has(rule.from)) throw new TypeError(`there is a rule for ${rule.from} already`)
+      const isStatic = dynamic.length === 0 && !hasWildcards(rule.from)
+      const full = isStatic ? fixed.size >= MOST_STATIC : dynamic.length >= MOST_DYNAMIC
+      if (full) {
+        const most = isStatic ? `${MOST_STATIC} static` : `${MOST_DYNAMIC} dynamic`
+        warnings.add(line, `more than ${most} rules: this line and all after it are left out`)
+        break
+      }
+      if (isStatic) fixed.set(rule.from, rule)
+      else dynamic.push({ pattern: pattern(rule.from), to: rule.to, status: rule.status })
+      seen.add(rule.from)
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      warnings.add(line, error.message)
+    }
+  }
+  return {
+    rules: seen.size,
+    warnings: warnings.list,
+    find(path) {
+      const known = fixed.get(path)
+      if (known) return known
+      for (const { pattern, to, status } of dynamic) {
+        const captured = pattern.match(path)
+        if (captured) return { to: local(filled(to, captured)), status }
+      }
+      return undefined
+    },
+  }
+}
+
+/** A path that begins with two slashes would lead to another site, which a visitor could choose. */
+const local = (to: string): string => (to.startsWith('//') ? to.replace(/^\/+/, '/') : to)
+
+/** `from to [status]`; throws a TypeError with a sentence where it is none. */
+function readRule(content: string, htmlHandling: HtmlHandling): { from: string } & Redirect {
+  // A `#` inside a word belongs to it.
+  const words = content.replace(/\s#.*$/, '').split(/\s+/)
+  if (words.length !== 2 && words.length !== 3) throw new TypeError(`2 or 3 words are expected, not ${words.length}`)
+  const [asked = '', target = '', code = '302'] = words
+  const from = encodedPath(asked)
+  if (from === undefined) throw new TypeError(`the path must begin with one slash: ${asked}`)
+  const to = destination(target)
+  if (to === undefined) throw new TypeError(`the destination must be a path or begin with https://: ${target}`)
+  const status = STATUSES.find((known) => String(known) === code)
+  if (status === undefined) throw new TypeError(`the status must be one of ${STATUSES.join(', ')}, not ${code}`)
+  if (loops(from, to, htmlHandling)) throw new TypeError('the rule leads to itself')
+  if (status === 200 && !to.startsWith('/')) throw new TypeError(`status 200 wants a path, not ${target}`)
+  return { from, to, status }
+}
+
+/** The destination with its query and fragment; undefined where there may be none such. */
+function destination(text: string): string | undefined {
+  if (text.startsWith('/')) {
+    const path = encodedPath(text)
+    return path === undefined ? undefined : path + tailOf(text)
+  }
+  if (!text.startsWith('https://') || !URL.canParse(withoutNames(text))) return undefined
+  return encodeURI(decoded(text))
+}
+
+/** Names of wildcards may stand for a part of the host, which no parser of URLs takes. */
+const withoutNames = (text: string): string => text.replaceAll(/:([A-Za-z]\w*)/g, '$1')
+
+function decoded(text: string): string {
+  try {
+    return decodeURI(text)
+  } catch {
+    throw new TypeError(`the destination has a broken escape: ${text}`)
+  }
+}
+
+/** Pages named index are redirected to their folder, which such a rule would redirect again. */
+function loops(from: string, to: string, htmlHandling: HtmlHandling): boolean {
+  if (!/\/index(?:\.html)?$/.test(to)) return false
+  return from.endsWith('/*') || (from.endsWith('/') && htmlHandling !== 'none')
+}

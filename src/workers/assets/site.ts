@@ -1,0 +1,162 @@
+import { InvalidInput, type Issue } from '../../core/errors.js'
+import type { AssetConfig } from './config.js'
+import { byDecodedPath, decodedPath, encodedFrom, type AssetFile, type AssetFiles } from './files.js'
+import { parseHeaders, type HeaderRules } from './headers.js'
+import { encodedPath, type Warning } from './lines.js'
+import { NOT_FOUND, PAGES, type Page } from './pages.js'
+import { parseRedirects, type Redirects } from './redirects.js'
+import { firstRules, workerFirstIssues, type FirstRules } from './worker-first.js'
+
+/** A request as far as it decides which asset answers it. */
+export interface AssetRequest {
+  readonly method: string
+  /** In lower case, without port. */
+  readonly host: string
+  /** Path and query as they came. */
+  readonly target: string
+  /** The request opens a page (`Sec-Fetch-Mode: navigate`). */
+  readonly navigates: boolean
+}
+
+/** What a request gets. */
+export type AssetDecision =
+  /** `path`: percent-encoded, for the rules of headers. */
+  | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404; readonly path: string }
+  | { readonly kind: 'redirect'; readonly status: number; readonly location: string; readonly path: string }
+  | { readonly kind: 'worker' }
+  | { readonly kind: 'missing'; readonly path: string }
+  | { readonly kind: 'method_not_allowed' }
+
+/** What a site is made of. */
+export interface SiteParts {
+  readonly files: AssetFiles
+  readonly config: AssetConfig
+  /** There is code, which answers what no asset does. */
+  readonly worker: boolean
+  readonly compatibilityDate?: string | undefined
+  readonly compatibilityFlags?: readonly string[]
+}
+
+/** What is wrong with the configuration of assets beyond its schema, with pointers below `at`. */
+export function assetConfigIssues(config: AssetConfig, at: string): Issue[] {
+  const { base_path: base, run_worker_first: first, serve_directly: direct } = config
+  const issues: Issue[] = []
+  if (typeof base === 'string' && (encodedPath(base) !== base.replace(/\/$/, '/') || /[?#*]|\/\//.test(base)))
+    issues.push({ pointer: `${at}/base_path`, message: 'must be a path that begins with / and needs no escapes' })
+  if (Array.isArray(first)) issues.push(...workerFirstIssues(first, `${at}/run_worker_first`))
+  if (first !== undefined && direct !== undefined)
+    issues.push({ pointer: `${at}/serve_directly`, message: 'cannot stand with run_worker_first' })
+  return issues
+}
+
+/** From this date on, what opens a page gets the asset for pages that are missing ahead of the Worker. */
+const NAVIGATION_DATE = '2025-04-01'
+const NAVIGATION_FLAG = 'assets_navigation_prefers_asset_serving'
+const NAVIGATION_OFF = 'assets_navigation_has_no_effect'
+
+/** A Worker's static assets: decides which file answers a request, if any does. */
+export class AssetSite {
+  readonly warnings: readonly Warning[]
+  readonly #files: AssetFiles
+  readonly #config: AssetConfig
+  readonly #worker: boolean
+  readonly #navigations: boolean
+  readonly #redirects: Redirects
+  readonly #headers: HeaderRules
+  readonly #first: FirstRules | undefined
+  /** Without a slash at its end; '' for the root. */
+  readonly #base: string
+
+  /** Throws InvalidInput where {@link assetConfigIssues} finds something. */
+  constructor({ files, config, worker, compatibilityDate = '', compatibilityFlags = [] }: SiteParts) {
+    const issues = assetConfigIssues(config, '')
+    if (issues.length > 0) throw new InvalidInput(issues)
+    this.#files = byDecodedPath(files)
+    this.#config = config
+    this.#worker = worker
+    this.#redirects = parseRedirects(config._redirects ?? '', config.html_handling ?? 'auto-trailing-slash')
+    this.#headers = parseHeaders(config._headers ?? '')
+    this.warnings = [...this.#redirects.warnings, ...this.#headers.warnings]
+    this.#first = Array.isArray(config.run_worker_first) ? firstRules(config.run_worker_first) : undefined
+    this.#base = (config.base_path ?? '').replace(/\/$/, '')
+    const dated = compatibilityDate >= NAVIGATION_DATE && !compatibilityFlags.includes(NAVIGATION_OFF)
+    this.#navigations =
+      (dated || compatibilityFlags.includes(NAVIGATION_FLAG)) && (config.not_found_handling ?? 'none') !== 'none'
+  }
+
+  decide(request: AssetRequest): AssetDecision {
+    const { path, query } = split(request.target)
+    const asset = (): AssetDecision => this.#asset(request, path, query)
+    if (!this.#worker) return asset()
+    const { run_worker_first: first, serve_directly: direct } = this.#config
+    const says = this.#first?.(path)
+    if (says === 'assets') return asset()
+    if (says === 'worker' || first === true || direct === false) return { kind: 'worker' }
+    if (this.#navigations && request.navigates) return asset()
+    const found = this.#redirects.find(path) !== undefined || this.#page(path) !== undefined
+    return found ? asset() : { kind: 'worker' }
+  }
+
+  /** The fields of an answer after the rules of `_headers`; the very list where there is none for it. */
+  headers(host: string, path: string, fields: readonly string[]): readonly string[] {
+    return this.#headers.apply(host, path, fields)
+  }
+
+  #asset({ method }: AssetRequest, path: string, query: string): AssetDecision {
+    const redirect = this.#redirects.find(path)
+    if (redirect && redirect.status !== 200)
+      return { kind: 'redirect', status: redirect.status, location: withQuery(redirect.to, query), path }
+    const wanted = redirect ? split(redirect.to).path : path
+    const page = this.#page(wanted) ?? this.#notFound(wanted)
+    if (!page) return { kind: 'missing', path }
+    if (method !== 'GET' && method !== 'HEAD') return { kind: 'method_not_allowed' }
+    // One address for each page: who asks with escapes that are not needed, or without those that are, is sent there.
+    const place = page.kind === 'moved' ? page.to : decodedPath(this.#below(wanted) ?? wanted)
+    const usual = this.#base + encodedFrom(place)
+    if (page.kind === 'moved' || (!redirect && usual !== wanted))
+      return { kind: 'redirect', status: 307, location: usual + query, path }
+    return { ...page, path }
+  }
+
+  #page(path: string): Page | undefined {
+    const below = this.#below(path)
+    return below === undefined
+      ? undefined
+      : PAGES[this.#config.html_handling ?? 'auto-trailing-slash'](this.#files, decodedPath(below))
+  }
+
+  #notFound(path: string): Page | undefined {
+    const below = this.#below(path)
+    return below === undefined
+      ? undefined
+      : NOT_FOUND[this.#config.not_found_handling ?? 'none'](this.#files, decodedPath(below))
+  }
+
+  /** A path without the base path; undefined where it is not below it. */
+  #below(path: string): string | undefined {
+    if (this.#base === '') return path
+    if (path === this.#base) return '/'
+    return path.startsWith(`${this.#base}/`) ? path.slice(this.#base.length) : undefined
+  }
+}
+
+// Whatever a browser would send as it stands.
+const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w!$&'()*+,;=:@~.%-]*)+$/
+
+/** Path (in the form of a URL) and query (with its question mark) of a target. */
+function split(target: string): { path: string; query: string } {
+  const at = target.indexOf('?')
+  const path = at < 0 ? target : target.slice(0, at)
+  const query = at < 0 ? '' : target.slice(at)
+  if (PLAIN.test(path) && !path.includes('%2')) return { path, query }
+  return { path: encodedPath(path.replace(/^\/{2,}/, '/')) ?? path, query }
+}
+
+/** A destination with the query of the request, which its own one is added to. */
+function withQuery(to: string, query: string): string {
+  if (query === '') return to
+  const hash = to.indexOf('#')
+  const bare = hash < 0 ? to : to.slice(0, hash)
+  const joined = bare.includes('?') ? `${bare}&${query.slice(1)}` : bare + query
+  return hash < 0 ? joined : joined + to.slice(hash)
+}

@@ -1,0 +1,50 @@
+import { InvalidInput, type Issue } from '../../core/errors.js'
+import { parseRegex } from '../../expr/regex/index.js'
+
+const MOST_RULES = 100
+const MOST_CHARACTERS = 100
+
+/** Who gets a request first by path rules; undefined: no rule says. */
+export type FirstRules = (path: string) => 'assets' | 'worker' | undefined
+
+/** What is wrong with the rules of `run_worker_first`, with pointers below `at`. */
+export function workerFirstIssues(rules: readonly string[], at: string): Issue[] {
+  if (rules.length > MOST_RULES) return [{ pointer: at, message: `at most ${MOST_RULES} rules are allowed` }]
+  const issues: Issue[] = []
+  const add = (index: number, message: string) => issues.push({ pointer: `${at}/${index}`, message })
+  const wide = rules.filter((rule) => rule.endsWith('*'))
+  for (const [index, rule] of rules.entries()) {
+    if (!/^!?\//.test(rule)) add(index, 'the rule must begin with / or !/')
+    else if (rule.length > MOST_CHARACTERS) add(index, `the rule is longer than ${MOST_CHARACTERS} characters`)
+    else if (rules.indexOf(rule) < index) add(index, 'the rule stands there already')
+    else {
+      const wider = wide.find((other) => other !== rule && rule.startsWith(other.slice(0, -1)))
+      if (wider !== undefined) add(index, `the rule ${wider} covers it`)
+    }
+  }
+  if (rules.every((rule) => rule.startsWith('!')))
+    issues.push({ pointer: at, message: 'at least one rule must not begin with !' })
+  return issues
+}
+
+/** Compiles rules that {@link workerFirstIssues} finds nothing wrong with; throws InvalidInput where it does. */
+export function firstRules(rules: readonly string[]): FirstRules {
+  const issues = workerFirstIssues(rules, '')
+  if (issues.length > 0) throw new InvalidInput(issues)
+  const negative = rules.filter((rule) => rule.startsWith('!')).map((rule) => glob(rule.slice(1)))
+  const positive = rules.filter((rule) => !rule.startsWith('!')).map(glob)
+  return (path) => {
+    if (negative.some((fits) => fits(path))) return 'assets'
+    return positive.some((fits) => fits(path)) ? 'worker' : undefined
+  }
+}
+
+/** Whether a path is what a text with `*` for anything says. */
+function glob(rule: string): (path: string) => boolean {
+  if (!rule.includes('*')) return (path) => path === rule
+  const prefix = rule.slice(0, rule.indexOf('*'))
+  if (prefix.length === rule.length - 1) return (path) => path.startsWith(prefix)
+  const source = rule.split('*').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|/#&~-]/g, String.raw`\$&`))
+  const regex = parseRegex(`^${source.join('.*')}$`)
+  return (path) => path.startsWith(prefix) && regex.test(path)
+}
