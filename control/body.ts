@@ -22,8 +22,10 @@ export function readBody(): Step {
   })
   return async (ctx, next) => {
     if (ctx.state.endpoint?.body === undefined || isEmpty(ctx.headers)) return await next()
-    if (!ctx.is('application/json'))
+    const { jsonAs = [] } = ctx.state.endpoint
+    if (!ctx.is(['application/json', ...jsonAs]))
       throw new ApiError('wrongType', undefined, 'the body must come as application/json')
+    ctx.req.headers['content-type'] = 'application/json'
     return await read(ctx, async () => {
       // An empty chunked body is read as an empty text.
       if (ctx.request.body === '') delete ctx.request.body

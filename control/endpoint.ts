@@ -90,6 +90,8 @@ export interface Endpoint {
   readonly permissions: readonly Permission[]
   readonly summary: string
   readonly body?: TSchema
+  /** Content types besides `application/json` that the body, JSON all the same, may come with. */
+  readonly jsonAs?: readonly string[]
   readonly query?: TSchema
   readonly result?: TSchema
   readonly status?: number

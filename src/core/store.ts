@@ -10,6 +10,11 @@ export interface Kind<T> {
 /** Declares a kind. */
 export const kind = <T>(name: string): Kind<T> => ({ name })
 
+/** A record whose id is a name that only one resource may have: which one has it. */
+export interface NameOwner {
+  readonly id: string
+}
+
 /**
  * A stored value with the number of its last change, for compare-and-set (ETag, If-Match). Versions grow over the
  * whole store and are never used twice, so a record that was removed and made anew has another version than before.

@@ -1,4 +1,4 @@
-import { kind } from '../store.js'
+import { kind, type NameOwner } from '../store.js'
 
 /** A namespace of keys and values. Scope: the account; id: 32 hexadecimal digits. */
 export interface StoredNamespace {
@@ -51,9 +51,7 @@ export interface StoredDatabase {
 }
 export const D1_DATABASES = kind<StoredDatabase>('d1_database')
 
-/** What has a title that only one of an account may have. Scope: the account; id: the title; value: the id of what has it. */
-export interface Titled {
-  readonly id: string
-}
-export const KV_TITLES = kind<Titled>('kv_title')
-export const D1_NAMES = kind<Titled>('d1_name')
+/** Which namespace has a title. Scope: the account; id: the title. */
+export const KV_TITLES = kind<NameOwner>('kv_title')
+/** Which database has a name. Scope: the account; id: the name. */
+export const D1_NAMES = kind<NameOwner>('d1_name')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { kind } from '../store.js'
+import { kind, type NameOwner } from '../store.js'
 
 /**
  * A host name that a Worker answers for. Scope: the account; id: see {@link domainId}, so that a name belongs to one
@@ -32,11 +32,8 @@ export interface StoredRoute {
 }
 export const WORKER_ROUTES = kind<StoredRoute>('worker_route')
 
-/** The route that has a pattern. Scope: the zone; id: the pattern. Stands in the batch that makes or removes the route. */
-export interface RoutePattern {
-  readonly route_id: string
-}
-export const ROUTE_PATTERNS = kind<RoutePattern>('worker_route_pattern')
+/** Which route has a pattern. Scope: the zone; id: the pattern. */
+export const ROUTE_PATTERNS = kind<NameOwner>('worker_route_pattern')
 
 /** The name under which the Workers of an account have addresses of their own. Scope: the account; id: `account`. */
 export interface AccountSubdomain {

@@ -1,0 +1,146 @@
+import { Type, type Static } from 'typebox'
+import { newUuid } from '../../src/core/ids.js'
+import { D1_DATABASES, D1_NAMES, type StoredDatabase } from '../../src/core/model/storage.js'
+import { orNull, strict } from '../../src/core/schema.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { NamedRecords } from '../named-records.js'
+import { page, paging } from '../paging.js'
+import type { ControlDeps } from '../state.js'
+import { D1_READ, D1_WRITE } from './permissions.js'
+
+const PATH = '/d1/database'
+const scopes = ['account'] as const
+
+const Replication = Type.Object({ mode: Type.Enum(['auto', 'disabled']) }, strict)
+const name = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[^\\s/]+$',
+  'x-message': 'must be a name without spaces',
+})
+
+const NewDatabase = Type.Object(
+  {
+    name,
+    jurisdiction: Type.Optional(Type.Enum(['eu', 'fedramp', 'us'])),
+    primary_location_hint: Type.Optional(Type.Enum(['wnam', 'enam', 'weur', 'eeur', 'apac', 'oc'])),
+    read_replication: Type.Optional(Replication),
+  },
+  strict,
+)
+const DatabaseChange = Type.Object({ read_replication: Replication }, strict)
+const DatabaseEdit = Type.Partial(DatabaseChange, strict)
+
+const Database = Type.Object({
+  uuid: Type.String(),
+  name: Type.String(),
+  created_at: Type.String(),
+  version: Type.String(),
+  num_tables: Type.Integer(),
+  file_size: Type.Integer({ description: 'Bytes.' }),
+  jurisdiction: orNull(Type.String()),
+  read_replication: Type.Object({ mode: Type.String() }),
+})
+
+/** Databases for bindings to point at. */
+export function d1(deps: ControlDeps): Endpoint[] {
+  const databases = new NamedRecords<StoredDatabase>(deps, {
+    kind: D1_DATABASES,
+    names: D1_NAMES,
+    idOf: ({ uuid }) => uuid,
+    nameOf: (database) => database.name,
+    most: 50_000,
+    notFound: 'databaseNotFound',
+    taken: 'databaseExists',
+    tooMany: 'tooManyDatabases',
+  })
+  const row = { scopes, refusal: 'badDatabase' } as const
+  return [
+    endpoint({
+      ...row,
+      method: 'get',
+      path: PATH,
+      permissions: D1_READ,
+      summary: 'List the databases of an account',
+      query: Type.Object({ ...paging({ most: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
+      result: Type.Array(Database),
+      answer({ scope, query }) {
+        const wanted = databases.all(scope).filter((one) => one.name.includes(query.name ?? ''))
+        return page(wanted, query, shown)
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'post',
+      path: PATH,
+      permissions: D1_WRITE,
+      summary: 'Create a database',
+      body: NewDatabase,
+      result: Database,
+      async answer(call) {
+        const { read_replication, ...body } = call.body
+        const created_at = new Date(deps.clock.now()).toISOString()
+        const mode = read_replication?.mode ?? 'disabled'
+        return shown(await databases.create(call, { uuid: newUuid(), created_at, read_replication: mode, ...body }))
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'get',
+      path: `${PATH}/:database_id`,
+      permissions: D1_READ,
+      summary: 'Read a database',
+      result: Database,
+      answer: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
+    }),
+    ...(['put', 'patch'] as const).map((method) =>
+      endpoint({
+        ...row,
+        method,
+        path: `${PATH}/:database_id`,
+        permissions: D1_WRITE,
+        summary: 'Change how a database is replicated',
+        body: method === 'put' ? DatabaseChange : DatabaseEdit,
+        result: Database,
+        async answer(call) {
+          const { read_replication } = call.body as Static<typeof DatabaseEdit>
+          return shown(
+            await databases.change(call, call.params.database_id, (old) => ({
+              ...old,
+              ...(read_replication && { read_replication: read_replication.mode }),
+            })),
+          )
+        },
+      }),
+    ),
+    endpoint({
+      ...row,
+      method: 'delete',
+      path: `${PATH}/:database_id`,
+      permissions: D1_WRITE,
+      summary: 'Delete a database',
+      result: Type.Null(),
+      async answer(call) {
+        await databases.remove(call, call.params.database_id)
+        return null
+      },
+    }),
+  ]
+}
+
+const shown = ({
+  uuid,
+  name,
+  created_at,
+  jurisdiction,
+  read_replication,
+}: StoredDatabase): Static<typeof Database> => ({
+  uuid,
+  name,
+  created_at,
+  version: 'production',
+  num_tables: 0,
+  file_size: 0,
+  jurisdiction: jurisdiction ?? null,
+  read_replication: { mode: read_replication },
+})

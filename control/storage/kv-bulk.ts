@@ -1,0 +1,142 @@
+import { Type } from 'typebox'
+import { strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { KeyValues } from '../../src/workers/key-values.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { ControlDeps } from '../state.js'
+import { keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
+import { NAMESPACE, type NamespaceBook } from './kv-namespaces.js'
+import { KV_READ, KV_WRITE } from './permissions.js'
+
+const scopes = ['account'] as const
+
+const NewValues = Type.Array(
+  Type.Object(
+    {
+      key: Type.String(),
+      value: Type.String(),
+      base64: Type.Optional(Type.Boolean({ description: 'The value is base64 of its bytes. Default: false.' })),
+      expiration: Type.Optional(Type.Integer({ minimum: 0 })),
+      expiration_ttl: Type.Optional(Type.Integer({ minimum: 0 })),
+      metadata: Type.Optional(Type.Unknown()),
+    },
+    strict,
+  ),
+  { maxItems: 10_000 },
+)
+const Keys = Type.Array(Type.String(), { maxItems: 10_000 })
+const Wanted = Type.Object(
+  {
+    keys: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
+    type: Type.Optional(Type.Enum(['text', 'json'])),
+    withMetadata: Type.Optional(Type.Boolean()),
+  },
+  strict,
+)
+const Done = Type.Object({ successful_key_count: Type.Integer(), unsuccessful_keys: Type.Array(Type.String()) })
+
+/** Many bytes at once would fill the memory. */
+const MOST_READ = 25 * 1024 * 1024
+
+/** Many keys of a namespace at once. */
+export function kvBulk(
+  { clock }: Pick<ControlDeps, 'clock'>,
+  namespaces: NamespaceBook,
+  values: KeyValues,
+): Endpoint[] {
+  const remove = async (scope: Scope, namespaceId: string, keys: readonly string[]) => {
+    namespaces.get(scope, namespaceId)
+    await values.remove(scope, namespaceId, keys)
+    return { successful_key_count: keys.length, unsuccessful_keys: [] }
+  }
+  const row = { scopes, result: Done, refusal: 'badValue' } as const
+  return [
+    endpoint({
+      ...row,
+      method: 'put',
+      path: `${NAMESPACE}/bulk`,
+      permissions: KV_WRITE,
+      summary: 'Store many values, all or none',
+      body: NewValues,
+      async answer({ scope, params: { namespace_id }, body }) {
+        namespaces.get(scope, namespace_id)
+        const now = clock.now()
+        refuse(
+          body.flatMap((value, at) => [
+            ...keyIssues(value.key, `/${at}/key`),
+            ...termIssues(value, now, `/${at}`),
+            ...(value.base64 === true && !BASE64.test(value.value)
+              ? [{ pointer: `/${at}/value`, message: 'must be base64' }]
+              : []),
+          ]),
+        )
+        const all = body.map((value) => ({
+          key: value.key,
+          bytes: Buffer.from(value.value, value.base64 === true ? 'base64' : 'utf8'),
+          ...stay(value, now),
+        }))
+        await put(values, scope, namespace_id, all)
+        return { successful_key_count: body.length, unsuccessful_keys: [] }
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'delete',
+      path: `${NAMESPACE}/bulk`,
+      permissions: KV_WRITE,
+      summary: 'Delete many keys',
+      body: Keys,
+      answer: async ({ scope, params, body }) => await remove(scope, params.namespace_id, body),
+    }),
+    endpoint({
+      ...row,
+      method: 'post',
+      path: `${NAMESPACE}/bulk/delete`,
+      permissions: KV_WRITE,
+      summary: 'Delete many keys',
+      body: Keys,
+      answer: async ({ scope, params, body }) => await remove(scope, params.namespace_id, body),
+    }),
+    endpoint({
+      ...row,
+      method: 'post',
+      path: `${NAMESPACE}/bulk/get`,
+      permissions: KV_READ,
+      summary: 'Read up to a hundred values; null stands for a key that is not there',
+      body: Wanted,
+      result: Type.Object({ values: Type.Object({}) }),
+      async answer({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
+        namespaces.get(scope, namespace_id)
+        // Keys may have any name, such as one that a plain object has already.
+        const told = new Map<string, unknown>()
+        let size = 0
+        for (const [at, key] of keys.entries()) {
+          const found = values.find(scope, namespace_id, key)
+          if (!found || told.has(key)) {
+            if (!found) told.set(key, null)
+            continue
+          }
+          size += found.size
+          if (size > MOST_READ)
+            throw new ApiError('valueTooLarge', `/keys/${at}`, `the values have more than ${MOST_READ} bytes together`)
+          const text = (await values.bytes(found)).toString()
+          const value = type === 'text' ? text : parsed(text, at)
+          const { expiration, metadata = null } = found
+          told.set(key, withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value)
+        }
+        return { values: Object.fromEntries(told) }
+      },
+    }),
+  ]
+}
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+function parsed(text: string, at: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new ApiError('badValue', `/keys/${at}`, { message: 'the value of the key is not JSON', cause: error })
+  }
+}

@@ -1,0 +1,111 @@
+import { Type, type Static } from 'typebox'
+import { newId } from '../../src/core/ids.js'
+import { KV_NAMESPACES, KV_TITLES, type StoredNamespace } from '../../src/core/model/storage.js'
+import { strict } from '../../src/core/schema.js'
+import type { KeyValues } from '../../src/workers/key-values.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { NamedRecords } from '../named-records.js'
+import { page, paging } from '../paging.js'
+import type { ControlDeps } from '../state.js'
+import { KV_READ, KV_WRITE } from './permissions.js'
+
+export const NAMESPACES = '/storage/kv/namespaces'
+export const NAMESPACE = `${NAMESPACES}/:namespace_id` as const
+const scopes = ['account'] as const
+
+const title = Type.String({ minLength: 1, maxLength: 512 })
+const NewNamespace = Type.Object({ title, jurisdiction: Type.Optional(Type.Enum(['eu', 'fedramp', 'us'])) }, strict)
+const Namespace = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  supports_url_encoding: Type.Literal(true),
+  jurisdiction: Type.Optional(Type.String()),
+})
+
+/** The namespaces of all accounts. */
+export const namespaceBook = (deps: Pick<ControlDeps, 'store' | 'clock'>) =>
+  new NamedRecords<StoredNamespace>(deps, {
+    kind: KV_NAMESPACES,
+    names: KV_TITLES,
+    idOf: ({ id }) => id,
+    nameOf: (namespace) => namespace.title,
+    most: 1000,
+    notFound: 'namespaceNotFound',
+    taken: 'namespaceExists',
+    tooMany: 'tooManyNamespaces',
+  })
+export type NamespaceBook = ReturnType<typeof namespaceBook>
+
+/** Namespaces of keys and values. */
+export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endpoint[] {
+  const row = { scopes, refusal: 'badNamespace' } as const
+  return [
+    endpoint({
+      ...row,
+      method: 'get',
+      path: NAMESPACES,
+      permissions: KV_READ,
+      summary: 'List the namespaces of an account',
+      query: Type.Object({
+        ...paging({ most: 1000 }),
+        order: Type.Enum(['id', 'title'], { default: 'id' }),
+        direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
+      }),
+      result: Type.Array(Namespace),
+      answer({ scope, query }) {
+        const sorted = namespaces.all(scope).toSorted((a, b) => (a[query.order] < b[query.order] ? -1 : 1))
+        return page(query.direction === 'asc' ? sorted : sorted.toReversed(), query, shown)
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'post',
+      path: NAMESPACES,
+      permissions: KV_WRITE,
+      summary: 'Create a namespace',
+      body: NewNamespace,
+      result: Namespace,
+      answer: async (call) => shown(await namespaces.create(call, { id: newId(), ...call.body })),
+    }),
+    endpoint({
+      ...row,
+      method: 'get',
+      path: NAMESPACE,
+      permissions: KV_READ,
+      summary: 'Read a namespace',
+      result: Namespace,
+      answer: ({ scope, params }) => shown(namespaces.get(scope, params.namespace_id)),
+    }),
+    endpoint({
+      ...row,
+      method: 'put',
+      path: NAMESPACE,
+      permissions: KV_WRITE,
+      summary: 'Change the title of a namespace',
+      body: Type.Object({ title }, strict),
+      result: Namespace,
+      answer: async (call) =>
+        shown(await namespaces.change(call, call.params.namespace_id, (old) => ({ ...old, title: call.body.title }))),
+    }),
+    endpoint({
+      ...row,
+      method: 'delete',
+      path: NAMESPACE,
+      permissions: KV_WRITE,
+      summary: 'Delete a namespace with all of its keys',
+      result: Type.Object({}),
+      async answer(call) {
+        const id = call.params.namespace_id
+        await namespaces.remove(call, id, () => values.removal(call.scope, id))
+        return {}
+      },
+    }),
+  ]
+}
+
+const shown = ({ id, title, jurisdiction }: StoredNamespace): Static<typeof Namespace> => ({
+  id,
+  title,
+  supports_url_encoding: true,
+  ...(jurisdiction !== undefined && { jurisdiction }),
+})

@@ -1,0 +1,132 @@
+import { Type } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import type { KeyValues } from '../../src/workers/key-values.js'
+import { Download, endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { refuseHostile } from '../hostile.js'
+import type { ControlDeps } from '../state.js'
+import { sentValue } from './kv-body.js'
+import { found, keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
+import { NAMESPACE, type NamespaceBook } from './kv-namespaces.js'
+import { KV_READ, KV_WRITE } from './permissions.js'
+
+const scopes = ['account'] as const
+const VALUE = `${NAMESPACE}/values/:key_name` as const
+
+const ListedKey = Type.Object({
+  name: Type.String(),
+  expiration: Type.Optional(Type.Number()),
+  metadata: Type.Optional(Type.Unknown()),
+})
+
+/** Keys of a namespace, one by one. */
+export function kvValues(
+  { clock }: Pick<ControlDeps, 'clock'>,
+  namespaces: NamespaceBook,
+  values: KeyValues,
+): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: `${NAMESPACE}/keys`,
+      scopes,
+      permissions: KV_READ,
+      summary: 'List the keys of a namespace',
+      query: Type.Object({
+        prefix: Type.Optional(Type.String({ maxLength: 512 })),
+        limit: Type.Integer({ minimum: 10, maximum: 1000, default: 1000 }),
+        cursor: Type.Optional(
+          Type.String({ maxLength: 1024, description: 'Of the page before, from its result_info.' }),
+        ),
+      }),
+      result: Type.Array(ListedKey),
+      answer({ scope, params, query: { prefix, limit, cursor } }) {
+        namespaces.get(scope, params.namespace_id)
+        const after = cursor === undefined || cursor === '' ? undefined : Buffer.from(cursor, 'base64url').toString()
+        const { keys, more } = values.list(scope, params.namespace_id, { prefix, after, limit })
+        const next = more ? Buffer.from(keys.at(-1)?.name ?? '').toString('base64url') : ''
+        return new Reply(keys, { result_info: { count: keys.length, per_page: limit, cursor: next } })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: VALUE,
+      scopes,
+      permissions: KV_READ,
+      summary: 'Read the value of a key; the header expiration tells when it is over',
+      download: 'application/octet-stream',
+      async answer({ scope, params: { namespace_id, key_name } }) {
+        namespaces.get(scope, namespace_id)
+        const value = found(values, scope, namespace_id, key_name)
+        const { expiration } = value
+        const headers = expiration === undefined ? undefined : { expiration: String(expiration) }
+        return new Download('application/octet-stream', await values.bytes(value), headers)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${NAMESPACE}/metadata/:key_name`,
+      scopes,
+      permissions: KV_READ,
+      summary: 'Read the metadata of a key',
+      answer({ scope, params: { namespace_id, key_name } }) {
+        namespaces.get(scope, namespace_id)
+        return found(values, scope, namespace_id, key_name).metadata ?? null
+      },
+    }),
+    endpoint({
+      method: 'put',
+      path: VALUE,
+      scopes,
+      permissions: KV_WRITE,
+      summary: 'Store the value of a key: the body, or the field value of a form beside a field metadata of JSON',
+      query: Type.Object({
+        expiration: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix time in seconds.' })),
+        expiration_ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds.' })),
+      }),
+      raw: { types: ['application/octet-stream', 'multipart/form-data', '*/*'], optional: true },
+      result: Type.Object({}),
+      refusal: 'badValue',
+      async answer({ scope, params: { namespace_id, key_name: key }, query, request }) {
+        namespaces.get(scope, namespace_id)
+        refuse(keyIssues(key, '/key_name'))
+        refuse(termIssues(query, clock.now(), ''))
+        const { bytes, metadata: text } = await sentValue(request)
+        const metadata = text === undefined || text === '' ? undefined : fromJson(text)
+        const now = clock.now()
+        refuse(termIssues({ metadata }, now, ''))
+        await put(values, scope, namespace_id, [{ key, bytes, ...stay({ ...query, metadata }, now) }])
+        return {}
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: VALUE,
+      scopes,
+      permissions: KV_WRITE,
+      summary: 'Delete a key; one that is not there is deleted already',
+      result: Type.Object({}),
+      async answer({ scope, params: { namespace_id, key_name } }) {
+        namespaces.get(scope, namespace_id)
+        await values.remove(scope, namespace_id, [key_name])
+        return {}
+      },
+    }),
+  ]
+}
+
+function fromJson(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new ApiError('badValue', '/metadata', { message: 'must be JSON', cause: error })
+  }
+  try {
+    refuseHostile(value)
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    throw new InvalidInput(error.issues.map((issue) => ({ ...issue, pointer: `/metadata${issue.pointer}` })))
+  }
+  return value
+}

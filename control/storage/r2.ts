@@ -1,0 +1,193 @@
+import type { IncomingMessage } from 'node:http'
+import { Type } from 'typebox'
+import { bucketId, R2_BUCKETS, type StoredBucket } from '../../src/core/model/storage.js'
+import { strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { VersionConflict } from '../../src/core/store.js'
+import { audit } from '../audit.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { Room } from '../room.js'
+import type { ControlDeps } from '../state.js'
+import { R2_READ, R2_WRITE } from './permissions.js'
+
+const PATH = '/r2/buckets'
+const scopes = ['account'] as const
+const MOST = 10_000
+
+const LOCATIONS = ['apac', 'eeur', 'enam', 'weur', 'wnam', 'oc'] as const
+const CLASSES = ['Standard', 'InfrequentAccess'] as const
+const JURISDICTIONS: readonly string[] = ['default', 'eu', 'us', 'fedramp', 'fedramp-high']
+
+const NewBucket = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$',
+      'x-message': 'must be 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end',
+    }),
+    locationHint: Type.Optional(Type.Enum([...LOCATIONS])),
+    storageClass: Type.Optional(Type.Enum([...CLASSES])),
+  },
+  strict,
+)
+
+const Bucket = Type.Object({
+  name: Type.String(),
+  creation_date: Type.String(),
+  jurisdiction: Type.String(),
+  location: Type.Optional(Type.String()),
+  storage_class: Type.String(),
+})
+
+const Query = Type.Object({
+  name_contains: Type.Optional(Type.String()),
+  start_after: Type.Optional(Type.String({ description: 'The first bucket comes after this name.' })),
+  cursor: Type.Optional(Type.String({ description: 'Of the page before.' })),
+  per_page: Type.Integer({ minimum: 1, maximum: 1000, default: 1000 }),
+  order: Type.Optional(Type.Enum(['name'])),
+  direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
+})
+
+/** Buckets for bindings to point at. */
+export function r2({ store, clock }: ControlDeps): Endpoint[] {
+  const room = new Room()
+  const stored = (scope: Scope, request: IncomingMessage, name: string) => {
+    const id = bucketId(jurisdictionOf(request), name)
+    const found = store.get(R2_BUCKETS, scope, id)
+    if (!found) throw new ApiError('bucketNotFound')
+    return found
+  }
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: R2_READ,
+      summary: 'List the buckets of a jurisdiction (header cf-r2-jurisdiction)',
+      query: Query,
+      result: Type.Object({ buckets: Type.Array(Bucket) }),
+      answer({ scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
+        const jurisdiction = jurisdictionOf(request)
+        const after = cursor === undefined ? start_after : Buffer.from(cursor, 'base64url').toString()
+        const inOrder = store.list(R2_BUCKETS, scope).filter(({ value }) => value.jurisdiction === jurisdiction)
+        const found = (direction === 'asc' ? inOrder : inOrder.toReversed())
+          .map(({ value }) => value)
+          .filter(({ name }) => name.includes(name_contains))
+          .filter(({ name }) => after === undefined || (direction === 'asc' ? name > after : name < after))
+        const buckets = found.slice(0, per_page)
+        const next = found.length > per_page ? Buffer.from(buckets.at(-1)?.name ?? '').toString('base64url') : undefined
+        return new Reply(
+          { buckets },
+          { top: { result_info: { ...(next !== undefined && { cursor: next }), per_page } } },
+        )
+      },
+      top: Type.Object({
+        result_info: Type.Object({ cursor: Type.Optional(Type.String()), per_page: Type.Integer() }),
+      }),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: R2_WRITE,
+      summary: 'Create a bucket',
+      body: NewBucket,
+      jsonAs: ['text/plain'],
+      result: Bucket,
+      refusal: 'badBucket',
+      async answer(call) {
+        const { scope, body, request } = call
+        const value: StoredBucket = {
+          name: body.name,
+          creation_date: new Date(clock.now()).toISOString(),
+          jurisdiction: jurisdictionOf(request),
+          storage_class: body.storageClass ?? 'Standard',
+          ...(body.locationHint !== undefined && { location: body.locationHint }),
+        }
+        const id = bucketId(value.jurisdiction, value.name)
+        if (store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketExists')
+        await room.take(scope.id, MOST - store.count(R2_BUCKETS, scope), 'tooManyBuckets', async () => {
+          await store
+            .batch(
+              [{ kind: R2_BUCKETS, scope, id, value, ifVersion: 0 }],
+              [audit(clock, call, { action: 'create', kind: R2_BUCKETS, scope, id, after: value })],
+            )
+            .catch((error: unknown) => {
+              throw error instanceof VersionConflict ? new ApiError('bucketExists') : error
+            })
+        })
+        return value
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:bucket_name`,
+      scopes,
+      permissions: R2_READ,
+      summary: 'Read a bucket',
+      result: Bucket,
+      answer: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
+    }),
+    endpoint({
+      method: 'patch',
+      path: `${PATH}/:bucket_name`,
+      scopes,
+      permissions: R2_WRITE,
+      summary: 'Change the storage class of a bucket (header cf-r2-storage-class)',
+      result: Bucket,
+      async answer(call) {
+        const { scope, params, request } = call
+        const storage_class = header(request, 'cf-r2-storage-class') ?? ''
+        if (!(CLASSES as readonly string[]).includes(storage_class))
+          throw new ApiError(
+            'badBucket',
+            undefined,
+            `the header cf-r2-storage-class must be one of ${CLASSES.join(', ')}`,
+          )
+        const { id } = stored(scope, request, params.bucket_name)
+        const after = await store.change(
+          R2_BUCKETS,
+          scope,
+          id,
+          (old) => old && { ...old, storage_class },
+          (before, after) => audit(clock, call, { action: 'update', kind: R2_BUCKETS, scope, id, before, after }),
+        )
+        if (!after) throw new ApiError('bucketNotFound')
+        return after.value
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:bucket_name`,
+      scopes,
+      permissions: R2_WRITE,
+      summary: 'Delete a bucket',
+      result: Type.Object({}),
+      async answer(call) {
+        const { scope, params, request } = call
+        const { id, value: before, version } = stored(scope, request, params.bucket_name)
+        await store.batch(
+          [{ kind: R2_BUCKETS, scope, id, value: undefined, ifVersion: version }],
+          [audit(clock, call, { action: 'delete', kind: R2_BUCKETS, scope, id, before })],
+        )
+        return {}
+      },
+    }),
+  ]
+}
+
+const header = (request: IncomingMessage, name: string): string | undefined => {
+  const value = request.headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+function jurisdictionOf(request: IncomingMessage): string {
+  const jurisdiction = header(request, 'cf-r2-jurisdiction') ?? 'default'
+  if (!JURISDICTIONS.includes(jurisdiction))
+    throw new ApiError(
+      'badBucket',
+      undefined,
+      `the header cf-r2-jurisdiction must be one of ${JURISDICTIONS.join(', ')}`,
+    )
+  return jurisdiction
+}
