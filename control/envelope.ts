@@ -1,7 +1,7 @@
 import type { Log } from '../src/core/log.js'
 import { InvalidInput } from '../src/core/errors.js'
 import { StoreUnavailable, VersionConflict } from '../src/core/store.js'
-import { ApiError, ERRORS, type ErrorKind } from './errors.js'
+import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
 import { InvalidQuery } from './query.js'
 import type { Step } from './state.js'
 
@@ -57,6 +57,7 @@ const row = (kind: ErrorKind) => ({ code: ERRORS[kind][0], message: ERRORS[kind]
 
 function told(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[] {
   if (error instanceof ApiError) return [error]
+  if (error instanceof ApiErrors) return [...error.errors]
   if (error instanceof InvalidInput) {
     const kind = error instanceof InvalidQuery ? 'badQuery' : refusal
     return error.issues.map(({ pointer, message }) => new ApiError(kind, pointer, message))

@@ -135,6 +135,25 @@ export const ERRORS = {
   tooManySessions: [20305, 403, 'as many live sessions as are allowed'],
   logpushBusy: [20306, 429, 'too much at once; try again'],
 
+  // Worker scripts
+  scriptNotFound: [10007, 404, 'This Worker does not exist on your account.'],
+  badScriptName: [10016, 400, 'the name of a script is 1 to 63 of a-z, 0-9, _ and -, the first no -'],
+  invalidScript: [10021, 400, 'the script does not fit'],
+  scriptTooLarge: [10027, 413, 'the modules of the script are too large'],
+  scriptChanged: [10035, 409, 'the script was changed by another request; read it again'],
+  tooManyScripts: [10037, 403, 'as many scripts as are allowed'],
+  unnamedBinding: [10052, 400, 'a binding needs a name'],
+  variableTooLarge: [10054, 400, 'the variable or secret is too large'],
+  tooManyBindings: [10055, 400, 'more bindings than are allowed'],
+  inheritBinding: [10057, 400, 'the inherit binding is invalid'],
+  classNotCreated: [10061, 400, 'no migration has made the Durable Object class'],
+  classNotExported: [10064, 400, 'the script no longer exports a Durable Object class that is in use'],
+  newClassNotExported: [10070, 400, 'the script does not export the Durable Object class'],
+  badMigration: [10074, 400, 'the migration cannot be applied'],
+  migrationTag: [10079, 400, 'the migration tag precondition failed'],
+  exportsConflict: [100402, 400, 'the exports cannot be reconciled with what is deployed'],
+  uploadsBusy: [20431, 503, 'too many uploads at once; try again'],
+
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],
@@ -150,6 +169,8 @@ export interface ErrorDetail {
   readonly chain?: readonly ErrorKind[]
   /** Entries of `errors` after this one. */
   readonly followedBy?: readonly ErrorKind[]
+  /** Stands in the error as it is, for clients that know what to do with it. */
+  readonly meta?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
 }
@@ -172,5 +193,16 @@ export class ApiError extends Error {
     this.status = status
     this.pointer = pointer
     this.detail = more
+  }
+}
+
+/** The request is answered with all of these, the status being that of the first. */
+export class ApiErrors extends Error {
+  override readonly name = 'ApiErrors'
+  readonly errors: readonly ApiError[]
+
+  constructor(errors: readonly [ApiError, ...ApiError[]]) {
+    super(errors.map(({ message }) => message).join('; '))
+    this.errors = errors
   }
 }

@@ -81,6 +81,7 @@ const MESSAGE = {
     source: { type: 'object', properties: { pointer: { type: 'string' } }, additionalProperties: false },
     error_chain: { type: 'array', items: ref('Message') },
     notes: { type: 'array' },
+    meta: { type: 'object', description: 'More about the error, for clients that know its code.' },
   },
   additionalProperties: false,
 }

@@ -15,7 +15,7 @@ export const Workers = Type.Object(
       {
         bytes: Size('64MB', 'Of one upload, all parts together; larger ones get 413.'),
         module_bytes: Size('10MB', 'Of the modules of one upload, source maps aside.'),
-        metadata_bytes: Size('2MB', 'Of the metadata of one upload.'),
+        metadata_bytes: Size('10MB', 'Of the metadata of one upload.'),
         parts: Places(2000, 'Parts of one upload.'),
         memory: Size('256MB', 'For uploads under way, all together; beyond it an upload gets 503.'),
       },

@@ -1,9 +1,9 @@
 import type { Binding } from '../core/model/worker.js'
 import type { Sealed } from '../core/vault.js'
-import { SECRET_MEMBERS } from './secret-members.js'
+import { BINDINGS } from './bindings/index.js'
 
 const NONE: readonly string[] = []
-const membersOf = ({ type }: Binding): readonly string[] => SECRET_MEMBERS.get(type) ?? NONE
+const membersOf = ({ type }: Binding): readonly string[] => BINDINGS.get(type)?.secret ?? NONE
 
 /** The binding with each secret member that it has put through `change`. */
 function mapped(binding: Binding, change: (value: unknown) => unknown): Binding {
@@ -30,4 +30,4 @@ export function shownBinding(binding: Binding): Binding {
 }
 
 /** Whether a binding is one of a secret, as `GET .../secrets` lists them. */
-export const isSecret = (binding: Binding): boolean => SECRET_MEMBERS.has(binding.type)
+export const isSecret = (binding: Binding): boolean => membersOf(binding).length > 0

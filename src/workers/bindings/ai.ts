@@ -1,0 +1,7 @@
+import { bindingKind } from './binding-kind.js'
+
+/** Models. */
+export const ai = bindingKind({
+  type: 'ai',
+  description: 'Models.',
+})

@@ -1,0 +1,67 @@
+import { Type, type TProperties, type TSchema } from 'typebox'
+import type { Issue } from '../../core/errors.js'
+import type { Binding } from '../../core/model/worker.js'
+import { issuesOf } from '../../core/schema.js'
+
+/** One kind of binding: what it may hold, and what of that is nobody's business. */
+export interface BindingKind {
+  /** What `type` says. */
+  readonly type: string
+  /** For the manual. Members that it does not name are kept. */
+  readonly schema: TSchema
+  /** Members that are sealed when stored and never shown. */
+  readonly secret: readonly string[]
+  /** The member that names an uploaded part; such bindings belong to service-worker scripts. */
+  readonly part?: 'part'
+  /** A good one. */
+  readonly example: Binding
+  /** What is wrong with a binding of this kind; pointers into the binding. */
+  issues(binding: Binding): readonly Issue[]
+  /** The binding as it is stored: older names of members replaced by the newer ones. */
+  settled(binding: Binding): Binding
+}
+
+export interface BindingSpec {
+  readonly type: string
+  readonly description: string
+  /** Besides `name` and `type`. */
+  readonly fields?: TProperties
+  readonly secret?: readonly string[]
+  readonly part?: 'part'
+  readonly example?: Readonly<Record<string, unknown>>
+  /** What a schema cannot say. Called where the schema is content. */
+  readonly check?: (binding: Binding) => readonly Issue[]
+  readonly settled?: (binding: Binding) => Binding
+}
+
+/** Names become members of `env`. */
+export const BindingName = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^\\u0000-\\u001f\\u007f]+$',
+  'x-message': 'must be 1 to 255 characters without control characters',
+  description: 'The JavaScript name of the binding.',
+})
+
+/** The name or id of something that a binding points at. */
+export const Ref = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 1024, 'x-message': 'must be a text of 1 to 1024 characters', description })
+
+/** Describes a kind of binding. */
+export function bindingKind(spec: BindingSpec): BindingKind {
+  const { type, description, fields = {}, secret = [], part, example = {}, check, settled } = spec
+  const schema = Type.Object({ name: BindingName, type: Type.Literal(type), ...fields }, { description })
+  const issues = issuesOf(schema)
+  return {
+    type,
+    schema,
+    secret,
+    ...(part && { part }),
+    example: { name: 'MY_BINDING', type, ...example },
+    issues(binding) {
+      const found = issues(binding)
+      return found.length > 0 || !check ? found : check(binding)
+    },
+    settled: settled ?? ((binding) => binding),
+  }
+}

@@ -1,0 +1,38 @@
+/** Ways in which an upload is refused; each is a row of the API's errors. */
+export type FaultKind =
+  | 'invalidScript'
+  | 'unnamedBinding'
+  | 'variableTooLarge'
+  | 'tooManyBindings'
+  | 'inheritBinding'
+  | 'classNotCreated'
+  | 'classNotExported'
+  | 'newClassNotExported'
+  | 'badMigration'
+  | 'migrationTag'
+  | 'exportsConflict'
+
+/** One reason why an upload is refused. `pointer` leads into the metadata document. */
+export interface Fault {
+  readonly kind: FaultKind
+  readonly message: string
+  readonly pointer?: string
+  /** What clients render, besides the message. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** The upload is refused, for all of these reasons; nothing of it was stored. */
+export class UploadRefused extends Error {
+  override readonly name = 'UploadRefused'
+  readonly faults: readonly Fault[]
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(({ pointer, message }) => (pointer === undefined ? message : `${pointer} ${message}`)).join('; '))
+    this.faults = faults
+  }
+}
+
+/** Throws {@link UploadRefused} where there is a reason to. */
+export function refuse(faults: readonly Fault[]): void {
+  if (faults.length > 0) throw new UploadRefused(faults)
+}

@@ -1,0 +1,97 @@
+import type { Issue } from '../../core/errors.js'
+import type { Binding } from '../../core/model/worker.js'
+import { issuesOf } from '../../core/schema.js'
+import { BINDINGS } from '../bindings/index.js'
+import type { Fault } from '../fault.js'
+import { exportIssues } from './exports.js'
+import { placementIssues } from './placement.js'
+import { Metadata } from './schema.js'
+
+/** How much an upload may hold of what its schema leaves open. */
+export interface MetadataLimits {
+  readonly bindings: number
+  /** Of one variable or secret. */
+  readonly valueBytes: number
+}
+
+const TAG_BYTES = 100
+const MESSAGE_BYTES = 1000
+
+const shape = issuesOf(Metadata)
+
+/** What is wrong with a metadata document; none where it is a `Metadata`. Pointers into the document. */
+export function metadataFaults(document: unknown, limits: MetadataLimits): Fault[] {
+  const issues = shape(document)
+  if (issues.length > 0) return issues.map(invalid)
+  const metadata = document as Metadata
+  const { annotations = {}, placement, exports, migrations, bindings = [] } = metadata
+  return [
+    ...(Buffer.byteLength(annotations['workers/tag'] ?? '') > TAG_BYTES
+      ? [invalid({ pointer: '/annotations/workers~1tag', message: `must have no more than ${TAG_BYTES} bytes` })]
+      : []),
+    ...below('/placement', placement ? placementIssues(placement) : []).map(invalid),
+    ...below('/exports', exports ? exportIssues(exports) : []).map(invalid),
+    ...(exports && migrations ? [invalid({ pointer: '/migrations', message: 'does not go with exports' })] : []),
+    ...bindingFaults(bindings, limits),
+  ]
+}
+
+/** The annotations as they are kept: a message that is too long is cut, at the end of a character. */
+export function keptAnnotations(annotations: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { 'workers/message': message } = annotations
+  return { ...annotations, ...(message !== undefined && { 'workers/message': cut(message) }) }
+}
+
+function cut(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= MESSAGE_BYTES) return text
+  let end = MESSAGE_BYTES
+  // The first byte of a character is none of the form 10xxxxxx.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
+  return bytes.toString('utf8', 0, end)
+}
+
+const invalid = ({ pointer, message }: Issue): Fault => ({ kind: 'invalidScript', pointer, message })
+
+const below = (prefix: string, issues: readonly Issue[]): Issue[] =>
+  issues.map(({ pointer, message }) => ({ pointer: prefix + pointer, message }))
+
+/** What is wrong with bindings; pointers into the metadata document. */
+export function bindingFaults(bindings: readonly Binding[], { bindings: most, valueBytes }: MetadataLimits): Fault[] {
+  if (bindings.length > most)
+    return [{ kind: 'tooManyBindings', pointer: '/bindings', message: `a script has ${most} bindings at most` }]
+  const names = new Map<string, number>()
+  return bindings.flatMap((binding, index): Fault[] => {
+    const at = `/bindings/${index}`
+    const { name, type } = binding as Partial<Binding>
+    if (name === undefined || name === '')
+      return [{ kind: 'unnamedBinding', pointer: `${at}/name`, message: 'a binding needs a name' }]
+    const kind = typeof type === 'string' ? BINDINGS.get(type) : undefined
+    if (!kind) {
+      const message = type === undefined ? 'is required' : 'is not a known type of binding'
+      return [invalid({ pointer: `${at}/type`, message })]
+    }
+    const issues = below(at, kind.issues(binding))
+    if (issues.length > 0) return issues.map(invalid)
+    if (FORBIDDEN.has(name))
+      return [invalid({ pointer: `${at}/name`, message: 'is not a name that a binding may have' })]
+    const first = names.get(name)
+    if (first !== undefined)
+      return [invalid({ pointer: `${at}/name`, message: `is the name of binding ${first} already` })]
+    names.set(name, index)
+    return VALUES.filter((member) => binding[member] !== undefined && size(binding[member]) > valueBytes).map(
+      (member) => ({
+        kind: 'variableTooLarge',
+        pointer: `${at}/${member}`,
+        message: `has more than ${valueBytes} bytes`,
+      }),
+    )
+  })
+}
+
+const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+/** Members that hold what a variable or secret is. */
+const VALUES = ['text', 'json', 'key_base64', 'key_jwk'] as const
+
+const size = (value: unknown): number => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,0 +1,128 @@
+import { Type, type Static } from 'typebox'
+import type { Binding, ExportEntry } from '../../core/model/worker.js'
+import { mapOf, orNull } from '../../core/schema.js'
+import { Observability } from './observability.js'
+import { PlacementInput } from './placement.js'
+
+const Names = (description: string) => Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { description })
+
+const Step = {
+  deleted_classes: Type.Optional(Names('Classes whose namespaces go, with all their objects.')),
+  new_classes: Type.Optional(Names('Classes that get a namespace, the older kind of storage.')),
+  new_sqlite_classes: Type.Optional(Names('Classes that get a namespace with SQLite.')),
+  renamed_classes: Type.Optional(
+    Type.Array(Type.Object({ from: Type.String({ minLength: 1 }), to: Type.String({ minLength: 1 }) })),
+  ),
+  transferred_classes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        from: Type.String({ minLength: 1 }),
+        from_script: Type.String({ minLength: 1 }),
+        to: Type.String({ minLength: 1 }),
+      }),
+    ),
+  ),
+}
+
+/** One step of a migration. */
+export const MigrationStep = Type.Object(Step)
+export type MigrationStep = Static<typeof MigrationStep>
+
+/** What is to happen to Durable Object classes: one step, or several in order. */
+export const Migrations = Type.Object({
+  old_tag: Type.Optional(Type.String({ description: 'The tag that the script must have now.' })),
+  new_tag: Type.Optional(Type.String({ minLength: 1, description: 'The tag that it has afterwards.' })),
+  ...Step,
+  steps: Type.Optional(Type.Array(MigrationStep, { description: 'In place of the members of one step.' })),
+})
+export type Migrations = Static<typeof Migrations>
+
+const AssetsConfig = Type.Object({
+  _headers: Type.Optional(Type.String({ description: 'Contents of a `_headers` file.' })),
+  _redirects: Type.Optional(Type.String({ description: 'Contents of a `_redirects` file.' })),
+  base_path: Type.Optional(orNull(Type.String({ description: 'Prefix of the URLs; null: `/`.' }))),
+  html_handling: Type.Optional(
+    Type.Enum(['auto-trailing-slash', 'force-trailing-slash', 'drop-trailing-slash', 'none']),
+  ),
+  not_found_handling: Type.Optional(Type.Enum(['none', '404-page', 'single-page-application'])),
+  run_worker_first: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Boolean()])),
+  serve_directly: Type.Optional(Type.Boolean({ deprecated: true })),
+})
+
+/** The metadata part of an upload. Members that it does not name are kept. */
+export const Metadata = Type.Object({
+  annotations: Type.Optional(mapOf(Type.String(), { description: '`workers/message`, `workers/tag`.' })),
+  assets: Type.Optional(
+    Type.Object({
+      config: Type.Optional(AssetsConfig),
+      jwt: Type.Optional(Type.String({ minLength: 1, description: 'The completion token of an upload of assets.' })),
+    }),
+  ),
+  bindings: Type.Optional(
+    Type.Unsafe<Binding[]>(
+      Type.Array(Type.Object({}), { description: 'Each has a name, a type and what goes with that type.' }),
+    ),
+  ),
+  body_part: Type.Optional(Type.String({ minLength: 1, description: 'The part that holds a service-worker script.' })),
+  cache_options: Type.Optional(
+    Type.Object({ enabled: Type.Boolean(), cross_version_cache: Type.Optional(Type.Boolean()) }),
+  ),
+  compatibility_date: Type.Optional(
+    Type.String({ format: 'date', 'x-message': 'must be a date, as in 2026-11-21', examples: ['2026-11-21'] }),
+  ),
+  compatibility_flags: Type.Optional(Names('What of the runtime is switched on or off.')),
+  containers: Type.Optional(
+    Type.Array(
+      Type.Object({ name: Type.Optional(Type.String({ minLength: 1 })), class_name: Type.Optional(Type.String()) }),
+    ),
+  ),
+  exports: Type.Optional(
+    Type.Unsafe<Record<string, ExportEntry>>(mapOf(Type.Object({}), { description: 'By exported name.' })),
+  ),
+  keep_assets: Type.Optional(Type.Boolean({ description: 'Keeps the assets of the version before.' })),
+  keep_bindings: Type.Optional(Names('Types of bindings that are kept of the version before.')),
+  limits: Type.Optional(
+    Type.Object({
+      cpu_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: 300_000 })),
+      subrequests: Type.Optional(Type.Integer({ minimum: 1 })),
+    }),
+  ),
+  logpush: Type.Optional(Type.Boolean()),
+  main_module: Type.Optional(Type.String({ minLength: 1, description: 'The part that holds the main module.' })),
+  migrations: Type.Optional(Migrations),
+  observability: Type.Optional(Observability),
+  package_dependencies: Type.Optional(
+    Type.Array(
+      Type.Object({
+        name: Type.String({ minLength: 1 }),
+        packageJsonVersion: Type.String(),
+        installedVersion: Type.String(),
+      }),
+    ),
+  ),
+  placement: Type.Optional(PlacementInput),
+  tags: Type.Optional(
+    Type.Array(
+      Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^[^,]+$',
+        'x-message': 'must be 1 to 1024 characters without a comma',
+      }),
+      { maxItems: 100 },
+    ),
+  ),
+  tail_consumers: Type.Optional(
+    orNull(
+      Type.Array(
+        Type.Object({
+          service: Type.String({ minLength: 1 }),
+          environment: Type.Optional(Type.String()),
+          namespace: Type.Optional(Type.String()),
+        }),
+      ),
+    ),
+  ),
+  usage_model: Type.Optional(Type.Enum(['standard', 'bundled', 'unbound'])),
+})
+export type Metadata = Static<typeof Metadata>
