@@ -128,6 +128,8 @@ async function send(
     }
     batch = []
     bytes = 0
+    // Bytes count as well, and others send at the same time.
+    room = deliveries.room(scope)
     await setImmediate()
   }
 

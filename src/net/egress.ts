@@ -22,6 +22,9 @@ export interface AgentOptions {
 export interface GuardedAgents {
   readonly http: HttpAgent
   readonly https: HttpsAgent
+  /** Lets go of connections as soon as nothing is under way on them; no new requests then. */
+  retire(): void
+  /** Ends all connections. */
   destroy(): void
 }
 

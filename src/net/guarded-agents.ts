@@ -25,14 +25,21 @@ export interface Guarded extends GuardedAgents {
 /** Agents whose connections all pass the gate. */
 export function guardedAgents(gate: Gate, { maxSockets = 4, rejectUnauthorized = true }: AgentOptions): Guarded {
   const common = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets }
-  const http = guard(new HttpAgent(common), gate)
-  const https = guard(new HttpsAgent({ ...common, rejectUnauthorized }), gate)
+  let retired = false
+  const isRetired = () => retired
+  const http = guard(new HttpAgent(common), gate, isRetired)
+  const https = guard(new HttpsAgent({ ...common, rejectUnauthorized }), gate, isRetired)
+  const renew = () => {
+    for (const agent of [http, https])
+      for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
+  }
   return {
     http,
     https,
-    renew() {
-      for (const agent of [http, https])
-        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
+    renew,
+    retire() {
+      retired = true
+      renew()
     },
     destroy() {
       http.destroy()
@@ -41,7 +48,7 @@ export function guardedAgents(gate: Gate, { maxSockets = 4, rejectUnauthorized =
   }
 }
 
-function guard<A extends HttpAgent>(agent: A, gate: Gate): A {
+function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boolean): A {
   const madeUnder = new WeakMap<object, object>()
   const connect = agent.createConnection.bind(agent)
   agent.createConnection = ({ socketPath, path, ...options }: ClientRequestArgs & { path?: unknown }) => {
@@ -60,7 +67,7 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate): A {
   }
   // Node looks whether the socket is still writable once this listener has run.
   agent.prependListener('free', (socket: object & { destroy(): void }) => {
-    if (madeUnder.get(socket) !== gate.rules) socket.destroy()
+    if (isRetired() || madeUnder.get(socket) !== gate.rules) socket.destroy()
   })
   return agent
 }

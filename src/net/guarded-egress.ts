@@ -120,6 +120,10 @@ export class GuardedEgress implements Egress {
     return {
       http: agents.http,
       https: agents.https,
+      retire: () => {
+        this.#agents.delete(agents)
+        agents.retire()
+      },
       destroy: () => {
         this.#agents.delete(agents)
         agents.destroy()

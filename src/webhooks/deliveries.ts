@@ -1,4 +1,6 @@
+import { Counter } from 'prom-client'
 import type { Clock } from '../core/clock.js'
+import type { Metrics } from '../core/metrics.js'
 import {
   DELIVERIES,
   DELIVERY_STATES,
@@ -38,14 +40,20 @@ export class StoredDeliveries implements Deliveries {
   readonly #store: Store
   readonly #clock: Clock
   readonly #limits: () => DeliveryLimits
+  readonly #accepted: Counter
   readonly #tallies = new Map<string, Tally>()
   #isUnderWay: (scope: Scope, id: string) => boolean = () => false
   readonly #stop: () => void
 
-  constructor(store: Store, clock: Clock, limits: () => DeliveryLimits) {
+  constructor(store: Store, clock: Clock, limits: () => DeliveryLimits, metrics: Metrics) {
     this.#store = store
     this.#clock = clock
     this.#limits = limits
+    this.#accepted = new Counter({
+      name: 'edged_webhook_accepted_total',
+      help: 'Deliveries accepted by this daemon.',
+      registers: [metrics],
+    })
     for (const { scope, id, value } of store.list(DELIVERIES)) this.#count(scope, id, value)
     for (const { scope, id, value } of store.list(DELIVERY_STATES)) this.#follow(scope, id, value)
     this.#stop = store.watch((changes) => this.#seen(changes))
@@ -77,6 +85,7 @@ export class StoredDeliveries implements Deliveries {
       ]
     })
     await this.#store.batch([...writes, ...made], audit)
+    this.#accepted.inc(deliveries.length)
   }
 
   get(scope: Scope, id: string): Job | undefined {

@@ -18,20 +18,22 @@ interface Opened extends OpenDestination {
   readonly until: number
 }
 
+export interface DestinationDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly egress: Egress
+  readonly clock: Clock
+}
+
 /** The open destination of one webhook: opened when first sent to, anew after it was changed. */
 export class DestinationOf {
-  readonly #deps: { readonly store: Store; readonly vault: Vault; readonly egress: Egress; readonly clock: Clock }
+  readonly #deps: DestinationDeps
   readonly #scope: Scope
   readonly #id: string
   readonly #maxSockets: number
   #opened: Opened | undefined
 
-  constructor(
-    deps: { readonly store: Store; readonly vault: Vault; readonly egress: Egress; readonly clock: Clock },
-    scope: Scope,
-    id: string,
-    maxSockets: number,
-  ) {
+  constructor(deps: DestinationDeps, scope: Scope, id: string, maxSockets: number) {
     this.#deps = deps
     this.#scope = scope
     this.#id = id
@@ -59,9 +61,9 @@ export class DestinationOf {
     return this.#opened
   }
 
-  /** Lets go of secrets and connections. */
+  /** Lets go of secrets and connections; tries under way end on theirs. */
   close(): void {
-    this.#opened?.agents.destroy()
+    this.#opened?.agents.retire()
     this.#opened = undefined
   }
 }

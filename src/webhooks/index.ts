@@ -24,12 +24,12 @@ export interface Webhooks {
  * SenderDeps; the same after a restart, so that the daemon goes on at once with what it was to send.
  */
 export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly config: () => DeliveryConfig }): Webhooks {
-  const { config, store, clock } = deps
+  const { config, store, clock, metrics } = deps
   const limits = (): DeliveryLimits => {
     const { pending, pending_bytes } = config().quotas
     return { jobs: pending, bytes: pending_bytes }
   }
-  const deliveries = new StoredDeliveries(store, clock, limits)
+  const deliveries = new StoredDeliveries(store, clock, limits, metrics)
   const sender = new WebhookSender({
     ...deps,
     get options() {

@@ -1,6 +1,7 @@
 import { Heap } from '../core/heap.js'
 import type { Scope } from '../core/scope.js'
 import type { Breaker } from './breaker.js'
+import { Line } from './line.js'
 
 /** A delivery that waits for its next try. */
 export interface Waiting {
@@ -9,44 +10,19 @@ export interface Waiting {
   readonly dueAt: number
 }
 
-/** Ids in the order in which they came; taking the first costs no more than adding one. */
-class Line {
-  #ids: string[] = []
-  #from = 0
-
-  get size(): number {
-    return this.#ids.length - this.#from
-  }
-
-  push(id: string): void {
-    this.#ids.push(id)
-  }
-
-  shift(): string | undefined {
-    const id = this.#ids[this.#from]
-    if (id === undefined) return undefined
-    this.#from++
-    if (this.#from > 1024 && 2 * this.#from > this.#ids.length) {
-      this.#ids = this.#ids.slice(this.#from)
-      this.#from = 0
-    }
-    return id
-  }
-}
-
 /** The deliveries of one webhook: first tries in the order of their acceptance, later ones when they are due. */
 export class Lane {
   readonly scope: Scope
   readonly webhookId: string
   readonly breaker: Breaker
-  /** Whether its webhook takes deliveries, and whether they are this daemon's to send. */
+  /** Whether its webhook takes deliveries. */
   enabled = true
-  owned = false
   /** It stands in the line of those that may have something to send. */
   queued = false
 
-  readonly #first = new Line()
-  readonly #again = new Heap<Waiting>(({ dueAt }) => dueAt)
+  #owned = false
+  #first = new Line<string>()
+  #again = new Heap<Waiting>(({ dueAt }) => dueAt)
   readonly #known = new Set<string>()
   readonly #underWay = new Set<string>()
   readonly #most: number
@@ -57,6 +33,11 @@ export class Lane {
     this.webhookId = webhookId
     this.breaker = breaker
     this.#most = most
+  }
+
+  /** Whether its deliveries are this daemon's to send. */
+  get owned(): boolean {
+    return this.#owned
   }
 
   /** Deliveries that are not over. */
@@ -72,13 +53,30 @@ export class Lane {
     return this.#known.has(id)
   }
 
-  /** Ids of all deliveries that are not over. */
+  /** Ids of all deliveries that are not over, in the order in which they became known. */
   ids(): Iterable<string> {
     return this.#known
   }
 
   isUnderWay(id: string): boolean {
     return this.#underWay.has(id)
+  }
+
+  /** Makes the lane this daemon's; what is known of must then be added, but for what is under way still. */
+  own(): void {
+    this.#owned = true
+  }
+
+  /** Leaves it to another daemon; what is not over stays known. */
+  disown(): void {
+    this.#owned = false
+    this.#first = new Line()
+    this.#again = new Heap(({ dueAt }) => dueAt)
+  }
+
+  /** Takes note of one that is another daemon's to send. */
+  know(id: string): void {
+    this.#known.add(id)
   }
 
   /** Adds one that has not been tried. */
@@ -97,7 +95,7 @@ export class Lane {
   done(id: string, again?: number): void {
     this.#underWay.delete(id)
     if (again === undefined) this.#known.delete(id)
-    else this.#again.push({ id, dueAt: again })
+    else if (this.#owned) this.#again.push({ id, dueAt: again })
   }
 
   /** Forgets one that is over for another reason. */
@@ -105,14 +103,9 @@ export class Lane {
     this.#known.delete(id)
   }
 
-  /** Forgets all that is not under way. */
-  clear(): void {
-    for (const id of this.#known) if (!this.#underWay.has(id)) this.#known.delete(id)
-  }
-
   /** When there is something to do, on the monotonic clock; Infinity while there is not, as far as is known. */
   wakeAt(now: number): number {
-    if (!this.enabled || !this.owned || this.#underWay.size >= this.#places) return Infinity
+    if (!this.enabled || !this.#owned || this.#underWay.size >= this.#places) return Infinity
     const due = this.#first.size > 0 ? now : (this.#again.peek()?.dueAt ?? Infinity)
     return Math.max(due, this.breaker.until)
   }
@@ -123,7 +116,7 @@ export class Lane {
       const due = this.#again.peek()
       const id = due !== undefined && due.dueAt <= now ? this.#again.pop()?.id : this.#first.shift()
       if (id === undefined) return undefined
-      if (!this.#known.has(id)) continue
+      if (!this.#known.has(id) || this.#underWay.has(id)) continue
       this.#underWay.add(id)
       return id
     }

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import { DELIVERIES, DELIVERY_STATES } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
-import type { Store, Write } from '../core/store.js'
+import { VersionConflict, type Store, type Write } from '../core/store.js'
 
 /** How long deliveries that are over can be seen. */
 export interface RetentionOptions {
@@ -41,12 +41,16 @@ export class Retention {
       ({ value }, index) => index < over.length - this.#options.jobs || value.last_updated_at < old,
     )
     for (let at = 0; at < gone.length; at += MOST_IN_BATCH) {
-      await this.#store.batch(
-        gone.slice(at, at + MOST_IN_BATCH).flatMap(({ id }): Write[] => [
-          { kind: DELIVERIES, scope, id, value: undefined },
-          { kind: DELIVERY_STATES, scope, id, value: undefined },
-        ]),
-      )
+      const writes = gone.slice(at, at + MOST_IN_BATCH).flatMap(({ id, version }): Write[] => [
+        { kind: DELIVERIES, scope, id, value: undefined },
+        { kind: DELIVERY_STATES, scope, id, value: undefined, ifVersion: version },
+      ])
+      try {
+        await this.#store.batch(writes)
+      } catch (error) {
+        // One of them has been sent once more, or another daemon forgets them, too: the next round sees what is left.
+        if (!(error instanceof VersionConflict)) throw error
+      }
     }
   }
 }

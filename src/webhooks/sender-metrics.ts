@@ -4,7 +4,6 @@ import type { Lane } from './lane.js'
 
 /** What a sender counts. */
 export interface SenderMetrics {
-  readonly accepted: Counter
   readonly tries: Histogram
   ended(outcome: 'delivered' | 'retried' | 'failed'): void
 }
@@ -28,21 +27,22 @@ export function senderMetrics(metrics: Metrics, lanes: () => Iterable<Lane>, now
       },
     })
   gauge('edged_webhook_pending', 'Deliveries that this daemon has yet to make.', () =>
-    [...lanes()].reduce((sum, { size }) => sum + size, 0),
+    [...lanes()].reduce((sum, { owned, size }) => sum + (owned ? size : 0), 0),
   )
   gauge('edged_webhook_under_way', 'Tries under way.', () =>
     [...lanes()].reduce((sum, { underWay }) => sum + underWay, 0),
   )
-  gauge('edged_webhook_oldest_pending_seconds', 'Age of the oldest delivery that is not over.', () => {
+  const waiting = 'Age of the oldest delivery that this daemon has yet to make, disabled webhooks aside.'
+  gauge('edged_webhook_oldest_pending_seconds', waiting, () => {
     let oldest = Infinity
-    for (const lane of lanes()) for (const id of lane.ids()) oldest = Math.min(oldest, acceptedAt(id))
+    for (const lane of lanes())
+      if (lane.owned && lane.enabled) for (const id of lane.ids()) oldest = Math.min(oldest, acceptedAt(id))
     return oldest === Infinity ? 0 : Math.max(0, (now() - oldest) / 1000)
   })
   gauge('edged_webhook_breakers_open', 'Destinations that are left alone for now.', () =>
     [...lanes()].reduce((sum, { breaker }) => sum + Number(breaker.isOpen), 0),
   )
   return {
-    accepted: new Counter({ name: 'edged_webhook_accepted_total', help: 'Deliveries accepted.', registers }),
     tries: new Histogram({
       name: 'edged_webhook_try_seconds',
       help: 'How long tries took.',

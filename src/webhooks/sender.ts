@@ -5,23 +5,22 @@ import { Heap } from '../core/heap.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { DELIVERIES, DELIVERY_STATES, type Delivery, type DeliveryState } from '../core/model/delivery.js'
-import { WEBHOOKS, type StoredWebhook } from '../core/model/webhook.js'
+import { WEBHOOKS } from '../core/model/webhook.js'
 import type { Scope } from '../core/scope.js'
-import { StoreUnavailable, type Change, type Store, type Write } from '../core/store.js'
+import type { Change, Store } from '../core/store.js'
 import type { Vault } from '../core/vault.js'
 import type { Egress } from '../net/egress.js'
 import { requestHeaders } from './auth-headers.js'
-import { Breaker, type BreakerOptions } from './breaker.js'
-import { DestinationOf } from './destinations.js'
-import { disableWebhook } from './disable.js'
-import { Health, WEBHOOK_HEALTH } from './health.js'
-import { Lane } from './lane.js'
-import { Leases, RENEW_MS } from './leases.js'
-import { abandoned, outcomeOf } from './outcome.js'
+import type { BreakerOptions } from './breaker.js'
+import type { Lane } from './lane.js'
+import { Leases, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './leases.js'
+import { Ledger } from './ledger.js'
+import { Line } from './line.js'
 import { post, type Reply } from './post.js'
 import { Retention, type RetentionOptions } from './retention.js'
 import { longestDelay } from './schedule.js'
-import { senderMetrics, type SenderMetrics } from './sender-metrics.js'
+import { senderMetrics } from './sender-metrics.js'
+import { follow, healthOf, newTarget, type Target } from './target.js'
 
 /** How deliveries are made. Times in milliseconds. */
 export interface SenderOptions {
@@ -54,19 +53,7 @@ export interface SenderDeps {
   readonly random?: () => number
 }
 
-/** How often the state of a failing webhook is worth a write. */
-const SAVE_HEALTH_MS = 10 * 60_000
 const MOST_SLEEP_MS = 60_000
-
-interface Target {
-  readonly lane: Lane
-  readonly destination: DestinationOf
-  readonly health: Health
-  /** When it is queued again at the latest; Infinity: not by time. */
-  wakeAt: number
-  /** Its lease is being asked for. */
-  asking: boolean
-}
 
 interface Wake {
   readonly target: Target
@@ -81,14 +68,16 @@ interface Wake {
 export class WebhookSender {
   readonly #deps: SenderDeps
   readonly #targets = new Map<string, Target>()
-  readonly #metrics: SenderMetrics
   readonly #leases: Leases | undefined
+  readonly #ledger: Ledger
   readonly #retention: Retention
   readonly #closing = new AbortController()
   readonly #giveUp = new AbortController()
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #tasks = new Set<Promise<void>>()
   readonly #loops: Promise<void>[] = []
-  #ready: Target[] = []
+  /** Tries under way. */
+  #underWay = 0
+  readonly #ready = new Line<Target>()
   readonly #wakes = new Heap<Wake>(({ at }) => at)
   #sleeper: { readonly until: number; readonly abort: AbortController } | undefined
   #unwatch: (() => void) | undefined
@@ -100,11 +89,12 @@ export class WebhookSender {
     setMaxListeners(0, this.#giveUp.signal)
     this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, sharedAs)
     this.#retention = new Retention(store, clock, options.keep)
-    this.#metrics = senderMetrics(
+    const counts = senderMetrics(
       metrics,
       () => [...this.#targets.values()].map(({ lane }) => lane),
       () => clock.now(),
     )
+    this.#ledger = new Ledger(deps, counts, this.#closing.signal)
   }
 
   /** Begins with what is left from before. */
@@ -116,7 +106,14 @@ export class WebhookSender {
       this.#wakeLoop(),
       this.#every(MOST_SLEEP_MS, async () => await this.#retention.forget()),
     )
-    if (this.#leases) this.#loops.push(this.#every(RENEW_MS, async () => await this.#holdLeases()))
+    const leases = this.#leases
+    if (leases)
+      this.#loops.push(
+        this.#every(RENEW_MS, async () => {
+          await leases.renew()
+          await this.#holdLeases()
+        }),
+      )
     this.#pump()
   }
 
@@ -132,40 +129,49 @@ export class WebhookSender {
     this.#closing.abort()
     this.#sleeper?.abort.abort()
     this.#unwatch?.()
-    const ended = Promise.all(this.#underWay)
+    const ended = Promise.all(this.#tasks)
     await Promise.race([ended, clock.sleep(options.drain_timeout)])
     this.#giveUp.abort()
     await Promise.all([...this.#loops, ended])
-    for (const { lane, destination } of this.#targets.values()) {
-      destination.close()
-      if (lane.owned) await this.#leases?.release(lane.scope, lane.webhookId).catch(() => undefined)
-    }
+    for (const { destination } of this.#targets.values()) destination.close()
+    await this.#leases?.release().catch(() => undefined)
   }
 
   #seen(changes: readonly Change[]): void {
     for (const { kind, scope, id, value } of changes) {
-      if (kind === DELIVERIES.name && value !== undefined) this.#metrics.accepted.inc()
-      else if (kind === DELIVERY_STATES.name) this.#notice(scope, id, value as DeliveryState | undefined)
+      if (kind === DELIVERY_STATES.name) this.#notice(scope, id, value as DeliveryState | undefined)
       else if (kind === WEBHOOKS.name) this.#webhookChanged(scope, id)
+      else if (kind === WEBHOOK_LEASES.name) this.#leaseChanged(scope, id)
+      else if (kind === WEBHOOK_SENDERS.name && value === undefined) this.#track(this.#holdLeases())
     }
     this.#pump()
   }
 
   /** Takes note of a delivery that waits, unless it is known. */
   #notice(scope: Scope, id: string, state: DeliveryState | undefined): void {
-    if (state?.status !== 'pending' && state?.status !== 'processing') return
+    const waits = state?.status === 'pending' || state?.status === 'processing'
+    // What is over here has been seen by the try itself.
+    if (!waits && this.#leases === undefined) return
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id
     if (webhookId === undefined) return
+    if (!waits) return this.#over(scope, webhookId, id)
     const target = this.#target(scope, webhookId)
     const { lane } = target
-    if (!lane.owned) {
-      // Whoever holds the lease sends it; when nobody does, this daemon need not wait for its next round.
-      if (this.#unwatch !== undefined && !target.asking) this.#track(this.#holdLease(target))
+    if (lane.has(id)) return
+    if (lane.owned) {
+      this.#add(lane, id, state)
+      this.#queue(target)
       return
     }
-    if (lane.has(id)) return
-    this.#add(lane, id, state)
-    this.#queue(target)
+    // Whoever holds the lease sends it; when nobody does, this daemon need not wait for its next round.
+    lane.know(id)
+    if (!target.asking) this.#track(this.#holdLease(target))
+  }
+
+  /** Another daemon has ended a delivery. */
+  #over(scope: Scope, webhookId: string, id: string): void {
+    const lane = this.#targets.get(keyOf(scope, webhookId))?.lane
+    if (lane?.isUnderWay(id) === false) lane.forget(id)
   }
 
   #add(lane: Lane, id: string, { attempts = 0, due_at }: DeliveryState): void {
@@ -179,19 +185,8 @@ export class WebhookSender {
     const key = keyOf(scope, webhookId)
     const known = this.#targets.get(key)
     if (known !== undefined) return known
-    const { store, options } = this.#deps
-    const { per_destination: most, breaker } = options
-    const lane = new Lane(scope, webhookId, new Breaker(breaker), most)
-    lane.owned = this.#leases === undefined
-    lane.enabled = isEnabled(store.get(WEBHOOKS, scope, webhookId)?.value)
-    const stored = store.get(WEBHOOK_HEALTH, scope, webhookId)?.value
-    const target: Target = {
-      lane,
-      destination: new DestinationOf(this.#deps, scope, webhookId, most),
-      health: new Health(stored, longestDelay(options.retry_schedule)),
-      wakeAt: Infinity,
-      asking: false,
-    }
+    const target = newTarget(this.#deps, scope, webhookId)
+    if (this.#leases === undefined) target.lane.own()
     this.#targets.set(key, target)
     return target
   }
@@ -199,27 +194,16 @@ export class WebhookSender {
   #webhookChanged(scope: Scope, id: string): void {
     const target = this.#targets.get(keyOf(scope, id))
     if (target === undefined) return
-    const webhook = this.#deps.store.get(WEBHOOKS, scope, id)?.value
-    target.lane.enabled = isEnabled(webhook)
-    if (webhook === undefined || webhook.deleted_at !== undefined) this.#track(this.#abandon(target))
-    else this.#queue(target)
+    follow(this.#deps.store, target)
+    this.#queue(target)
   }
 
-  /** Ends what waits for a webhook that is no more. */
-  async #abandon({ lane, destination }: Target): Promise<void> {
-    const { store, clock } = this.#deps
-    destination.close()
-    const waiting = [...lane.ids()].filter((id) => !lane.isUnderWay(id))
-    const writes = waiting.flatMap((id): Write[] => {
-      lane.forget(id)
-      const state = store.get(DELIVERY_STATES, lane.scope, id)
-      if (state === undefined) return []
-      this.#metrics.ended('failed')
-      const value = abandoned(state.value, 'the webhook was deleted', clock.now())
-      return [{ kind: DELIVERY_STATES, scope: lane.scope, id, value }]
-    })
-    for (let at = 0; at < writes.length; at += 500) await this.#write(writes.slice(at, at + 500))
-    if (lane.size === 0) this.#targets.delete(keyOf(lane.scope, lane.webhookId))
+  /** What is under way comes by here again when its try is over. */
+  async #abandon(target: Target): Promise<void> {
+    const { scope, webhookId, underWay } = target.lane
+    target.destination.close()
+    if (underWay === 0) this.#targets.delete(keyOf(scope, webhookId))
+    await this.#ledger.abandon(target)
   }
 
   #queue(target: Target): void {
@@ -232,23 +216,19 @@ export class WebhookSender {
   /** Begins as many tries as may be under way, one for each lane in turn. */
   #pump(): void {
     const { clock, options } = this.#deps
-    const turn = () => this.#ready.length > 0 && this.#underWay.size < options.at_once
-    while (turn() && !this.#closing.signal.aborted) {
-      const round = this.#ready
-      this.#ready = []
-      for (const [index, target] of round.entries()) {
-        if (this.#underWay.size >= options.at_once) {
-          this.#ready = [...round.slice(index), ...this.#ready]
-          return
-        }
-        const now = clock.monotonic()
-        const id = target.lane.take(now)
-        target.lane.queued = false
-        if (id !== undefined) {
-          this.#queue(target)
-          this.#track(this.#try(target, id))
-        } else this.#wakeUp(target, target.lane.wakeAt(now))
-      }
+    while (this.#underWay < options.at_once && !this.#closing.signal.aborted) {
+      const target = this.#ready.shift()
+      if (target === undefined) return
+      const { lane } = target
+      const now = clock.monotonic()
+      lane.queued = false
+      const id = lane.take(now)
+      if (id !== undefined) {
+        this.#queue(target)
+        this.#underWay++
+        this.#track(this.#try(target, id))
+      } else if (target.gone && lane.owned) this.#track(this.#abandon(target))
+      else this.#wakeUp(target, lane.wakeAt(now))
     }
   }
 
@@ -256,23 +236,33 @@ export class WebhookSender {
     const tracked = work
       .catch((error: unknown) => this.#deps.log.error({ event: 'webhook_sender_failed', error: messageOf(error) }))
       .finally(() => {
-        this.#underWay.delete(tracked)
+        this.#tasks.delete(tracked)
         this.#pump()
       })
-    this.#underWay.add(tracked)
+    this.#tasks.add(tracked)
   }
 
   async #try(target: Target, id: string): Promise<void> {
     const { lane } = target
-    const { store } = this.#deps
-    const delivery = store.get(DELIVERIES, lane.scope, id)?.value
-    const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
-    if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return lane.done(id)
-    const reply = await this.#post(target, delivery)
-    // Given up for the stop of the daemon: no try that counts.
-    if (reply.status === 0 && this.#giveUp.signal.aborted) return lane.done(id)
-    await this.#settle(target, delivery, state, reply)
-    this.#queue(target)
+    const { store, clock } = this.#deps
+    let again: number | undefined
+    try {
+      const delivery = store.get(DELIVERIES, lane.scope, id)?.value
+      const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
+      if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return
+      const reply = await this.#post(target, delivery)
+      // Given up for the stop of the daemon: no try that counts.
+      if (reply.status === 0 && this.#giveUp.signal.aborted) return
+      // Should what came of it not be stored, it is sent once more.
+      again = clock.monotonic() + MOST_SLEEP_MS
+      again = await this.#ledger.settle(target, delivery, state, reply)
+    } finally {
+      this.#underWay--
+      lane.done(id, again)
+      this.#queue(target)
+      // It may have been sent once more, by hand, before it was done here.
+      this.#notice(lane.scope, id, store.get(DELIVERY_STATES, lane.scope, id)?.value)
+    }
   }
 
   async #post({ destination }: Target, { id, payload }: Delivery): Promise<Reply> {
@@ -293,61 +283,6 @@ export class WebhookSender {
     } catch (error) {
       log.error({ event: 'webhook_not_sent', delivery: id, error: messageOf(error) }, 'a webhook could not be sent')
       return { status: 0, durationMs: 0, response: '', retryAfter: undefined, error: 'internal' }
-    }
-  }
-
-  async #settle({ lane, health }: Target, { id }: Delivery, before: DeliveryState, reply: Reply): Promise<void> {
-    const { clock, options, random = Math.random, store } = this.#deps
-    const schedule = options.retry_schedule
-    const { state, againAfter, gone } = outcomeOf(before, reply, { schedule, now: clock.now(), random })
-    const delivered = state.status === 'completed'
-    const now = clock.monotonic()
-    this.#metrics.tries.observe(reply.durationMs / 1000)
-    this.#metrics.ended(delivered ? 'delivered' : againAfter === undefined ? 'failed' : 'retried')
-
-    const { scope, webhookId } = lane
-    const writes: Write[] = [{ kind: DELIVERY_STATES, scope, id, value: state }]
-    if (delivered) {
-      lane.breaker.succeeded()
-      if (health.isFailing) writes.push({ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined })
-      health.succeeded()
-    } else {
-      lane.breaker.failed(now)
-      health.failed(now)
-      if (health.needsSaving(SAVE_HEALTH_MS)) {
-        health.saved()
-        const since = store.get(WEBHOOK_HEALTH, scope, webhookId)?.value.failing_since
-        const value = { failing_since: since ?? new Date(clock.now()).toISOString(), failing_ms: health.failingMs }
-        writes.push({ kind: WEBHOOK_HEALTH, scope, id: webhookId, value })
-      }
-    }
-    await this.#write(writes)
-    lane.done(id, againAfter === undefined ? undefined : now + againAfter)
-    if (gone) await this.#disable(lane, 'it answered 410 Gone')
-    else if (options.disable_after > 0 && health.failingMs >= options.disable_after) {
-      health.succeeded()
-      await this.#disable(lane, 'nothing has been delivered for as long as webhooks.disable_after says')
-    }
-  }
-
-  async #disable({ scope, webhookId }: Lane, reason: string): Promise<void> {
-    const { store, clock, log } = this.#deps
-    await this.#write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
-    if (await disableWebhook(store, scope, webhookId, clock.now()))
-      log.warn({ event: 'webhook_disabled', webhook: webhookId, account: scope.id, reason }, 'a webhook was disabled')
-  }
-
-  /** Stores what happened. What was sent must not be sent again for want of a disk: it waits until the store takes it. */
-  async #write(writes: readonly Write[]): Promise<void> {
-    const { store, clock } = this.#deps
-    for (;;) {
-      try {
-        await store.batch(writes)
-        return
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable) || this.#closing.signal.aborted) throw error
-        await clock.sleep(1000, this.#closing.signal).catch(() => undefined)
-      }
     }
   }
 
@@ -386,44 +321,43 @@ export class WebhookSender {
     }
   }
 
-  /** Renews the leases of this daemon, and takes those that are free. */
+  /** Takes leases that are free. */
   async #holdLeases(): Promise<void> {
-    for (const target of this.#targets.values()) {
-      if (this.#closing.signal.aborted) return
-      await this.#holdLease(target)
-    }
-    this.#pump()
+    await Promise.all([...this.#targets.values()].map(async (target) => await this.#holdLease(target)))
   }
 
   async #holdLease(target: Target): Promise<void> {
     const { lane } = target
-    if (this.#leases === undefined || target.asking) return
+    if (this.#leases === undefined || lane.owned || target.asking || this.#closing.signal.aborted) return
     target.asking = true
     try {
-      const held = await this.#leases.hold(lane.scope, lane.webhookId)
-      if (held === lane.owned) return
-      lane.owned = held
-      if (held) this.#take(target)
-      else lane.clear()
+      if (await this.#leases.hold(lane.scope, lane.webhookId)) this.#take(target)
     } finally {
       target.asking = false
     }
+  }
+
+  #leaseChanged(scope: Scope, webhookId: string): void {
+    const lane = this.#targets.get(keyOf(scope, webhookId))?.lane
+    if (lane?.owned === true && this.#leases?.isHeld(scope, webhookId) === false) lane.disown()
   }
 
   /** Loads a lane that has become this daemon's. */
   #take(target: Target): void {
     const { lane } = target
     const { store } = this.#deps
-    for (const { id, value } of store.list(DELIVERIES, lane.scope)) {
-      if (value.webhook_id !== lane.webhookId || lane.has(id)) continue
+    if (lane.owned) return
+    lane.own()
+    target.health = healthOf(this.#deps, lane.scope, lane.webhookId)
+    for (const id of [...lane.ids()]) {
+      if (lane.isUnderWay(id)) continue
       const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
       if (state?.status === 'pending' || state?.status === 'processing') this.#add(lane, id, state)
+      else lane.forget(id)
     }
-    this.#webhookChanged(lane.scope, lane.webhookId)
+    this.#queue(target)
+    this.#pump()
   }
 }
 
 const keyOf = (scope: Scope, webhookId: string) => `${scope.id}/${webhookId}`
-
-const isEnabled = (webhook: StoredWebhook | undefined) =>
-  webhook?.status === 'enabled' && webhook.deleted_at === undefined

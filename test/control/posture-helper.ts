@@ -7,6 +7,7 @@ import type { PostureEngine } from '../../control/webhooks/engine.js'
 import type { LogRecord } from '../../src/core/emit.js'
 import type { Destination, Evaluation } from '../../src/core/model/delivery.js'
 import { WEBHOOKS as STORED } from '../../src/core/model/webhook.js'
+import { openMetrics } from '../../src/core/metrics.js'
 import { account } from '../../src/core/scope.js'
 import { NotPublic } from '../../src/net/egress.js'
 import { Keyring } from '../../src/store/keyring.js'
@@ -48,7 +49,12 @@ export async function postureClient(t: Test, config: Partial<ControlConfig> = {}
     config,
     areas: (deps) => {
       const { store, clock } = deps
-      deliveries = new StoredDeliveries(store, clock, () => ({ jobs: limits.pending, bytes: 1e9 }))
+      deliveries = new StoredDeliveries(
+        store,
+        clock,
+        () => ({ jobs: limits.pending, bytes: 1e9 }),
+        openMetrics({ process: false }),
+      )
       engine = {
         vault,
         deliveries,

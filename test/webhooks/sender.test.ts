@@ -1,7 +1,9 @@
 import { createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
+import { DELIVERY_STATES, type DeliveryState } from '../../src/core/model/delivery.js'
 import { WEBHOOKS } from '../../src/core/model/webhook.js'
+import { DAEMON } from '../../src/core/scope.js'
 import { LEASE_MS, RENEW_MS } from '../../src/webhooks/leases.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
 import { HandClock } from '../helpers/hand-clock.js'
@@ -142,6 +144,68 @@ t.test('a webhook that is deleted takes its waiting deliveries with it', async (
   await bench.edit(id, { deleted_at: '2026-11-21T00:00:00Z' })
   await until(() => bench.state(job)?.status === 'failed')
   t.match(bench.state(job), { failure_reason: 'Integration Unavailable', failure_details: { error: /deleted/ } })
+})
+
+t.test('nothing waits for ever for a webhook that was deleted', async (t) => {
+  const clock = new HandClock()
+  let finish: (() => void) | undefined
+  const to = await receiver(t, (_, response) => void (finish = () => response.writeHead(500).end()))
+  const egress = await openEgress([to.server])
+  const bench = new Workbench(t, egress, { clock })
+  const id = await bench.webhook(to.url())
+  const [underWay = ''] = await bench.send(id)
+  await until(() => finish !== undefined)
+  await bench.edit(id, { deleted_at: '2026-11-21T00:00:00Z' })
+  finish?.()
+  await until(() => bench.state(underWay)?.status === 'failed')
+  t.match(bench.state(underWay)?.tries, [{ status_code: 500 }], 'its try was not cut off')
+
+  // A request may have looked before the deletion, and stored after it.
+  const [late = ''] = await bench.send(id)
+  await until(() => bench.state(late)?.status === 'failed')
+
+  await bench.sender.close()
+  const [left = ''] = await bench.send(id)
+  t.equal(bench.state(left)?.status, 'pending')
+  const again = new Workbench(t, egress, { clock, store: bench.store })
+  await until(() => again.state(left)?.status === 'failed')
+  t.equal(to.received.length, 1)
+})
+
+t.test('a change of the webhook leaves the tries under way alone', async (t) => {
+  let finish: (() => void) | undefined
+  const to = await receiver(t, (_, response) => void (finish = () => response.writeHead(200).end()))
+  const bench = new Workbench(t, await openEgress([to.server]))
+  const id = await bench.webhook(to.url())
+  const [first = ''] = await bench.send(id)
+  await until(() => finish !== undefined)
+  await bench.edit(id, { label: 'another' })
+  to.answer = status(200)
+  const other = await bench.webhook(to.url())
+  const [elsewhere = ''] = await bench.send(other)
+  await until(() => bench.state(elsewhere)?.status === 'completed')
+  finish?.()
+  await until(() => bench.state(first)?.status === 'completed')
+  const [second = ''] = await bench.send(id)
+  await until(() => bench.state(second)?.status === 'completed')
+  t.match(bench.state(first), { attempts: 1, tries: [{ status_code: 200 }] })
+  t.equal(to.received.length, 3)
+})
+
+t.test('what is sent once more in the moment it is over goes again', async (t) => {
+  const to = await receiver(t)
+  const bench = new Workbench(t, await openEgress([to.server]))
+  const id = await bench.webhook(to.url())
+  let again: Promise<unknown> | undefined
+  const stop = bench.store.watch((changes) => {
+    for (const { kind, id, value } of changes)
+      if (kind === DELIVERY_STATES.name && (value as DeliveryState).status === 'completed')
+        again ??= bench.deliveries.retry(ACCOUNT, id)
+  })
+  const [job = ''] = await bench.send(id)
+  await until(() => bench.state(job)?.tries.length === 2)
+  t.ok(await again)
+  stop()
 })
 
 t.test('first tries are made in the order of acceptance', async (t) => {
@@ -307,8 +371,11 @@ t.test('of two daemons on one store one sends for a webhook, and the other when 
   const lease = { name: 'webhook_lease' }
   const held = store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner
   t.ok(held === 'one' || held === 'two')
-  // A daemon that was killed leaves its lease behind.
-  await store.batch([{ kind: lease, scope: ACCOUNT, id, value: { owner: 'gone', beat: 1 } }])
+  // A daemon that was killed leaves its lease and its record behind.
+  await store.batch([
+    { kind: lease, scope: ACCOUNT, id, value: { owner: 'gone' } },
+    { kind: { name: 'webhook_sender' }, scope: DAEMON, id: 'gone', value: { beat: 1 } },
+  ])
   await clock.advance(RENEW_MS)
   await until(() => store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner === 'gone')
   const [late = ''] = await one.send(id)
@@ -317,6 +384,30 @@ t.test('of two daemons on one store one sends for a webhook, and the other when 
   await pass(clock, () => one.state(late)?.status === 'completed', RENEW_MS)
   t.ok(clock.monotonic() >= LEASE_MS)
   t.equal(to.received.length, 5)
+
+  const owner = () => store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner
+  const [stops, stays] = owner() === 'one' ? [one, two] : [two, one]
+  await stops.sender.close()
+  const [after = ''] = await stays.send(id)
+  await until(() => stays.state(after)?.status === 'completed')
+  t.pass('one that stops gives its leases back at once')
+})
+
+t.test('a lease that is lost and won again makes nothing go twice', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, () => undefined)
+  const store = memory(clock)
+  const bench = new Workbench(t, await openEgress([to.server]), { clock, store, sharedAs: 'one' })
+  const id = await bench.webhook(to.url())
+  const jobs = await bench.send(...Array.from({ length: 10 }, () => id))
+  await until(() => to.received.length === 1)
+  const lease = { name: 'webhook_lease' }
+  for (const owner of ['two', 'one']) await store.batch([{ kind: lease, scope: ACCOUNT, id, value: { owner } }])
+  await pass(clock, () => store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner === 'one', RENEW_MS)
+  to.answer = status(204)
+  for (const socket of to.sockets) socket.destroy()
+  await pass(clock, () => jobs.every((job) => bench.state(job)?.status === 'completed'))
+  t.equal(to.received.length, 11, 'only the one that was cut off came again')
 })
 
 t.test('what is over is forgotten beyond a number, the oldest first', async (t) => {

@@ -7,6 +7,7 @@ import type { StoredFinding, StoredInstance } from '../../src/core/model/finding
 import { issuesOf } from '../../src/core/schema.js'
 import { account } from '../../src/core/scope.js'
 import { silentLog } from '../../src/core/log.js'
+import { openMetrics } from '../../src/core/metrics.js'
 import { openStore } from '../../src/store/index.js'
 import { requestHeaders } from '../../src/webhooks/auth-headers.js'
 import { StoredDeliveries } from '../../src/webhooks/deliveries.js'
@@ -142,7 +143,7 @@ t.test(
     const options = { folder: t.testdir(), log: silentLog, clock }
     const limits = () => ({ jobs: 100, bytes: 1e6 })
     const first = await openStore('embedded', options)
-    const before = new StoredDeliveries(first, clock, limits)
+    const before = new StoredDeliveries(first, clock, limits, openMetrics({ process: false }))
     const some = Array.from({ length: 20 }, (_, at) => made(clock.now(), `w${at % 2}`))
     await before.accept(scope, some.slice(0, 10))
     await before.accept(scope, some.slice(10))
@@ -153,7 +154,7 @@ t.test(
 
     const store = await openStore('embedded', options)
     t.teardown(async () => await store.close())
-    const after = new StoredDeliveries(store, clock, limits)
+    const after = new StoredDeliveries(store, clock, limits, openMetrics({ process: false }))
     t.strictSame(
       store.list(DELIVERIES, scope).map(({ value }) => value),
       some,
@@ -178,7 +179,7 @@ t.test(
     t.equal(after.room(scope), 100)
     t.same(after.latest(scope, 'i1'), [])
     t.same(after.list(scope, {}, 0, 10), { jobs: [], total: 0 })
-    const big = new StoredDeliveries(store, clock, () => ({ jobs: 100, bytes: 100 }))
+    const big = new StoredDeliveries(store, clock, () => ({ jobs: 100, bytes: 100 }), openMetrics({ process: false }))
     t.equal(big.room(scope), 100)
     await big.accept(scope, [made()])
     t.equal(big.room(scope), 0, 'payloads are counted as well')

@@ -52,7 +52,7 @@ export class Workbench {
     this.clock = clock
     this.store = store
     const metrics = openMetrics({ process: false })
-    this.deliveries = new StoredDeliveries(store, clock, () => ({ jobs: 100_000, bytes: 2 ** 30 }))
+    this.deliveries = new StoredDeliveries(store, clock, () => ({ jobs: 100_000, bytes: 2 ** 30 }), metrics)
     this.sender = new WebhookSender({
       store,
       vault,
