@@ -349,7 +349,7 @@ export class WebhookSender {
     if (lane.owned) return
     lane.own()
     target.health = healthOf(this.#deps, lane.scope, lane.webhookId)
-    for (const id of [...lane.ids()]) {
+    for (const id of lane.ids()) {
       if (lane.isUnderWay(id)) continue
       const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
       if (state?.status === 'pending' || state?.status === 'processing') this.#add(lane, id, state)
