@@ -45,6 +45,14 @@ const PLUS = 0x2b
 
 /** What ends a run of plain bytes in a string: its closing quote, an escape, a control character. */
 const STOPS = Uint8Array.from({ length: 256 }, (_, byte) => Number(byte < 0x20 || byte === QUOTE || byte === BACKSLASH))
+/** Whether one of four bytes may be in {@link STOPS}: sure where it says no. */
+function mayStop(word: number): boolean {
+  const quote = word ^ 0x22222222
+  const escape = word ^ 0x5c5c5c5c
+  const found = ((quote - 0x01010101) & ~quote) | ((escape - 0x01010101) & ~escape) | ((word - 0x20202020) & ~word)
+  return (found & 0x80808080) !== 0
+}
+
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39
 const HEX = /^[0-9a-fA-F]{4}$/
 
@@ -55,6 +63,8 @@ export class Scanner {
   /** The field at each position of the record before: the next one most often has the same fields in the same order. */
   readonly #expected: Int16Array
   #bytes: Uint8Array = new Uint8Array(0)
+  /** The same bytes, for reading four at once. */
+  #words = new DataView(this.#bytes.buffer)
   #start = 0
   #end = 0
   #mark = 0
@@ -79,6 +89,7 @@ export class Scanner {
    */
   scan(bytes: Uint8Array, start = 0, end = bytes.length): ScannedRecord {
     const { record } = this
+    if (bytes !== this.#bytes) this.#words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#bytes = bytes
     this.#start = start
     this.#end = end
@@ -90,7 +101,8 @@ export class Scanner {
     if (bytes[at] !== OPEN_BRACE) throw this.#wrong('a record is a JSON object', at)
     at = this.#space(this.#members(at + 1))
     if (at < end) throw this.#wrong('there is more behind the record', at)
-    if (this.#high >= 0x80 && !isUtf8(bytes.subarray(start, end))) throw this.#wrong('the record is not UTF-8', start)
+    if ((this.#high & 0x80808080) !== 0 && !isUtf8(bytes.subarray(start, end)))
+      throw this.#wrong('the record is not UTF-8', start)
     return record
   }
 
@@ -101,27 +113,20 @@ export class Scanner {
   #members(from: number): number {
     const { starts, ends, marks } = this.record
     const bytes = this.#bytes
+    const keys = this.#keys
     let at = this.#space(from)
     if (bytes[at] === CLOSE_BRACE && at < this.#end) return at + 1
     for (let position = 0; ; position++) {
       if (bytes[at] !== QUOTE || at >= this.#end) throw this.#wrong('a key is expected', at)
-      const guess = this.#expected[position & 0xff]!
-      let place: number
-      if (guess >= 0 && this.#keys.isAt(guess, bytes, at + 1)) {
-        place = guess
-        at += this.#keys.lengthOf(guess) + 2
-        if (at > this.#end) throw this.#wrong('the record ends in a string', this.#end)
-      } else {
+      let place = this.#expected[position & 0xff]!
+      const colon = place < 0 ? -1 : keys.colonBehind(place, this.#words, at + 1)
+      if (colon >= 0 && colon < this.#end) at = colon
+      else {
+        this.#mark = 0
         const close = this.#string(at)
-        place =
-          this.#mark === ESCAPED
-            ? this.#keys.decodedPlace(bytes, at, close)
-            : this.#keys.place(bytes, at + 1, close - 1)
+        place = this.#mark === ESCAPED ? keys.decodedPlace(bytes, at, close) : keys.place(bytes, at + 1, close - 1)
         this.#expected[position & 0xff] = place
-        at = close
-      }
-      if (bytes[at] !== COLON || at >= this.#end) {
-        at = this.#space(at)
+        at = this.#space(close)
         if (bytes[at] !== COLON || at >= this.#end) throw this.#wrong('a colon is expected', at)
       }
       const start = this.#space(at + 1)
@@ -190,10 +195,16 @@ export class Scanner {
   /** From the opening quote to behind the closing one. */
   #string(from: number): number {
     const bytes = this.#bytes
+    const words = this.#words
     const end = this.#end
     let at = from + 1
     let high = this.#high
     for (;;) {
+      for (; at + 4 <= end; at += 4) {
+        const word = words.getInt32(at, true)
+        if (mayStop(word)) break
+        high |= word
+      }
       let byte = 0
       while (at < end && STOPS[(byte = bytes[at]!)] === 0) {
         high |= byte
@@ -259,8 +270,8 @@ export class Scanner {
     const bytes = this.#bytes
     let at = from
     while (at < this.#end) {
-      const byte = bytes[at]
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break
+      const byte = bytes[at]!
+      if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) break
       at++
     }
     return at
@@ -289,6 +300,10 @@ class KeyTable {
   readonly #places: ReadonlyMap<string, number>
   readonly #bytes: Uint8Array
   readonly #starts: Int32Array
+  /** Each key with `":` behind it, four bytes in a number, and which bits of the last number count. */
+  readonly #words: Int32Array
+  readonly #wordStarts: Int32Array
+  readonly #lastBits: Int32Array
   readonly #slots: Int16Array
   readonly #mask: number
 
@@ -299,6 +314,20 @@ class KeyTable {
     for (const [place, key] of keys.entries()) this.#starts[place + 1] = this.#starts[place]! + key.length
     this.#bytes = new Uint8Array(this.#starts[keys.length]!)
     for (const [place, key] of keys.entries()) this.#bytes.set(key, this.#starts[place])
+    this.#wordStarts = new Int32Array(keys.length + 1)
+    this.#lastBits = new Int32Array(keys.length)
+    for (const [place, key] of keys.entries()) {
+      const last = (key.length + 1) % 4
+      this.#lastBits[place] = last === 3 ? -1 : 2 ** (8 * (last + 1)) - 1
+      this.#wordStarts[place + 1] = this.#wordStarts[place]! + Math.ceil((key.length + 2) / 4)
+    }
+    this.#words = new Int32Array(this.#wordStarts[keys.length]!)
+    for (const [place, key] of keys.entries()) {
+      const padded = Buffer.alloc(Math.ceil((key.length + 2) / 4) * 4)
+      padded.set(key)
+      padded.write('":', key.length)
+      for (let i = 0; i < padded.length; i += 4) this.#words[this.#wordStarts[place]! + i / 4] = padded.readInt32LE(i)
+    }
     // At most a quarter full, so that a key finds its slot, or that it has none, in a step or two.
     const size = 2 ** Math.ceil(Math.log2(keys.length * 4 + 1))
     this.#mask = size - 1
@@ -312,6 +341,17 @@ class KeyTable {
 
   lengthOf(place: number): number {
     return this.#starts[place + 1]! - this.#starts[place]!
+  }
+
+  /** Where the colon is if the key of a field stands at `at`, with quote and colon behind it; -1 if not, or if the bytes end near there. */
+  colonBehind(place: number, bytes: DataView, at: number): number {
+    const from = this.#wordStarts[place]!
+    const last = this.#wordStarts[place + 1]! - 1
+    if (at + (last - from + 1) * 4 > bytes.byteLength) return -1
+    let to = at
+    for (let i = from; i < last; i++, to += 4) if (bytes.getInt32(to, true) !== this.#words[i]) return -1
+    const differ = bytes.getInt32(to, true) ^ this.#words[last]!
+    return (differ & this.#lastBits[place]!) === 0 ? at + this.lengthOf(place) + 1 : -1
   }
 
   /** Whether the key of a field stands at `at`, with the closing quote behind it. */

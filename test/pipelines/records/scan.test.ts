@@ -148,6 +148,29 @@ t.test('a malformed record is refused, with the place', async (t) => {
   }
 })
 
+t.test('what stands behind the end of a record does not count', async (t) => {
+  const line = Buffer.from(
+    '{"RayID":"a\\"bcdefgh","ClientIP":"192.0.2.1","EdgeResponseStatus":404,"Cookies":{"a":[1]}}',
+  )
+  const scanner = new Scanner(httpRequests)
+  for (let end = 0; end < line.length; end++) {
+    scanner.scan(line)
+    try {
+      scanner.scan(line, 0, end)
+      t.fail('a part of a record is no record', { end })
+    } catch (error) {
+      const { position } = error as MalformedRecord
+      if (!(error instanceof MalformedRecord) || position > end) t.fail('it is refused there', { end, error })
+    }
+  }
+  for (const [whole, first] of [
+    ['x\u0019yz1234', 1],
+    ['1234\u0000', 4],
+    ['1234567\t', 7],
+  ] as const)
+    t.throws(() => scanner.scan(Buffer.from(`{"RayID":"${whole}"}`)), { message: new RegExp(`byte ${10 + first}`) })
+})
+
 t.test('bytes that are not UTF-8 are refused', async (t) => {
   for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf4, 0x90, 0x80, 0x80]]) {
     const line = Buffer.concat([Buffer.from('{"x":"'), Buffer.from(bytes), Buffer.from('"}')])
