@@ -5,12 +5,13 @@ import { posture } from '../control/posture.js'
 import type { ControlDeps } from '../control/state.js'
 import { workers } from '../control/workers.js'
 import { listenAdmin } from './admin.js'
-import { NOT_IN_FORCE, type Config } from './config/schema.js'
+import type { Config } from './config/schema.js'
 import { systemClock, type Clock } from './core/clock.js'
 import { ClosingStack } from './core/closing-stack.js'
 import type { Log } from './core/log.js'
 import { openMetrics, type Metrics } from './core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
+import { startPipelines } from './daemon-pipelines.js'
 import { Challenges } from './edge/challenge/challenges.js'
 import { guard } from './edge/guard.js'
 import { markdownStage } from './edge/markdown.js'
@@ -62,7 +63,6 @@ export async function startDaemon(
 async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock): Promise<Daemon> {
   let config = first
   let draining = false
-  warnOfNotInForce(config, log)
 
   const metrics = openMetrics()
   const store = stack.use(await openStore(config.store, { folder: config.data, log, clock }))
@@ -135,6 +135,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     ...workers({ ...deps, workers: () => scripts }),
   ]
   const control = stack.use(await listenControl(areas, deps))
+  stack.use(startPipelines(config, { clock, log }))
   const takeOver = async (next: Config): Promise<void> => {
     zones.configure(next.zones)
     lists.configure(next.lists)
@@ -186,17 +187,17 @@ function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
   return ({ method, path, status, seconds: taken }) => seconds.observe({ method, path, status }, taken)
 }
 
-function warnOfNotInForce(config: Config, log: Log): void {
-  for (const section of NOT_IN_FORCE)
-    if (config[section] !== undefined)
-      log.warn({ event: 'not_in_force', section }, `${section}: not in force in this version`)
-}
+/** The pipelines as their documents say them. */
+const described = ({ pipelines }: Config): object[] =>
+  pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
 
 /** Sections that are read at the start only. */
 function warnOfRestart(old: Config, next: Config, log: Log): void {
   for (const section of ['data', 'store', 'secrets', 'admin'] as const)
     if (JSON.stringify(old[section]) !== JSON.stringify(next[section]))
       log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
+  if (JSON.stringify(described(old)) !== JSON.stringify(described(next)))
+    log.warn({ event: 'restart_needed', section: 'pipelines' }, 'pipelines change with the next start')
   if (old.control.listen !== next.control.listen)
     log.warn({ event: 'restart_needed', section: 'control.listen' }, 'control.listen changes with the next start')
 }

@@ -14,6 +14,7 @@ import type { Emitter } from './core/emit.js'
 import type { Log } from './core/log.js'
 import type { Metrics } from './core/metrics.js'
 import type { Store } from './core/store.js'
+import { standingJobs } from './daemon-pipelines.js'
 import type { Egress } from './net/egress.js'
 import type { Keyring } from './store/keyring.js'
 
@@ -36,8 +37,9 @@ export interface LogPush {
   close(): Promise<void>
 }
 
-/** Opens the spools below the data folder and starts the jobs of the store. */
-export async function openLogPush({ data, logpush }: Config, deps: LogPushDeps): Promise<LogPush> {
+/** Opens the spools below the data folder and starts the jobs of the store and of the configuration. */
+export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<LogPush> {
+  const { data, logpush } = whole
   const { store, keys, egress, clock, log, metrics } = deps
   let config = logpush
   const stack = new ClosingStack(log)
@@ -62,6 +64,7 @@ export async function openLogPush({ data, logpush }: Config, deps: LogPushDeps):
         open,
         want: async (wanted) => await emitter.want(wanted),
         options: config,
+        standing: standingJobs(whole, { clock, log }),
         folder: join(data, 'batches'),
         clock,
         log,

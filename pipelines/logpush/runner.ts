@@ -10,7 +10,7 @@ import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/mo
 import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
-import type { Vault } from '../../src/core/vault.js'
+import { secretOf, type Vault } from '../../src/core/vault.js'
 import { Breather } from './breather.js'
 import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.js'
 import { deadLetter, type DeadLetter } from './dead-letter.js'
@@ -31,6 +31,7 @@ export interface LogpushDeps {
   /** What destinations have in common that share places for uploads; their scheme and host unless said. */
   readonly destinationKey?: (destination: string) => string
   readonly options: LogpushConfig
+  readonly standing?: readonly StandingJob[]
   /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
   readonly want?: (wanted: readonly Wanted[]) => Promise<void>
   /** Folder for batches under way, for the runner alone. */
@@ -46,6 +47,18 @@ export interface LogpushDeps {
 export interface Wanted {
   readonly dataset: string
   readonly scope: Scope
+}
+
+/** A job of the configuration: it runs as long as the daemon does, and the API does not know it. */
+export interface StandingJob {
+  readonly name: string
+  readonly scope: Scope
+  readonly settings: JobSettings
+  readonly destination: string
+  /** For single records that the destination finds too large; undefined: the one for all jobs. */
+  readonly deadLetter: string | undefined
+  /** Opens the text of its destinations; connects to nothing yet. */
+  readonly open: (destination: string) => Sink
 }
 
 /** Runs the jobs of the store. */
@@ -70,8 +83,8 @@ export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
 
 /** The cursors of jobs begin so; the id follows. */
 const JOB = 'job-'
-
-const runs = (job: LogpushJob | undefined): job is LogpushJob => job?.enabled === true
+/** The ids of those of the configuration begin so; the name follows. Others are numbers. */
+const STANDING = 'pipeline-'
 
 /** A job whose place in the spool is kept; without a task while it is disabled. */
 interface Entry extends Wanted {
@@ -88,6 +101,8 @@ class Runner implements Logpush {
   readonly #deps: LogpushDeps
   readonly #shared: TaskDeps
   readonly #deadLetter: DeadLetter
+  /** Those of standing jobs. */
+  readonly #deadLetters: DeadLetter[] = []
   readonly #entries = new Map<string, Entry>()
   readonly #live = new Set<Wanted>()
   readonly #turns = new InTurn()
@@ -121,8 +136,25 @@ class Runner implements Logpush {
       for (const { kind, scope, id } of changes) if (kind === LOGPUSH_JOBS.name) this.#settle(scope, id)
     })
     for (const { scope, id } of store.list(LOGPUSH_JOBS)) this.#settle(scope, id, { found: true })
+    for (const standing of this.#deps.standing ?? []) await this.#stand(standing)
     await Promise.all(this.#underWay)
     await this.#want()
+  }
+
+  async #stand({ name, scope, settings, destination, deadLetter: aside, open }: StandingJob): Promise<void> {
+    const id = STANDING + name
+    const { uploads } = this.#shared
+    const setAside = aside === undefined ? this.#deadLetter : deadLetter(open(aside), uploads)
+    if (setAside !== this.#deadLetter) this.#deadLetters.push(setAside)
+    const entry = await this.#entry(id, settings.dataset, scope)
+    const sealed = this.#deps.vault.seal(destination, secretOf(LOGPUSH_JOBS, scope, id))
+    const job = { ...settings, destination_conf: { sealed } }
+    entry.task = new LogpushTask(
+      job,
+      { ...entry, id },
+      { ...this.#shared, open, deadLetter: setAside },
+      { resumed: false },
+    )
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -155,7 +187,7 @@ class Runner implements Logpush {
     await Promise.all(this.#underWay)
     const { drain_timeout: drainMs } = this.#deps.options.uploads
     await Promise.all([...this.#entries.values()].map(async ({ task }) => await task?.end('shutdown', drainMs)))
-    await this.#deadLetter.close()
+    for (const aside of [this.#deadLetter, ...this.#deadLetters]) await aside.close()
   }
 
   async #want(): Promise<void> {
@@ -190,15 +222,16 @@ class Runner implements Logpush {
     if (this.#closing.signal.aborted) return
     const { store, options } = this.#deps
     const job = store.get(LOGPUSH_JOBS, scope, id)?.value
-    if (runs(job)) {
-      const entry = await this.#entry(job, scope)
+    if (job?.enabled) {
+      const entry = await this.#entry(id, job.dataset, scope)
       if (entry.task !== undefined) return entry.task.update(job)
       entry.task = new LogpushTask(job, { ...entry, id }, this.#shared, { resumed: !found })
       return
     }
     const task = this.#entries.get(id)?.task
     await task?.end(job === undefined ? 'deleted' : 'disabled', options.uploads.drain_timeout)
-    const entry = job !== undefined && this.#keeps(job) ? await this.#entry(job, scope) : this.#entries.get(id)
+    const entry =
+      job !== undefined && this.#keeps(job) ? await this.#entry(id, job.dataset, scope) : this.#entries.get(id)
     if (entry !== undefined) entry.task = undefined
     if (job === undefined || !this.#keeps(job)) await this.#forget(id)
     if (job === undefined) await this.#removeStatus(scope, id)
@@ -209,8 +242,7 @@ class Runner implements Logpush {
     return job.enabled || this.#deps.options.keep_while_disabled
   }
 
-  async #entry({ id: number, dataset }: LogpushJob, scope: Scope): Promise<Entry> {
-    const id = String(number)
+  async #entry(id: string, dataset: string, scope: Scope): Promise<Entry> {
     const known = this.#entries.get(id)
     if (known !== undefined) return known
     const spool = await this.#deps.spools.open(dataset, scope)
@@ -236,11 +268,22 @@ class Runner implements Logpush {
     await store.batch([{ kind: LOGPUSH_STATUS, scope, id, value: undefined }])
   }
 
+  #stands(id: string, { dataset, scope }: Wanted): boolean {
+    return (this.#deps.standing ?? []).some(
+      (job) =>
+        STANDING + job.name === id &&
+        job.settings.dataset === dataset &&
+        job.scope.type === scope.type &&
+        job.scope.id === scope.id,
+    )
+  }
+
   /** Removes the cursors of jobs and streams that were there when the daemon ran last and are not now. */
   async #prune(spool: Spool): Promise<void> {
     for (const name of spool.cursors.slice()) {
       const id = name.startsWith(JOB) ? name.slice(JOB.length) : undefined
       if (id === undefined && !name.startsWith(LIVE)) continue
+      if (id !== undefined && this.#stands(id, spool)) continue
       const job = id === undefined ? undefined : this.#deps.store.get(LOGPUSH_JOBS, spool.scope, id)?.value
       if (job !== undefined && job.dataset === spool.dataset && this.#keeps(job)) continue
       const cursor = await spool.cursor(name)

@@ -1,11 +1,11 @@
 import type { LogpushConfig } from '../../src/config/schema.js'
 import { InvalidInput, messageOf } from '../../src/core/errors.js'
-import { LOGPUSH_JOBS, type LogpushJob } from '../../src/core/model/logpush-job.js'
+import { LOGPUSH_JOBS } from '../../src/core/model/logpush-job.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
-import { secretOf, type Vault } from '../../src/core/vault.js'
-import { compileJob } from './compiled-job.js'
+import { secretOf, type Sealed, type Vault } from '../../src/core/vault.js'
+import { compileJob, type JobSettings } from './compiled-job.js'
 import { Control, type Ending } from './control.js'
 import { disable } from './disable.js'
 import type { JobMetrics, Lag } from './metrics.js'
@@ -35,6 +35,11 @@ export interface TaskOf {
   readonly metrics: JobMetrics
 }
 
+/** What a task needs of a job. */
+export interface TaskJob extends JobSettings {
+  readonly destination_conf: Sealed
+}
+
 /** One enabled job: runs it with its settings as they are, whatever goes wrong, until it is ended. */
 export class LogpushTask {
   readonly status: JobStatus
@@ -42,11 +47,11 @@ export class LogpushTask {
   readonly #of: TaskOf
   readonly #control = new Control()
   readonly #done: Promise<void>
-  #job: LogpushJob
+  #job: TaskJob
   #session: Session | undefined
 
   /** `resumed`: the job was just enabled, or changed, rather than found at the start of the daemon. */
-  constructor(job: LogpushJob, of: TaskOf, deps: TaskDeps, { resumed }: { resumed: boolean }) {
+  constructor(job: TaskJob, of: TaskOf, deps: TaskDeps, { resumed }: { resumed: boolean }) {
     this.#job = job
     this.#of = of
     this.#deps = deps
@@ -56,7 +61,7 @@ export class LogpushTask {
   }
 
   /** Takes over changed settings at the next boundary between batches; a batch that fails is made anew. */
-  update(job: LogpushJob): void {
+  update(job: TaskJob): void {
     this.#job = job
     this.status.resume()
     this.#control.change()
@@ -100,7 +105,7 @@ export class LogpushTask {
     }
   }
 
-  async #turn(job: LogpushJob): Promise<void> {
+  async #turn(job: TaskJob): Promise<void> {
     const { open, destinationKey, options } = this.#deps
     const compiled = compileJob(job, this.#of.id, options.filter)
     const text = this.#destination(job)
@@ -125,7 +130,7 @@ export class LogpushTask {
     }
   }
 
-  #destination({ destination_conf }: LogpushJob): string {
+  #destination({ destination_conf }: TaskJob): string {
     const { scope, id } = this.#of
     try {
       return this.#deps.vault.open(destination_conf.sealed, secretOf(LOGPUSH_JOBS, scope, id))
@@ -145,6 +150,8 @@ export class LogpushTask {
     const { store, clock, log, options } = this.#deps
     const { scope, id } = this.#of
     const { disable_after: most } = options.uploads
+    // A job of the configuration is not in the store, and goes on.
+    if (store.get(LOGPUSH_JOBS, scope, id) === undefined) return
     if (most === 0 || this.status.failingMs < most || this.#control.ending !== undefined) return
     try {
       await disable(store, clock, scope, id)

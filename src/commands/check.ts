@@ -18,8 +18,9 @@ export const check: AddCommand = (program) => {
     )
     .action((file: string, { json }: { json?: boolean }) => {
       const text = readText(file)
+      const checks = destinationChecks({ clock: systemClock, log: silentLog })
       if (isPipelineFile(text, file)) {
-        const pipelines = readPipelines(text, file, destinationChecks({ clock: systemClock, log: silentLog }))
+        const pipelines = readPipelines(text, file, checks)
         const told = json
           ? JSON.stringify(
               pipelines.map(({ name }) => ({ name })),
@@ -29,12 +30,13 @@ export const check: AddCommand = (program) => {
           : `${file}: ok`
         return void process.stdout.write(`${told}\n`)
       }
-      const config = readConfig(text, file)
+      const config = readConfig(text, file, process.env, checks)
       if (!json) return void process.stdout.write(`${file}: ok\n`)
       const { tokens, legacy_keys: legacyKeys, secrets, ...told } = config
       const names = {
         tokens: tokens.map(({ name }) => ({ name })),
         legacy_keys: legacyKeys.map(({ email }) => ({ email })),
+        pipelines: told.pipelines.map(({ name }) => ({ name })),
         store: told.store.replace(/\/\/[^/]*@/, '//'),
       }
       process.stdout.write(

@@ -1,8 +1,12 @@
 import { loadConfig } from '../config/load.js'
+import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
-import { openLog, type Log } from '../core/log.js'
+import { openLog, silentLog, type Log } from '../core/log.js'
 import { startDaemon, type Daemon } from '../daemon.js'
+import { destinationChecks } from '../destinations.js'
 import type { AddCommand } from './command.js'
+
+const CHECKS = destinationChecks({ clock: systemClock, log: silentLog })
 
 /** `edged serve -c FILE`: the daemon, until a signal ends it. */
 export const serve: AddCommand = (program) => {
@@ -16,7 +20,7 @@ export const serve: AddCommand = (program) => {
       '\nSignals: the first SIGTERM or SIGINT drains and stops, the second stops at once; SIGHUP reads the file again.',
     )
     .action(async ({ config: file, hints }: { config: string; hints?: boolean }) => {
-      const config = loadConfig(file)
+      const config = loadConfig(file, process.env, CHECKS)
       const log = openLog(config.log)
       const daemon = await startDaemon(config, { log })
       const { proxy, control, admin } = daemon
@@ -42,7 +46,7 @@ Try:
 /** A file that cannot be used changes nothing: the daemon goes on as it was. */
 async function reload(file: string, daemon: Daemon, log: Log): Promise<void> {
   try {
-    await daemon.reload(loadConfig(file))
+    await daemon.reload(loadConfig(file, process.env, CHECKS))
     log.info({ event: 'reloaded', file }, 'configuration read again')
   } catch (error) {
     log.error({ event: 'reload_failed', file, error: messageOf(error) }, 'the configuration stays as it was')

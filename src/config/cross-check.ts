@@ -31,9 +31,33 @@ export function crossCheck(config: Config): Issue[] {
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
     ...egressIssues(config.egress),
+    ...config.pipelines.flatMap((pipeline, index) => sourceIssues(config, pipeline, `/pipelines/${index}/source`)),
     ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),
+  ]
+}
+
+/** Records of the daemon's own are those of zones and accounts that there are, of datasets that they have. */
+function sourceIssues(
+  { zones, accounts }: Config,
+  { source, job: { dataset } }: Config['pipelines'][number],
+  at: string,
+): Issue[] {
+  const [type, id, known] =
+    'zone' in source
+      ? (['zone', source.zone, zones] as const)
+      : 'account' in source
+        ? (['account', source.account, accounts] as const)
+        : []
+  if (type === undefined) return []
+  if (!known.some((one) => one.id === id)) return [{ pointer: `${at}/${type}`, message: `${id} is no ${type} here` }]
+  if (dataset.scopes.includes(type)) return []
+  return [
+    {
+      pointer: `${at}/${type}`,
+      message: `${dataset.name} is no dataset of a${type === 'zone' ? ' zone' : 'n account'}`,
+    },
   ]
 }
 

@@ -1,7 +1,10 @@
 import { dirname, resolve } from 'node:path'
+import type { Static } from 'typebox'
+import { isNode } from 'yaml'
 import { parser } from '../core/schema.js'
 import { crossCheck } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
+import { configuredPipelines, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { settle } from './units.js'
 import { readText, readYaml, type Environment } from './yaml.js'
 
@@ -9,15 +12,31 @@ export { BadConfig, type Environment, type Fault } from './yaml.js'
 
 const parse = parser(ConfigFile, { defaults: true })
 
+/** For who does not run pipelines, and so does not ask whether there are such destinations. */
+const ANY_DESTINATION: PipelineChecks = { destination: () => undefined }
+
 /** Reads a configuration file; throws {@link BadConfig} with every fault found. */
-export function loadConfig(file: string, environment: Environment = process.env): Config {
-  return readConfig(readText(file), file, environment)
+export function loadConfig(
+  file: string,
+  environment: Environment = process.env,
+  checks: PipelineChecks = ANY_DESTINATION,
+): Config {
+  return readConfig(readText(file), file, environment, checks)
 }
 
 /** Reads the text of a configuration file; `file` names it in messages and is what its paths are relative to. */
-export function readConfig(text: string, file: string, environment: Environment = process.env): Config {
-  return readYaml(text, file, environment).checked((value, refuse) => {
-    const config = settle(ConfigFile, parse(value ?? {})) as Config
+export function readConfig(
+  text: string,
+  file: string,
+  environment: Environment = process.env,
+  checks: PipelineChecks = ANY_DESTINATION,
+): Config {
+  const yaml = readYaml(text, file, environment)
+  const listed = yaml.document.get('pipelines', true)
+  if (isNode(listed)) keepDigits(listed)
+  return yaml.checked((value, refuse) => {
+    const settled = settle(ConfigFile, parse(value ?? {})) as Static<typeof ConfigFile>
+    const config = { ...settled, pipelines: configuredPipelines(settled.pipelines, file, checks) }
     refuse(crossCheck(config))
     return absolute(config, dirname(resolve(file)))
   })

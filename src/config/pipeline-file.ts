@@ -1,7 +1,7 @@
 /** Pipeline files: YAML, checked as a whole, every fault with its line and column. */
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
-import { isScalar, visit, type Document } from 'yaml'
+import { isScalar, visit, type Document, type Node } from 'yaml'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { DATASETS } from '../../pipelines/records/index.js'
@@ -47,24 +47,37 @@ export function readPipelines(
   return yaml.checked((value) => {
     const listed = isObject(value) && 'pipelines' in value
     if (listed) throwAny(listIssues(value))
-    const documents = listed ? (value['pipelines'] as unknown[]) : [value]
-    const folder = dirname(resolve(file))
-    const stem = basename(file)
-      .replace(/\.(ya?ml|json)$/i, '')
-      .replaceAll(/[^A-Za-z0-9._-]/g, '-')
-    const issues: Issue[] = []
-    const pipelines = documents.flatMap((document, index) => {
-      const pointer = listed ? `/pipelines/${index}` : ''
-      const name = listed ? `${stem}-${index + 1}` : stem
-      const found = readPipeline(document, { folder, name, inside: false, checks })
-      if (Array.isArray(found)) issues.push(...found.map((issue) => ({ ...issue, pointer: pointer + issue.pointer })))
-      return Array.isArray(found) ? [] : [found]
-    })
-    issues.push(...repeatedNames(pipelines))
-    throwAny(issues)
-    return pipelines
+    const stem = stemOf(file)
+    const around = { folder: dirname(resolve(file)), inside: false, checks }
+    if (listed) return readList(value['pipelines'] as unknown[], stem, around)
+    const found = readPipeline(value, { ...around, name: stem })
+    if (!Array.isArray(found)) return [found]
+    throw new InvalidInput(found)
   })
 }
+
+/** Reads the section `pipelines` of a configuration file; throws InvalidInput with pointers into the configuration. */
+export function configuredPipelines(documents: readonly unknown[], file: string, checks: PipelineChecks): Pipeline[] {
+  return readList(documents, stemOf(file), { folder: dirname(resolve(file)), inside: true, checks })
+}
+
+function readList(documents: readonly unknown[], stem: string, around: Omit<Surroundings, 'name'>): Pipeline[] {
+  const issues: Issue[] = []
+  const pipelines = documents.flatMap((document, index) => {
+    const pointer = `/pipelines/${index}`
+    const found = readPipeline(document, { ...around, name: `${stem}-${index + 1}` })
+    if (Array.isArray(found)) issues.push(...found.map((issue) => ({ ...issue, pointer: pointer + issue.pointer })))
+    return Array.isArray(found) ? [] : [found]
+  })
+  issues.push(...repeatedNames(pipelines))
+  throwAny(issues)
+  return pipelines
+}
+
+const stemOf = (file: string): string =>
+  basename(file)
+    .replace(/\.(ya?ml|json)$/i, '')
+    .replaceAll(/[^A-Za-z0-9._-]/g, '-')
 
 /** Whether the text of a configuration file is a pipeline file, rather than one of the daemon. */
 export function isPipelineFile(text: string, file: string, environment: Environment = process.env): boolean {
@@ -77,7 +90,7 @@ export function isPipelineFile(text: string, file: string, environment: Environm
 }
 
 /** Integers beyond 2^53 become bigint, with all their digits. */
-export function keepDigits(document: Document): void {
+export function keepDigits(document: Document | Node): void {
   visit(document, {
     Scalar(_key, node) {
       const { value, source } = node
@@ -160,9 +173,11 @@ const SOURCE_ISSUES = Object.fromEntries(
 
 const KINDS = Object.keys(SOURCE_SCHEMAS) as SourceKind[]
 const INSIDE: readonly SourceKind[] = ['zone', 'account']
+const OUTSIDE: readonly SourceKind[] = ['stdin']
 
 function sourceIssues(source: unknown, inside: boolean): Issue[] {
-  const allowed = KINDS.filter((kind) => inside || !INSIDE.includes(kind))
+  const elsewhere = inside ? OUTSIDE : INSIDE
+  const allowed = KINDS.filter((kind) => !elsewhere.includes(kind))
   const asked = `must have one of ${allowed.join(', ')}`
   if (!isObject(source)) return [{ pointer: '/source', message: asked }]
   const [kind, second] = KINDS.filter((kind) => kind in source)
@@ -175,7 +190,12 @@ function sourceIssues(source: unknown, inside: boolean): Issue[] {
   }
   if (second !== undefined) return [{ pointer: `/source/${second}`, message: `is a second source beside ${kind}` }]
   if (!allowed.includes(kind))
-    return [{ pointer: `/source/${kind}`, message: 'is a source of pipelines inside the daemon only' }]
+    return [
+      {
+        pointer: `/source/${kind}`,
+        message: `is a source of pipelines ${inside ? 'of files' : 'inside the daemon'} only`,
+      },
+    ]
   return SOURCE_ISSUES[kind](source).map((issue) => ({ ...issue, pointer: `/source${issue.pointer}` }))
 }
 

@@ -4,6 +4,7 @@ import { strict } from '../core/schema.js'
 
 import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
+import type { Pipeline } from './pipeline-file.js'
 import { Duration, Size } from './units.js'
 import { Webhooks } from './webhooks.js'
 import { Workers } from './workers.js'
@@ -203,12 +204,6 @@ const Geo = Type.Object(
 
 const ListItem = Type.Union([Type.String(), Type.Integer(), Type.Object({})])
 
-/** Sections of the contract whose areas this version does not run; accepted, so that one file serves many versions. */
-const NOT_YET = Type.Optional(
-  Type.Unknown({ examples: [{}], description: 'Accepted and not in force in this version.' }),
-)
-export const NOT_IN_FORCE = ['pipelines'] as const
-
 /** The configuration file of the daemon. */
 export const ConfigFile = Type.Object(
   {
@@ -352,16 +347,28 @@ export const ConfigFile = Type.Object(
     egress: Egress,
     webhooks: Webhooks,
     workers: Workers,
-    ...(Object.fromEntries(NOT_IN_FORCE.map((name) => [name, NOT_YET])) as Record<
-      (typeof NOT_IN_FORCE)[number],
-      typeof NOT_YET
-    >),
+    // Read in detail by `readPipelines`, which has more to say about each.
+    pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), {
+      default: [],
+      examples: [
+        [
+          {
+            name: 'requests',
+            source: { zone: '9f1839b6152d298aca64c4e906b6d074' },
+            dataset: 'http_requests',
+            destination_conf: 'file:logs/{DATE}',
+          },
+        ],
+      ],
+      description:
+        'Pipelines that run inside the daemon; their source may be {zone: ID} or {account: ID}, its own records.',
+    }),
   },
   strict,
 )
 
-/** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute. */
-export type Config = Static<typeof ConfigFile>
+/** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute, pipelines compiled. */
+export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly pipelines: readonly Pipeline[] }
 export type GeoConfig = Config['geo']
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']

@@ -136,6 +136,54 @@ t.test('full.yaml is what the schema says, and valid', async (t) => {
   t.doesNotThrow(() => loadConfig(file, { EDGED_ADMIN_TOKEN: 'a-token-of-forty-characters-or-so' }))
 })
 
+const pipeline = (source: string, more = '') =>
+  zone(`pipelines:\n  - source: ${source}\n    dataset: http_requests\n    destination_conf: file:logs/{DATE}\n${more}`)
+
+t.test('pipelines are read like those of pipeline files, with the records of the daemon as a source', async (t) => {
+  const [read] = readConfig(pipeline(`{ zone: ${ZONE} }`), '/etc/edged/f.yaml', {}).pipelines
+  t.match(read, {
+    name: 'f-1',
+    source: { zone: ZONE },
+    destination_conf: 'file:///etc/edged/logs/{DATE}',
+    job: { dataset: { name: 'http_requests' } },
+  })
+  const digits = pipeline(
+    '{ http: "127.0.0.1:1" }',
+    '    filter: { where: { key: ClientASN, operator: eq, value: 18446744073709551615 } }',
+  )
+  t.match(readConfig(digits, 'f.yaml', {}).pipelines[0]?.filter, '18446744073709551615')
+})
+
+const WRONG: [what: string, text: string, message: RegExp][] = [
+  [
+    'of an unknown zone',
+    pipeline(`{ zone: ${'f'.repeat(32)} }`),
+    /^f.yaml:8:\d+: pipelines.0.source.zone f+ is no zone here$/,
+  ],
+  [
+    'of a dataset of zones',
+    pipeline(`{ account: ${ACCOUNT} }`),
+    /source.account http_requests is no dataset of an account$/,
+  ],
+  ['of standard input', pipeline('{ stdin: true }'), /source.stdin is a source of pipelines of files only$/],
+  ['without a source', pipeline('{}'), /must have one of file, http, redis_stream, zone, account$/],
+  [
+    'with a wrong field',
+    pipeline(`{ zone: ${ZONE} }`, '    output_options: { field_names: [RayIDs] }'),
+    /^f.yaml:11:37: .*field_names.0 is not a field of http_requests/,
+  ],
+  [
+    'with the name of another',
+    pipeline(
+      `{ zone: ${ZONE} }`,
+      '    name: a\n  - { name: a, source: { http: "127.0.0.1:1" }, dataset: dns_logs, destination_conf: file:x }',
+    ),
+    /a stands there twice$/,
+  ],
+]
+for (const [what, text, message] of WRONG)
+  t.test(`a pipeline ${what} is a fault`, async (t) => t.match(faults(text), [message]))
+
 for (const name of ['demo', 'minimal']) {
   t.test(`${name}.yaml is valid`, async (t) => {
     t.doesNotThrow(() => loadConfig(join(import.meta.dirname, `../../config/${name}.yaml`), {}))

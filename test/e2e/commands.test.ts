@@ -50,13 +50,15 @@ t.test('check --json prints no secrets', options, async (t) => {
 secrets: { key: '${'01'.repeat(32)}', old_keys: ['${'02'.repeat(32)}'] }
 tokens: [{ name: a, token: planted-token-of-an-admin, permissions: ['*'] }]
 legacy_keys: [{ email: a@b.test, key: planted-key-of-somebody, permissions: ['*'] }]
+pipelines:
+  - { name: p, source: { http: '127.0.0.1:1' }, dataset: dns_logs, destination_conf: 'https://a.test/?header_X=planted' }
 `,
     }),
     'edged.yaml',
   )
   const { status, stdout } = edged(['check', '--json', file])
   t.equal(status, 0)
-  t.match(JSON.parse(stdout), { store: 'redis://127.0.0.1/0', tokens: [{ name: 'a' }] })
+  t.match(JSON.parse(stdout), { store: 'redis://127.0.0.1/0', tokens: [{ name: 'a' }], pipelines: [{ name: 'p' }] })
   t.notMatch(stdout, /planted|0101|0202/)
 })
 

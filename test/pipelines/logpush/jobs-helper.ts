@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
-import { startLogpush, type Logpush, type LogpushDeps } from '../../../pipelines/logpush/runner.js'
+import { startLogpush, type Logpush, type LogpushDeps, type StandingJob } from '../../../pipelines/logpush/runner.js'
 import type { Spools } from '../../../pipelines/logpush/spool.js'
 import { readConfig } from '../../../src/config/load.js'
 import type { LogpushConfig } from '../../../src/config/schema.js'
@@ -20,6 +20,13 @@ import { MovedClock } from '../../helpers/moved-clock.js'
 export const DEFAULTS = readConfig('', 'f.yaml', {}).logpush
 
 export const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
+
+const OPTIONS = {
+  field_names: ['RayID'],
+  record_prefix: '',
+  record_template: '{{.RayID}}',
+  record_suffix: '\n',
+}
 
 /** What a destination has got. */
 export interface Arrived {
@@ -105,6 +112,8 @@ export class Bench {
   spools!: Spools
   logpush!: Logpush
   metrics = openMetrics({ process: false })
+  /** Names of jobs of the configuration, from the next start on; each goes to `test://NAME`. */
+  standing: readonly string[] = []
 
   private constructor(clock: MovedClock, store: Store, folder: string, config: LogpushConfig) {
     this.clock = clock
@@ -140,10 +149,17 @@ export class Bench {
       open: (text) => this.sink(text).sink(),
       destinationKey: (text) => text,
       options: config,
+      standing: this.standing.map((name) => this.#standing(name)),
       folder: join(this.folder, 'staging'),
       random: () => 0.5,
     }
     this.logpush = await startLogpush(deps)
+  }
+
+  #standing(name: string): StandingJob {
+    const settings = { dataset: 'http_requests', output_options: OPTIONS }
+    const open = (text: string) => this.sink(text).sink()
+    return { name, scope: ZONE, settings, destination: `test://${name}`, deadLetter: `test://${name}-dead`, open }
   }
 
   async stop(): Promise<void> {
@@ -182,7 +198,7 @@ export class Bench {
       dataset: 'http_requests',
       enabled: true,
       kind: '',
-      output_options: { field_names: ['RayID'], record_prefix: '', record_template: '{{.RayID}}', record_suffix: '\n' },
+      output_options: OPTIONS,
       ...old,
       ...changes,
       destination_conf: { sealed: vault.seal(to, aad) },

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
 import { Bench, DEFAULTS, refused, tooLarge, transient, ZONE } from './jobs-helper.js'
 
 const rays = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => ({ RayID: `r${from + i}` }))
@@ -223,6 +224,36 @@ t.test('a job that fails for a day is disabled, and says why', async (t) => {
   await bench.write({ RayID: 'later' })
   await bench.clock.until(() => bench.sink().arrived.length === 1)
   t.equal(bench.sink().text, '"later"\n', 'nothing of the time before')
+})
+
+t.test('a job of the configuration is not disabled, and its place in the spool outlives a restart', async (t) => {
+  const bench = await Bench.open(t)
+  bench.standing = ['files']
+  await bench.restart()
+  const sink = bench.sink('test://files')
+  bench.sink('test://files-dead').encoding = 'identity'
+  sink.answer = () => {
+    throw refused()
+  }
+  await bench.write(...rays(0, 2))
+  await bench.clock.until(() => sink.attempts.length > 0)
+  const { disable_after: forDays } = DEFAULTS.uploads
+  await bench.clock.pass(2 * forDays, 600_000)
+  t.equal(bench.store.list(LOGPUSH_JOBS).length, 0)
+  t.equal(bench.store.list(LOGPUSH_STATUS).length, 0)
+  await bench.restart()
+  sink.answer = ({ text }) => {
+    if (text.includes('y')) throw tooLarge()
+  }
+  await bench.write({ RayID: 'yy' }, ...rays(2, 3))
+  await bench.clock.until(() => sink.text.includes('r2'))
+  t.equal(sink.text, textOf(0, 3))
+  t.equal(bench.sink('test://files-dead').text, '"yy"\n')
+  t.match(await bench.metrics.metrics(), /edged_logpush_records_delivered_total\{job="pipeline-files"\} 3/)
+
+  bench.standing = []
+  await bench.restart()
+  t.strictSame((await bench.spools.open('http_requests', ZONE)).cursors, [], 'gone from the configuration')
 })
 
 t.test("a destination that never answers is given up, and stands in nobody's way", async (t) => {
