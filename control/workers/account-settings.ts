@@ -1,0 +1,55 @@
+import { Type } from 'typebox'
+import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-places.js'
+import { strict } from '../../src/core/schema.js'
+import { audit } from '../audit.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import type { WorkersDeps } from './engine.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+
+const PATH = '/workers/account-settings'
+const DEFAULTS = { default_usage_model: 'standard', green_compute: false }
+
+const Settings = Type.Object({ default_usage_model: Type.String(), green_compute: Type.Boolean() })
+const Change = Type.Object(
+  {
+    default_usage_model: Type.Optional(Type.Enum(['standard', 'bundled', 'unbound'])),
+    green_compute: Type.Optional(Type.Boolean()),
+  },
+  strict,
+)
+
+/** Settings of all Workers of an account; kept and told, without effect. */
+export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'Read the settings of the Workers of an account',
+      result: Settings,
+      answer: ({ scope }) => store.get(WORKERS_ACCOUNT_SETTINGS, scope, ONLY)?.value ?? DEFAULTS,
+    }),
+    endpoint({
+      method: 'put',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Change the settings of the Workers of an account',
+      body: Change,
+      result: Settings,
+      async answer(call) {
+        const { scope, body } = call
+        const stored = await store.change(
+          WORKERS_ACCOUNT_SETTINGS,
+          scope,
+          ONLY,
+          (old) => ({ ...(old ?? DEFAULTS), ...body }),
+          (before, after) =>
+            audit(clock, call, { action: 'update', kind: WORKERS_ACCOUNT_SETTINGS, scope, id: ONLY, before, after }),
+        )
+        return stored?.value ?? DEFAULTS
+      },
+    }),
+  ]
+}

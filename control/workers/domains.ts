@@ -1,0 +1,203 @@
+import { Type, type Static } from 'typebox'
+import type { StoredDomain } from '../../src/core/model/worker-places.js'
+import { strict } from '../../src/core/schema.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { whole } from '../paging.js'
+import { DomainBook } from './domain-book.js'
+import type { WorkersDeps } from './engine.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+
+const PATH = '/workers/domains'
+const OF_SCRIPT = '/workers/scripts/:script_name/domains'
+
+const Domain = Type.Object({
+  id: Type.String(),
+  cert_id: Type.String({ description: 'Empty: certificates are not kept here.' }),
+  enabled: Type.Boolean(),
+  environment: Type.String(),
+  hostname: Type.String(),
+  previews_enabled: Type.Boolean(),
+  service: Type.String({ description: 'Name of the Worker.' }),
+  zone_id: Type.String(),
+  zone_name: Type.String(),
+})
+const wanted = {
+  hostname: Type.String({ maxLength: 255 }),
+  zone_id: Type.Optional(Type.String({ description: 'Default: the zone that the host name belongs to.' })),
+  zone_name: Type.Optional(Type.String()),
+  enabled: Type.Optional(Type.Boolean()),
+  previews_enabled: Type.Optional(Type.Boolean()),
+}
+const NewDomain = Type.Object(
+  {
+    ...wanted,
+    service: Type.String({ minLength: 1, description: 'Name of the Worker.' }),
+    environment: Type.Optional(Type.String({ deprecated: true })),
+  },
+  strict,
+)
+const Origins = Type.Array(Type.Object(wanted, strict), { maxItems: 1000 })
+const Records = Type.Object(
+  {
+    origins: Origins,
+    override_scope: Type.Optional(Type.Boolean({ description: 'Domains that are not named go.' })),
+    override_existing_origin: Type.Optional(Type.Boolean({ description: 'Domains of other Workers are taken.' })),
+    override_existing_dns_record: Type.Optional(Type.Boolean({ description: 'No effect: there are no DNS records.' })),
+  },
+  strict,
+)
+const Changes = Type.Object({
+  added: Type.Array(Domain),
+  removed: Type.Array(Domain),
+  updated: Type.Array(Type.Object({ ...Domain.properties, modified: Type.Boolean() })),
+  conflicting: Type.Array(Domain),
+})
+const filters = ['zone_name', 'zone_id', 'service', 'hostname', 'environment'] as const
+
+/** Host names that Workers answer for. */
+export function domains(deps: WorkersDeps): Endpoint[] {
+  const { edits } = deps
+  const book = new DomainBook(deps)
+  const row = { scopes, refusal: 'badDomain' } as const
+  return [
+    endpoint({
+      ...row,
+      method: 'get',
+      path: PATH,
+      permissions: READ,
+      summary: 'List the domains of Workers',
+      query: Type.Object({
+        zone_name: Type.Optional(Type.String()),
+        zone_id: Type.Optional(Type.String()),
+        service: Type.Optional(Type.String()),
+        hostname: Type.Optional(Type.String()),
+        environment: Type.Optional(Type.String({ deprecated: true })),
+      }),
+      result: Type.Array(Domain),
+      answer({ scope, query }) {
+        const fits = (domain: StoredDomain) =>
+          filters.every((name) => query[name] === undefined || query[name] === domain[name])
+        return whole(book.all(scope).filter(fits).map(shown))
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'put',
+      path: PATH,
+      permissions: WRITE,
+      summary: 'Attach a host name to a Worker; one that is attached already changes hands',
+      body: NewDomain,
+      result: Domain,
+      async answer(call) {
+        const { scope, body } = call
+        return await edits.run(scope.id, async () => {
+          const domain = book.checked(scope, body.service, body, '')
+          book.requireScript(scope, body.service)
+          if (book.taken(domain.hostname))
+            throw new ApiError('domainTaken', '/hostname', `${domain.hostname} is a custom hostname of a zone`)
+          await book.save(call, [domain])
+          return shown(domain)
+        })
+      },
+    }),
+    ...[`${PATH}/:domain_id`, `${PATH}/records/:domain_id`].map((path) =>
+      endpoint({
+        ...row,
+        method: 'get',
+        path,
+        permissions: READ,
+        summary: 'Read a domain',
+        result: Domain,
+        answer: ({ scope, params }) => shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
+      }),
+    ),
+    endpoint({
+      ...row,
+      method: 'delete',
+      path: `${PATH}/:domain_id`,
+      permissions: WRITE,
+      summary: 'Detach a host name from its Worker',
+      bare: true,
+      async answer(call) {
+        const { scope, params } = call
+        await edits.run(scope.id, async () => {
+          await book.save(call, [], [book.get(scope, params.domain_id).value])
+        })
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'post',
+      path: `${OF_SCRIPT}/changeset`,
+      permissions: READ,
+      summary: 'Tell what a list of domains would change',
+      query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
+      body: Origins,
+      result: Changes,
+      answer({ scope, params, body, query }) {
+        book.requireScript(scope, params.script_name)
+        const { added, removed, updated, conflicting } = book.changes(
+          scope,
+          params.script_name,
+          body,
+          query.replace_state,
+        )
+        return {
+          added: added.map(shown),
+          removed: removed.map(shown),
+          updated: updated.map((domain) => ({ ...shown(domain), modified: domain.modified })),
+          conflicting: conflicting.map(shown),
+        }
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'put',
+      path: `${OF_SCRIPT}/records`,
+      permissions: WRITE,
+      summary: 'Attach a list of host names to a Worker, all or none',
+      body: Records,
+      result: Type.Array(Domain),
+      async answer(call) {
+        const { scope, params, body } = call
+        const service = params.script_name
+        return await edits.run(scope.id, async () => {
+          book.requireScript(scope, service)
+          const changes = book.changes(scope, service, body.origins, body.override_scope === true, '/origins')
+          const at = (domain: StoredDomain | undefined) =>
+            body.origins.findIndex(({ hostname }) => hostname.toLowerCase() === domain?.hostname)
+          const [conflict] = changes.conflicting
+          if (conflict)
+            throw new ApiError(
+              'domainTaken',
+              `/origins/${at(conflict)}/hostname`,
+              `${conflict.hostname} is a custom hostname of a zone`,
+            )
+          const others = changes.updated.find(({ modified }) => modified)
+          if (others && body.override_existing_origin !== true)
+            throw new ApiError(
+              'domainTaken',
+              `/origins/${at(others)}/hostname`,
+              `${others.hostname} belongs to another Worker`,
+            )
+          const after = [...changes.added, ...changes.updated.map(({ modified: _modified, ...domain }) => domain)]
+          await book.save(call, after, changes.removed)
+          return after.map(shown)
+        })
+      },
+    }),
+  ]
+}
+
+const shown = (domain: StoredDomain): Static<typeof Domain> => ({
+  id: domain.id,
+  cert_id: '',
+  enabled: domain.enabled,
+  environment: domain.environment,
+  hostname: domain.hostname,
+  previews_enabled: domain.previews_enabled,
+  service: domain.service,
+  zone_id: domain.zone_id,
+  zone_name: domain.zone_name,
+})

@@ -1,0 +1,203 @@
+import { Type } from 'typebox'
+import { newId } from '../../src/core/ids.js'
+import { ROUTE_PATTERNS, WORKER_ROUTES, type StoredRoute } from '../../src/core/model/worker-places.js'
+import { routePattern } from '../../src/core/route-pattern.js'
+import { orNull, strict } from '../../src/core/schema.js'
+import { zone as zoneScope, type Scope } from '../../src/core/scope.js'
+import type { Write } from '../../src/core/store.js'
+import { audit } from '../audit.js'
+import { configured } from '../configured.js'
+import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { mayUse } from '../access.js'
+import { ApiError } from '../errors.js'
+import { NamedRecords } from '../named-records.js'
+import { whole } from '../paging.js'
+import type { Permission } from '../permissions.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { WRITE as SCRIPTS_WRITE } from './permissions.js'
+import { zoneOf } from './zone-of.js'
+
+const scopes = ['zone'] as const
+const WRITE = ['Workers Routes Write'] as const satisfies readonly Permission[]
+const READ = ['Workers Routes Read', ...WRITE] as const satisfies readonly Permission[]
+const PATH = '/workers/routes'
+const MOST = 1000
+
+const RouteInput = Type.Object(
+  {
+    pattern: Type.String({ description: 'A wildcard may begin the host and end the pattern.' }),
+    script: Type.Optional(orNull(Type.String({ description: 'None: no Worker answers there.' }))),
+  },
+  strict,
+)
+const Route = Type.Object({ id: Type.String(), pattern: Type.String(), script: Type.Optional(Type.String()) })
+
+const ScriptRoutes = Type.Array(
+  Type.Object({
+    pattern: Type.String(),
+    zone_id: Type.Optional(Type.String()),
+    zone_name: Type.Optional(Type.String()),
+  }),
+  { maxItems: MOST },
+)
+
+/** Patterns of URLs that Workers answer, by zone; and all those of one Worker at once. */
+export function routes(deps: WorkersDeps): Endpoint[] {
+  const { config, store, clock, edits } = deps
+  const book = new NamedRecords<StoredRoute>(deps, {
+    kind: WORKER_ROUTES,
+    names: ROUTE_PATTERNS,
+    idOf: ({ id }) => id,
+    nameOf: ({ pattern }) => pattern,
+    most: MOST,
+    notFound: 'routeNotFound',
+    taken: 'duplicateRoute',
+    tooMany: 'tooManyRoutes',
+  })
+
+  /** The zone that a pattern belongs to. Throws where it is none or of no zone. */
+  const placed = (accountId: string, text: string, named: Parameters<typeof zoneOf>[3], at: string) => {
+    const pattern = routePattern(text)
+    if (!pattern)
+      throw new ApiError('badRoute', `${at}/pattern`, 'must be a host and a path, as in *.example.com/images/*')
+    const place = { at, refusal: 'badRoute', member: 'pattern' } as const
+    return zoneOf(config().zones, accountId, pattern.host, named, place)
+  }
+
+  const checked = ({ scope, accountId, body }: Call<string, { pattern: string; script?: string | null }>) => {
+    const { pattern, script } = body
+    placed(accountId, pattern, { zone_id: scope.id }, '')
+    if (typeof script !== 'string' || script === '') return { pattern }
+    scriptOf(deps, { type: 'account', id: accountId }, script)
+    return { pattern, script }
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the routes of a zone',
+      result: Type.Array(Route),
+      answer: ({ scope }) => whole(book.all(scope)),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Create a route',
+      body: RouteInput,
+      result: Route,
+      refusal: 'badRoute',
+      answer: async (call) =>
+        await edits.run(call.accountId, async () => await book.create(call, { id: newId(), ...checked(call) })),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:route_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a route',
+      result: Route,
+      answer: ({ scope, params }) => book.get(scope, params.route_id),
+    }),
+    endpoint({
+      method: 'put',
+      path: `${PATH}/:route_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace a route',
+      body: RouteInput,
+      result: Route,
+      refusal: 'badRoute',
+      async answer(call) {
+        const id = call.params.route_id
+        return await edits.run(call.accountId, async () => {
+          book.get(call.scope, id)
+          const value = checked(call)
+          return await book.change(call, id, () => ({ id, ...value }))
+        })
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:route_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a route',
+      result: Type.Object({ id: Type.String() }),
+      async answer(call) {
+        const { route_id: id } = call.params
+        await book.remove(call, id)
+        return { id }
+      },
+    }),
+    endpoint({
+      method: 'put',
+      path: '/workers/scripts/:script_name/routes',
+      scopes: ['account'],
+      permissions: SCRIPTS_WRITE,
+      summary: 'Replace all routes of a Worker',
+      body: ScriptRoutes,
+      result: Type.Array(Route),
+      refusal: 'badRoute',
+      async answer(call) {
+        const { scope, body, params, caller } = call
+        const script = params.script_name
+        return await edits.run(scope.id, async () => {
+          scriptOf(deps, scope, script)
+          const places = body.map((route, at) => ({ route, zone: placed(scope.id, route.pattern, route, `/${at}`) }))
+          for (const { zone } of places)
+            if (!mayUse(caller, WRITE, { account: scope.id, zone: zone.id })) throw new ApiError('notAllowed')
+          const kept = new Map<string, StoredRoute>()
+          const writes: Write[] = []
+          const before = routesOf(deps, scope, script)
+          for (const [at, { route, zone }] of places.entries()) {
+            const where = zoneScope(zone.id)
+            const known = book.named(where, route.pattern)
+            if (known && known.script !== undefined && known.script !== script)
+              throw new ApiError('duplicateRoute', `/${at}/pattern`, `the route belongs to the Worker ${known.script}`)
+            const key = `${zone.id} ${route.pattern}`
+            if (kept.has(key)) throw new ApiError('badRoute', `/${at}/pattern`, 'is given twice')
+            const value: StoredRoute = { id: known?.id ?? newId(), pattern: route.pattern, script }
+            kept.set(key, value)
+            if (known?.script === script) continue
+            writes.push({ kind: WORKER_ROUTES, scope: where, id: value.id, value })
+            if (!known)
+              writes.push({
+                kind: ROUTE_PATTERNS,
+                scope: where,
+                id: value.pattern,
+                value: { id: value.id },
+                ifVersion: 0,
+              })
+          }
+          for (const { zone, route } of before)
+            if (!kept.has(`${zone.id} ${route.pattern}`)) writes.push(...book.removal(zone, route))
+          const after = [...kept.values()]
+          const change = { action: 'update', kind: WORKER_ROUTES, scope, id: script } as const
+          await store.batch(writes, [
+            audit(clock, call, { ...change, before: before.map(({ route }) => route), after }),
+          ])
+          return after
+        })
+      },
+    }),
+  ]
+}
+
+/** All routes of a Worker, in the zones of its account. */
+export function routesOf(
+  { config, store }: Pick<WorkersDeps, 'config' | 'store'>,
+  { id }: Scope,
+  script: string,
+): { zone: Scope; route: StoredRoute }[] {
+  return [...configured(config()).zones.values()]
+    .filter((zone) => zone.account === id)
+    .flatMap((zone) => store.list(WORKER_ROUTES, zoneScope(zone.id)))
+    .filter(({ value }) => value.script === script)
+    .map(({ scope, value }) => ({ zone: scope, route: value }))
+}

@@ -1,0 +1,82 @@
+import { Type } from 'typebox'
+import { parseCron } from '../../src/core/cron.js'
+import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-places.js'
+import { strict } from '../../src/core/schema.js'
+import { audit } from '../audit.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+
+const PATH = '/workers/scripts/:script_name/schedules'
+const MOST = 250
+
+const NewSchedules = Type.Array(
+  Type.Object(
+    {
+      cron: Type.String({ description: 'Minute, hour, day of the month, month, day of the week; UTC.' }),
+      created_on: Type.Optional(Type.String({ description: 'Ignored.' })),
+      modified_on: Type.Optional(Type.String({ description: 'Ignored.' })),
+    },
+    strict,
+  ),
+  { maxItems: MOST },
+)
+const Schedules = Type.Object({
+  schedules: Type.Array(Type.Object({ cron: Type.String(), created_on: Type.String(), modified_on: Type.String() })),
+})
+
+/** When Workers are woken. */
+export function schedules(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the schedules of a Worker',
+      result: Schedules,
+      answer({ scope, params }) {
+        scriptOf(deps, scope, params.script_name)
+        const found = store.get(SCRIPT_SCHEDULES, scope, params.script_name)
+        return { schedules: [...(found?.value.schedules ?? [])] }
+      },
+    }),
+    endpoint({
+      method: 'put',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace the schedules of a Worker',
+      body: NewSchedules,
+      result: Schedules,
+      refusal: 'badSchedules',
+      async answer(call) {
+        const { scope, params, body } = call
+        const id = params.script_name
+        const crons = body.map(({ cron }) => cron.trim())
+        for (const [at, cron] of crons.entries()) {
+          const wrong = !parseCron(cron) ? 'must be a cron expression' : crons.indexOf(cron) < at && 'is given twice'
+          if (wrong !== false) throw new ApiError('badSchedules', `/${at}/cron`, wrong)
+        }
+        return await edits.run(scope.id, async () => {
+          scriptOf(deps, scope, id)
+          const before = store.get(SCRIPT_SCHEDULES, scope, id)
+          const known = new Map(before?.value.schedules.map((schedule) => [schedule.cron, schedule]))
+          const now = new Date(clock.now()).toISOString()
+          const after = {
+            schedules: crons.map((cron) => known.get(cron) ?? { cron, created_on: now, modified_on: now }),
+          }
+          const change = { action: 'update', kind: SCRIPT_SCHEDULES, scope, id, before: before?.value, after } as const
+          await store.batch(
+            [{ kind: SCRIPT_SCHEDULES, scope, id, value: after, ifVersion: before?.version ?? 0 }],
+            [audit(clock, call, change)],
+          )
+          return after
+        })
+      },
+    }),
+  ]
+}

@@ -1,0 +1,197 @@
+import { Type } from 'typebox'
+import {
+  ACCOUNT_SUBDOMAIN,
+  ONLY,
+  SCRIPT_SUBDOMAINS,
+  SUBDOMAIN_OWNERS,
+  type ScriptSubdomain,
+} from '../../src/core/model/worker-places.js'
+import { strict } from '../../src/core/schema.js'
+import { DAEMON, type Scope } from '../../src/core/scope.js'
+import type { Store } from '../../src/core/store.js'
+import { audit } from '../audit.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+
+const Subdomain = Type.Object(
+  {
+    subdomain: Type.String({
+      pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+      'x-message': 'must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end',
+    }),
+  },
+  strict,
+)
+const Switches = Type.Object({ enabled: Type.Boolean(), previews_enabled: Type.Boolean() })
+const SwitchesInput = Type.Object(
+  {
+    enabled: Type.Boolean({ description: 'The Worker answers below the subdomain of its account.' }),
+    previews_enabled: Type.Optional(Type.Boolean({ description: 'So do its versions. Default: as `enabled`.' })),
+  },
+  strict,
+)
+
+const OFF: ScriptSubdomain = { enabled: false, previews_enabled: false }
+
+/** Whether a Worker has an address below the subdomain of its account. */
+export const scriptSubdomain = (store: Store, scope: Scope, name: string): ScriptSubdomain =>
+  store.get(SCRIPT_SUBDOMAINS, scope, name)?.value ?? OFF
+
+/** The subdomain of an account, and which of its Workers answer below it. */
+export function subdomains(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+  const current = (scope: Scope) => store.get(ACCOUNT_SUBDOMAIN, scope, ONLY)
+  const own = '/workers/subdomain'
+  const ofScript = '/workers/scripts/:script_name/subdomain'
+  return [
+    endpoint({
+      method: 'get',
+      path: own,
+      scopes,
+      permissions: READ,
+      summary: "Read the account's subdomain for Workers",
+      result: Subdomain,
+      answer({ scope }) {
+        const found = current(scope)
+        if (!found) throw new ApiError('noSubdomain')
+        return found.value
+      },
+    }),
+    endpoint({
+      method: 'put',
+      path: own,
+      scopes,
+      permissions: WRITE,
+      summary: "Choose the account's subdomain for Workers",
+      body: Subdomain,
+      jsonAs: ['text/plain'],
+      result: Subdomain,
+      refusal: 'badSubdomain',
+      async answer(call) {
+        const { scope, body } = call
+        const { subdomain } = body
+        return await edits.run(`subdomain ${scope.id}`, async () => {
+          const before = current(scope)
+          if (before?.value.subdomain === subdomain) return body
+          if (store.get(SUBDOMAIN_OWNERS, DAEMON, subdomain)) throw new ApiError('subdomainTaken', '/subdomain')
+          const after = { subdomain }
+          await store.batch(
+            [
+              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, value: after, ifVersion: before?.version ?? 0 },
+              {
+                kind: SUBDOMAIN_OWNERS,
+                scope: DAEMON,
+                id: subdomain,
+                value: { account_id: scope.id },
+                ifVersion: 0,
+              },
+              ...(before
+                ? [{ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined }]
+                : []),
+            ],
+            [
+              audit(clock, call, {
+                action: before ? 'update' : 'create',
+                kind: ACCOUNT_SUBDOMAIN,
+                scope,
+                id: ONLY,
+                before: before?.value,
+                after,
+              }),
+            ],
+          )
+          return after
+        })
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: own,
+      scopes,
+      permissions: WRITE,
+      summary: "Give up the account's subdomain for Workers",
+      status: 204,
+      async answer(call) {
+        const { scope } = call
+        await edits.run(`subdomain ${scope.id}`, async () => {
+          const before = current(scope)
+          if (!before) throw new ApiError('noSubdomain')
+          await store.batch(
+            [
+              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, value: undefined, ifVersion: before.version },
+              { kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined },
+            ],
+            [audit(clock, call, { action: 'delete', kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before.value })],
+          )
+        })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/subdomains/:subdomain',
+      scopes,
+      permissions: READ,
+      summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
+      result: Type.Object({}),
+      answer({ params }) {
+        throw new ApiError(store.get(SUBDOMAIN_OWNERS, DAEMON, params.subdomain) ? 'subdomainTaken' : 'subdomainFree')
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: ofScript,
+      scopes,
+      permissions: READ,
+      summary: 'Tell whether a Worker answers below the subdomain of its account',
+      result: Switches,
+      answer({ scope, params }) {
+        scriptOf(deps, scope, params.script_name)
+        return scriptSubdomain(store, scope, params.script_name)
+      },
+    }),
+    ...(['post', 'delete'] as const).map((method) =>
+      endpoint({
+        method,
+        path: ofScript,
+        scopes,
+        permissions: WRITE,
+        summary:
+          method === 'post'
+            ? 'Say whether a Worker answers below the subdomain of its account'
+            : 'Take the address below the subdomain of the account from a Worker',
+        ...(method === 'post' && { body: SwitchesInput }),
+        result: Switches,
+        refusal: 'badSubdomain',
+        async answer(call) {
+          const { scope, params } = call
+          const id = params.script_name
+          const input = call.body as { enabled: boolean; previews_enabled?: boolean } | undefined
+          const after = input
+            ? { enabled: input.enabled, previews_enabled: input.previews_enabled ?? input.enabled }
+            : OFF
+          return await edits.run(scope.id, async () => {
+            scriptOf(deps, scope, id)
+            const before = store.get(SCRIPT_SUBDOMAINS, scope, id)
+            await store.batch(
+              [{ kind: SCRIPT_SUBDOMAINS, scope, id, value: after, ifVersion: before?.version ?? 0 }],
+              [
+                audit(clock, call, {
+                  action: 'update',
+                  kind: SCRIPT_SUBDOMAINS,
+                  scope,
+                  id,
+                  before: before?.value,
+                  after,
+                }),
+              ],
+            )
+            return after
+          })
+        },
+      }),
+    ),
+  ]
+}

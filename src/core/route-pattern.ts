@@ -1,0 +1,36 @@
+/** What a route of a Worker matches, read apart. */
+export interface RoutePattern {
+  /** Undefined: both. */
+  readonly scheme?: 'http' | 'https'
+  /** Lower case; without a wildcard. */
+  readonly host: string
+  /** Which hosts: this one, those that end in it, those below it (`*.example.com`). */
+  readonly hosts: 'one' | 'suffix' | 'below'
+  /** Without a wildcard; matches any query. */
+  readonly path: string
+  /** The path, or the beginning of the path. */
+  readonly paths: 'one' | 'prefix'
+}
+
+const FORM = /^(?:(https?|\*):\/\/)?(\*\.?)?([a-z0-9_.-]*)(\/[^*]*)?(\*)?$/
+
+/**
+ * Reads a route: `example.com/path`, `*.example.com/*`, `https://*example.com/images/*`. A wildcard may begin the host and
+ * end the pattern. Undefined where the text is no route.
+ */
+export function routePattern(text: string): RoutePattern | undefined {
+  if (text.length > 2048 || /[\s?#]/.test(text)) return undefined
+  const slash = text.indexOf('/', text.indexOf('://') < 0 ? 0 : text.indexOf('://') + 3)
+  const lower = slash < 0 ? text.toLowerCase() : text.slice(0, slash).toLowerCase() + text.slice(slash)
+  const [, scheme, wild, host = '', path = '', tail] = FORM.exec(lower) ?? []
+  if (host === '' || /^[.-]|\.\.|[.-]$/.test(host)) return undefined
+  // `example.com*` would match other hosts too.
+  if (tail !== undefined && path === '') return undefined
+  return {
+    ...(scheme !== undefined && scheme !== '*' && { scheme: scheme as 'http' | 'https' }),
+    host,
+    hosts: wild === undefined ? 'one' : wild === '*.' ? 'below' : 'suffix',
+    path: path === '' ? '/' : path,
+    paths: tail === undefined ? 'one' : 'prefix',
+  }
+}
