@@ -91,6 +91,7 @@ export const ERRORS = {
   // Where Workers are reached
   noSubdomain: [10007, 404, 'the account has no subdomain for its Workers yet'],
   subdomainTaken: [10031, 409, 'the subdomain is not available'],
+  subdomainUnavailable: [10031, 403, 'somebody has the subdomain'],
   subdomainFree: [10032, 404, 'nobody has the subdomain'],
   badSubdomain: [20401, 400, 'the subdomain does not fit'],
   domainNotFound: [20402, 404, 'the domain was not found'],

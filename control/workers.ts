@@ -1,11 +1,24 @@
 import { Edits } from './edits.js'
 import type { Endpoint } from './endpoint.js'
 import type { ControlDeps } from './state.js'
+import { storage } from './storage.js'
+import { accountSettings } from './workers/account-settings.js'
+import { domains } from './workers/domains.js'
 import type { WorkersDeps, WorkersEngine } from './workers/engine.js'
+import { routes } from './workers/routes.js'
+import { schedules } from './workers/schedules.js'
+import { subdomains } from './workers/subdomains.js'
 
 type Area = (deps: WorkersDeps) => Endpoint[]
 
-const AREAS: readonly Area[] = []
+const AREAS: readonly Area[] = [
+  subdomains,
+  routes,
+  domains,
+  schedules,
+  accountSettings,
+  (deps) => storage({ ...deps, blobs: deps.workers().blobs }),
+]
 
 /** Worker scripts and all that belongs to them. */
 export function workers(deps: ControlDeps & { readonly workers: () => WorkersEngine }): Endpoint[] {

@@ -137,7 +137,9 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
       result: Type.Object({}),
       answer({ params }) {
-        throw new ApiError(store.get(SUBDOMAIN_OWNERS, DAEMON, params.subdomain) ? 'subdomainTaken' : 'subdomainFree')
+        throw new ApiError(
+          store.get(SUBDOMAIN_OWNERS, DAEMON, params.subdomain) ? 'subdomainUnavailable' : 'subdomainFree',
+        )
       },
     }),
     endpoint({
