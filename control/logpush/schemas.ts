@@ -6,13 +6,15 @@ import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 const choice = <const V extends string>(values: readonly V[], description: string) =>
   Type.Optional(Type.Unsafe<V | null>({ enum: [...values, null], description }))
 
-const limit = (least: number, most: number, description: string) =>
-  Type.Optional(
-    Type.Union([...orOff(Type.Integer({ minimum: least, maximum: most })).anyOf, Type.Null()], {
+const limit = (least: number, most: number, description: string) => {
+  const said = { 'x-message': `must be 0 or an integer from ${least} to ${most}` }
+  return Type.Optional(
+    Type.Union([...orOff(Type.Integer({ minimum: least, maximum: most, ...said })).anyOf, Type.Null()], {
       description: `${description} 0: no limit.`,
-      'x-message': `must be 0 or an integer from ${least} to ${most}`,
+      ...said,
     }),
   )
+}
 
 export const Destination = Type.String({
   minLength: 1,
@@ -38,7 +40,10 @@ const changeable = {
   filter_attack_traffic: Type.Optional(
     Type.Boolean({ description: 'Leaves attack traffic out: http_requests, firewall_events, network_analytics_logs.' }),
   ),
-  frequency: choice(['high', 'low'], 'Deprecated: use max_upload_*.'),
+  frequency: choice(
+    ['high', 'low'],
+    'Deprecated: use max_upload_*. low: 300 seconds, where max_upload_interval_seconds says nothing.',
+  ),
   kind: Type.Optional(
     Type.Enum(['', 'edge'], { description: 'edge: edge log delivery of http_requests. Stays as it was created.' }),
   ),

@@ -60,9 +60,11 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   }
   const filter = at('/filter', () => compileFilter(dataset, settings.filter ?? '', limits))
   const attack = settings.filter_attack_traffic ? at('/filter_attack_traffic', () => attacksOf(dataset)) : undefined
-  const pulled = at('/logpull_options', () => parseLogpullOptions(dataset, settings.logpull_options ?? ''))
   const given = settings.output_options ?? undefined
-  const options = given === undefined ? pulled : at('/output_options', () => parseOutputOptions(dataset, given))
+  const options =
+    given === undefined
+      ? at('/logpull_options', () => parseLogpullOptions(dataset, settings.logpull_options ?? ''))
+      : at('/output_options', () => parseOutputOptions(dataset, given))
   if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
 
   const format = new Format(dataset, options)

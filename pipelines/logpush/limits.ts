@@ -13,12 +13,14 @@ export interface UploadLimits {
   readonly max_upload_bytes?: number | null | undefined
   readonly max_upload_records?: number | null | undefined
   readonly max_upload_interval_seconds?: number | null | undefined
+  /** Deprecated: `low` waits longer, for fewer and larger batches, where `max_upload_interval_seconds` says nothing. */
+  readonly frequency?: 'high' | 'low' | null | undefined
 }
 
 /** What a job can ask for at most; a batch ends there also where the job has no limit. */
 const MOST_BYTES = 1_000_000_000
 const RECORDS = 100_000
-const INTERVAL_SECONDS = 30
+const INTERVAL_SECONDS = { high: 30, low: 300 }
 
 /** While a job catches up, the records of one batch were accepted within this time. */
 export const CATCH_UP_MS = 120_000
@@ -27,7 +29,7 @@ export const CATCH_UP_MS = 120_000
 export function limitsOf(job: UploadLimits, sink: SinkLimits = {}): BatchLimits {
   const bytes = orOff(job.max_upload_bytes, MOST_BYTES)
   const records = orOff(job.max_upload_records, RECORDS)
-  const seconds = orOff(job.max_upload_interval_seconds, INTERVAL_SECONDS)
+  const seconds = orOff(job.max_upload_interval_seconds, INTERVAL_SECONDS[job.frequency ?? 'high'])
   return {
     bytes: Math.min(bytes, MOST_BYTES, sink.bytes ?? Infinity),
     records: Math.min(records, sink.records ?? Infinity),

@@ -136,6 +136,8 @@ function alternatives(schema: unknown): string {
   const constants = branches.map((branch) => (branch as { const?: unknown }).const)
   if (constants.length > 0 && constants.every((value) => value !== undefined))
     return `must be one of ${listed(constants)}`
+  const types = branches.map((branch) => (branch as { type?: unknown }).type)
+  if (types.length > 0 && types.every((type) => typeof type === 'string')) return `must be ${types.join(' or ')}`
   return 'fits none of the allowed forms'
 }
 

@@ -162,6 +162,11 @@ const TABLE: [what: string, body: object, pointer: string | undefined][] = [
   ['logpull_options of 4097 characters', { logpull_options: `fields=RayID#${'a'.repeat(4084)}` }, '/logpull_options'],
   ['logpull_options that are no URI reference', { logpull_options: 'fields=<RayID>' }, '/logpull_options'],
   ['logpull_options with an unknown field', { logpull_options: 'fields=RayID,Nope' }, '/logpull_options'],
+  [
+    'logpull_options that nothing heeds',
+    { logpull_options: 'fields=Nope', output_options: { field_names: ['RayID'] } },
+    undefined,
+  ],
   ['a whole URL as logpull_options', { logpull_options: 'https://a/b?fields=RayID&start=1&end=2' }, undefined],
   ['0 as interval', { max_upload_interval_seconds: 0 }, undefined],
   ['29 seconds', { max_upload_interval_seconds: 29 }, '/max_upload_interval_seconds'],
@@ -208,6 +213,8 @@ const TABLE: [what: string, body: object, pointer: string | undefined][] = [
   ['null as filter_attack_traffic', { filter_attack_traffic: null }, '/filter_attack_traffic'],
   ['an unknown option', { output_options: { fields: [] } }, '/output_options/fields'],
   ['xml as output_type', { output_options: { output_type: 'xml' } }, '/output_options/output_type'],
+  ['a text as sample_rate', { output_options: { sample_rate: '1' } }, '/output_options/sample_rate'],
+  ['null as sample_rate', { output_options: { sample_rate: null } }, undefined],
   ['0 as sample_rate', { output_options: { sample_rate: 0 } }, '/output_options/sample_rate'],
   ['a tiny sample_rate', { output_options: { sample_rate: 1e-9 } }, undefined],
   ['1 as sample_rate', { output_options: { sample_rate: 1 } }, undefined],
@@ -268,10 +275,22 @@ t.test('all that is wrong is told at once', async (t) => {
     destination_conf: HTTPS,
     filter: '[]',
     output_options: { field_names: ['Nope'] },
-    logpull_options: 'what=1',
+    dataset: 'http_requests',
+    kind: 'edge',
+    max_upload_bytes: 5_000_000,
   })
   const pointers = body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer)
-  t.same(pointers.toSorted(), ['/filter', '/logpull_options', '/output_options/field_names/0'])
+  t.same(pointers.toSorted(), ['/filter', '/max_upload_bytes', '/output_options/field_names/0'])
+})
+
+t.test('a limit is told with all that it may be', async (t) => {
+  const { call } = await logpushClient(t)
+  const refused = async (body: object) =>
+    (await call('POST', JOBS, { destination_conf: HTTPS, ...body })).body.errors[0].message
+  const seconds = 'must be 0 or an integer from 30 to 300'
+  t.equal(await refused({ max_upload_interval_seconds: 29 }), seconds)
+  t.equal(await refused({ max_upload_interval_seconds: '30' }), seconds)
+  t.equal(await refused({ output_options: { sample_rate: '1' } }), 'must be number or null')
 })
 
 t.test('subrequest_merging is kept in output_options', async (t) => {

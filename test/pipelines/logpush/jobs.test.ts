@@ -1,4 +1,5 @@
 import t from 'tap'
+import { limitsOf } from '../../../pipelines/logpush/limits.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
 import { Bench, DEFAULTS, refused, tooLarge, transient, ZONE } from './jobs-helper.js'
 
@@ -30,6 +31,20 @@ t.test('records arrive after the interval, as one batch named by its times', asy
   t.equal(bench.sink().attempts.length, 1, 'no empty batch follows')
   t.match(await bench.metrics.metrics(), /edged_logpush_records_delivered_total\{job="1"\} 3/)
   t.match(await bench.metrics.metrics(), /edged_logpush_lag_records\{job="1"\} 0/)
+})
+
+t.test('what a job says about its batches, in new words and old ones', (t) => {
+  const limits = (job: Parameters<typeof limitsOf>[0]) => {
+    const { bytes, records, intervalMs } = limitsOf(job)
+    return [bytes, records, intervalMs]
+  }
+  t.same(limits({}), [1e9, 100_000, 30_000])
+  t.same(limits({ frequency: 'high' }), [1e9, 100_000, 30_000])
+  t.same(limits({ frequency: 'low' }), [1e9, 100_000, 300_000])
+  t.same(limits({ frequency: 'low', max_upload_interval_seconds: 60 }), [1e9, 100_000, 60_000])
+  t.same(limits({ frequency: 'low', max_upload_interval_seconds: 0 }), [1e9, 100_000, Infinity])
+  t.same(limits({ max_upload_bytes: 0, max_upload_records: 0 }), [1e9, Infinity, 30_000])
+  t.end()
 })
 
 t.test('a batch ends at its records, at the bytes of the destination, and holds what is larger alone', async (t) => {
