@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly aside: Sink | undefined
   /** The state of the run: cursor, spool, batches under way. */
   readonly folder: string
-  /** A batch that fails for this long ends the run. */
+  /** A destination that fails for this long ends the run. */
   readonly retryForMs: number
   readonly tally: Tally
   /** Told of each failure that is the first after a success. */
@@ -41,6 +41,8 @@ export type RunEnd =
   { readonly end: 'done' } | { readonly end: 'stopped' } | { readonly end: 'gave_up'; readonly message: string }
 
 const ATTEMPT_MS = 120_000
+/** An upload under way has this long to finish when the run ends before its input. */
+const DRAIN_MS = 10_000
 
 /** Runs a pipeline. Rejects where it cannot go on at all, as for an input that is damaged; the state stays. */
 export async function run(options: RunOptions): Promise<RunEnd> {
@@ -82,8 +84,9 @@ export async function run(options: RunOptions): Promise<RunEnd> {
     return fate.end
   } finally {
     stop.removeEventListener('abort', end)
-    control.end('shutdown')
+    fate.leave()
     await running.catch(() => {})
+    fate.close()
   }
 }
 
@@ -135,7 +138,9 @@ class Fate {
   readonly #options: RunOptions
   readonly #control: Control
   #message = ''
-  #since = 0
+  /** Aborts when the destination takes something again. */
+  #recovered = new AbortController()
+  readonly #over = new AbortController()
 
   constructor(options: RunOptions, control: Control) {
     this.#options = options
@@ -144,27 +149,46 @@ class Fate {
 
   delivered(): void {
     this.failing = false
+    this.#recovered.abort()
   }
 
   failed(message: string): void {
-    if (!this.failing) {
-      this.#since = this.#options.clock.monotonic()
-      this.#options.failing(message)
-    }
-    this.failing = true
     this.#message = message
+    if (this.failing) return
+    this.failing = true
+    this.#recovered = new AbortController()
+    this.#after(this.#options.retryForMs, this.#recovered.signal, () => this.#giveUp())
+    this.#options.failing(message)
   }
 
-  /** After a failure: whether to go on trying. */
+  /** After a failure: whoever wanted an end does not wait for more of them. */
   judge(): void {
-    if (this.#options.stop.aborted) return this.stop()
-    if (this.#options.clock.monotonic() - this.#since < this.#options.retryForMs) return
-    this.end = { end: 'gave_up', message: this.#message }
-    this.#control.end('shutdown')
+    if (this.#options.stop.aborted) this.stop()
   }
 
   stop(): void {
     this.end = { end: 'stopped' }
+    this.leave()
+  }
+
+  /** Begins no upload any more; the one under way is waited for, but not for ever. */
+  leave(): void {
     this.#control.end('shutdown')
+    this.#after(DRAIN_MS, this.#over.signal, () => this.#control.endAttempts())
+  }
+
+  /** The run has ended. */
+  close(): void {
+    this.#recovered.abort()
+    this.#over.abort()
+  }
+
+  #giveUp(): void {
+    this.end = { end: 'gave_up', message: this.#message }
+    this.leave()
+  }
+
+  #after(ms: number, signal: AbortSignal, work: () => void): void {
+    this.#options.clock.sleep(ms, signal).then(work, () => {})
   }
 }

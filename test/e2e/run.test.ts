@@ -1,0 +1,155 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { until } from '../helpers/web.js'
+import { CLI, unbuilt } from './daemon.js'
+
+const BATCH = 1000
+const options = { skip: unbuilt, timeout: 120_000 }
+
+const records = (from: number, count: number): string[] =>
+  Array.from(
+    { length: count },
+    (_, at) => `{"RayID":"r${from + at}","EdgeStartTimestamp":${1506702504433000200n + BigInt(from + at)}}`,
+  )
+const line = (at: number): string => `{"RayID":"r${at}","EdgeStartTimestamp":${1506702504433000200n + BigInt(at)}}\n`
+const batch = (index: number): string => Array.from({ length: BATCH }, (_, at) => line(index * BATCH + at)).join('')
+
+/** `edged run` in a process of its own. */
+function start(t: Test, file: string, more: readonly string[] = []) {
+  const child = spawn(process.execPath, [CLI, 'run', file, ...more], { env: { PATH: process.env['PATH'] } })
+  t.teardown(() => child.kill('SIGKILL'))
+  let out = ''
+  let told = ''
+  child.stdout.on('data', (text: Buffer) => (out += text.toString()))
+  child.stderr.on('data', (text: Buffer) => (told += text.toString()))
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  return {
+    child,
+    ended,
+    told: () => told,
+    summary: () => JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, number>,
+  }
+}
+
+/** Takes batches; `status` is asked about each, undefined is never answered. */
+async function receiver(t: Test, status: (index: number) => number | undefined | Promise<number | undefined>) {
+  const bodies: Buffer[] = []
+  const server = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      bodies.push(Buffer.concat(chunks))
+      const answer = await status(bodies.length - 1)
+      if (answer !== undefined) response.writeHead(answer).end()
+    })().catch(() => {})
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { bodies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in` }
+}
+
+function pipeline(folder: string, to: string, more = ''): string {
+  const file = join(folder, 'p.yaml')
+  writeFileSync(
+    file,
+    `source: { file: ['in-*'] }
+dataset: http_requests
+output_options: { field_names: [RayID, EdgeStartTimestamp] }
+max_upload_records: ${BATCH}
+destination_conf: ${to}
+${more}`,
+  )
+  return file
+}
+
+t.test('a run that is killed again and again goes on with the same batches and loses nothing', options, async (t) => {
+  const BATCHES = 12
+  const folder = t.testdir({
+    'in-1.ndjson': records(0, 3500).join('\n'),
+    'in-2.ndjson.gz': gzipSync(`${records(3500, 4250).join('\n')}\n`),
+    'in-3.json': `[${records(7750, 4250).join(',\n')}]`,
+  })
+  let child: ChildProcess | undefined
+  // By the requests that came so far: killed while one waits for its answer, and right behind an answer.
+  const killsBefore = new Set([0, 4, 5, 11])
+  const killsBehind = new Set([2, 8, 14])
+  const { bodies, url } = await receiver(t, (index) => {
+    if (killsBefore.has(index)) {
+      child?.kill('SIGKILL')
+      return undefined
+    }
+    if (killsBehind.has(index)) setImmediate(() => child?.kill('SIGKILL'))
+    return 200
+  })
+  const file = pipeline(folder, url)
+  let last = start(t, file)
+  child = last.child
+  let kills = 0
+  for (let code = await last.ended; code !== 0; code = await last.ended) {
+    if (code !== null) throw new Error(`ended with ${code}: ${last.told()}`)
+    kills += 1
+    last = start(t, file, ['--resume'])
+    child = last.child
+  }
+  t.equal(kills, killsBefore.size + killsBehind.size)
+
+  const seen = new Map<string, Buffer>()
+  for (const body of bodies) {
+    const text = gunzipSync(body).toString()
+    const first = seen.get(text)
+    if (first) t.ok(first.equals(body), 'what comes again comes byte for byte')
+    seen.set(text, body)
+  }
+  t.equal(seen.size, BATCHES)
+  t.ok(bodies.length > BATCHES, 'some came twice')
+  t.ok(
+    [...seen.keys()].every((text, index) => text === batch(index)),
+    'all records, in order',
+  )
+  t.notOk(readdirSync(folder).includes('p.yaml.state'), 'nothing is left to resume')
+})
+
+t.test('an interrupt stops a run at a batch, and says how to go on', options, async (t) => {
+  const folder = t.testdir({ 'in-1.ndjson': records(0, 3000).join('\n') })
+  let open = false
+  const { bodies, url } = await receiver(t, (index) => (open || index === 0 ? 200 : undefined))
+  const file = pipeline(folder, url)
+  const first = start(t, file)
+  await until(() => bodies.length === 2)
+  first.child.kill('SIGINT')
+  t.equal(await first.ended, 5)
+  t.ok((first.summary()['seconds'] ?? Infinity) < 60, 'a receiver that keeps silent is not waited for to the end')
+  t.match(first.summary(), { delivered: BATCH, batches: 1 })
+  t.match(first.told(), /stopped; what is not delivered is kept, go on with --resume/)
+  open = true
+  const second = start(t, file, ['--resume'])
+  t.equal(await second.ended, 0, second.told())
+  t.match(second.summary(), { delivered: 2 * BATCH, dropped: 0 })
+  t.ok(bodies[1]?.equals(bodies[2]!), 'the batch under way comes again, byte for byte')
+  t.equal(gunzipSync(bodies[3]!).toString(), batch(2))
+})
+
+t.test('a destination that fails for retry_for ends the run, whenever it would be asked again', options, async (t) => {
+  for (const [what, status] of [
+    ['refuses', 403],
+    ['fails', 503],
+  ] as const) {
+    const folder = t.testdir({ 'in-1.ndjson': records(0, 1000).join('\n') })
+    const { url } = await receiver(t, () => status)
+    // A refusal is tried again after a minute at the earliest: the run ends before.
+    const { ended, told, summary } = start(t, pipeline(folder, url, 'retry_for: 2s'))
+    t.equal(await ended, 5, what)
+    t.match(told(), new RegExp(`answered ${status}; what is not delivered is kept`))
+    t.match(summary(), { read: 1000, delivered: 0 })
+    t.ok((summary()['seconds'] ?? Infinity) < 30, `${what}: before it would be asked again`)
+  }
+})
