@@ -48,17 +48,22 @@ export class OpenTag implements Tag {
   #offsets = new Int32Array(256)
   #used = 0
 
+  /** The text whose tags are read from now on, and its code units. */
+  within(html: string, units: Uint16Array): void {
+    this.#html = html
+    this.#units = units
+  }
+
   /**
-   * Reads the tag whose name starts at `start` of `html`, whose code units come with it. Returns the position after its
-   * `>`, or -1 if `html` ends before.
+   * Reads the tag whose name starts at `start`. Returns the position after its `>`, or -1 if the text ends before.
    *
    *     <a href="/" title=Home>
    *      ^
    */
-  read(html: string, units: Uint16Array, start: number): number {
-    const length = html.length
-    this.#html = html
-    this.#units = units
+  read(start: number): number {
+    const html = this.#html
+    const units = this.#units
+    const { length } = html
     this.#used = 0
     this.attributeBits = 0
     this.selfClosing = false

@@ -44,7 +44,9 @@ export class HtmlTokenizer implements Tokenizer {
   readonly #lineEnds = new LineEnds()
   readonly #elements = new OpenElements(elementNamed('table'), elementNamed('template'))
 
-  /** What is not read yet, from `#at` on. */
+  /** What is not read yet, with the start of a token that was not finished. */
+  #unread = ''
+  /** The part of it that is being read, from `#at` on. */
   #html = ''
   readonly #codeUnits = new CodeUnits()
   #units: Uint16Array = this.#codeUnits.units
@@ -68,11 +70,6 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   write(text: string): void {
-    if (text.length <= PIECE) this.#write(text)
-    else for (let at = 0; at < text.length; at += PIECE) this.#write(text.slice(at, at + PIECE))
-  }
-
-  #write(text: string): void {
     let more = this.#surrogate + text
     if (more === '') return
     this.#surrogate = ''
@@ -80,24 +77,36 @@ export class HtmlTokenizer implements Tokenizer {
       this.#surrogate = more.slice(-1)
       more = more.slice(0, -1)
     }
-    this.#html += this.#lineEnds.read(more)
-    if (this.#html.length >= this.#readAgainAt) this.#read(false)
+    this.#unread += this.#lineEnds.read(more)
+    if (this.#unread.length >= this.#readAgainAt) this.#read(false)
   }
 
   end(): void {
-    this.#html += this.#surrogate
+    this.#unread += this.#surrogate
     this.#read(true)
     if (this.#mode === 'comment' || this.#mode === 'bogus comment') this.#endComment()
-    this.#html = ''
+    this.#unread = this.#html = ''
     this.#tag.clear()
   }
 
   #read(ended: boolean): void {
-    this.#units = this.#codeUnits.fill(this.#html)
-    this.#at = 0
-    while (this.#step(ended));
-    this.#html = this.#at === 0 ? this.#html : this.#html.slice(this.#at)
-    this.#readAgainAt = this.#html.length > RETRY_AT_ONCE ? this.#html.length * 2 : 0
+    const text = this.#unread
+    let from = 0
+    for (let size = PIECE; from < text.length || size === PIECE; ) {
+      let to = Math.min(from + size, text.length)
+      if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--
+      this.#html = text.slice(from, to)
+      this.#units = this.#codeUnits.fill(this.#html)
+      this.#tag.within(this.#html, this.#units)
+      this.#at = 0
+      while (this.#step(ended && to === text.length));
+      from += this.#at
+      if (to === text.length) break
+      // A token that is longer than the piece is read again with more behind it.
+      size = this.#at === 0 ? size * 2 : PIECE
+    }
+    this.#unread = from === 0 ? text : text.slice(from)
+    this.#readAgainAt = this.#unread.length > RETRY_AT_ONCE ? this.#unread.length * 2 : 0
   }
 
   /** Reads on in the current mode. Returns whether another mode begins; if not, there is nothing left to read. */
@@ -137,7 +146,7 @@ export class HtmlTokenizer implements Tokenizer {
       const char = units[at + 1] as number
       if (isLetter(char)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(html, units, at + 1)
+        const end = tag.read(at + 1)
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#opened()) {
@@ -146,7 +155,7 @@ export class HtmlTokenizer implements Tokenizer {
         }
       } else if (char === SLASH && isLetter(units[at + 2] as number)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(html, units, at + 2)
+        const end = tag.read(at + 2)
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id)
@@ -310,7 +319,7 @@ export class HtmlTokenizer implements Tokenizer {
     this.#at = raw.end
     if (!found) return false
 
-    const end = this.#tag.read(html, this.#units, raw.end + 2)
+    const end = this.#tag.read(raw.end + 2)
     if (end < 0) return this.#wait(raw.end, ended)
     this.#mode = 'data'
     this.#at = end
