@@ -7,7 +7,7 @@ import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
-import { AMPERSAND, NUL, SPECIALS, traitsOf, traitsOfUnits } from './text-traits.js'
+import { AMPERSAND, NUL, SPECIALS, TextScan, traitsOf, traitsOfUnits } from './text-traits.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
@@ -41,6 +41,7 @@ const isHighSurrogate = (char: number) => char >= 0xd800 && char <= 0xdbff
 export class HtmlTokenizer implements Tokenizer {
   readonly #events: Events
   readonly #tag = new OpenTag()
+  readonly #scan = new TextScan()
   readonly #lineEnds = new LineEnds()
   readonly #elements = new OpenElements(elementNamed('table'), elementNamed('template'))
 
@@ -92,19 +93,21 @@ export class HtmlTokenizer implements Tokenizer {
   #read(ended: boolean): void {
     const text = this.#unread
     let from = 0
-    for (let size = PIECE; from < text.length || size === PIECE; ) {
-      let to = Math.min(from + size, text.length)
+    let to = 0
+    let size = PIECE
+    do {
+      to = Math.min(from + size, text.length)
       if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--
       this.#html = text.slice(from, to)
       this.#units = this.#codeUnits.fill(this.#html)
       this.#tag.within(this.#html, this.#units)
       this.#at = 0
+      this.#scan.end = -1
       while (this.#step(ended && to === text.length));
       from += this.#at
-      if (to === text.length) break
       // A token that is longer than the piece is read again with more behind it.
       size = this.#at === 0 ? size * 2 : PIECE
-    }
+    } while (to < text.length)
     this.#unread = from === 0 ? text : text.slice(from)
     this.#readAgainAt = this.#unread.length > RETRY_AT_ONCE ? this.#unread.length * 2 : 0
   }
@@ -138,7 +141,7 @@ export class HtmlTokenizer implements Tokenizer {
     let textStart = this.#at
     let from = textStart
     for (;;) {
-      const at = indexOfUnit(html, units, '<', LESS, from)
+      const at = from === textStart ? this.#nextLess(from) : indexOfUnit(html, units, '<', LESS, from)
       if (at < 0) {
         this.#lastText(textStart, ended)
         return false
@@ -177,6 +180,13 @@ export class HtmlTokenizer implements Tokenizer {
         from = at + 1
       }
     }
+  }
+
+  /** Where the next `<` stands, with the traits of what is before it. */
+  #nextLess(from: number): number {
+    if (this.#elements.skipping) return indexOfUnit(this.#html, this.#units, '<', LESS, from)
+    const scan = this.#scan
+    return scan.read(this.#units, from, this.#html.length)
   }
 
   /** The markup at `at` is not finished. What the page ends in is no token and is dropped. */
@@ -352,7 +362,8 @@ export class HtmlTokenizer implements Tokenizer {
 
   #text(start: number, end: number): void {
     if (this.#elements.skipping) return
-    const traits = traitsOfUnits(this.#units, start, end)
+    const scan = this.#scan
+    const traits = scan.end === end ? scan.traits : traitsOfUnits(this.#units, start, end)
     const text = this.#html.slice(start, end)
     if ((traits & (AMPERSAND | NUL)) === 0) {
       this.#events.text(text, traits)
