@@ -13,10 +13,10 @@ export class Addresses {
     this.#base = this.#hostless ? parse(href, NOWHERE) : new URL(href)
   }
 
-  /** An address without the white space that browsers take out of it. */
-  resolve(href: string): string {
+  /** An address without the white space that browsers take out of it; if `plain`, it is known to have none. */
+  resolve(href: string, plain = false): string {
     // oxlint-disable-next-line no-control-regex
-    const url = /[\x00-\x20]/.test(href) ? trimControls(href).replace(/[\t\n\r]/g, '') : href
+    const url = !plain && /[\x00-\x20]/.test(href) ? trimControls(href).replace(/[\t\n\r]/g, '') : href
     if (this.#base === undefined) return url
     const resolved = parse(url, this.#base)
     if (resolved === undefined) return url
@@ -31,8 +31,15 @@ const parse = (url: string, base: string | URL): URL | undefined =>
 
 /** Whether a link to it leads anywhere outside of a browser. */
 export function isReachable(url: string): boolean {
-  const first = url.charCodeAt(0)
-  // Most addresses are paths, fragments or begin with `http`.
-  if (first === 0x2f || first === 0x23 || first === 0x68) return true
-  return !/^(?:javascript|vbscript|data|about|blob):/i.test(url)
+  // Most addresses do not begin like any of these.
+  switch (url.charCodeAt(0) | 0x20) {
+    case 0x61: // a
+    case 0x62: // b
+    case 0x64: // d
+    case 0x6a: // j
+    case 0x76: // v
+      return !/^(?:javascript|vbscript|data|about|blob):/i.test(url)
+    default:
+      return true
+  }
 }

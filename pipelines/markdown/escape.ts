@@ -153,10 +153,10 @@ function escapeStart(line: string, isBelow = false): string {
   }
 }
 
-/** A link's or an image's destination and title, from the `(` to the `)`. */
-export function destination(url: string, title?: string): string {
+/** A link's or an image's destination and title, from the `(` to the `)`. Nothing in a `plain` url needs escapes. */
+export function destination(url: string, title?: string, plain = false): string {
   let target = url
-  if (/[\s<>()\\&\x00-\x1f\x7f]/.test(url)) target = escapeUrl(url) // oxlint-disable-line no-control-regex
+  if (!plain && /[\s<>()\\&\x00-\x1f\x7f]/.test(url)) target = escapeUrl(url) // oxlint-disable-line no-control-regex
   if (title === undefined || title === '') return `(${target})`
   if (target === '') target = '<>'
   if (!/[\\"&\r\n]/.test(title)) return `(${target} "${title}")`

@@ -17,6 +17,8 @@ export interface Tag {
   readonly selfClosing: boolean
   /** The decoded value of an attribute (its name in lower case), '' for one without a value. Decoded when asked. */
   attribute(name: string): string | undefined
+  /** The value that `attribute` gave last is printable ASCII without any of `<>()\\&`: no address of it needs escapes. */
+  readonly valueIsPlain: boolean
   /** Every attribute, in order, decoded. The first of several with one name counts. */
   attributes(): Map<string, string>
 }

@@ -19,9 +19,11 @@ type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'pla
 /** Where a link leads, as it is to be written. */
 export interface Link {
   url: string
+  /** Nothing in `url` needs escapes. */
+  plain: boolean
   title: string | undefined
   /** What it is called where it holds nothing that can be read, such as an icon. */
-  name?: string | undefined
+  name: string | undefined
 }
 
 /** An inline element that is open. */
@@ -496,7 +498,7 @@ export class Line {
   }
 
   #closeLink(format: Format): void {
-    const { url, title } = format.link as Link
+    const { url, plain, title } = format.link as Link
     const text = format.only
     if (
       text !== undefined &&
@@ -507,7 +509,7 @@ export class Line {
     ) {
       this.#previous = this.#previous.slice(0, -1)
       this.#last = `<${text}>`
-    } else this.#append(']' + destination(url, title))
+    } else this.#append(']' + destination(url, title, plain))
     this.#marked = true
     this.#closed = ''
   }

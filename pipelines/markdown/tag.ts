@@ -28,6 +28,14 @@ ENDS[SLASH] = SLASH_BIT
 ENDS[GREATER] = GREATER_BIT
 ENDS[EQUALS] = EQUALS_BIT
 
+/** What of an attribute's value takes another look: what may have to be decoded, what an address may have to escape. */
+const DECODE_BIT = 1
+const ESCAPE_BIT = 2
+const VALUES = new Uint8Array(0x10000).fill(ESCAPE_BIT)
+VALUES.fill(0, 0x21, 0x7f)
+for (const char of '<>()\\') VALUES[char.charCodeAt(0)] = ESCAPE_BIT
+VALUES[AMPERSAND] = VALUES[0] = DECODE_BIT | ESCAPE_BIT
+
 const isSpace = (char: number) => ENDS[char] === SPACE_BIT
 
 /**
@@ -39,6 +47,7 @@ export class OpenTag implements Tag {
   id = KNOWN_NAMES
   attributeBits = 0
   selfClosing = false
+  valueIsPlain = false
   /** What the table knows of the name. */
   element: ElementName | undefined = undefined
 
@@ -179,12 +188,11 @@ export class OpenTag implements Tag {
   /** A value that stands between two positions of the page. */
   #value(start: number, end: number): string {
     const units = this.#units
+    let seen = 0
+    for (let at = start; at < end; at++) seen |= VALUES[units[at] as number] as number
+    this.valueIsPlain = seen === 0
     const raw = this.#html.slice(start, end)
-    for (let at = start; at < end; at++) {
-      const char = units[at]
-      if (char === AMPERSAND || char === 0) return decodeHTMLAttribute(raw).replaceAll('\0', '\ufffd')
-    }
-    return raw
+    return (seen & DECODE_BIT) === 0 ? raw : decodeHTMLAttribute(raw).replaceAll('\0', '\ufffd')
   }
 
   /** Lets go of the page. */

@@ -36,6 +36,8 @@ class XmlTag implements Tag {
   id = 0
   /** sax has them by name: each of them may be there. */
   readonly attributeBits = -1
+  /** Nobody has looked. */
+  readonly valueIsPlain = false
   selfClosing = false
   #attributes: Record<string, string> = {}
 

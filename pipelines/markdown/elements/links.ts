@@ -7,14 +7,15 @@ export const links: Family = {
     const { line } = page
     line.close('a')
     const href = tag.attribute('href')
-    const url = href === undefined ? undefined : page.addresses.resolve(href)
+    const plain = tag.valueIsPlain
+    const url = href === undefined ? undefined : page.addresses.resolve(href, plain)
     if (url === undefined || !isReachable(url)) {
       line.open('plain', 'a')
       return
     }
     // What has no text and leads to the page itself is a mark for the mouse, such as those behind headings.
     const name = url.startsWith('#') ? undefined : tag.attribute('aria-label')
-    line.openLink('a', { url, title: tag.attribute('title'), name })
+    line.openLink('a', { url, plain: plain && url === href, title: tag.attribute('title'), name })
   },
   close(page) {
     const { line } = page

@@ -130,7 +130,7 @@ function embed(page: Page, label: string, src: string): void {
   const url = page.addresses.resolve(src)
   if (url === '' || !isReachable(url)) return
   page.line.space()
-  page.line.openLink('a', { url, title: undefined })
+  page.line.openLink('a', { url, plain: false, title: undefined, name: undefined })
   page.line.text(label)
   page.line.close('a')
   page.line.space()

@@ -206,6 +206,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       name: token.tagName,
       id: idOf(token.tagName),
       attributeBits: -1,
+      valueIsPlain: false,
       selfClosing: token.selfClosing,
       attribute: (name: string) => attributes.get(name),
       attributes: () => attributes,
