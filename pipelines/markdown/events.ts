@@ -43,6 +43,11 @@ export interface Events {
    * anywhere but inside a character.
    */
   text(text: string, traits: number): void
+  /**
+   * Whether white space around a piece of text may be left out of it: the traits SPACE_BEFORE and SPACE_AFTER tell of
+   * it then, and what is blank may come as one space.
+   */
+  readonly trims?: boolean
   comment?(text: string): void
   /** `null` for what the doctype does not say. */
   doctype?(name: string | null, publicId: string | null, systemId: string | null, quirks: boolean): void

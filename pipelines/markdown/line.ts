@@ -1,6 +1,6 @@
 import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
 import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
-import { ANYTHING, BLANK, INNER_SPACE, OUTER_SPACE, SPECIALS } from './text-traits.js'
+import { ANYTHING, BLANK, INNER_SPACE, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from './text-traits.js'
 
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
 const MAX_FORMATS = 32
@@ -88,8 +88,8 @@ export class Line {
     if (this.#code !== undefined) this.#code += text
     else if (this.#text !== '') {
       // Two pieces may have white space where they meet.
-      this.#text += text
-      this.#traits |= traits | OUTER_SPACE | INNER_SPACE
+      this.#text += ((this.#traits & SPACE_AFTER) | (traits & SPACE_BEFORE)) === 0 ? text : ' ' + text
+      this.#traits = (this.#traits & ~SPACE_AFTER) | (traits & ~SPACE_BEFORE) | OUTER_SPACE | INNER_SPACE
     } else if ((traits & BLANK) === 0) {
       this.#text = text
       this.#traits = traits
@@ -106,6 +106,11 @@ export class Line {
   get length(): number {
     this.#flush()
     return this.#done.length + this.#previous.length + this.#last.length
+  }
+
+  /** Whether text is part of a code span. */
+  get inCode(): boolean {
+    return this.#code !== undefined
   }
 
   /** Whether text is part of a link. */
@@ -283,7 +288,8 @@ export class Line {
     const traits = this.#traits
     this.#text = ''
     let text = raw
-    let spaceAfter = false
+    let spaceAfter = (traits & SPACE_AFTER) !== 0
+    if ((traits & SPACE_BEFORE) !== 0 && this.#gap === '') this.#gap = ' '
     if ((traits & OUTER_SPACE) !== 0) {
       let start = 0
       let end = raw.length
@@ -291,7 +297,7 @@ export class Line {
       if (start > 0 && this.#gap === '') this.#gap = ' '
       if (start === end) return
       while (isSpace(raw.charCodeAt(end - 1))) end--
-      spaceAfter = end < raw.length
+      if (end < raw.length) spaceAfter = true
       text = raw.slice(start, end)
     }
     if ((traits & INNER_SPACE) !== 0) text = text.replace(SPACES, ' ')

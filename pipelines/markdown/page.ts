@@ -101,6 +101,13 @@ export class Page implements Events {
     }
   }
 
+  /** Where white space counts as it stands, it is wanted that way. */
+  get trims(): boolean {
+    return (
+      this.#preformatted === undefined && !this.line.inCode && this.#script === undefined && this.aside === undefined
+    )
+  }
+
   /** Markdown that is certain by now. */
   take(): string {
     if (this.#head !== 'ended' && this.writer.length < MAX_HELD) return ''

@@ -7,7 +7,8 @@ import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
-import { AMPERSAND, NUL, SPECIALS, TextScan, traitsOf, traitsOfUnits } from './text-traits.js'
+import { TextScan } from './text-scan.js'
+import { AMPERSAND, BLANK, NOTHING, NUL, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS, traitsOf } from './text-traits.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
@@ -141,7 +142,7 @@ export class HtmlTokenizer implements Tokenizer {
     let textStart = this.#at
     let from = textStart
     for (;;) {
-      const at = from === textStart ? this.#nextLess(from) : indexOfUnit(html, units, '<', LESS, from)
+      const at = this.#nextLess(textStart, from)
       if (at < 0) {
         this.#lastText(textStart, ended)
         return false
@@ -182,11 +183,12 @@ export class HtmlTokenizer implements Tokenizer {
     }
   }
 
-  /** Where the next `<` stands, with the traits of what is before it. */
-  #nextLess(from: number): number {
-    if (this.#elements.skipping) return indexOfUnit(this.#html, this.#units, '<', LESS, from)
-    const scan = this.#scan
-    return scan.read(this.#units, from, this.#html.length)
+  /** Where the next `<` stands at or after `from`, -1 if nowhere. The text before it is scanned on the way. */
+  #nextLess(textStart: number, from: number): number {
+    const html = this.#html
+    if (from > textStart || this.#elements.skipping) return indexOfUnit(html, this.#units, '<', LESS, from)
+    const at = this.#scan.readOn(this.#units, from, html.length)
+    return at === html.length ? -1 : at
   }
 
   /** The markup at `at` is not finished. What the page ends in is no token and is dropped. */
@@ -363,15 +365,24 @@ export class HtmlTokenizer implements Tokenizer {
   #text(start: number, end: number): void {
     if (this.#elements.skipping) return
     const scan = this.#scan
-    const traits = scan.end === end ? scan.traits : traitsOfUnits(this.#units, start, end)
-    const text = this.#html.slice(start, end)
+    if (scan.start !== start || scan.end !== end) scan.read(this.#units, start, end)
+    const { from, to, traits } = scan
     if ((traits & (AMPERSAND | NUL)) === 0) {
-      this.#events.text(text, traits)
+      const events = this.#events
+      const html = this.#html
+      if (events.trims !== true)
+        events.text(html.slice(start, end), from > start || to < end ? traits | OUTER_SPACE : traits)
+      else if (from === to) events.text(' ', BLANK | OUTER_SPACE)
+      else {
+        const outer = (from > start ? SPACE_BEFORE : NOTHING) | (to < end ? SPACE_AFTER : NOTHING)
+        events.text(html.slice(from, to), traits | outer)
+      }
       return
     }
+    const text = this.#html.slice(start, end)
     const decoded = (traits & AMPERSAND) === 0 ? text : decodeText(text)
     if ((traits & NUL) === 0 && !MAY_BE_SPACE.test(text)) {
-      this.#events.text(decoded, traits | SPECIALS)
+      this.#events.text(decoded, traits | SPECIALS | OUTER_SPACE)
       return
     }
     this.#reportText(decoded.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))

@@ -1,0 +1,104 @@
+import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, SPECIALS } from './text-traits.js'
+
+const LESS = 0x3c
+
+/** Bits of the table below that are no traits of a text. */
+const SINGLE_SPACE = 64
+/** What may end a text: `<`, and the 0 behind what is there. */
+const STOP = 128
+
+const TRAITS = new Uint8Array(0x10000)
+for (const char of '\\`*_~[]') TRAITS[char.charCodeAt(0)] = SPECIALS
+for (const char of '\t\n\f\r') TRAITS[char.charCodeAt(0)] = INNER_SPACE
+TRAITS[0x26] = SPECIALS | AMPERSAND
+TRAITS[0x20] = SINGLE_SPACE
+TRAITS[LESS] = SPECIALS | STOP
+TRAITS[0] = NUL | STOP
+
+const WHITE = INNER_SPACE | SINGLE_SPACE
+
+const traitsOfChar = (char: number): number => TRAITS[char] as number
+const isWhite = (char: number): boolean => (traitsOfChar(char) & WHITE) !== 0
+
+/** What one look at the code units of a text has found. */
+export class TextScan {
+  /** Where the text begins and ends. */
+  start = 0
+  end = 0
+  /** The same for what is left without the white space around it. */
+  from = 0
+  to = 0
+  /** Its traits, white space around it not counted. */
+  traits = NOTHING
+
+  /** Reads text from `start` to the next `<` or to `length`, where the units have a 0. Returns that place. */
+  readOn(units: Uint16Array, start: number, length: number): number {
+    let at = start
+    let traits = traitsOfChar(units[at] as number)
+    while ((traits & WHITE) !== 0) traits = traitsOfChar(units[++at] as number)
+    this.start = start
+    this.from = at
+
+    let seen = NOTHING
+    let twice = NOTHING
+    let before = NOTHING
+    for (;;) {
+      while ((traits & STOP) === 0) {
+        seen |= traits
+        twice |= traits & before
+        before = traits
+        traits = traitsOfChar(units[++at] as number)
+      }
+      if (units[at] === LESS || at >= length) break
+      seen |= traits
+      before = traits
+      traits = traitsOfChar(units[++at] as number)
+    }
+    this.end = this.to = at
+    if ((before & WHITE) !== 0) {
+      this.#leaveSpace(units)
+      // What was seen may be the white space at the end, or stand inside as well.
+      if (((seen & INNER_SPACE) | (twice & SINGLE_SPACE)) !== 0) this.#look(units)
+      else this.traits = seen & ~SINGLE_SPACE
+    } else this.#set(seen, twice)
+    return at
+  }
+
+  /** Reads the text between two positions. */
+  read(units: Uint16Array, start: number, end: number): void {
+    this.start = start
+    this.end = this.to = end
+    let from = start
+    while (from < end && isWhite(units[from] as number)) from++
+    this.from = from
+    this.#leaveSpace(units)
+    this.#look(units)
+  }
+
+  #leaveSpace(units: Uint16Array): void {
+    let { to } = this
+    while (to > this.from && isWhite(units[to - 1] as number)) to--
+    this.to = to
+  }
+
+  #look(units: Uint16Array): void {
+    let seen = NOTHING
+    let twice = NOTHING
+    let before = NOTHING
+    for (let at = this.from; at < this.to; at++) {
+      const traits = traitsOfChar(units[at] as number)
+      seen |= traits
+      twice |= traits & before
+      before = traits
+    }
+    this.#set(seen, twice)
+  }
+
+  #set(seen: number, twice: number): void {
+    if (this.from === this.to) this.traits = BLANK
+    else {
+      const inner = (twice & SINGLE_SPACE) === 0 ? NOTHING : INNER_SPACE
+      this.traits = (seen & ~(SINGLE_SPACE | STOP)) | inner
+    }
+  }
+}
