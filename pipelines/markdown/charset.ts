@@ -74,14 +74,14 @@ function readable(found: RegExpExecArray | null): string | undefined {
 /** The prescan of the WHATWG standard: tags are read wherever they stand, in scripts too, and comments are not. */
 function metaEncoding(html: string): string | undefined {
   const tag = new OpenTag()
-  const units = new CodeUnits().fill(html)
+  tag.within(html, new CodeUnits().fill(html))
   let next = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', next)) {
     next = at + 1
     if (html.startsWith('<!--', at)) next = html.indexOf('-->', at + 2) + 3
     else if (/^<\/?[a-z]/i.test(html.slice(at, at + 3))) {
       const isEnd = html.charAt(at + 1) === '/'
-      next = tag.read(html, units, isEnd ? at + 2 : at + 1)
+      next = tag.read(isEnd ? at + 2 : at + 1)
       const encoding = tag.name === 'meta' && !isEnd && next > 0 ? encodingOfMeta(tag) : undefined
       if (encoding !== undefined) return encoding
     } else if (/^<[!/?]/.test(html.slice(at, at + 2))) next = html.indexOf('>', at) + 1
