@@ -44,10 +44,10 @@ export interface Events {
    */
   text(text: string, traits: number): void
   /**
-   * Whether white space around a piece of text may be left out of it: the traits SPACE_BEFORE and SPACE_AFTER tell of
-   * it then, and what is blank may come as one space.
+   * Whether white space in texts may be collapsed: one space stands for any of it, and that around a piece may be left
+   * out, which its traits SPACE_BEFORE and SPACE_AFTER tell.
    */
-  readonly trims?: boolean
+  readonly collapses?: boolean
   comment?(text: string): void
   /** `null` for what the doctype does not say. */
   doctype?(name: string | null, publicId: string | null, systemId: string | null, quirks: boolean): void

@@ -1,6 +1,6 @@
 import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
 import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
-import { ANYTHING, BLANK, INNER_SPACE, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from './text-traits.js'
+import { ANYTHING, BLANK, INNER_SPACE, NOTHING, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from './text-traits.js'
 
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
 const MAX_FORMATS = 32
@@ -87,13 +87,24 @@ export class Line {
   text(text: string, traits = ANYTHING): void {
     if (this.#code !== undefined) this.#code += text
     else if (this.#text !== '') {
-      // Two pieces may have white space where they meet.
-      this.#text += ((this.#traits & SPACE_AFTER) | (traits & SPACE_BEFORE)) === 0 ? text : ' ' + text
-      this.#traits = (this.#traits & ~SPACE_AFTER) | (traits & ~SPACE_BEFORE) | OUTER_SPACE | INNER_SPACE
+      this.#more(text, traits)
     } else if ((traits & BLANK) === 0) {
       this.#text = text
       this.#traits = traits
     } else if (this.#gap === '') this.#gap = ' '
+  }
+
+  /** Takes another piece of the text that has just come. */
+  #more(text: string, traits: number): void {
+    const before = this.#traits
+    if ((traits & BLANK) !== 0) {
+      this.#traits = before | SPACE_AFTER
+      return
+    }
+    this.#text += ((before & SPACE_AFTER) | (traits & SPACE_BEFORE)) === 0 ? text : ' ' + text
+    // Two pieces may have white space where they meet.
+    const met = ((before | traits) & OUTER_SPACE) === 0 ? NOTHING : INNER_SPACE
+    this.#traits = (before & ~SPACE_AFTER) | (traits & ~SPACE_BEFORE) | met
   }
 
   /** Nothing but white space so far. */

@@ -102,7 +102,7 @@ export class Page implements Events {
   }
 
   /** Where white space counts as it stands, it is wanted that way. */
-  get trims(): boolean {
+  get collapses(): boolean {
     return (
       this.#preformatted === undefined && !this.line.inCode && this.#script === undefined && this.aside === undefined
     )

@@ -1,5 +1,6 @@
-import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, SPECIALS } from './text-traits.js'
+import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from './text-traits.js'
 
+const SPACE = 0x20
 const LESS = 0x3c
 
 /** Bits of the table below that are no traits of a text. */
@@ -11,7 +12,7 @@ const TRAITS = new Uint8Array(0x10000)
 for (const char of '\\`*_~[]') TRAITS[char.charCodeAt(0)] = SPECIALS
 for (const char of '\t\n\f\r') TRAITS[char.charCodeAt(0)] = INNER_SPACE
 TRAITS[0x26] = SPECIALS | AMPERSAND
-TRAITS[0x20] = SINGLE_SPACE
+TRAITS[SPACE] = SINGLE_SPACE
 TRAITS[LESS] = SPECIALS | STOP
 TRAITS[0] = NUL | STOP
 
@@ -73,6 +74,32 @@ export class TextScan {
     this.from = from
     this.#leaveSpace(units)
     this.#look(units)
+  }
+
+  /** That white space stood around what is left, as traits of the whole text. */
+  get outerSpace(): number {
+    return this.to - this.from === this.end - this.start ? NOTHING : OUTER_SPACE
+  }
+
+  /** The same, as traits of what is left. */
+  get spaces(): number {
+    return (this.from > this.start ? SPACE_BEFORE : NOTHING) | (this.to < this.end ? SPACE_AFTER : NOTHING)
+  }
+
+  /** What is left of the text in `html`, whose code units these are, with one space for each run of white space. */
+  collapsed(html: string, units: Uint16Array): string {
+    const { from, to } = this
+    if ((this.traits & INNER_SPACE) === 0) return html.slice(from, to)
+    let text = ''
+    let start = from
+    for (let at = from; at < to; at++) {
+      const char = units[at] as number
+      if (!isWhite(char) || (char === SPACE && !isWhite(units[at + 1] as number))) continue
+      text += html.slice(start, at) + ' '
+      while (isWhite(units[at + 1] as number)) at++
+      start = at + 1
+    }
+    return text + html.slice(start, to)
   }
 
   #leaveSpace(units: Uint16Array): void {

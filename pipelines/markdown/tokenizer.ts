@@ -8,7 +8,7 @@ import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
 import { TextScan } from './text-scan.js'
-import { AMPERSAND, BLANK, NOTHING, NUL, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS, traitsOf } from './text-traits.js'
+import { AMPERSAND, BLANK, INNER_SPACE, NUL, OUTER_SPACE, traitsOf } from './text-traits.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
@@ -366,26 +366,23 @@ export class HtmlTokenizer implements Tokenizer {
     if (this.#elements.skipping) return
     const scan = this.#scan
     if (scan.start !== start || scan.end !== end) scan.read(this.#units, start, end)
-    const { from, to, traits } = scan
-    if ((traits & (AMPERSAND | NUL)) === 0) {
-      const events = this.#events
-      const html = this.#html
-      if (events.trims !== true)
-        events.text(html.slice(start, end), from > start || to < end ? traits | OUTER_SPACE : traits)
-      else if (from === to) events.text(' ', BLANK | OUTER_SPACE)
-      else {
-        const outer = (from > start ? SPACE_BEFORE : NOTHING) | (to < end ? SPACE_AFTER : NOTHING)
-        events.text(html.slice(from, to), traits | outer)
-      }
+    const html = this.#html
+    const hasReferences = (scan.traits & AMPERSAND) !== 0
+    if ((scan.traits & NUL) !== 0 || (hasReferences && MAY_BE_SPACE.test(html.slice(start, end)))) {
+      const text = decodeText(html.slice(start, end))
+      this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
       return
     }
-    const text = this.#html.slice(start, end)
-    const decoded = (traits & AMPERSAND) === 0 ? text : decodeText(text)
-    if ((traits & NUL) === 0 && !MAY_BE_SPACE.test(text)) {
-      this.#events.text(decoded, traits | SPECIALS | OUTER_SPACE)
-      return
+    const events = this.#events
+    if (events.collapses !== true) {
+      const text = html.slice(start, end)
+      events.text(hasReferences ? decodeText(text) : text, scan.traits | scan.outerSpace)
+    } else if (scan.from === scan.to) {
+      events.text(' ', BLANK | OUTER_SPACE)
+    } else {
+      const text = scan.collapsed(html, this.#units)
+      events.text(hasReferences ? decodeText(text) : text, (scan.traits & ~INNER_SPACE) | scan.spaces)
     }
-    this.#reportText(decoded.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
   }
 
   #rcdata(start: number, end: number): void {
