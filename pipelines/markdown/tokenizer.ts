@@ -22,6 +22,9 @@ const MAY_BE_SPACE = /&[#TN]/
 /** So many characters are read at a time, so that their code units stay in a near cache. */
 const PIECE = 32_768
 
+/** One for all pages: they are filled, read and done with in one call, and a page that waits for more holds no memory. */
+const CODE_UNITS = new CodeUnits()
+
 const SLASH = 0x2f
 const LESS = 0x3c
 const EXCLAMATION = 0x21
@@ -50,8 +53,7 @@ export class HtmlTokenizer implements Tokenizer {
   #unread = ''
   /** The part of it that is being read, from `#at` on. */
   #html = ''
-  readonly #codeUnits = new CodeUnits()
-  #units: Uint16Array = this.#codeUnits.units
+  #units: Uint16Array = CODE_UNITS.units
   #at = 0
   #mode: Mode
   #raw: RawText
@@ -100,7 +102,7 @@ export class HtmlTokenizer implements Tokenizer {
       to = Math.min(from + size, text.length)
       if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--
       this.#html = text.slice(from, to)
-      this.#units = this.#codeUnits.fill(this.#html)
+      this.#units = CODE_UNITS.fill(this.#html)
       this.#tag.within(this.#html, this.#units)
       this.#at = 0
       this.#scan.end = -1
