@@ -4,6 +4,8 @@ export type Content = 'data' | 'rcdata' | 'rawtext' | 'script' | 'plaintext' | '
 /** What the tokenizer has to know about an element. */
 export interface ElementName {
   readonly name: string
+  /** The characters of the name: an array of numbers is compared faster than a string. */
+  readonly codes: Uint8Array
   /** Position in the table, for counters. */
   readonly id: number
   readonly content: Content
@@ -57,6 +59,7 @@ const TABLE: readonly ElementName[] = [
   ...new Set([...CONTENT.keys(), ...INTEGRATION.keys(), ...VOID, ...CLOSES, ...BREAKOUT, ...TABLE_PARTS, ...OTHERS]),
 ].map((name, id) => ({
   name,
+  codes: Uint8Array.from(name, (char) => char.charCodeAt(0)),
   id,
   content: CONTENT.get(name) ?? 'data',
   isVoid: VOID.has(name),
@@ -111,12 +114,23 @@ export function unitsMatch(units: Uint16Array, start: number, name: string): boo
   return true
 }
 
+function hasName(units: Uint16Array, start: number, end: number, codes: Uint8Array): boolean {
+  const { length } = codes
+  if (end - start !== length) return false
+  for (let at = 0; at < length; at++) {
+    const char = units[start + at] as number
+    const code = codes[at] as number
+    if (char !== code && (char < 0x41 || char > 0x5a || char + 0x20 !== code)) return false
+  }
+  return true
+}
+
 /** The element whose name stands in `units` between two positions; undefined for any that the table does not have. */
 export function elementAt(units: Uint16Array, start: number, end: number, hash: number): ElementName | undefined {
   for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
     const element = slots[slot]
     if (element === undefined) return undefined
-    if (element.name.length === end - start && unitsMatch(units, start, element.name)) return element
+    if (hasName(units, start, end, element.codes)) return element
   }
 }
 
