@@ -153,19 +153,19 @@ function escapeStart(line: string, isBelow = false): string {
   }
 }
 
-/** A link's or an image's destination and title, from the `(` to the `)`. Nothing in a `plain` url needs escapes. */
+/** A link's or an image's destination and title, from the `](` to the `)`. Nothing in a `plain` url needs escapes. */
 export function destination(url: string, title?: string, plain = false): string {
   let target = url
   if (!plain && /[\s<>()\\&\x00-\x1f\x7f]/.test(url)) target = escapeUrl(url) // oxlint-disable-line no-control-regex
-  if (title === undefined || title === '') return `(${target})`
+  if (title === undefined || title === '') return `](${target})`
   if (target === '') target = '<>'
-  if (!/[\\"&\r\n]/.test(title)) return `(${target} "${title}")`
+  if (!/[\\"&\r\n]/.test(title)) return `](${target} "${title}")`
   const text = title
     .replace(/\\(?=[!-/:-@[-`{-~]|$)/g, '\\\\')
     .replaceAll('"', '\\"')
     .replace(/&(?=[#A-Za-z\d]+;)/g, '\\&')
     .replace(/\r\n?|\n/g, '&#10;')
-  return `(${target} "${text}")`
+  return `](${target} "${text}")`
 }
 
 function escapeUrl(url: string): string {

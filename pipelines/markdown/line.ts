@@ -75,6 +75,7 @@ export class Line {
   #tooDeep = 0
   /** Contents of the code span that is open. */
   #code: string | undefined
+  #codeTraits = NOTHING
   /** Contents of the last one that was written. */
   #span = ''
   #link: Format | undefined
@@ -85,8 +86,10 @@ export class Line {
 
   /** `traits` are those of text-traits.ts. */
   text(text: string, traits = ANYTHING): void {
-    if (this.#code !== undefined) this.#code += text
-    else if (this.#text !== '') {
+    if (this.#code !== undefined) {
+      this.#code += text
+      this.#codeTraits |= traits
+    } else if (this.#text !== '') {
       this.#more(text, traits)
     } else if ((traits & BLANK) === 0) {
       this.#text = text
@@ -149,7 +152,7 @@ export class Line {
   /** White space, as between two words. */
   space(): void {
     if (this.#code !== undefined) {
-      this.#code += ' '
+      this.text(' ')
       return
     }
     this.#flush()
@@ -163,7 +166,7 @@ export class Line {
   }
 
   lineBreak(): void {
-    if (this.#code !== undefined) this.#code += ' '
+    if (this.#code !== undefined) this.text(' ')
     else {
       this.#flush()
       this.#gap = '  \n'
@@ -312,9 +315,9 @@ export class Line {
       text = raw.slice(start, end)
     }
     if ((traits & INNER_SPACE) !== 0) text = text.replace(SPACES, ' ')
-    if (this.#empty && text.charCodeAt(0) === 0x5b) this.#bracket = true
     const plain = text
     if ((traits & SPECIALS) !== 0) {
+      if (this.#empty && text.charCodeAt(0) === 0x5b) this.#bracket = true
       text = escapeInline(text, {
         before: this.#before(),
         // The mark that closes an element comes before the space.
@@ -385,13 +388,14 @@ export class Line {
     let marks = ''
     for (; this.#written < this.#formats.length; this.#written++) {
       const format = this.#formats[this.#written] as Format
-      const before =
-        marks !== '' ? marks.charAt(marks.length - 1) : this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
+      let before = ''
       switch (format.kind) {
         case 'emphasis':
+          before = this.#markBefore(marks)
           format.mark = this.#choose('emphasis', '*', '_', before === '*', before === '_')
           break
         case 'strong':
+          before = this.#markBefore(marks)
           // `***` is read as strong inside of emphasis, so it will do for just that.
           format.mark = this.#choose('strong', '**', '__', before === '*' && marks !== '*', before === '_')
           break
@@ -429,6 +433,12 @@ export class Line {
     this.#empty = false
     this.#closed = ''
     return rest
+  }
+
+  /** The last character of ours in front of what comes, `marks` included. */
+  #markBefore(marks: string): string {
+    if (marks !== '') return marks.charAt(marks.length - 1)
+    return this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
   }
 
   /**
@@ -521,12 +531,12 @@ export class Line {
       text !== undefined &&
       title === undefined &&
       !this.#marked &&
-      this.#previous.endsWith('[') &&
-      isAutolink(url, text)
+      isAutolink(url, text) &&
+      this.#previous.endsWith('[')
     ) {
       this.#previous = this.#previous.slice(0, -1)
       this.#last = `<${text}>`
-    } else this.#append(']' + destination(url, title, plain))
+    } else this.#append(destination(url, title, plain))
     this.#marked = true
     this.#closed = ''
   }
@@ -542,9 +552,12 @@ export class Line {
 
   #endCode(): void {
     let code = this.#code as string
+    const traits = this.#codeTraits
     this.#code = ''
+    this.#codeTraits = NOTHING
     if (code === '') return
-    if (/[\r\n]/.test(code)) code = joinLines(code.trim())
+    if ((traits & (OUTER_SPACE | INNER_SPACE)) !== 0 && /[\r\n]/.test(code)) code = joinLines(code.trim())
+    const isPlain = (traits & (OUTER_SPACE | INNER_SPACE | SPECIALS)) === 0
     if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && this.#nothingOpens()) {
       // Two spans side by side would be read as one that holds backticks. A long row of them is not one span.
       if (this.#span.length > MAX_SPAN) {
@@ -558,7 +571,7 @@ export class Line {
       return
     }
     this.#span = code
-    if (code !== '') this.#put(codeSpan(code), true)
+    if (code !== '') this.#put(isPlain ? '`' + code + '`' : codeSpan(code), true)
   }
 }
 
@@ -590,5 +603,6 @@ function sealed(text: string): string {
 /** Whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
 function isAutolink(url: string, text: string): boolean {
   if (text === url) return /^[A-Za-z][A-Za-z\d+.-]{1,31}:[^\s<>]*$/.test(url)
+  if (url.length !== text.length + 'mailto:'.length) return false
   return url === `mailto:${text}` && /^[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d](?:[A-Za-z\d.-]*[A-Za-z\d])?$/.test(text)
 }

@@ -82,7 +82,7 @@ export class Page implements Events {
     }
     if (this.#head !== 'ended' && name === 'head') this.#endHead()
     if (this.#preformatted !== undefined) {
-      if (!this.#preformatted.close(name)) return
+      if (!this.#preformatted.close(name, id)) return
       this.#endPreformatted()
       if (name === 'pre') return
     }

@@ -4,6 +4,12 @@ import { DROPPED } from './elements/left-out.js'
 import { codeSpan, fenceFor } from './escape.js'
 import type { Skip, Tag } from './events.js'
 import { languageOf } from './language.js'
+import { elementNamed, KNOWN_NAMES } from './names.js'
+
+/** By an element's place in the table of names: whether it means anything here. All others are read as their text. */
+const MEANS = new Uint8Array(KNOWN_NAMES + 1)
+for (const name of [...DROPPED, ...CONTAINERS, 'br', 'code', 'pre', 'listing', 'xmp', 'plaintext'])
+  MEANS[elementNamed(name).id] = 1
 
 /** Elements that show a line of their own, as some highlighters have for each line of a program. */
 const LINES = new Set(['div', 'p', 'li', 'tr', 'dt', 'dd'])
@@ -25,7 +31,11 @@ export class Preformatted {
   }
 
   open(tag: Tag): Skip | void {
-    const { name } = tag
+    const { name, id } = tag
+    if (MEANS[id] === 0) {
+      this.#isFresh = false
+      return
+    }
     if (DROPPED.has(name)) return 'skip'
     this.#isFresh = false
     if (name === 'br') this.#text += '\n'
@@ -39,8 +49,9 @@ export class Preformatted {
   }
 
   /** Whether this end tag ends the whole. */
-  close(name: string): boolean {
+  close(name: string, id: number): boolean {
     this.#isFresh = false
+    if (MEANS[id] === 0) return false
     const open = this.#open.get(name) ?? 0
     if (open > 0) {
       this.#open.set(name, open - 1)

@@ -17,7 +17,7 @@ export const images: Family = {
     const alt = (tag.attribute('alt') ?? '').replace(/[\t\n\f\r ]+/g, ' ').trim()
     if (source === undefined) return
     const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
-    page.line.markdown(`![${text}]${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
+    page.line.markdown(`![${text}${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
   },
 }
 
