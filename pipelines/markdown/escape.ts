@@ -22,7 +22,8 @@ export interface Surroundings {
 /** Whether a link's text can have these brackets as they are. */
 function bracketsAreSafe(text: string): boolean {
   let depth = 0
-  for (let at = 0; at < text.length; at++) {
+  const { length } = text
+  for (let at = 0; at < length; at++) {
     const char = text.charCodeAt(at)
     if (char === 0x5b) depth++
     else if (char === 0x5d && (--depth < 0 || text.charCodeAt(at + 1) === 0x28)) return false
@@ -174,12 +175,13 @@ function escapeUrl(url: string): string {
     .replace(/[\s\x00-\x1f\x7f<>]/g, (char) => encodeURIComponent(char))
     .replace(/\\/g, '%5C')
     .replace(/&(?=[#A-Za-z\d]+;)/g, '\\&')
-  return parenthesesAreBalanced(encoded) ? encoded : encoded.replace(/[()]/g, '\\$&')
+  return !/[()]/.test(encoded) || parenthesesAreBalanced(encoded) ? encoded : encoded.replace(/[()]/g, '\\$&')
 }
 
 function parenthesesAreBalanced(url: string): boolean {
   let depth = 0
-  for (let at = 0; at < url.length; at++) {
+  const { length } = url
+  for (let at = 0; at < length; at++) {
     const char = url.charCodeAt(at)
     if (char === 0x28 && ++depth > 30) return false
     if (char === 0x29 && --depth < 0) return false
