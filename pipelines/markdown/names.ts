@@ -6,6 +6,8 @@ export interface ElementName {
   readonly name: string
   /** The characters of the name: an array of numbers is compared faster than a string. */
   readonly codes: Uint8Array
+  /** Its key if that tells all: that of no more than four letters; else 0. */
+  readonly shortKey: number
   /** Position in the table, for counters. */
   readonly id: number
   readonly content: Content
@@ -55,10 +57,23 @@ const OTHERS =
   rb rp rt rtc samp slot source time track video wbr noscript g path use symbol defs circle rect line polygon polyline
   lineargradient stop text tspan image clippath`)
 
+/**
+ * The key of a name is made of its last four characters, in any case: start with 0 and mix in each. Of names of one to
+ * four ASCII letters each has its own.
+ */
+export const mix = (key: number, char: number) => (key << 8) | (char | 0x20)
+
+function keyOf(name: string): number {
+  let key = 0
+  for (let at = 0; at < name.length; at++) key = mix(key, name.charCodeAt(at))
+  return key
+}
+
 const TABLE: readonly ElementName[] = [
   ...new Set([...CONTENT.keys(), ...INTEGRATION.keys(), ...VOID, ...CLOSES, ...BREAKOUT, ...TABLE_PARTS, ...OTHERS]),
 ].map((name, id) => ({
   name,
+  shortKey: /^[a-z]{1,4}$/.test(name) ? keyOf(name) : 0,
   codes: Uint8Array.from(name, (char) => char.charCodeAt(0)),
   id,
   content: CONTENT.get(name) ?? 'data',
@@ -74,22 +89,15 @@ const TABLE: readonly ElementName[] = [
 /** How many names the table has: one more than the greatest `id`. */
 export const KNOWN_NAMES = TABLE.length
 
-/** The hash of a name goes over its characters, in any case: start with 0 and mix in each. */
-export const mix = (hash: number, char: number) => (Math.imul(hash, 31) + (char | 0x20)) | 0
-
-const SLOTS = 4096
+const SLOT_BITS = 12
+const SLOTS = 1 << SLOT_BITS
+const slotOf = (key: number) => Math.imul(key, 0x9e3779b1) >>> (32 - SLOT_BITS)
 const slots: (ElementName | undefined)[] = Array.from({ length: SLOTS })
 
 const BY_NAME: ReadonlyMap<string, ElementName> = new Map(TABLE.map((element) => [element.name, element]))
 
-function hashOf(name: string): number {
-  let hash = 0
-  for (let at = 0; at < name.length; at++) hash = mix(hash, name.charCodeAt(at))
-  return hash
-}
-
 for (const element of TABLE) {
-  let slot = hashOf(element.name) & (SLOTS - 1)
+  let slot = slotOf(keyOf(element.name))
   while (slots[slot] !== undefined) slot = (slot + 1) & (SLOTS - 1)
   slots[slot] = element
 }
@@ -125,11 +133,21 @@ function hasName(units: Uint16Array, start: number, end: number, codes: Uint8Arr
   return true
 }
 
-/** The element whose name stands in `units` between two positions; undefined for any that the table does not have. */
-export function elementAt(units: Uint16Array, start: number, end: number, hash: number): ElementName | undefined {
-  for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
+/**
+ * The element whose name stands in `units` between two positions and has this key; undefined for any that the table does
+ * not have. `isAscii` says so of the name.
+ */
+export function elementAt(
+  units: Uint16Array,
+  start: number,
+  end: number,
+  key: number,
+  isAscii: boolean,
+): ElementName | undefined {
+  for (let slot = slotOf(key); ; slot = (slot + 1) & (SLOTS - 1)) {
     const element = slots[slot]
     if (element === undefined) return undefined
+    if (element.shortKey === key && isAscii && element.codes.length === end - start) return element
     if (hasName(units, start, end, element.codes)) return element
   }
 }

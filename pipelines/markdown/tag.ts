@@ -79,15 +79,17 @@ export class OpenTag implements Tag {
     if (this.#offsets.length > KEPT) this.#offsets = new Int32Array(KEPT)
 
     let at = start
-    let hash = 0
+    let key = 0
+    let seen = 0
     let char = 0
     for (; at < length; at++) {
       char = units[at] as number
       if (((ENDS[char] as number) & (GREATER_BIT | SLASH_BIT | SPACE_BIT)) !== 0) break
-      hash = mix(hash, char)
+      key = mix(key, char)
+      seen |= char
     }
     if (at === length) return -1
-    const element = elementAt(units, start, at, hash)
+    const element = elementAt(units, start, at, key, seen < 0x80)
     this.element = element
     this.id = element === undefined ? KNOWN_NAMES : element.id
     this.name = element === undefined ? lowerName(html.slice(start, at)) : element.name
