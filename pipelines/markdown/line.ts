@@ -1,6 +1,15 @@
 import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
 import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
-import { ANYTHING, BLANK, INNER_SPACE, NOTHING, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from './text-traits.js'
+import {
+  ANYTHING,
+  BLANK,
+  INNER_SPACE,
+  NOTHING,
+  OUTER_SPACE,
+  SPACE_AFTER,
+  SPACE_BEFORE,
+  SPECIALS,
+} from './text-traits.js'
 
 /** Elements inside elements that are written; those in deeper ones are read as plain text. */
 const MAX_FORMATS = 32

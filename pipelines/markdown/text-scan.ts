@@ -1,4 +1,14 @@
-import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from './text-traits.js'
+import {
+  AMPERSAND,
+  BLANK,
+  INNER_SPACE,
+  NOTHING,
+  NUL,
+  OUTER_SPACE,
+  SPACE_AFTER,
+  SPACE_BEFORE,
+  SPECIALS,
+} from './text-traits.js'
 
 const SPACE = 0x20
 const LESS = 0x3c
