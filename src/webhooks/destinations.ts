@@ -6,14 +6,16 @@ import type { Store } from '../core/store.js'
 import type { Vault } from '../core/vault.js'
 import type { Egress, GuardedAgents } from '../net/egress.js'
 import { destinationOf } from './auth-headers.js'
+import { posterOver, type Poster } from './post.js'
 
 /** A webhook that is being sent to: its secrets in the clear, and its connections. */
 export interface OpenDestination {
   readonly destination: Destination
-  readonly agents: GuardedAgents
+  readonly post: Poster
 }
 
 interface Opened extends OpenDestination {
+  readonly agents: GuardedAgents
   readonly version: number
   readonly until: number
 }
@@ -52,9 +54,11 @@ export class DestinationOf {
     const destination = destinationOf(stored.value, this.#scope, vault, now)
     // A replaced secret signs until its time is over: then the destination is opened again without it.
     const ends = (stored.value.former_secrets ?? []).map(({ until }) => Date.parse(until)).filter((end) => end > now)
+    const agents = egress.agents({ maxSockets: this.#maxSockets })
     this.#opened = {
       destination,
-      agents: egress.agents({ maxSockets: this.#maxSockets }),
+      agents,
+      post: posterOver(agents),
       version: stored.version,
       until: Math.min(...ends, Infinity),
     }

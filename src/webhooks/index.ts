@@ -11,6 +11,18 @@ export interface DeliveryConfig extends Omit<SenderOptions, 'per_destination' | 
   readonly quotas: { readonly pending: number; readonly pending_bytes: number }
 }
 
+const flat = new WeakMap<DeliveryConfig, SenderOptions>()
+
+/** The options in force; the same object as long as the configuration is the same. */
+function optionsOf(config: DeliveryConfig): SenderOptions {
+  let options = flat.get(config)
+  if (options === undefined) {
+    const { tries, ...more } = config
+    flat.set(config, (options = { ...more, ...tries }))
+  }
+  return options
+}
+
 /** The queue of deliveries, and what empties it. */
 export interface Webhooks {
   readonly deliveries: Deliveries
@@ -33,8 +45,7 @@ export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly con
   const sender = new WebhookSender({
     ...deps,
     get options() {
-      const { tries, ...more } = config()
-      return { ...more, ...tries }
+      return optionsOf(config())
     },
   })
   deliveries.showUnderWay((scope, id) => sender.isUnderWay(scope, id))

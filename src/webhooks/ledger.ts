@@ -1,8 +1,9 @@
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import { DELIVERY_STATES, type Delivery, type DeliveryState } from '../core/model/delivery.js'
-import { StoreUnavailable, type Store, type Write } from '../core/store.js'
+import type { Store, Write } from '../core/store.js'
 import { disableWebhook } from './disable.js'
+import { GroupedWrites } from './grouped-writes.js'
 import { WEBHOOK_HEALTH } from './health.js'
 import { WEBHOOK_LEASES } from './leases.js'
 import { abandoned, outcomeOf } from './outcome.js'
@@ -26,13 +27,14 @@ const MOST_IN_BATCH = 500
 export class Ledger {
   readonly #deps: LedgerDeps
   readonly #metrics: SenderMetrics
-  readonly #closing: AbortSignal
+  /** What was sent must not be sent again for want of a disk: it waits until the store takes it. */
+  readonly #writes: GroupedWrites
 
   /** `closing`: nothing waits for a store that takes no writes from then on. */
   constructor(deps: LedgerDeps, metrics: SenderMetrics, closing: AbortSignal) {
     this.#deps = deps
     this.#metrics = metrics
-    this.#closing = closing
+    this.#writes = new GroupedWrites(deps.store, deps.clock, closing)
   }
 
   /**
@@ -51,7 +53,7 @@ export class Ledger {
     const { lane, health } = target
     if (delivered) lane.breaker.succeeded()
     else lane.breaker.failed(now)
-    await this.#write([
+    await this.#writes.write([
       { kind: DELIVERY_STATES, scope: lane.scope, id, value: state },
       ...this.#healthWrites(target, delivered, now),
     ])
@@ -76,7 +78,8 @@ export class Ledger {
     for (const kind of [WEBHOOK_HEALTH, WEBHOOK_LEASES])
       if (lane.size === 0 && store.get<unknown>(kind, scope, webhookId) !== undefined)
         writes.push({ kind, scope, id: webhookId, value: undefined })
-    for (let at = 0; at < writes.length; at += MOST_IN_BATCH) await this.#write(writes.slice(at, at + MOST_IN_BATCH))
+    for (let at = 0; at < writes.length; at += MOST_IN_BATCH)
+      await this.#writes.write(writes.slice(at, at + MOST_IN_BATCH))
   }
 
   #healthWrites({ lane: { scope, webhookId: id }, health }: Target, delivered: boolean, now: number): Write[] {
@@ -98,22 +101,8 @@ export class Ledger {
   async #disable({ lane: { scope, webhookId }, health }: Target, reason: string): Promise<void> {
     const { store, clock, log } = this.#deps
     health.succeeded()
-    await this.#write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
+    await this.#writes.write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
     if (await disableWebhook(store, scope, webhookId, clock.now()))
       log.warn({ event: 'webhook_disabled', webhook: webhookId, account: scope.id, reason }, 'a webhook was disabled')
-  }
-
-  /** What was sent must not be sent again for want of a disk: it waits until the store takes it. */
-  async #write(writes: readonly Write[]): Promise<void> {
-    const { store, clock } = this.#deps
-    for (;;) {
-      try {
-        await store.batch(writes)
-        return
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable) || this.#closing.aborted) throw error
-        await clock.sleep(1000, this.#closing).catch(() => undefined)
-      }
-    }
   }
 }

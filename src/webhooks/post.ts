@@ -1,4 +1,4 @@
-import got, { RequestError, TimeoutError, type Response } from 'got'
+import got, { RequestError, TimeoutError, type Got, type Response } from 'got'
 import type { Clock } from '../core/clock.js'
 import { NotPublic, type GuardedAgents } from '../net/egress.js'
 
@@ -30,18 +30,42 @@ export interface Post {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  readonly agents: GuardedAgents
   /** For all of it. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
 }
 
+/** Sends POSTs over the connections of one destination. */
+export type Poster = (request: Post) => Promise<Reply>
+
 /**
- * Sends one POST and gives what came back; never rejects. Redirects are not followed, nothing is tried twice, no proxy is
- * asked, and of the answer no more is read than is of use.
+ * A poster never rejects: it gives what came back. Redirects are not followed, nothing is tried twice, no proxy is asked,
+ * and of the answer no more is read than is of use.
  */
-export async function post({ url, headers, body, agents, timeoutMs, clock, signal }: Post): Promise<Reply> {
+export function posterOver(agents: GuardedAgents): Poster {
+  const base = got.extend({
+    agent: { http: agents.http, https: agents.https },
+    method: 'POST',
+    followRedirect: false,
+    throwHttpErrors: false,
+    decompress: false,
+    retry: { limit: 0 },
+  })
+  let client: Got = base
+  let timeout = 0
+  return async (request) => {
+    // What requests have in common is worked out once.
+    if (request.timeoutMs !== timeout) {
+      timeout = request.timeoutMs
+      const most = CONNECT_MS
+      client = base.extend({ timeout: { request: timeout, lookup: most, connect: most, secureConnect: most } })
+    }
+    return await post(client, request)
+  }
+}
+
+async function post(client: Got, { url, headers, body, timeoutMs, clock, signal }: Post): Promise<Reply> {
   const started = clock.monotonic()
   const reply = (status: number, response = '', retryAfter?: string, error?: PostError): Reply => ({
     status,
@@ -51,16 +75,7 @@ export async function post({ url, headers, body, agents, timeoutMs, clock, signa
     error,
   })
   return await new Promise<Reply>((resolve) => {
-    const request = got.stream.post(url, {
-      headers,
-      body,
-      agent: { http: agents.http, https: agents.https },
-      followRedirect: false,
-      throwHttpErrors: false,
-      decompress: false,
-      retry: { limit: 0 },
-      timeout: { request: timeoutMs, lookup: CONNECT_MS, connect: CONNECT_MS, secureConnect: CONNECT_MS },
-    })
+    const request = client.stream(url, { headers, body })
     const giveUp = () => request.destroy(new Error('given up'))
     signal?.addEventListener('abort', giveUp)
     let head: Response | undefined

@@ -16,7 +16,7 @@ import type { Lane } from './lane.js'
 import { Leases, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './leases.js'
 import { Ledger } from './ledger.js'
 import { Line } from './line.js'
-import { post, type Reply } from './post.js'
+import type { Reply } from './post.js'
 import { Retention, type RetentionOptions } from './retention.js'
 import { longestDelay } from './schedule.js'
 import { senderMetrics } from './sender-metrics.js'
@@ -268,14 +268,13 @@ export class WebhookSender {
   async #post({ destination }: Target, { id, payload }: Delivery): Promise<Reply> {
     const { clock, options, log } = this.#deps
     try {
-      const { destination: to, agents } = destination.open()
+      const { destination: to, post } = destination.open()
       const headers = requestHeaders(to, id, clock.now(), payload)
       const { signal } = this.#giveUp
       return await post({
         url: to.destination_url,
         headers,
         body: payload,
-        agents,
         timeoutMs: options.timeout,
         clock,
         signal,

@@ -5,7 +5,7 @@ import type { Destination, Evaluation, Tester } from '../core/model/delivery.js'
 import { NotPublic, type Egress } from '../net/egress.js'
 import { requestHeaders } from './auth-headers.js'
 import { testPayload } from './payload.js'
-import { post, type Reply } from './post.js'
+import { posterOver, type Reply } from './post.js'
 
 /** Tests under way, and waiting; more are turned away. */
 const AT_ONCE = 16
@@ -36,7 +36,7 @@ export class WebhookTester implements Tester {
     try {
       const body = testPayload(clock.now())
       const headers = requestHeaders(destination, randomUUID(), clock.now(), body)
-      const reply = await post({ url, headers, body, agents, timeoutMs, clock, signal })
+      const reply = await posterOver(agents)({ url, headers, body, timeoutMs, clock, signal })
       // The name may have got another address since the check.
       if (reply.error === 'not public') throw new NotPublic()
       const success = reply.status >= 200 && reply.status <= 299
