@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '../core/clock.js'
 import { kind, VersionConflict, type Store, type Stored } from '../core/store.js'
 import { DAEMON, type Scope } from '../core/scope.js'
@@ -56,6 +57,12 @@ export class Leases {
     return this.#store.get(WEBHOOK_LEASES, scope, webhookId)?.value.owner === this.#self
   }
 
+  /** Whether a free lease is for this daemon to take first: each of those that are there has an equal share of all webhooks. */
+  isFirst(webhookId: string): boolean {
+    const own = rank(this.#self, webhookId)
+    return this.#store.list(WEBHOOK_SENDERS).every(({ id }) => id === this.#self || rank(id, webhookId) < own)
+  }
+
   /** Takes a lease that is free. False: it is another daemon's. */
   async hold(scope: Scope, webhookId: string): Promise<boolean> {
     // Whoever holds a lease must be seen to be there.
@@ -112,3 +119,7 @@ export class Leases {
     })
   }
 }
+
+/** Highest random weight: the daemon with the highest rank for a webhook comes first, and each is that for its share. */
+const rank = (daemon: string, webhookId: string): string =>
+  createHash('sha1').update(`${daemon}/${webhookId}`).digest('hex')

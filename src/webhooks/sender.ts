@@ -163,9 +163,9 @@ export class WebhookSender {
       this.#queue(target)
       return
     }
-    // Whoever holds the lease sends it; when nobody does, this daemon need not wait for its next round.
+    // Whoever holds the lease sends it. When nobody does, the first in line takes it now, and others in their next round.
     lane.know(id)
-    if (!target.asking) this.#track(this.#holdLease(target))
+    if (!target.asking && this.#leases?.isFirst(webhookId) === true) this.#track(this.#holdLease(target))
   }
 
   /** Another daemon has ended a delivery. */

@@ -71,7 +71,7 @@ t.test(
       const { created } = await jobs.create({ ...account, finding_instance_ids: instances, webhook_ids })
       for (const { id } of created) accepted.add(id)
     }
-    // A webhook is the daemon's that first has something for it.
+    // Each webhook has a daemon that comes first.
     await until(async () => (await Promise.all(webhooks.map(async (id) => await seen(two, id)))).every(Boolean))
     await Promise.all([send(one, webhooks.slice(0, HOOKS / 2)), send(two, webhooks.slice(HOOKS / 2))])
     const delivered = async (daemon: Daemon) =>
