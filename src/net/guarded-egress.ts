@@ -10,6 +10,7 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { isPublic, parseOpening, type Opening } from './addresses.js'
+import { fairResolve, type Resolve } from './fair-resolve.js'
 import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
 import { guardedAgents, type Gate, type Guarded } from './guarded-agents.js'
 
@@ -30,8 +31,7 @@ export interface EgressRules {
   readonly secureContext: SecureContext | undefined
 }
 
-/** All addresses of a name. */
-export type Resolve = (name: string) => Promise<readonly string[]>
+export type { Resolve } from './fair-resolve.js'
 
 const systemResolve: Resolve = async (name) =>
   (await systemLookup(name, { all: true, verbatim: true })).map(({ address }) => address)
@@ -74,7 +74,7 @@ export class GuardedEgress implements Egress {
 
   constructor(
     rules: EgressRules,
-    { log, metrics, resolve = systemResolve }: { log: Log; metrics: Metrics; resolve?: Resolve },
+    { log, metrics, resolve = fairResolve(systemResolve) }: { log: Log; metrics: Metrics; resolve?: Resolve },
   ) {
     this.#rules = rules
     this.#resolve = resolve

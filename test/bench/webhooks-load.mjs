@@ -6,4 +6,4 @@ export const payloadOf = (id) =>
     type: 'posture.finding_instance',
     data: { finding: { name: 'Public file', description: 'x'.repeat(600) }, asset: { fields: 'y'.repeat(600) } },
   })
-export const URL_OF = (port) => `https://receiver.test:${port}/hook`
+export const URL_OF = (port, path = '/hook') => `https://receiver.test:${port}${path}`

@@ -14,6 +14,7 @@ import { InvalidInput } from '../../src/core/errors.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { isPublic, parseOpening } from '../../src/net/addresses.js'
 import { NotPublic, type GuardedAgents } from '../../src/net/egress.js'
+import { fairResolve } from '../../src/net/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../src/net/guarded-egress.js'
 import { hostOf, portOf, publicUrl } from '../../src/net/public-url.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
@@ -275,4 +276,30 @@ t.test('the URL of a public destination is judged by its raw text first', async 
   const url = publicUrl('HTTPS://[2600::1]/a@b?c=@')
   t.same([hostOf(url), portOf(url)], ['2600::1', 443])
   t.same([portOf(new URL('http://a.test/')), portOf(new URL('https://a.test:8443/'))], [80, 8443])
+})
+
+t.test('a name whose server takes its time holds up nobody but its like', async (t) => {
+  let now = 0
+  const asked: string[] = []
+  const hanging: (() => void)[] = []
+  const resolve = fairResolve(
+    async (name) => {
+      asked.push(name)
+      if (name.startsWith('slow')) await new Promise<void>((done) => hanging.push(done))
+      return ['192.0.2.1']
+    },
+    () => now,
+  )
+  const answers = [resolve('slow-1.test'), resolve('slow-1.test')]
+  t.strictSame(asked, ['slow-1.test'], 'one lookup for all who ask at the time')
+  t.strictSame(await resolve('a.test'), ['192.0.2.1'])
+  now += 5000
+  hanging.pop()?.()
+  await Promise.all(answers)
+
+  const again = [resolve('slow-1.test'), resolve('slow-2.test')]
+  t.strictSame(await resolve('b.test'), ['192.0.2.1'], 'one that was slow waits elsewhere')
+  for (const done of hanging) done()
+  await Promise.all(again)
+  t.strictSame(asked, ['slow-1.test', 'a.test', 'slow-1.test', 'slow-2.test', 'b.test'])
 })
