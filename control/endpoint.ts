@@ -95,6 +95,8 @@ export interface Endpoint {
   readonly query?: TSchema
   readonly result?: TSchema
   readonly status?: number
+  /** All statuses of success, where there is more than one. */
+  readonly statuses?: readonly number[]
   readonly raw?: RawBody
   /** Members at the top of the envelope besides the usual ones. */
   readonly top?: TSchema

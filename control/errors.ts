@@ -155,6 +155,11 @@ export const ERRORS = {
   exportsConflict: [100402, 400, 'the exports cannot be reconciled with what is deployed'],
   uploadsBusy: [20431, 503, 'too many uploads at once; try again'],
 
+  // Static assets of Workers
+  badAssets: [10300, 400, 'the assets do not fit'],
+  badAssetToken: [10301, 401, 'the token for assets is not valid, or no longer'],
+  assetsBusy: [10302, 503, 'too many uploads at once; try again'],
+
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],

@@ -107,7 +107,7 @@ const COMPONENTS = {
 }
 
 function operation(endpoint: Endpoint, type: Scope['type'], template: string): Json {
-  const { method, summary, permissions, status = 200, open } = endpoint
+  const { method, summary, permissions, status = 200, statuses = [status], open } = endpoint
   return {
     operationId: `${method}_${template.replaceAll(/[^a-z0-9]+/gi, '_').replaceAll(/^_|_$/g, '')}`,
     summary,
@@ -120,7 +120,7 @@ function operation(endpoint: Endpoint, type: Scope['type'], template: string): J
     parameters: [...pathParameters(template), ...queryParameters(endpoint.query)],
     ...body(endpoint),
     responses: {
-      [String(status)]: success(endpoint, status),
+      ...Object.fromEntries(statuses.map((one) => [String(one), success(endpoint, one)])),
       ...failures(endpoint),
       default: { description: 'The request failed; errors tell why.', content: json(ref('Failure')) },
     },

@@ -3,6 +3,7 @@ import type { Endpoint } from './endpoint.js'
 import type { ControlDeps } from './state.js'
 import { storage } from './storage.js'
 import { accountSettings } from './workers/account-settings.js'
+import { assets } from './workers/assets.js'
 import { domains } from './workers/domains.js'
 import type { WorkersDeps, WorkersEngine } from './workers/engine.js'
 import { routes } from './workers/routes.js'
@@ -12,6 +13,7 @@ import { subdomains } from './workers/subdomains.js'
 type Area = (deps: WorkersDeps) => Endpoint[]
 
 const AREAS: readonly Area[] = [
+  assets,
   subdomains,
   routes,
   domains,

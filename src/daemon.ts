@@ -25,11 +25,13 @@ import { openLogPush } from './log-push.js'
 import { GuardedEgress, readEgress } from './net/guarded-egress.js'
 import { RateLimits } from './rate-limits.js'
 import { ServedLists } from './served-lists.js'
+import { ServedWorkers } from './served-workers.js'
 import { ServedZones } from './served-zones.js'
 import { openStore } from './store/index.js'
 import { openBlobs } from './store/open-blobs.js'
 import { openVault, secretKeys } from './store/vault.js'
 import { startWebhooks } from './webhooks/index.js'
+import { AssetUploads } from './workers/assets/uploads.js'
 import { ScriptShelf } from './workers/shelf.js'
 
 /** A daemon that runs, and where. */
@@ -97,8 +99,10 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
   const { emitter } = logpush
+  const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
+  const sites = stack.use(new ServedWorkers(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
   const proxy = stack.use(
-    await listenProxy(config.proxy, { zones, stages, challenges, geo, emitter, clock, log, metrics }),
+    await listenProxy(config.proxy, { zones, stages, challenges, workers: sites, geo, emitter, clock, log, metrics }),
   )
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
@@ -126,9 +130,15 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     }),
   )
   const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
-  const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
   const shelf = new ScriptShelf({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
-  const scripts = { vault: keys, blobs, shelf, limits: () => config.workers }
+  const assets = new AssetUploads({
+    store,
+    blobs,
+    clock,
+    key: keys.derive('worker assets'),
+    limits: () => config.workers.assets,
+  })
+  const scripts = { vault: keys, blobs, shelf, assets, limits: () => config.workers }
   const areas = [
     ...basicEndpoints(deps),
     ...posture({ ...deps, posture: () => engine }),

@@ -1,6 +1,7 @@
 import type { WorkersConfig } from '../../src/config/schema.js'
 import type { Blobs } from '../../src/core/blobs.js'
 import type { Vault } from '../../src/core/vault.js'
+import type { AssetUploads } from '../../src/workers/assets/uploads.js'
 import type { ScriptShelf } from '../../src/workers/shelf.js'
 import type { Edits } from '../edits.js'
 import type { ControlDeps } from '../state.js'
@@ -10,6 +11,7 @@ export interface WorkersEngine {
   readonly vault: Vault
   readonly blobs: Blobs
   readonly shelf: ScriptShelf
+  readonly assets: AssetUploads
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig
 }

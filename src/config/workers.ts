@@ -21,6 +21,14 @@ export const Workers = Type.Object(
       },
       { ...strict, default: {}, description: 'What an upload of a script may be.' },
     ),
+    assets: Type.Object(
+      {
+        files: Type.Integer({ minimum: 1, maximum: 100_000, default: 20_000, description: 'Files of one version.' }),
+        file_bytes: Size('25MiB', 'Of one file.'),
+        cache_bytes: Size('64MiB', 'Files kept in memory, all Workers together.'),
+      },
+      { ...strict, default: {}, description: 'Static assets of scripts.' },
+    ),
     keep: Type.Object(
       {
         versions: Places(100, 'Versions of one script; older ones go, but for those that are deployed.'),

@@ -96,11 +96,11 @@ export class ClientAnswer implements AnswerSink, Answering {
       this.#cut()
       return
     }
-    const { kind, status, reason, retryAfter } = originFault(error)
+    const { kind, status, reason, retryAfter, detail } = originFault(error)
     this.#around.metrics.originFailed(kind)
     this.#log('request_failed', { status, kind, reason, cut: this.connection.writer.begun })
     if (this.connection.writer.begun) this.#cut()
-    else this.page({ status, retryAfter })
+    else this.page({ status, retryAfter, ...(detail !== undefined && { detail }) })
   }
 
   onDrain(listener: () => void): void {

@@ -1,5 +1,6 @@
 import { messageOf } from '../core/errors.js'
 import { BadAnswer, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../net/origin-errors.js'
+import { NotRunnable } from './worker-sites.js'
 
 /** How an origin failed. A closed list, since it labels a metric. */
 export const ORIGIN_FAULTS = [
@@ -12,6 +13,7 @@ export const ORIGIN_FAULTS = [
   'reset',
   'bad_answer',
   'overloaded',
+  'not_runnable',
   'other',
 ] as const
 export type OriginFaultKind = (typeof ORIGIN_FAULTS)[number]
@@ -19,10 +21,12 @@ export type OriginFaultKind = (typeof ORIGIN_FAULTS)[number]
 /** What a failure of the origin means for the client. */
 export interface OriginFault {
   readonly kind: OriginFaultKind
-  readonly status: 502 | 503 | 504
+  readonly status: 501 | 502 | 503 | 504
   /** For the log only: it names what is inside. */
   readonly reason: string
   readonly retryAfter?: number
+  /** What the client is told besides what the status says. */
+  readonly detail?: string
 }
 
 const RETRY_AFTER_SECONDS = 5
@@ -43,6 +47,13 @@ export function originFault(error: unknown): OriginFault {
   const reason = messageOf(error)
   if (error instanceof Overloaded || error instanceof WaitedTooLong)
     return { kind: 'overloaded', status: 503, reason, retryAfter: RETRY_AFTER_SECONDS }
+  if (error instanceof NotRunnable)
+    return {
+      kind: 'not_runnable',
+      status: 501,
+      reason,
+      detail: 'A Worker is in charge of this address, and Workers are not run here.',
+    }
   const kind = kindOf(error)
   return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason }
 }

@@ -145,6 +145,12 @@ function toOrigin(
   for (const stage of around.stages) sink = stage(exchange, sink)
   if (exchange.run?.awaitsAnswer) sink = new RuledAnswer(sink, exchange, exchange.run, around)
 
+  const worker = around.workers?.find(exchange)
+  if (worker) {
+    client.cancel = worker.serve(exchange, sink)
+    return
+  }
+
   const switched =
     exchange.zone.websockets && asksForWebSocket(exchange.method, exchange.httpVersion, fields)
       ? (...[status, fields, origin]: Parameters<Switch>) =>

@@ -18,6 +18,7 @@ import { ProxyMetrics } from './proxy-metrics.js'
 import { Recorder } from './records/recorder.js'
 import { refuseRequest, serve } from './serve.js'
 import type { Surroundings } from './surroundings.js'
+import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
 
 /** What the proxy is given. */
@@ -32,6 +33,8 @@ export interface ProxyParts {
   readonly geo?: Geo
   /** Takes the log records of requests; without it there are none. */
   readonly emitter?: Emitter
+  /** What answers in the place of origins; without it none does. */
+  readonly workers?: WorkerSites
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -74,7 +77,7 @@ class ReverseProxy implements Proxy {
 
   constructor(
     config: ProxyConfig,
-    { zones, stages = [], challenges, geo = new Geo(), emitter, clock, log, metrics }: ProxyParts,
+    { zones, stages = [], challenges, workers, geo = new Geo(), emitter, clock, log, metrics }: ProxyParts,
   ) {
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     this.#around = {
@@ -85,6 +88,7 @@ class ReverseProxy implements Proxy {
       fields: { clock, geo },
       bodyMemory,
       zones,
+      workers,
       origins: new Origins(config.origin),
       stages,
       challenges,

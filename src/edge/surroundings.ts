@@ -10,6 +10,7 @@ import type { TrustedFields } from './fields/trusted.js'
 import type { MemoryBudget } from './memory-budget.js'
 import type { ProxyMetrics } from './proxy-metrics.js'
 import type { Recorder } from './records/recorder.js'
+import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
 
 /** What every request finds around it. One object for the life of the proxy; a reload changes its members. */
@@ -24,6 +25,8 @@ export interface Surroundings {
   /** For the bodies that rules read. */
   readonly bodyMemory: MemoryBudget
   readonly zones: Zones
+  /** Undefined: every answer is the zone's origin's. */
+  readonly workers: WorkerSites | undefined
   readonly origins: Origins
   readonly stages: readonly Stage[]
   /** Undefined: no rule challenges visitors, and no path is theirs. */

@@ -11,6 +11,7 @@ import type { Stage } from '../../src/edge/answer.js'
 import type { Challenges } from '../../src/edge/challenge/challenges.js'
 import type { Geo } from '../../src/edge/fields/geo.js'
 import { listenProxy, type Proxy } from '../../src/edge/server.js'
+import type { WorkerSites } from '../../src/edge/worker-sites.js'
 import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
 
 /** What a test has of tap. */
@@ -82,6 +83,7 @@ export async function startProxy(
     challenges,
     emitter,
     geo,
+    workers,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -89,6 +91,7 @@ export async function startProxy(
     challenges?: Challenges
     emitter?: Emitter
     geo?: Geo
+    workers?: WorkerSites
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -103,6 +106,7 @@ export async function startProxy(
     ...(challenges && { challenges }),
     ...(emitter && { emitter }),
     ...(geo && { geo }),
+    ...(workers && { workers }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

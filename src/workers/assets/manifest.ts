@@ -1,0 +1,78 @@
+import { Type, type Static } from 'typebox'
+import { InvalidInput, type Issue } from '../../core/errors.js'
+import { mapOf, strict } from '../../core/schema.js'
+import type { StoredAsset } from '../../core/model/worker-assets.js'
+import type { AssetFile, AssetFiles } from './files.js'
+import { typeOf } from './types.js'
+
+/** The form of a client's hash of a file. */
+export const HASH = /^[0-9a-f]{32}$/
+
+/** What a client announces: its files by their paths. */
+export const AnnouncedFiles = mapOf(
+  Type.Object({ hash: Type.String({ pattern: HASH.source }), size: Type.Integer({ minimum: 0 }) }, strict),
+  { description: 'The files by their paths, such as /index.html.' },
+)
+export type AnnouncedFiles = Static<typeof AnnouncedFiles>
+
+/** What one version may have. */
+export interface AssetLimits {
+  readonly files: number
+  readonly file_bytes: number
+}
+
+const MOST_PATH_CHARACTERS = 1024
+const MOST_ISSUES = 100
+
+/** Throws InvalidInput where files cannot be served: too many or too large, a bad path, one hash with two sizes. */
+export function checkAnnounced(files: AnnouncedFiles, { files: most, file_bytes: bytes }: AssetLimits): void {
+  const entries = Object.entries(files)
+  if (entries.length > most) throw new InvalidInput([{ pointer: '/manifest', message: `has more than ${most} files` }])
+  const issues: Issue[] = []
+  const sizes = new Map<string, number>()
+  for (const [path, { hash, size }] of entries) {
+    const pointer = `/manifest/${path.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const fault = pathFault(path)
+    if (fault) issues.push({ pointer, message: fault })
+    if (size > bytes) issues.push({ pointer: `${pointer}/size`, message: `is more than ${bytes} bytes` })
+    if ((sizes.get(hash) ?? size) !== size)
+      issues.push({ pointer: `${pointer}/size`, message: 'is not the size that another file with this hash has' })
+    sizes.set(hash, size)
+    if (issues.length >= MOST_ISSUES) break
+  }
+  if (issues.length > 0) throw new InvalidInput(issues)
+}
+
+function pathFault(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'the path must begin with /'
+  if (path.length > MOST_PATH_CHARACTERS) return `the path is longer than ${MOST_PATH_CHARACTERS} characters`
+  if (path.endsWith('/')) return 'the path must be that of a file, without / at its end'
+  // oxlint-disable-next-line no-control-regex
+  if (/[\x00-\x1f\x7f]/.test(path)) return 'the path holds a control character'
+  if (/\/(?:\.{0,2})\//.test(path) || /\/\.{1,2}$/.test(path)) return 'the path has a segment that is empty, . or ..'
+  return undefined
+}
+
+/** A stored manifest: path, name of the blob, size and content type of each file. */
+const Stored = Type.Array(
+  Type.Tuple([Type.String(), Type.String(), Type.Integer(), Type.Union([Type.String(), Type.Null()])]),
+)
+
+/** The bytes of a manifest. The same files have the same bytes. */
+export function manifestBytes(files: AnnouncedFiles, stored: (hash: string) => StoredAsset): Buffer {
+  const rows: Static<typeof Stored> = Object.entries(files)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([path, { hash }]) => {
+      const { blob, size, type } = stored(hash)
+      return [path, blob, size, type === undefined ? null : typeOf(type, path)]
+    })
+  return Buffer.from(JSON.stringify(rows))
+}
+
+/** The files of a manifest that {@link manifestBytes} made. */
+export function readManifest(bytes: Uint8Array): AssetFiles {
+  const rows = JSON.parse(Buffer.from(bytes).toString()) as Static<typeof Stored>
+  return new Map(
+    rows.map(([path, blob, size, type]): [string, AssetFile] => [path, { blob, size, type: type ?? undefined }]),
+  )
+}

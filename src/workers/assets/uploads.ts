@@ -1,0 +1,249 @@
+import { jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Blobs } from '../../core/blobs.js'
+import type { Clock } from '../../core/clock.js'
+import { newId } from '../../core/ids.js'
+import { ASSET_SESSIONS, WORKER_ASSETS, type AssetSession, type StoredAsset } from '../../core/model/worker-assets.js'
+import type { Scope } from '../../core/scope.js'
+import type { Store, Stored } from '../../core/store.js'
+import { checkAnnounced, manifestBytes, type AnnouncedFiles, type AssetLimits } from './manifest.js'
+
+/** A token is not one of ours, is over, or is for something else. */
+export class BadToken extends Error {
+  override readonly name = 'BadToken'
+}
+
+/** A file that came does not fit what was announced. */
+export class BadFile extends Error {
+  override readonly name = 'BadFile'
+  readonly hash: string
+
+  constructor(hash: string, message: string) {
+    super(message)
+    this.hash = hash
+  }
+}
+
+/** One file as it came. `type` undefined: it is served without one; '': what its path ends with says. */
+export interface UploadedFile {
+  readonly hash: string
+  readonly type: string | undefined
+  readonly bytes: Buffer
+}
+
+/** What a session begins with: hashes to be uploaded, a request for each bucket. None: the token is the completion's. */
+export interface OpenedSession {
+  readonly jwt: string
+  readonly buckets: readonly (readonly string[])[]
+}
+
+/** Somebody who may upload files of one session. */
+export interface AdmittedUpload {
+  /**
+   * Keeps the files; resolves with the completion token once all files of the session are there, else with undefined.
+   * Throws BadFile, and then keeps none of them.
+   */
+  take(files: readonly UploadedFile[]): Promise<string | undefined>
+}
+
+export interface AssetUploadDeps {
+  readonly store: Store
+  readonly blobs: Blobs
+  readonly clock: Clock
+  /** Signs tokens: 32 bytes. */
+  readonly key: Uint8Array
+  readonly limits: () => AssetLimits
+}
+
+/** Tokens, and what was uploaded for them, are good for this long. */
+const SESSION_MS = 3_600_000
+/** Sessions of one account at once; beyond it the oldest ends. */
+const MOST_SESSIONS = 100
+const MOST_IN_BUCKET = 250
+/** Files of one request, unless a single one is larger. */
+export const BUCKET_BYTES = 20 * 1024 * 1024
+/** Blobs of one request that are written at the same time. */
+const WRITES_AT_ONCE = 8
+
+type Use = 'upload' | 'completion'
+
+interface Claims {
+  readonly use: Use
+  readonly account: string
+  readonly script: string
+  readonly session: string
+}
+
+/** What of a session is still to come; rebuilt from its record where it is not at hand. */
+interface Progress {
+  readonly files: AnnouncedFiles
+  readonly sizes: ReadonlyMap<string, number>
+  readonly missing: Set<string>
+}
+
+/** Takes in the static files of Workers: sessions that announce them, their bytes, and tokens that stand for all of them. */
+export class AssetUploads {
+  readonly #deps: AssetUploadDeps
+  readonly #progress = new LRUCache<string, Progress>({ max: 16 })
+
+  constructor(deps: AssetUploadDeps) {
+    this.#deps = deps
+  }
+
+  /** Opens a session. Throws InvalidInput where the files cannot be served. */
+  async open(scope: Scope, script: string, files: AnnouncedFiles): Promise<OpenedSession> {
+    checkAnnounced(files, this.#deps.limits())
+    await this.#makeRoom(scope)
+    const announced = await this.#deps.blobs.put(Buffer.from(JSON.stringify(files)))
+    const id = newId()
+    const session: AssetSession = { script, announced, expires_at: this.#deps.clock.now() + SESSION_MS }
+    // From here on what the account has of the files is kept.
+    await this.#deps.store.batch([{ kind: ASSET_SESSIONS, scope, id, value: session, ifVersion: 0 }])
+    const progress = this.#begin(scope, files)
+    const claims = { account: scope.id, script, session: id }
+    if (progress.missing.size === 0) return { jwt: await this.#complete(scope, claims, progress), buckets: [] }
+    this.#progress.set(id, progress)
+    return { jwt: await this.#sign({ use: 'upload', ...claims }), buckets: buckets(progress) }
+  }
+
+  /** Lets in who has the token of a session. Throws BadToken. */
+  async admit(scope: Scope, jwt: string): Promise<AdmittedUpload> {
+    const claims = await this.#verify(jwt, 'upload', scope)
+    const session = this.#session(scope, claims)
+    return { take: async (files) => await this.#take(scope, claims, session.value, files) }
+  }
+
+  /** The manifest that a completion token of a Worker stands for: the name of its blob. Throws BadToken. */
+  async readCompletion(scope: Scope, script: string, jwt: string): Promise<string> {
+    const claims = await this.#verify(jwt, 'completion', scope)
+    if (claims.script !== script) throw new BadToken('the token is for another Worker')
+    const { manifest } = this.#session(scope, claims).value
+    if (manifest === undefined) throw new BadToken('not all files are uploaded')
+    return manifest
+  }
+
+  async #take(
+    scope: Scope,
+    claims: Claims,
+    session: AssetSession,
+    files: readonly UploadedFile[],
+  ): Promise<string | undefined> {
+    const { store } = this.#deps
+    const progress = await this.#resume(scope, claims.session, session)
+    for (const file of files) check(file, progress)
+    const stored = await this.#put(files)
+    await store.batch([...stored].map(([id, value]) => ({ kind: WORKER_ASSETS, scope, id, value })))
+    for (const hash of progress.missing) if (isStored(store, scope, hash, progress)) progress.missing.delete(hash)
+    return progress.missing.size === 0 ? await this.#complete(scope, claims, progress) : undefined
+  }
+
+  #begin(scope: Scope, files: AnnouncedFiles): Progress {
+    const sizes = new Map(Object.values(files).map(({ hash, size }) => [hash, size]))
+    const progress: Progress = { files, sizes, missing: new Set() }
+    for (const hash of sizes.keys()) if (!isStored(this.#deps.store, scope, hash, progress)) progress.missing.add(hash)
+    return progress
+  }
+
+  async #resume(scope: Scope, id: string, { announced }: AssetSession): Promise<Progress> {
+    const known = this.#progress.get(id)
+    if (known) return known
+    const bytes = await this.#deps.blobs.get(announced)
+    if (!bytes) throw new BadToken('the session is over')
+    const progress = this.#begin(scope, JSON.parse(bytes.toString()) as AnnouncedFiles)
+    this.#progress.set(id, progress)
+    return progress
+  }
+
+  async #complete(scope: Scope, claims: Omit<Claims, 'use'>, { files }: Progress): Promise<string> {
+    const { store, blobs, clock } = this.#deps
+    const manifest = await blobs.put(
+      manifestBytes(files, (hash) => {
+        const asset = store.get(WORKER_ASSETS, scope, hash)
+        if (!asset) throw new BadToken('the session is over')
+        return asset.value
+      }),
+    )
+    const expires_at = clock.now() + SESSION_MS
+    await store.change(ASSET_SESSIONS, scope, claims.session, (old) => old && { ...old, manifest, expires_at })
+    this.#progress.delete(claims.session)
+    return await this.#sign({ ...claims, use: 'completion' })
+  }
+
+  async #put(files: readonly UploadedFile[]): Promise<Map<string, StoredAsset>> {
+    const stored = new Map<string, StoredAsset>()
+    const rest = files.values()
+    const work = async (): Promise<void> => {
+      for (const { hash, type, bytes } of rest) {
+        const blob = await this.#deps.blobs.put(bytes)
+        stored.set(hash, { blob, size: bytes.length, ...(type !== undefined && { type }) })
+      }
+    }
+    await Promise.all(Array.from({ length: WRITES_AT_ONCE }, work))
+    return stored
+  }
+
+  /** Sessions that are over go, and of too many the oldest. */
+  async #makeRoom(scope: Scope): Promise<void> {
+    const { store, clock } = this.#deps
+    const byAge = [...store.list(ASSET_SESSIONS, scope)].sort((a, b) => a.value.expires_at - b.value.expires_at)
+    const gone = byAge.filter(
+      ({ value }, index) => value.expires_at <= clock.now() || byAge.length - index >= MOST_SESSIONS,
+    )
+    if (gone.length === 0) return
+    await store.batch(gone.map(({ id }) => ({ kind: ASSET_SESSIONS, scope, id, value: undefined })))
+    for (const { id } of gone) this.#progress.delete(id)
+  }
+
+  #session(scope: Scope, { session }: Claims): Stored<AssetSession> {
+    const found = this.#deps.store.get(ASSET_SESSIONS, scope, session)
+    if (!found || found.value.expires_at <= this.#deps.clock.now()) throw new BadToken('the session is over')
+    return found
+  }
+
+  async #sign(claims: Claims): Promise<string> {
+    const now = Math.floor(this.#deps.clock.now() / 1000)
+    return await new SignJWT({ ...claims })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .setIssuedAt(now)
+      .setExpirationTime(now + SESSION_MS / 1000)
+      .sign(this.#deps.key)
+  }
+
+  async #verify(jwt: string, use: Use, scope: Scope): Promise<Claims> {
+    const { key, clock } = this.#deps
+    const currentDate = new Date(clock.now())
+    const { payload } = await jwtVerify<Claims>(jwt, key, { algorithms: ['HS256'], currentDate }).catch((cause) => {
+      throw new BadToken('the token is not valid, or no longer', { cause })
+    })
+    if (payload.use !== use) throw new BadToken(`the token is none for ${use}`)
+    if (payload.account !== scope.id) throw new BadToken('the token is for another account')
+    return payload
+  }
+}
+
+function check({ hash, bytes }: UploadedFile, { sizes }: Progress): void {
+  const size = sizes.get(hash)
+  if (size === undefined) throw new BadFile(hash, 'no file with this hash was announced')
+  if (size !== bytes.length) throw new BadFile(hash, `the file has ${bytes.length} bytes, but ${size} were announced`)
+}
+
+const isStored = (store: Store, scope: Scope, hash: string, { sizes }: Progress): boolean =>
+  store.get(WORKER_ASSETS, scope, hash)?.value.size === sizes.get(hash)
+
+/** Hashes in the order of their files, so many in each that a request stays small. */
+function buckets({ missing, sizes }: Progress): string[][] {
+  const all: string[][] = []
+  let bytes = Infinity
+  for (const hash of missing) {
+    const size = sizes.get(hash) ?? 0
+    const last = all.at(-1)
+    if (!last || last.length >= MOST_IN_BUCKET || bytes + size > BUCKET_BYTES) {
+      all.push([hash])
+      bytes = size
+    } else {
+      last.push(hash)
+      bytes += size
+    }
+  }
+  return all
+}
