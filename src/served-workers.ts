@@ -93,14 +93,15 @@ export class ServedWorkers implements WorkerSites {
     if (known) return this.#send(known, exchange, sink)
     let stop = (): void => sink.fail(CLIENT_LEFT)
     let left = false
-    this.#open(version, assets).then(
-      (site) => {
+    const begin = async (): Promise<void> => {
+      try {
+        const site = await this.#open(version, assets)
         if (!left) stop = this.#send(site, exchange, sink)
-      },
-      (error: unknown) => {
-        if (!left) sink.fail(error)
-      },
-    )
+      } catch (error) {
+        sink.fail(error)
+      }
+    }
+    void begin()
     return () => {
       left = true
       stop()
