@@ -27,6 +27,8 @@ const UploadQuery = Type.Object(
   strict,
 )
 
+const SCRIPT_NAME = /^[a-z0-9_][a-z0-9_-]{0,62}$/
+
 /** Base64 is a third longer than what it stands for; heads of parts come on top. */
 const formBytes = (fileBytes: number): number => Math.ceil((Math.max(fileBytes, BUCKET_BYTES) * 4) / 3) + 1024 * 1024
 
@@ -44,6 +46,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
       refusal: 'badAssets',
       result: Session,
       async answer({ scope, params: { script_name: name }, body: { manifest } }) {
+        if (!SCRIPT_NAME.test(name)) throw new ApiError('badScriptName')
         const { jwt, buckets } = await workers().assets.open(scope, name, manifest)
         return { jwt, buckets: buckets.map((hashes) => [...hashes]) }
       },

@@ -11,6 +11,7 @@ import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import { ScriptShelf, type VersionDraft } from '../../src/workers/shelf.js'
 import { Keyring } from '../../src/store/keyring.js'
 import type { Store } from '../../src/core/store.js'
+import { uploadsOver } from '../helpers/deployed-assets.js'
 import { ACCOUNT, ADMIN, client, handClock, type Client } from './client.js'
 
 export interface WorkersClient extends Client {
@@ -36,7 +37,16 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
     ...options,
     clock,
     areas: (deps) =>
-      workers({ ...deps, workers: () => ({ vault, blobs, shelf: shelfOf(deps.store), limits: () => config }) }),
+      workers({
+        ...deps,
+        workers: () => ({
+          vault,
+          blobs,
+          shelf: shelfOf(deps.store),
+          assets: uploadsOver(deps.store, blobs, clock),
+          limits: () => config,
+        }),
+      }),
   })
   const cf = new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url })
   const made = shelfOf(api.store)
