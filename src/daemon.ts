@@ -5,6 +5,7 @@ import { posture } from '../control/posture.js'
 import type { ControlDeps } from '../control/state.js'
 import { workers } from '../control/workers.js'
 import { listenAdmin } from './admin.js'
+import { AuditedStore, auditLog } from './audit-log.js'
 import type { Config } from './config/schema.js'
 import { systemClock, type Clock } from './core/clock.js'
 import { ClosingStack } from './core/closing-stack.js'
@@ -67,7 +68,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   let draining = false
 
   const metrics = openMetrics()
-  const store = stack.use(await openStore(config.store, { folder: config.data, log, clock }))
+  const store = stack.use(new AuditedStore(await openStore(config.store, { folder: config.data, log, clock })))
   const keys = await openVault(store, secretKeys(config), log)
 
   const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics })
@@ -82,6 +83,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
 
   const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
+
+  store.tell = auditLog(logpush.emitter, () => config)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const { rate_limit_keys: maxKeys, challenge } = config.proxy
