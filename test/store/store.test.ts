@@ -1,4 +1,5 @@
 import t from 'tap'
+import { AuditedStore } from '../../src/audit-log.js'
 import { silentLog } from '../../src/core/log.js'
 import { openStore } from '../../src/store/index.js'
 import { storeContract } from '../contracts/store.js'
@@ -7,6 +8,11 @@ import { NO_REDIS, redisServer } from '../helpers/redis.js'
 storeContract(t, 'memory', () => ({
   durable: false,
   open: (options) => openStore('memory', { folder: '', log: silentLog, ...options }),
+}))
+
+storeContract(t, 'with somebody told of changes', () => ({
+  durable: false,
+  open: async (options) => new AuditedStore(await openStore('memory', { folder: '', log: silentLog, ...options })),
 }))
 
 storeContract(t, 'embedded', (t) => {
