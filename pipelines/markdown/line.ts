@@ -1,6 +1,16 @@
 import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
 import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
 import {
+  chooseMark,
+  isAutolink,
+  newFormat,
+  sealed,
+  trailingSpaces,
+  type Format,
+  type Kind,
+  type Link,
+} from './inline-format.js'
+import {
   ANYTHING,
   BLANK,
   INNER_SPACE,
@@ -22,33 +32,6 @@ const NBSP = 0xa0
 
 /** White space that is more than one space. Each run of it is one match, found without looking back. */
 const SPACES = /  [\t\n\f\r ]*| ?[\t\n\f\r][\t\n\f\r ]*/g
-
-type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
-
-/** Where a link leads, as it is to be written. */
-export interface Link {
-  url: string
-  /** Nothing in `url` needs escapes. */
-  plain: boolean
-  title: string | undefined
-  /** What it is called where it holds nothing that can be read, such as an icon. */
-  name: string | undefined
-}
-
-/** An inline element that is open. */
-interface Format {
-  readonly kind: Kind
-  /** Of the element, to find it at its end tag. */
-  readonly name: string
-  /** What opens and closes it in Markdown; for emphasis it is chosen when it is written. */
-  mark: string
-  readonly link: Link | undefined
-  /** How many blocks began or ended inside a link. */
-  blocks: number
-  /** The text of a link as long as it holds nothing but one piece of text. */
-  only: string | undefined
-  pieces: number
-}
 
 /**
  * The contents of the block that is being read: text, emphasis, links, code spans, images.
@@ -401,12 +384,20 @@ export class Line {
       switch (format.kind) {
         case 'emphasis':
           before = this.#markBefore(marks)
-          format.mark = this.#choose('emphasis', '*', '_', before === '*', before === '_')
+          format.mark = chooseMark(this.#formats, this.#written, 'emphasis', '*', '_', before === '*', before === '_')
           break
         case 'strong':
           before = this.#markBefore(marks)
           // `***` is read as strong inside of emphasis, so it will do for just that.
-          format.mark = this.#choose('strong', '**', '__', before === '*' && marks !== '*', before === '_')
+          format.mark = chooseMark(
+            this.#formats,
+            this.#written,
+            'strong',
+            '**',
+            '__',
+            before === '*' && marks !== '*',
+            before === '_',
+          )
           break
         case 'link':
           format.mark = format === this.#link ? '[' : ''
@@ -448,23 +439,6 @@ export class Line {
   #markBefore(marks: string): string {
     if (marks !== '') return marks.charAt(marks.length - 1)
     return this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
-  }
-
-  /**
-   * The mark for an element: another one than that of an element of its kind around it, where the two could be taken
-   * for a pair, and than what it would stand next to.
-   */
-  #choose(kind: Kind, usual: string, other: string, notUsual: boolean, notOther: boolean): string {
-    let usualIsFree = !notUsual
-    let otherIsFree = !notOther
-    for (let index = 0; index < this.#written; index++) {
-      const around = this.#formats[index] as Format
-      if (around.kind !== kind) continue
-      if (around.mark === usual) usualIsFree = false
-      else if (around.mark === other) otherIsFree = false
-    }
-    if (usualIsFree || otherIsFree) return usualIsFree ? usual : other
-    return notUsual ? other : usual
   }
 
   /**
@@ -582,36 +556,4 @@ export class Line {
     this.#span = code
     if (code !== '') this.#put(isPlain ? '`' + code + '`' : codeSpan(code), true)
   }
-}
-
-const newFormat = (kind: Kind, name: string, mark: string, link: Link | undefined): Format => ({
-  kind,
-  name,
-  mark,
-  link,
-  blocks: 0,
-  only: undefined,
-  pieces: 0,
-})
-
-/** White space at the end of a text, that of Unicode included. */
-function trailingSpaces(text: string): string {
-  let at = text.length
-  while (at > 0 && classOf(text.charCodeAt(at - 1)) === 'space') at--
-  return text.slice(at)
-}
-
-/** Text that marks come to stand behind, though white space did when it was escaped. */
-function sealed(text: string): string {
-  if (/[*_~]$/.test(text)) return text.replace(/\\?(.)$/, '\\$1')
-  let at = text.length
-  while (at > 0 && text.charCodeAt(at - 1) === 0x5c) at--
-  return (text.length - at) % 2 === 1 ? text + '\\' : text
-}
-
-/** Whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
-function isAutolink(url: string, text: string): boolean {
-  if (text === url) return /^[A-Za-z][A-Za-z\d+.-]{1,31}:[^\s<>]*$/.test(url)
-  if (url.length !== text.length + 'mailto:'.length) return false
-  return url === `mailto:${text}` && /^[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d](?:[A-Za-z\d.-]*[A-Za-z\d])?$/.test(text)
 }

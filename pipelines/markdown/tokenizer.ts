@@ -36,8 +36,8 @@ const isLetter = (char: number) => (char >= 0x61 && char <= 0x7a) || (char >= 0x
 const isHighSurrogate = (char: number) => char >= 0xd800 && char <= 0xdbff
 
 /**
- * The tokenizer of the WHATWG HTML standard (13.2.5), in one pass and without a tree. Text runs are found with
- * `indexOf`; characters are looked at one by one only inside tags. Scripting counts as off, so `noscript` holds markup.
+ * The tokenizer of the WHATWG HTML standard (13.2.5), in one pass and without a tree. The look that finds the end of a
+ * text finds its traits too. Scripting counts as off, so `noscript` holds markup.
  *
  * NUL in text is left out where a browser leaves it out (in HTML content) and is U+FFFD elsewhere. Line ends are `\n`.
  * What is kept between two calls is the one token that is not finished: at worst what was written so far.

@@ -71,6 +71,36 @@ t.test('the Markdown of any page is the same however it is cut', async () => {
   )
 })
 
+t.test('a page that is read in several goes is converted as a short one', async (t) => {
+  const CASES: [what: string, html: (fill: string) => string, markdown: (fill: string) => string][] = [
+    ['text', (fill) => `<p>${fill}\u{1f600} b  c`, (fill) => `${fill}\u{1f600} b c\n`],
+    ['a reference', (fill) => `<p>${fill}&copy;&lt; b`, (fill) => `${fill}\u00a9< b\n`],
+    ['white space', (fill) => `<p>${fill} \n b<b> c</b>`, (fill) => `${fill} b **c**\n`],
+    ['a line end', (fill) => `<pre>${fill}\r\n\r\nb</pre>`, (fill) => `\`\`\`\n${fill}\n\nb\n\`\`\`\n`],
+    ['a code span', (fill) => `<code>${fill}  b </code>`, (fill) => `\`${fill}  b \`\n`],
+    ['an end tag', (fill) => `<b>${fill}</b>c`, (fill) => `**${fill}**c\n`],
+    ['an attribute', (fill) => `a <a href="/${fill}">b</a>`, (fill) => `a [b](/${fill})\n`],
+  ]
+  for (const [what, html, markdown] of CASES)
+    for (const length of [32_760, 32_761, 32_762, 32_763, 32_764, 32_765, 32_766, 32_767, 32_768, 100_000]) {
+      const fill = 'a'.repeat(length)
+      t.ok(convert(html(fill)) === markdown(fill), `${what} after ${length} characters`)
+    }
+})
+
+t.test('white space and references in code stay code', async (t) => {
+  const CASES: [html: string, markdown: string][] = [
+    ['<code> a</code>', '` a`\n'],
+    ['<code>a<br>b</code>', '`a b`\n'],
+    ['<code><label></label>a</code>', '`  a`\n'],
+    ['<code>a\n  b</code>', '`a b`\n'],
+    ['<code>a&#10;b</code>', '`a b`\n'],
+    ['<code>&grave;</code>', '`` ` ``\n'],
+    ['<span>a</span> <span>b</span>\n<span>c </span> d', 'a b c d\n'],
+  ]
+  for (const [html, markdown] of CASES) t.equal(convert(html), markdown, html)
+})
+
 t.test('the body of any page never begins with the line that begins frontmatter', async () => {
   fc.assert(
     fc.property(page, (html) => html.includes('<meta') || !/^---[ \t]*(?:\n|$)/.test(convert(html))),
