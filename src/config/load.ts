@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Static } from 'typebox'
 import { isNode } from 'yaml'
+import type { Issue } from '../core/errors.js'
 import { parser } from '../core/schema.js'
 import { crossCheck } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
@@ -13,7 +14,7 @@ export { BadConfig, type Environment, type Fault } from './yaml.js'
 const parse = parser(ConfigFile, { defaults: true })
 
 /** For who does not run pipelines, and so does not ask whether there are such destinations. */
-const ANY_DESTINATION: PipelineChecks = { destination: () => undefined }
+const ANY_DESTINATION: PipelineChecks = { destination: () => undefined, jobDestination: () => undefined }
 
 /** Reads a configuration file; throws {@link BadConfig} with every fault found. */
 export function loadConfig(
@@ -38,8 +39,15 @@ export function readConfig(
     const settled = settle(ConfigFile, parse(value ?? {})) as Static<typeof ConfigFile>
     const config = { ...settled, pipelines: configuredPipelines(settled.pipelines, file, checks) }
     refuse(crossCheck(config))
-    return absolute(config, dirname(resolve(file)))
+    const whole = absolute(config, dirname(resolve(file)))
+    refuse(deadLetterIssues(whole, checks))
+    return whole
   })
+}
+
+function deadLetterIssues({ logpush: { dead_letter: text, destinations } }: Config, checks: PipelineChecks): Issue[] {
+  const message = text === undefined ? undefined : checks.jobDestination(text, destinations)
+  return message === undefined ? [] : [{ pointer: '/logpush/dead_letter', message }]
 }
 
 /** Paths of the file are relative to it. */

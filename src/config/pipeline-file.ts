@@ -8,6 +8,7 @@ import { DATASETS } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, strict } from '../core/schema.js'
+import type { Config } from './schema.js'
 import { PipelineDocument, PipelineList, SOURCE_SCHEMAS, type Source, type SourceKind } from './pipeline.js'
 import { settle } from './units.js'
 import { readText, readYaml, type Environment } from './yaml.js'
@@ -24,6 +25,8 @@ export interface Pipeline extends PipelineDocument {
 export interface PipelineChecks {
   /** What is wrong with a destination, or undefined. */
   destination(text: string): string | undefined
+  /** The same for a destination that has to keep to what the configuration allows jobs. */
+  jobDestination(text: string, allowed: Config['logpush']['destinations']): string | undefined
 }
 
 /** Reads a pipeline file; throws BadConfig with every fault found. */

@@ -4,6 +4,9 @@ import t from 'tap'
 import { documented } from '../../src/config/document.js'
 import { BadConfig, loadConfig, readConfig } from '../../src/config/load.js'
 import { ConfigFile } from '../../src/config/schema.js'
+import { systemClock } from '../../src/core/clock.js'
+import { silentLog } from '../../src/core/log.js'
+import { destinationChecks } from '../../src/destinations.js'
 
 const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
@@ -152,6 +155,21 @@ t.test('pipelines are read like those of pipeline files, with the records of the
     '    filter: { where: { key: ClientASN, operator: eq, value: 18446744073709551615 } }',
   )
   t.match(readConfig(digits, 'f.yaml', {}).pipelines[0]?.filter, '18446744073709551615')
+})
+
+t.test('a place for dead letters is one that jobs may have', (t) => {
+  const checks = destinationChecks({ clock: systemClock, log: silentLog })
+  const read = (more: string) => () => readConfig(`logpush:\n  ${more}`, '/etc/edged/f.yaml', {}, checks)
+  const under = 'destinations: { allow_file_under: [dead] }'
+  t.doesNotThrow(read(`dead_letter: file:///etc/edged/dead/a\n  ${under}`))
+  t.throws(
+    read(`${under}\n  dead_letter: file:///etc/edged/other`),
+    /f.yaml:3:3: logpush.dead_letter is a file, but not/,
+  )
+  t.throws(read('dead_letter: http://a.test/'), /f.yaml:2:3: logpush.dead_letter needs TLS/)
+  t.throws(read('dead_letter: "stdout:"'), /logpush.dead_letter is standard output/)
+  t.throws(read('dead_letter: nowhere'), /logpush.dead_letter must begin with/)
+  t.end()
 })
 
 const WRONG: [what: string, text: string, message: RegExp][] = [
