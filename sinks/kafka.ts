@@ -6,6 +6,7 @@ import { params, pathOf, refuse } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { LateSocket } from './streams/late-socket.js'
 import { lines } from './streams/lines.js'
+import { boundedScram, TOO_MANY_ITERATIONS } from './streams/scram.js'
 import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
 import { TEST_TEXT } from './test-text.js'
 
@@ -52,7 +53,7 @@ interface Settings {
   readonly brokers: readonly Server[]
   readonly topic: string
   readonly transport: Transport
-  readonly sasl: SASLOptions | undefined
+  readonly sasl: Sasl | undefined
   readonly gzip: boolean
 }
 
@@ -82,9 +83,10 @@ function brokerUrl(text: string): URL {
 }
 
 const MOST_BROKERS = 20
+type Sasl = Extract<SASLOptions, { mechanism: (typeof MECHANISMS)[number] }>
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const
 
-function saslOf(name?: string, username?: string, password?: string): SASLOptions | undefined {
+function saslOf(name?: string, username?: string, password?: string): Sasl | undefined {
   if (name === undefined) {
     if (username !== undefined || password !== undefined) refuse('has credentials, but no parameter sasl')
     return undefined
@@ -129,7 +131,7 @@ async function produce(
   const client: Kafka = new Kafka({
     clientId: 'edged',
     brokers: brokers.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)),
-    ...(sasl && { sasl }),
+    ...(sasl && { sasl: sasl.mechanism === 'plain' ? sasl : await boundedScram(sasl) }),
     socketFactory,
     connectionTimeout: CONNECT_MS,
     requestTimeout: ANSWER_MS,
@@ -194,7 +196,9 @@ function message(batch: string, record: number, value: Buffer): Message {
 /** What the library threw: the broker's code where it has one. */
 function failed(place: string, error: unknown): SinkError {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
-    const { type, name } = cause as { type?: unknown; name: string }
+    const { type, name, message } = cause as { type?: unknown; name: string; message: string }
+    if (name.includes('SASL') && message.endsWith(TOO_MANY_ITERATIONS))
+      return new SinkError('refused', `${place}: the broker asks for ${TOO_MANY_ITERATIONS}`)
     if (typeof type === 'string' && /^[A-Z_]{1,64}$/.test(type))
       return new SinkError(failureOf(type), `${place}: the broker answered ${type}`)
     if (name.includes('SASL')) return new SinkError('refused', `${place}: the broker refused the credentials`)

@@ -96,6 +96,8 @@ async function append(
   const place = `${server.host}:${server.port}`
   signal.throwIfAborted()
   let refusal: unknown
+  /** Bytes of answers to what was asked last. */
+  let received = 0
   const link = new Redis({
     ...options,
     lazyConnect: true,
@@ -104,7 +106,13 @@ async function append(
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    Connector: connector(async () => await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })),
+    Connector: connector(async () => {
+      const socket = await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
+      return socket.on('data', ({ length }) => {
+        received += length
+        if (received > MOST_RECEIVED) socket.destroy(new Error('the server sends too much'))
+      })
+    }),
   })
   // Such as a password that the server does not take: told here, and to the commands as a closed connection only.
   link.on('error', (error) => (refusal ??= error))
@@ -115,6 +123,7 @@ async function append(
     let record = 0
     for await (const group of groups) {
       const pipeline = link.pipeline()
+      received = 0
       for (const line of group) {
         pipeline.xadd(stream, ...cut, '*', 'batch', batch, 'record', record, 'data', Buffer.from(line))
         record += 1
@@ -151,6 +160,8 @@ function connector(connect: () => Promise<Socket>): NonNullable<RedisOptions['Co
 }
 
 const DISCONNECT_MS = 2000
+/** The answer to a line is its id, some 30 bytes; a hostile server would fill the memory. */
+const MOST_RECEIVED = 16 * 1024 * 1024
 
 /**
  * What the library threw: the first word of what the server said, which is its kind. The error itself is not kept: it

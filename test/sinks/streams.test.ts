@@ -12,6 +12,7 @@ import type { SinkType } from '../../sinks/sink-type.js'
 import { lines } from '../../sinks/streams/lines.js'
 import { syslog } from '../../sinks/syslog.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
+import { saslBroker, scramServer } from '../helpers/sasl-broker.js'
 import { batchOf, depsFor, never, sinkDeps } from '../helpers/sink-deps.js'
 import { SERVER_TLS } from '../helpers/tls.js'
 
@@ -229,6 +230,22 @@ t.test('a Redis that stops answering is left with the signal', async (t) => {
   await t.rejects(written, { message: 'given up' })
 })
 
+t.test('a Redis that answers without end is left', async (t) => {
+  const port = await listening(
+    t,
+    createServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => {
+        socket.write('$2000000000\r\n')
+        const more = () => socket.write(Buffer.alloc(256 * 1024), (error) => error ?? more())
+        more()
+      })
+    }),
+  )
+  const sink = redis.open(new URL(`redis://127.0.0.1:${port}?stream=logs`), await depsFor([port]))
+  await t.rejects(sink.check(never), { name: 'SinkError', failure: 'transient' })
+})
+
 /** A cluster of librdkafka, built for this test; why there is none otherwise. */
 function kafkaMock(folder: string): { binary: string } | { missing: string } {
   const source = new URL('../helpers/kafka-mock.c', import.meta.url).pathname
@@ -280,6 +297,44 @@ t.test('kafka', async (t) => {
     const unguarded = kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false`), await depsFor([ports[0]!]))
     await t.rejects(unguarded.write(batchOf(text, 'identity'), never), NOT_PUBLIC, 'the other broker is guarded, too')
     await t.rejects(kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false`), sinkDeps()).check(never), NOT_PUBLIC)
+  })
+
+  await t.test('credentials are proven to a broker, over TLS as well', async (t) => {
+    const proofs: boolean[] = []
+    const scram = saslBroker('SCRAM-SHA-256', () => scramServer('pass+word', 4096, (good) => proofs.push(good)))
+    const port = await listening(t, createServer(scram))
+    const attempt = async (password: string) => {
+      const query = `tls=false&sasl=scram-sha-256&username=edge&password=${encodeURIComponent(password)}`
+      await kafka.open(new URL(`kafka://127.0.0.1:${port}/logs?${query}`), await depsFor([port])).check(never)
+    }
+    await t.rejects(
+      attempt('pass+word'),
+      { name: 'SinkError', failure: 'transient' },
+      'the connection ends behind the proof',
+    )
+    t.same(proofs.splice(0), [true])
+    await t.rejects(attempt('wrong'), { failure: 'refused', message: /SASL_AUTHENTICATION_FAILED|credentials/ })
+    t.same(proofs, [false])
+
+    const said: string[] = []
+    const plain = saslBroker('PLAIN', () => (text) => (said.push(text), undefined))
+    const secure = await listening(t, createTlsServer(SERVER_TLS, plain))
+    const query = 'insecure-skip-verify=true&sasl=plain&username=edge&password=secret'
+    const sink = kafka.open(new URL(`kafka://127.0.0.1:${secure}/logs?${query}`), await depsFor([secure]))
+    await t.rejects(sink.check(never), { name: 'SinkError', failure: 'refused' })
+    t.same(said, ['\0edge\0secret'])
+  })
+
+  await t.test('a broker that asks for endless hashing of the password is refused', async (t) => {
+    for (const mechanism of ['scram-sha-256', 'scram-sha-512']) {
+      let proofs = 0
+      const evil = saslBroker(mechanism.toUpperCase(), () => scramServer('secret', 2_000_000_000, () => (proofs += 1)))
+      const port = await listening(t, createServer(evil))
+      const query = `tls=false&sasl=${mechanism}&username=edge&password=secret`
+      const sink = kafka.open(new URL(`kafka://127.0.0.1:${port}/logs?${query}`), await depsFor([port]))
+      await t.rejects(sink.check(never), { failure: 'refused', message: /too many iterations/ })
+      t.equal(proofs, 0)
+    }
   })
 
   await t.test('a broker that is gone, that is silent, and that sends without end', async (t) => {
