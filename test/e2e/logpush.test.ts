@@ -1,8 +1,11 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import Cloudflare from 'cloudflare'
 import t from 'tap'
+import { httpReceiver } from '../helpers/http-receiver.js'
+import { KEYS, s3Fake } from '../helpers/s3-fake.js'
+import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
 import { configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
 
@@ -81,3 +84,64 @@ t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt
   t.notMatch((await texts(join(folder, 'data'))).join(''), 'hunter2')
   t.notMatch(daemon.lines.join('\n'), 'hunter2')
 })
+
+t.test(
+  'jobs deliver with credentials that stand nowhere in the clear',
+  { skip: unbuilt, timeout: 120_000 },
+  async (t) => {
+    const folder = t.testdir()
+    const [receiver, bucket] = [await httpReceiver(t), await s3Fake(t)]
+    const config = configuration('http://127.0.0.1:1', {
+      egress: {
+        allow_cidrs: [receiver.port, bucket.port].map((port) => `127.0.0.1/32:${port}`),
+        ca_file: CA_FILE,
+        resolver_overrides: { 'receiver.test': ['127.0.0.1'] },
+      },
+      logpush: { destinations: { allow_plain_http: true } },
+      log: { level: 'debug' },
+    })
+    const daemon = await startDaemon(t, config, folder)
+    const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
+    const keys = `access-key-id=${KEYS.id}&secret-access-key=${encodeURIComponent(KEYS.secret)}`
+    const places = [
+      `https://${receiver.host}/in?header_Authorization=Bearer%20hunter2hunter2`,
+      `s3://logs/edge?region=us-east-1&${keys}&endpoint=http://127.0.0.1:${bucket.port}`,
+    ]
+    for (const destination_conf of places)
+      await cf.logpush.jobs.create({
+        ...zone,
+        destination_conf,
+        enabled: true,
+        max_upload_records: 1000,
+        output_options: { field_names: ['RayID'] },
+      })
+    // The first attempts fail: what is said about them is no different.
+    receiver.fault = { status: 503, body: 'no hunter2hunter2' }
+    bucket.fault = () => ({ status: 503, code: 'SlowDown' })
+    const text = Array.from({ length: 1000 }, (_, at) => `{"RayID":"${at}"}\n`).join('')
+    const sent = await fetch(`${daemon.control}/zones/${ZONE}/edged/records/http_requests`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}` },
+      body: text,
+    })
+    t.equal(sent.status, 202)
+    const failing = async () =>
+      (await Promise.all([1, 2].map(async (id) => await cf.logpush.jobs.get(id, zone)))).map(
+        (job) => job?.error_message,
+      )
+    await until(async () => (await failing()).every(Boolean))
+    const messages = (await failing()).join('\n')
+    receiver.fault = undefined
+    bucket.fault = () => undefined
+    const objects = () => [...bucket.objects].filter(([name]) => name.endsWith('.log.gz'))
+    await until(() => receiver.accepted.some(({ text: found }) => found === text) && objects().length > 0)
+    t.equal(receiver.accepted.at(-1)?.headers.authorization, 'Bearer hunter2hunter2')
+    t.equal(gunzipSync(objects()[0]![1].body).toString(), text)
+    await until(async () => (await failing()).every((message) => message === null))
+    daemon.signal('SIGTERM')
+    t.equal(await daemon.ended, 0)
+    const kept = [...(await texts(join(folder, 'data'))), ...daemon.lines, messages].join('\n')
+    for (const secret of ['hunter2', KEYS.id, KEYS.secret, encodeURIComponent(KEYS.secret)])
+      t.notOk(kept.includes(secret), 'a credential in the data folder, the log or a message')
+  },
+)
