@@ -204,13 +204,24 @@ function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
 const described = ({ pipelines }: Config): object[] =>
   pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
 
-/** Sections that are read at the start only. */
+/** What is read at the start only. */
+const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
+  data: ({ data }) => data,
+  store: ({ store }) => store,
+  secrets: ({ secrets }) => secrets,
+  admin: ({ admin }) => admin,
+  pipelines: described,
+  'control.listen': ({ control }) => control.listen,
+  'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
+  'logpush.retention_age': ({ logpush }) => logpush.retention_age,
+  'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,
+  'logpush.uploads.at_once': ({ logpush }) => logpush.uploads.at_once,
+  'logpush.uploads.per_destination': ({ logpush }) => logpush.uploads.per_destination,
+  'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
+}
+
 function warnOfRestart(old: Config, next: Config, log: Log): void {
-  for (const section of ['data', 'store', 'secrets', 'admin'] as const)
-    if (JSON.stringify(old[section]) !== JSON.stringify(next[section]))
+  for (const [section, of] of Object.entries(AT_START))
+    if (JSON.stringify(of(old)) !== JSON.stringify(of(next)))
       log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
-  if (JSON.stringify(described(old)) !== JSON.stringify(described(next)))
-    log.warn({ event: 'restart_needed', section: 'pipelines' }, 'pipelines change with the next start')
-  if (old.control.listen !== next.control.listen)
-    log.warn({ event: 'restart_needed', section: 'control.listen' }, 'control.listen changes with the next start')
 }

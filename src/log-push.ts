@@ -31,7 +31,7 @@ export interface LogPushDeps {
 export interface LogPush {
   readonly emitter: Emitter
   readonly engine: LogpushEngine
-  /** The configuration was read again; what the running jobs do changes with the next start. */
+  /** The configuration was read again. Retention, places for uploads and dead letters change with the next start. */
   configure(config: Config['logpush']): void
   /** Ends the jobs, then makes durable what was emitted. */
   close(): Promise<void>
@@ -63,7 +63,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         spools,
         open,
         want: async (wanted) => await emitter.want(wanted),
-        options: config,
+        options: () => config,
         standing: standingJobs(whole, { clock, log }),
         folder: join(data, 'batches'),
         clock,

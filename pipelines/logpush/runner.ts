@@ -30,7 +30,8 @@ export interface LogpushDeps {
   readonly open: (destination: string) => Sink
   /** What destinations have in common that share places for uploads; their scheme and host unless said. */
   readonly destinationKey?: (destination: string) => string
-  readonly options: LogpushConfig
+  /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
+  readonly options: () => LogpushConfig
   readonly standing?: readonly StandingJob[]
   /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
   readonly want?: (wanted: readonly Wanted[]) => Promise<void>
@@ -112,7 +113,8 @@ class Runner implements Logpush {
   #unwatch = () => {}
 
   constructor(deps: LogpushDeps, staging: Staging) {
-    const { options, open, random = Math.random, destinationKey = keyOf } = deps
+    const { open, random = Math.random, destinationKey = keyOf } = deps
+    const options = deps.options()
     const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
     const uploads = new Uploads({ atOnce, perDestination, timeoutMs }, deps)
     this.#deadLetter = deadLetter(options.dead_letter === undefined ? undefined : open(options.dead_letter), uploads)
@@ -158,7 +160,7 @@ class Runner implements Logpush {
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
-    return compileJob(settings, seed, this.#deps.options.filter)
+    return compileJob(settings, seed, this.#deps.options().filter)
   }
 
   async settled(id: string): Promise<void> {
@@ -185,7 +187,7 @@ class Runner implements Logpush {
     this.#unwatch()
     this.#closing.abort()
     await Promise.all(this.#underWay)
-    const { drain_timeout: drainMs } = this.#deps.options.uploads
+    const { drain_timeout: drainMs } = this.#deps.options().uploads
     await Promise.all([...this.#entries.values()].map(async ({ task }) => await task?.end('shutdown', drainMs)))
     for (const aside of [this.#deadLetter, ...this.#deadLetters]) await aside.close()
   }
@@ -229,7 +231,7 @@ class Runner implements Logpush {
       return
     }
     const task = this.#entries.get(id)?.task
-    await task?.end(job === undefined ? 'deleted' : 'disabled', options.uploads.drain_timeout)
+    await task?.end(job === undefined ? 'deleted' : 'disabled', options().uploads.drain_timeout)
     const entry =
       job !== undefined && this.#keeps(job) ? await this.#entry(id, job.dataset, scope) : this.#entries.get(id)
     if (entry !== undefined) entry.task = undefined
@@ -239,7 +241,7 @@ class Runner implements Logpush {
 
   /** Whether the place of a job stays, whatever becomes of the job. */
   #keeps(job: LogpushJob): boolean {
-    return job.enabled || this.#deps.options.keep_while_disabled
+    return job.enabled || this.#deps.options().keep_while_disabled
   }
 
   async #entry(id: string, dataset: string, scope: Scope): Promise<Entry> {

@@ -24,7 +24,8 @@ export interface TaskDeps extends SessionDeps {
   readonly open: (destination: string) => Sink
   /** What destinations have in common that share places for uploads. */
   readonly destinationKey: (destination: string) => string
-  readonly options: LogpushConfig
+  /** The settings as they are now. */
+  readonly options: () => LogpushConfig
 }
 
 export interface TaskOf {
@@ -107,7 +108,7 @@ export class LogpushTask {
 
   async #turn(job: TaskJob): Promise<void> {
     const { open, destinationKey, options } = this.#deps
-    const compiled = compileJob(job, this.#of.id, options.filter)
+    const compiled = compileJob(job, this.#of.id, options().filter)
     const text = this.#destination(job)
     const sink = open(text)
     const failed = async () => await this.#failed()
@@ -149,7 +150,7 @@ export class LogpushTask {
   async #failed(): Promise<void> {
     const { store, clock, log, options } = this.#deps
     const { scope, id } = this.#of
-    const { disable_after: most } = options.uploads
+    const { disable_after: most } = options().uploads
     // A job of the configuration is not in the store, and goes on.
     if (store.get(LOGPUSH_JOBS, scope, id) === undefined) return
     if (most === 0 || this.status.failingMs < most || this.#control.ending !== undefined) return

@@ -68,7 +68,7 @@ async function run(jobs, maxBytes) {
     vault,
     spools,
     open: () => sink,
-    options,
+    options: () => options,
     folder: `${folder}/batches`,
     clock,
     log,

@@ -148,7 +148,7 @@ export class Bench {
       spools: this.spools,
       open: (text) => this.sink(text).sink(),
       destinationKey: (text) => text,
-      options: config,
+      options: () => config,
       standing: this.standing.map((name) => this.#standing(name)),
       folder: join(this.folder, 'staging'),
       random: () => 0.5,
