@@ -88,6 +88,19 @@ export const ERRORS = {
   policyNotFound: [10613, 404, 'the policy was not found'],
   tooManyPolicies: [10614, 403, 'as many policies as are allowed'],
 
+  // Versions, deployments and secrets of scripts
+  serviceNotFound: [10090, 404, 'This service does not exist on your account.'],
+  scriptVersionNotFound: [10222, 404, 'the version was not found'],
+  deploymentNotFound: [20441, 404, 'the deployment was not found'],
+  badDeployment: [20442, 400, 'the deployment does not fit'],
+  mixedExports: [100405, 400, 'versions that declare other Durable Object classes cannot share requests'],
+  secretsChanged: [10220, 400, 'secrets have changed since that version was made'],
+  notDeployed: [10215, 400, 'the latest version is not deployed; deploy it first'],
+  secretNotFound: [10056, 404, 'the secret was not found'],
+  badSecret: [20443, 400, 'the secret does not fit'],
+  badSettings: [20444, 400, 'the settings do not fit'],
+  scriptInUse: [20445, 409, 'other Workers use the script'],
+
   // Where Workers are reached
   noSubdomain: [10007, 404, 'the account has no subdomain for its Workers yet'],
   subdomainTaken: [10031, 409, 'the subdomain is not available'],

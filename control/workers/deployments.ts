@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Type } from 'typebox'
+import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, type StoredVersion } from '../../src/core/model/worker.js'
+import { mapOf, strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { isSecret } from '../../src/workers/secrets.js'
+import { keptAnnotations } from '../../src/workers/metadata/check.js'
+import { audit } from '../audit.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf, sourceOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { shownDeployment } from './shown.js'
+
+const PATH = '/workers/scripts/:script_name/deployments'
+
+const Deployment = Type.Object({
+  id: Type.String(),
+  created_on: Type.String(),
+  source: Type.String(),
+  strategy: Type.Literal('percentage'),
+  author_email: Type.String(),
+  annotations: mapOf(Type.String()),
+  versions: Type.Array(Type.Object({ version_id: Type.String(), percentage: Type.Number() })),
+})
+const NewDeployment = Type.Object(
+  {
+    strategy: Type.Literal('percentage'),
+    versions: Type.Array(
+      Type.Object({ version_id: Type.String(), percentage: Type.Number({ minimum: 0, maximum: 100 }) }, strict),
+      { minItems: 1, maxItems: 2, description: 'The shares make 100.' },
+    ),
+    annotations: Type.Optional(mapOf(Type.String())),
+    code_update_strategy: Type.Optional(Type.Object({}, { description: 'Ignored: deployments are in force at once.' })),
+  },
+  strict,
+)
+
+/** Which versions of a script serve requests. */
+export function deployments(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+
+  /** Refuses versions that must not serve side by side, and those whose secrets are not those of today. */
+  const refuseUnfit = (
+    scope: Scope,
+    wanted: readonly StoredVersion[],
+    now: StoredVersion | undefined,
+    force: boolean,
+  ) => {
+    const [first, second] = wanted
+    if (first && second && !isDeepStrictEqual(objectsOf(first), objectsOf(second)))
+      throw new ApiError('mixedExports', '/versions')
+    if (force || !now) return
+    const older = wanted.find(({ number }) => number < now.number)
+    const secrets = (version: StoredVersion) =>
+      deps
+        .workers()
+        .shelf.openBindings(scope, version)
+        .filter(isSecret)
+        .map((binding) => JSON.stringify(binding))
+        .sort()
+    if (older && !isDeepStrictEqual(secrets(older), secrets(now))) throw new ApiError('secretsChanged', '/versions')
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the deployments of a script, newest first',
+      result: Type.Object({ deployments: Type.Array(Deployment) }),
+      answer({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const found = script.deployments.flatMap((id) => store.get(WORKER_DEPLOYMENTS, scope, id)?.value ?? [])
+        return { deployments: found.map(shownDeployment) }
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Deploy one version of a script, or two with a share each',
+      query: Type.Object({
+        force: Type.Boolean({ default: false, description: 'Even an older version whose secrets have changed since.' }),
+      }),
+      body: NewDeployment,
+      result: Deployment,
+      refusal: 'badDeployment',
+      async answer(call) {
+        const { scope, params, body, query, caller } = call
+        const { shelf } = deps.workers()
+        return await edits.run(scope.id, async () => {
+          const before = scriptOf(deps, scope, params.script_name)
+          const sum = body.versions.reduce((total, { percentage }) => total + percentage, 0)
+          if (Math.abs(sum - 100) > 1e-6)
+            throw new ApiError('badDeployment', '/versions', `the percentages make ${sum}, not 100`)
+          const wanted = body.versions.map(({ version_id }, at) => {
+            const version = before.value.versions.includes(version_id)
+              ? shelf.readVersion(scope, before.value, version_id)
+              : undefined
+            if (!version) throw new ApiError('scriptVersionNotFound', `/versions/${at}/version_id`)
+            if (body.versions.findIndex((one) => one.version_id === version_id) < at)
+              throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
+            return version
+          })
+          refuseUnfit(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
+          const { deployment } = await shelf.saveDeployment({
+            scope,
+            before,
+            versions: body.versions,
+            note: {
+              source: sourceOf(call),
+              author_email: caller.email ?? '',
+              annotations: keptAnnotations(body.annotations),
+            },
+            audit: (old, after) =>
+              audit(clock, call, {
+                action: 'update',
+                kind: WORKER_SCRIPTS,
+                scope,
+                id: after.name,
+                before: old,
+                after,
+              }),
+          })
+          return shownDeployment(deployment)
+        })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:deployment_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a deployment',
+      result: Deployment,
+      answer({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const found = script.deployments.includes(params.deployment_id)
+          ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
+          : undefined
+        if (!found) throw new ApiError('deploymentNotFound')
+        return shownDeployment(found)
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:deployment_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Forget a deployment that is no longer in force',
+      bare: true,
+      async answer(call) {
+        const { scope, params } = call
+        const id = params.deployment_id
+        await edits.run(scope.id, async () => {
+          const { value: before, version } = scriptOf(deps, scope, params.script_name)
+          const at = before.deployments.indexOf(id)
+          if (at < 0) throw new ApiError('deploymentNotFound')
+          if (at === 0) throw new ApiError('badDeployment', undefined, 'the deployment is in force')
+          const after = { ...before, deployments: before.deployments.filter((one) => one !== id) }
+          await store.batch(
+            [
+              { kind: WORKER_SCRIPTS, scope, id: before.name, value: after, ifVersion: version },
+              { kind: WORKER_DEPLOYMENTS, scope, id, value: undefined },
+            ],
+            [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: before.name, before, after })],
+          )
+        })
+      },
+    }),
+  ]
+}
+
+/** What a version says of its Durable Object classes. */
+const objectsOf = ({ exports = {} }: StoredVersion) =>
+  Object.fromEntries(Object.entries(exports).filter(([, { type }]) => type === 'durable-object'))

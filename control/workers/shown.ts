@@ -1,0 +1,85 @@
+import type { StoredDeployment, StoredScript, StoredVersion } from '../../src/core/model/worker.js'
+import { shownBinding } from '../../src/workers/secrets.js'
+
+/** A script as lists and services tell it; `version` is the one that serves most requests, or the newest. */
+export function shownScript(script: StoredScript, version: StoredVersion | undefined) {
+  const { name, tag, tags, created_on, modified_on, logpush, tail_consumers, observability, migration_tag } = script
+  return {
+    id: name,
+    tag,
+    tags: [...tags],
+    created_on,
+    modified_on,
+    logpush,
+    tail_consumers: [...tail_consumers],
+    ...(observability && { observability }),
+    ...(migration_tag !== undefined && { migration_tag }),
+    ...(script.last_deployed_from !== undefined && { last_deployed_from: script.last_deployed_from }),
+    has_assets: version?.assets !== undefined,
+    has_modules: version !== undefined && version.format !== 'service-worker' && version.main !== undefined,
+    ...(version && {
+      etag: version.etag,
+      handlers: [...version.handlers],
+      named_handlers: namedHandlers(version),
+      usage_model: version.usage_model,
+      compatibility_flags: [...version.compatibility_flags],
+      ...(version.compatibility_date !== undefined && { compatibility_date: version.compatibility_date }),
+      ...(version.placement && { placement: version.placement }),
+      ...(version.cache_options && { cache_options: version.cache_options }),
+    }),
+  }
+}
+
+const namedHandlers = ({ named }: StoredVersion) =>
+  named.map(({ name, handlers }) => ({ name, handlers: [...handlers] }))
+
+/** A version as lists tell it. */
+export function listedVersion(version: StoredVersion) {
+  const { id, number, created_on, author, source, annotations } = version
+  return {
+    id,
+    number,
+    annotations,
+    metadata: {
+      created_on,
+      modified_on: created_on,
+      source,
+      author_id: author.id,
+      author_email: author.email ?? '',
+      hasPreview: false,
+      has_preview: false,
+    },
+  }
+}
+
+/** A version with all that it is made of; secrets by their names alone. */
+export function shownVersion(version: StoredVersion, script: StoredScript) {
+  const { etag, handlers, bindings, usage_model, limits, exports, migration_tag } = version
+  const { compatibility_date, compatibility_flags } = version
+  return {
+    ...listedVersion(version),
+    startup_time_ms: version.startup_time_ms,
+    resources: {
+      bindings: bindings.map(shownBinding),
+      script: {
+        etag,
+        handlers: [...handlers],
+        named_handlers: namedHandlers(version),
+        last_deployed_from: script.last_deployed_from ?? version.source,
+      },
+      script_runtime: {
+        usage_model,
+        compatibility_flags: [...compatibility_flags],
+        ...(compatibility_date !== undefined && { compatibility_date }),
+        ...(limits && { limits }),
+        ...(migration_tag !== undefined && { migration_tag }),
+        ...(exports && { exports }),
+      },
+    },
+  }
+}
+
+export function shownDeployment(deployment: StoredDeployment) {
+  const { id, created_on, source, strategy, author_email, annotations, versions } = deployment
+  return { id, created_on, source, strategy, author_email, annotations, versions: [...versions] }
+}

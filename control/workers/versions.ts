@@ -1,0 +1,59 @@
+import { Type } from 'typebox'
+import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { paging } from '../paging.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ } from './permissions.js'
+import { listedVersion, shownVersion } from './shown.js'
+
+const PATH = '/workers/scripts/:script_name/versions'
+/** How many of the newest versions can be deployed again. */
+const DEPLOYABLE = 100
+
+/** Versions of a script. */
+export function versions(deps: WorkersDeps): Endpoint[] {
+  const { store } = deps
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the versions of a script, newest first',
+      query: Type.Object({
+        ...paging({ most: 100 }),
+        deployable: Type.Boolean({ default: false, description: 'Only those that can be deployed.' }),
+      }),
+      result: Type.Object({ items: Type.Array(Type.Object({})) }),
+      top: Type.Object({ result_info: Type.Object({}) }),
+      answer({ scope, params, query: { page, per_page, deployable } }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const ids = deployable ? script.versions.slice(0, DEPLOYABLE) : script.versions
+        const items = ids
+          .slice((page - 1) * per_page, page * per_page)
+          .flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
+          .map(listedVersion)
+        const total_count = ids.length
+        const total_pages = Math.ceil(total_count / per_page)
+        const result_info = { page, per_page, count: items.length, total_count, total_pages }
+        return new Reply({ items }, { result_info })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:version_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a version of a script',
+      result: Type.Object({}),
+      answer({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const version = deps.workers().shelf.readVersion(scope, script, params.version_id)
+        if (!version) throw new ApiError('scriptVersionNotFound')
+        return shownVersion(version, script)
+      },
+    }),
+  ]
+}
