@@ -4,16 +4,28 @@ import type { ControlDeps } from './state.js'
 import { storage } from './storage.js'
 import { accountSettings } from './workers/account-settings.js'
 import { assets } from './workers/assets.js'
+import { content } from './workers/content.js'
+import { deployments } from './workers/deployments.js'
 import { domains } from './workers/domains.js'
 import type { WorkersDeps, WorkersEngine } from './workers/engine.js'
 import { routes } from './workers/routes.js'
 import { schedules } from './workers/schedules.js'
+import { scripts } from './workers/scripts.js'
+import { secrets } from './workers/secrets.js'
+import { scriptSettings } from './workers/settings.js'
 import { subdomains } from './workers/subdomains.js'
+import { versions } from './workers/versions.js'
 
 type Area = (deps: WorkersDeps) => Endpoint[]
 
 const AREAS: readonly Area[] = [
   assets,
+  scripts,
+  content,
+  scriptSettings,
+  versions,
+  deployments,
+  secrets,
   subdomains,
   routes,
   domains,

@@ -9,8 +9,9 @@ import { audit } from '../audit.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { WorkersDeps } from './engine.js'
-import { scriptOf, sourceOf } from './find.js'
+import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { clientOf } from './request.js'
 import { shownDeployment } from './shown.js'
 
 const PATH = '/workers/scripts/:script_name/deployments'
@@ -112,7 +113,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
             before,
             versions: body.versions,
             note: {
-              source: sourceOf(call),
+              source: clientOf(call.request),
               author_email: caller.email ?? '',
               annotations: keptAnnotations(body.annotations),
             },

@@ -1,7 +1,6 @@
 import type { StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
-import type { Call } from '../endpoint.js'
 import { ApiError, type ErrorKind } from '../errors.js'
 import type { WorkersDeps } from './engine.js'
 
@@ -15,11 +14,4 @@ export function scriptOf(
   const found = workers().shelf.script(scope, name)
   if (!found) throw new ApiError(missing)
   return found
-}
-
-/** Which program sent a request, in the words that versions and deployments have for it. */
-export function sourceOf({ request }: Pick<Call, 'request'>): string {
-  const agent = request.headers['user-agent'] ?? ''
-  if (/^wrangler\b/i.test(agent)) return 'wrangler'
-  return /terraform/i.test(agent) ? 'terraform' : 'api'
 }

@@ -10,8 +10,9 @@ import { endpoint, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
 import type { WorkersDeps } from './engine.js'
-import { scriptOf, sourceOf } from './find.js'
+import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { clientOf } from './request.js'
 import { shownVersion } from './shown.js'
 import { told } from './refused.js'
 
@@ -88,7 +89,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
         })
       }
       const { id: _id, script: _script, number: _number, created_on: _created, ...draft } = latest
-      const source = sourceOf(call)
+      const source = clientOf(call.request)
       const author = { id: caller.id, ...(caller.email !== undefined && { email: caller.email }) }
       const { version } = await shelf.saveVersion({
         scope,

@@ -1,35 +1,6 @@
 import type { StoredDeployment, StoredScript, StoredVersion } from '../../src/core/model/worker.js'
 import { shownBinding } from '../../src/workers/secrets.js'
 
-/** A script as lists and services tell it; `version` is the one that serves most requests, or the newest. */
-export function shownScript(script: StoredScript, version: StoredVersion | undefined) {
-  const { name, tag, tags, created_on, modified_on, logpush, tail_consumers, observability, migration_tag } = script
-  return {
-    id: name,
-    tag,
-    tags: [...tags],
-    created_on,
-    modified_on,
-    logpush,
-    tail_consumers: [...tail_consumers],
-    ...(observability && { observability }),
-    ...(migration_tag !== undefined && { migration_tag }),
-    ...(script.last_deployed_from !== undefined && { last_deployed_from: script.last_deployed_from }),
-    has_assets: version?.assets !== undefined,
-    has_modules: version !== undefined && version.format !== 'service-worker' && version.main !== undefined,
-    ...(version && {
-      etag: version.etag,
-      handlers: [...version.handlers],
-      named_handlers: namedHandlers(version),
-      usage_model: version.usage_model,
-      compatibility_flags: [...version.compatibility_flags],
-      ...(version.compatibility_date !== undefined && { compatibility_date: version.compatibility_date }),
-      ...(version.placement && { placement: version.placement }),
-      ...(version.cache_options && { cache_options: version.cache_options }),
-    }),
-  }
-}
-
 const namedHandlers = ({ named }: StoredVersion) =>
   named.map(({ name, handlers }) => ({ name, handlers: [...handlers] }))
 

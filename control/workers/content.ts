@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import { Type } from 'typebox'
+import type { Scope } from '../../src/core/scope.js'
+import { Download, endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ } from './permissions.js'
+
+const PATH = '/workers/scripts/:script_name'
+
+/** The code of scripts, as it was uploaded. */
+export function content(deps: WorkersDeps): Endpoint[] {
+  const download = async (scope: Scope, name: string, which?: string): Promise<Download> => {
+    const { shelf } = deps.workers()
+    const { value: script } = scriptOf(deps, scope, name)
+    const version =
+      which === undefined
+        ? (shelf.readVersion(scope, script, 'deployed') ?? shelf.readVersion(scope, script, 'latest'))
+        : shelf.readVersion(scope, script, which)
+    if (!version) throw new ApiError('scriptVersionNotFound')
+    const { modules, main, etag, format } = version
+    const [only] = modules
+    if (!only) return new Download('application/javascript', '', { etag: `"${etag}"` })
+    if (modules.length === 1 && format === 'service-worker')
+      return new Download('application/javascript', await shelf.readModule(only), { etag: `"${etag}"` })
+    // Follows from the content, which cannot hold its own hash.
+    const boundary = createHash('sha256').update(`${version.id} ${etag}`).digest('hex')
+    const pieces: Buffer[] = []
+    for (const module of modules) {
+      const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(module.name)}"; filename="${quoted(module.name)}"\r\nContent-Type: ${module.type}\r\n\r\n`
+      pieces.push(Buffer.from(head), await shelf.readModule(module), Buffer.from('\r\n'))
+    }
+    pieces.push(Buffer.from(`--${boundary}--\r\n`))
+    const headers = { etag: `"${etag}"`, ...(main !== undefined && { 'cf-entrypoint': encodeURI(main) }) }
+    return new Download(`multipart/form-data; boundary=${boundary}`, Buffer.concat(pieces), headers)
+  }
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'Read the code of a script: as it is, or its modules as a form',
+      download: 'multipart/form-data',
+      answer: async ({ scope, params }) => await download(scope, params.script_name),
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/content/v2`,
+      scopes,
+      permissions: READ,
+      summary: 'Read the code of a version; the header cf-entrypoint names its main module',
+      query: Type.Object({ version: Type.Optional(Type.String({ description: 'Default: the deployed one.' })) }),
+      download: 'multipart/form-data',
+      answer: async ({ scope, params, query }) => await download(scope, params.script_name, query.version),
+    }),
+  ]
+}
+
+/** As browsers write names in forms (WHATWG, multipart/form-data encoding algorithm). */
+const quoted = (name: string): string => name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')

@@ -1,0 +1,24 @@
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../errors.js'
+
+/** Host names are made of them, and a label has 63 characters at most. */
+const SCRIPT_NAME = /^[a-z0-9_][a-z0-9-_]{0,62}$/
+
+/** The name of a script, as the path has it. Throws `badScriptName`. */
+export function scriptName(name: string): string {
+  if (!SCRIPT_NAME.test(name)) throw new ApiError('badScriptName')
+  return name
+}
+
+/** What sent a request, for `source` and `last_deployed_from`. */
+export const clientOf = ({ headers }: IncomingMessage): string =>
+  /^wrangler\//i.test(headers['user-agent'] ?? '') ? 'wrangler' : 'api'
+
+/** Throws `scriptChanged` where If-Match names other content than there is (RFC 9110, 13.1.1). `etag` undefined: there is none. */
+export function checkIfMatch({ headers }: IncomingMessage, etag: string | undefined): void {
+  const wanted = headers['if-match']
+  if (wanted === undefined) return
+  const tags = wanted.split(',').map((tag) => tag.trim().replace(/^"(.*)"$/, '$1'))
+  if (etag !== undefined && (tags.includes('*') || tags.includes(etag))) return
+  throw new ApiError('scriptChanged')
+}

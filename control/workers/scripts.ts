@@ -1,0 +1,294 @@
+import { Type } from 'typebox'
+import { WORKER_NAMESPACES, WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
+import type { Scope } from '../../src/core/scope.js'
+import { scriptResult } from '../../src/workers/script-result.js'
+import { audit } from '../audit.js'
+import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { ApiError, type ErrorKind } from '../errors.js'
+import { page, paging, whole } from '../paging.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { belongings, referencesTo } from './references.js'
+import { ScriptResult } from './schemas.js'
+import { scriptSubdomain } from './subdomains.js'
+
+const Found = Type.Object({})
+const Force = Type.Object({
+  force: Type.Boolean({ default: false, description: 'Even where other scripts use it.' }),
+})
+
+/** Scripts as such, in the several shapes that clients know them in. */
+export function scripts(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+  const all = (scope: Scope) => store.list(WORKER_SCRIPTS, scope).map(({ value }) => value)
+  const versionOf = (scope: Scope, script: StoredScript) => {
+    const { shelf } = deps.workers()
+    return shelf.readVersion(scope, script, 'deployed') ?? shelf.readVersion(scope, script, 'latest')
+  }
+  const shown = (scope: Scope, script: StoredScript) => {
+    const version = versionOf(scope, script)
+    return version ? [scriptResult(script, version) as never] : []
+  }
+  const remove = async (call: Call<string, unknown, { force: boolean }>, name: string, missing?: ErrorKind) => {
+    const { scope, query } = call
+    await edits.run(scope.id, async () => {
+      const before = scriptOf(deps, scope, name, missing)
+      const { services, durable_objects, tails } = referencesTo(deps, scope, name)
+      const users = new Set([...services, ...durable_objects.map(({ script }) => script), ...tails])
+      if (users.size > 0 && !query.force)
+        throw new ApiError('scriptInUse', undefined, `the script is used by ${[...users].slice(0, 20).join(', ')}`)
+      await store.batch(
+        [...deps.workers().shelf.removal(scope, before), ...belongings(deps, scope, name)],
+        [audit(clock, call, { action: 'delete', kind: WORKER_SCRIPTS, scope, id: name, before: before.value })],
+      )
+    })
+    return null
+  }
+  const worker = (scope: Scope, script: StoredScript) => {
+    const { name, tag, created_on, modified_on, logpush, tags, tail_consumers, observability = {} } = script
+    return {
+      id: tag,
+      name,
+      created_on,
+      updated_on: modified_on,
+      deployed_on: deps.workers().shelf.readDeployment(scope, script)?.created_on ?? null,
+      logpush,
+      tags: [...tags],
+      tail_consumers: tail_consumers.map(({ service }) => ({ name: service })),
+      observability,
+      subdomain: scriptSubdomain(store, scope, name),
+      references: references(scope, name),
+    }
+  }
+  const references = (scope: Scope, name: string) => {
+    const { services, durable_objects } = referencesTo(deps, scope, name)
+    const idOf = (script: string) => deps.workers().shelf.script(scope, script)?.value.tag ?? ''
+    return {
+      dispatch_namespace_outbounds: [],
+      domains: [],
+      durable_objects: durable_objects.map((one) => ({
+        namespace_id: one.namespace_id,
+        namespace_name: `${name}_${one.class}`,
+        worker_id: idOf(one.script),
+        worker_name: one.script,
+      })),
+      queues: [],
+      workers: services.map((script) => ({ id: idOf(script), name: script })),
+    }
+  }
+  /** By name or id. */
+  const workerOf = (scope: Scope, which: string): StoredScript => {
+    const found = deps.workers().shelf.script(scope, which)?.value ?? all(scope).find(({ tag }) => tag === which)
+    if (!found) throw new ApiError('scriptNotFound')
+    return found
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: '/workers/scripts',
+      scopes,
+      permissions: READ,
+      summary: 'List the scripts of an account',
+      query: Type.Object({
+        tags: Type.Optional(Type.String({ description: 'As in `production:yes,old:no`.' })),
+      }),
+      result: Type.Array(ScriptResult),
+      answer: ({ scope, query }) =>
+        whole(
+          all(scope)
+            .filter(tagFilter(query.tags))
+            .flatMap((script) => shown(scope, script)),
+        ),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/scripts-search',
+      scopes,
+      permissions: READ,
+      summary: 'Search the scripts of an account',
+      query: Type.Object({
+        ...paging({ most: 100 }),
+        name: Type.Optional(Type.String({ description: 'Part of the name.' })),
+        id: Type.Optional(Type.String({ description: 'The id that never changes.' })),
+        order_by: Type.Enum(['name', 'created_on', 'modified_on'], { default: 'name' }),
+      }),
+      result: Type.Array(Type.Object({})),
+      answer({ scope, query }) {
+        const { name = '', id, order_by } = query
+        const found = all(scope).filter(
+          (script) => script.name.includes(name) && (id === undefined || script.tag === id),
+        )
+        found.sort((a, b) => (a[order_by] < b[order_by] ? -1 : 1))
+        return page(found, query, (script) => ({
+          id: script.tag,
+          script_name: script.name,
+          created_on: script.created_on,
+          modified_on: script.modified_on,
+        }))
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: '/workers/scripts/:script_name',
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
+      query: Force,
+      result: Type.Null(),
+      answer: async (call) => await remove(call, call.params.script_name),
+    }),
+    endpoint({
+      method: 'delete',
+      path: '/workers/services/:script_name',
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a script with all that belongs to it',
+      query: Force,
+      result: Type.Null(),
+      answer: async (call) => await remove(call, call.params.script_name, 'serviceNotFound'),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/services/:script_name',
+      scopes,
+      permissions: READ,
+      summary: 'Read a script as a service with one environment',
+      result: Found,
+      answer({ scope, params }) {
+        const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
+        const environment = environmentOf(value, shown(scope, value)[0] ?? {})
+        const { created_on, modified_on } = value
+        return {
+          id: value.name,
+          created_on,
+          modified_on,
+          default_environment: environment,
+          environments: [environment],
+        }
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/services/:script_name/environments/:environment',
+      scopes,
+      permissions: READ,
+      summary: 'Read the environment of a service',
+      result: Found,
+      answer({ scope, params }) {
+        const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
+        if (params.environment !== ENVIRONMENT) throw new ApiError('serviceNotFound')
+        return environmentOf(value, shown(scope, value)[0] ?? {})
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/scripts/:script_name/references',
+      scopes,
+      permissions: READ,
+      summary: 'List the scripts that use a script',
+      result: Found,
+      answer({ scope, params }) {
+        scriptOf(deps, scope, params.script_name)
+        const { services, durable_objects } = referencesTo(deps, scope, params.script_name)
+        return {
+          services: { incoming: services.map(service), outgoing: [], pages_function: false },
+          durable_objects: durable_objects.map((one) => ({
+            ...service(one.script),
+            durable_object_namespace_id: one.namespace_id,
+            durable_object_namespace_name: `${params.script_name}_${one.class}`,
+          })),
+          dispatch_outbounds: [],
+        }
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/tails/by-consumer/:script_name',
+      scopes,
+      permissions: READ,
+      summary: 'List the scripts that send their traces to a script',
+      result: Type.Array(Found),
+      answer: ({ scope, params }) => {
+        const { tails } = referencesTo(deps, scope, params.script_name)
+        return whole(
+          tails.map((producer) => ({
+            consumer: service(params.script_name),
+            producer: { script_name: producer, ...service(producer) },
+            log_push: false,
+          })),
+        )
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/workers',
+      scopes,
+      permissions: READ,
+      summary: 'List the Workers of an account',
+      query: Type.Object(paging({ most: 100 })),
+      result: Type.Array(Found),
+      answer: ({ scope, query }) => page(all(scope), query, (script) => worker(scope, script)),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/workers/:worker_id',
+      scopes,
+      permissions: READ,
+      summary: 'Read a Worker, by its name or id',
+      result: Found,
+      answer: ({ scope, params }) => worker(scope, workerOf(scope, params.worker_id)),
+    }),
+    endpoint({
+      method: 'delete',
+      path: '/workers/workers/:worker_id',
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a Worker, by its name or id',
+      query: Force,
+      bare: true,
+      answer: async (call) => void (await remove(call, workerOf(call.scope, call.params.worker_id).name)),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/workers/durable_objects/namespaces',
+      scopes,
+      permissions: READ,
+      summary: 'List the namespaces of Durable Objects',
+      query: Type.Object(paging({ most: 1000 })),
+      result: Type.Array(Found),
+      answer: ({ scope, query }) =>
+        page(store.list(WORKER_NAMESPACES, scope), query, ({ value }) => ({
+          id: value.id,
+          name: `${value.script}_${value.class}`,
+          script: value.script,
+          class: value.class,
+          use_sqlite: value.use_sqlite,
+        })),
+    }),
+  ]
+}
+
+const ENVIRONMENT = 'production'
+const service = (script: string) => ({ service: script, name: script, environment: ENVIRONMENT })
+
+const environmentOf = ({ name, created_on, modified_on, last_deployed_from, tag }: StoredScript, script: object) => ({
+  environment: ENVIRONMENT,
+  script_id: name,
+  script_tag: tag,
+  created_on,
+  modified_on,
+  script: { ...script, ...(last_deployed_from !== undefined && { last_deployed_from }) },
+})
+
+/** `production:yes,old:no`: those that have the first tag and not the second. */
+function tagFilter(filter = ''): (script: StoredScript) => boolean {
+  const wanted = filter.split(',').filter((part) => part !== '')
+  const pairs = wanted.map((part) => {
+    const [, tag, word] = /^(.+):(yes|no)$/.exec(part.trim()) ?? []
+    if (tag === undefined) throw new ApiError('badQuery', '/tags', 'must be tags with :yes or :no, parted by commas')
+    return { tag, has: word === 'yes' }
+  })
+  return ({ tags }) => pairs.every(({ tag, has }) => tags.includes(tag) === has)
+}

@@ -1,0 +1,121 @@
+import { Type } from 'typebox'
+import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
+import { orNull, strict } from '../../src/core/schema.js'
+import { Observability } from '../../src/workers/metadata/observability.js'
+import { shownBinding } from '../../src/workers/secrets.js'
+import { audit } from '../audit.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+
+const PATH = '/workers/scripts/:script_name'
+
+const Change = Type.Object(
+  {
+    logpush: Type.Optional(Type.Boolean()),
+    observability: Type.Optional(orNull(Observability)),
+    tags: Type.Optional(
+      orNull(Type.Array(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^,]+$' }), { maxItems: 100 })),
+    ),
+    tail_consumers: Type.Optional(
+      orNull(
+        Type.Array(
+          Type.Object(
+            {
+              service: Type.String({ minLength: 1 }),
+              environment: Type.Optional(Type.String()),
+              namespace: Type.Optional(Type.String()),
+            },
+            strict,
+          ),
+          { maxItems: 100 },
+        ),
+      ),
+    ),
+  },
+  strict,
+)
+
+/** Settings of scripts: those of the script alone, and together with those of its newest version. */
+export function scriptSettings(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+  return [
+    endpoint({
+      method: 'get',
+      path: `${PATH}/settings`,
+      scopes,
+      permissions: READ,
+      summary: 'Read the settings of a script and of its newest version',
+      result: Type.Object({}),
+      answer({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const version = deps.workers().shelf.readVersion(scope, script, 'latest')
+        if (!version) throw new ApiError('scriptNotFound')
+        const { compatibility_date, limits, placement, cache_options, annotations, exports } = version
+        return {
+          ...own(script),
+          bindings: version.bindings.map(shownBinding),
+          compatibility_flags: version.compatibility_flags,
+          usage_model: version.usage_model,
+          annotations,
+          ...(compatibility_date !== undefined && { compatibility_date }),
+          ...(limits && { limits }),
+          ...(placement && { placement }),
+          ...(cache_options && { cache_options }),
+          ...(exports && { exports }),
+          ...(script.migration_tag !== undefined && { migration_tag: script.migration_tag }),
+        }
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/script-settings`,
+      scopes,
+      permissions: READ,
+      summary: 'Read the settings of a script that all of its versions share',
+      result: Type.Object({}),
+      answer: ({ scope, params }) => own(scriptOf(deps, scope, params.script_name).value),
+    }),
+    endpoint({
+      method: 'patch',
+      path: `${PATH}/script-settings`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Change the settings of a script that all of its versions share',
+      body: Change,
+      result: Type.Object({}),
+      refusal: 'badSettings',
+      async answer(call) {
+        const { scope, params, body } = call
+        return await edits.run(scope.id, async () => {
+          const { value: before, version } = scriptOf(deps, scope, params.script_name)
+          const { observability = before.observability, logpush = before.logpush } = body
+          const { observability: _replaced, ...rest } = before
+          const after: StoredScript = {
+            ...rest,
+            logpush,
+            ...(body.tags !== undefined && { tags: body.tags ?? [] }),
+            ...(body.tail_consumers !== undefined && { tail_consumers: body.tail_consumers ?? [] }),
+            ...(observability && { observability }),
+            modified_on: new Date(clock.now()).toISOString(),
+          }
+          const id = before.name
+          await store.batch(
+            [{ kind: WORKER_SCRIPTS, scope, id, value: after, ifVersion: version }],
+            [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id, before, after })],
+          )
+          return own(after)
+        })
+      },
+    }),
+  ]
+}
+
+const own = ({ logpush, tags, tail_consumers, observability }: StoredScript) => ({
+  logpush,
+  tags,
+  tail_consumers,
+  observability: observability ?? null,
+})
