@@ -43,7 +43,8 @@ function placeOf(destination: URL): Place {
   if (host === '' || !URL.canParse(origin)) refuse('has no host')
   const [container = '', ...rest] = pathOf(destination).split('/')
   // Where the host is not that of an account, as with emulators, this is the account, and the container follows it.
-  if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container)) refuse('names no container')
+  if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container))
+    refuse('names no container: 2 to 63 lower-case letters, digits and dashes')
 
   if (!sas.get('sig')) refuse('has no signature; it must be the URL of a shared access signature')
   const types = sas.get('srt')

@@ -6,7 +6,8 @@ export function bucketOf(destination: URL): string {
   const { host, hostname, username, password } = destination
   if (username !== '' || password !== '') refuse('has a user name; keys are parameters')
   if (host !== hostname) refuse('has a port where the bucket stands')
-  if (!BUCKET.test(hostname) || hostname.includes('..')) refuse('names no bucket')
+  if (!BUCKET.test(hostname) || hostname.includes('..'))
+    refuse('names no bucket: 2 to 222 letters, digits, dots, dashes and underscores')
   return hostname
 }
 
