@@ -1,8 +1,8 @@
 // CPU per request of the proxy process alone (user and system, children included), 10 KB page, interleaved rounds.
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
 import { median, table } from './measure.mjs'
 import { startOrigin } from './origin.mjs'
@@ -12,24 +12,6 @@ const ROUNDS = Number(process.argv[2] ?? 7)
 const SECONDS = 2
 const CONNECTIONS = 32
 const MARKDOWN = 'Accept: text/markdown, text/html, */*'
-const TICKS = Number(execFileSync('getconf', ['CLK_TCK']))
-
-/** CPU seconds of a process and its children so far, from /proc. */
-function cpuOf(pid) {
-  const parents = new Map()
-  for (const entry of readdirSync('/proc')) {
-    if (!/^\d+$/.test(entry)) continue
-    try {
-      const fields = readFileSync(`/proc/${entry}/stat`, 'utf8').split(') ')[1].split(' ')
-      parents.set(Number(entry), { parent: Number(fields[1]), cpu: Number(fields[11]) + Number(fields[12]) })
-    } catch {
-      // A process that ended meanwhile.
-    }
-  }
-  let sum = 0
-  for (const [id, { parent, cpu }] of parents) if (id === pid || parent === pid) sum += cpu
-  return sum / TICKS
-}
 
 async function measure({ port, pid }, headers) {
   const before = cpuOf(pid)

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 const BENCHMARKS = {
   markdown: 'HTML to Markdown against turndown, mdream, kreuzberg, rehype-remark; latency; attack inputs',
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
+  assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',
   rules: 'the rules language against a linear pass and npm expression engines',
   limits: 'rate limits: time for each request, memory for a million keys',
   records: 'log records: NDJSON to CSV against JSON.parse and string formatting',
