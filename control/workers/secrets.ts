@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { WORKER_SCRIPTS, type Binding, type StoredVersion } from '../../src/core/model/worker.js'
-import { mapOf, orNull, strict } from '../../src/core/schema.js'
+import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { UploadRefused } from '../../src/workers/fault.js'
-import { bindingFaults } from '../../src/workers/metadata/check.js'
+import { bindingFaults, keptAnnotations } from '../../src/workers/metadata/check.js'
 import { isSecret, shownBinding } from '../../src/workers/secrets.js'
 import { audit } from '../audit.js'
 import { endpoint, type Call, type Endpoint } from '../endpoint.js'
@@ -171,10 +171,9 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       refusal: 'badSecret',
       async answer(call) {
         const given = Object.entries(call.body.secrets ?? {})
-        const changes = new Map(given.map(([name, secret]) => [name, secret && ({ ...secret, name } as Binding)]))
+        const changes = new Map(given.map(([name, secret]) => [name, secret && { ...secret, name }]))
         const { script_name } = call.params
-        if (changes.size > 0)
-          await save(call, script_name, { ...bySecret, changes, pointer: (name) => `/secrets/${name}` })
+        if (changes.size > 0) await save(call, script_name, { ...bySecret, changes, pointer: inSecrets })
         return Object.fromEntries(listed(call.scope, script_name).map((secret) => [secret.name, secret]))
       },
     }),
@@ -190,14 +189,19 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       refusal: 'badSecret',
       async answer(call) {
         const { env = {}, annotations = {} } = call.body
-        const changes = new Map(
-          Object.entries(env).map(([name, binding]) => [name, binding && ({ ...binding, name } as Binding)]),
-        )
+        const changes = new Map(Object.entries(env).map(([name, binding]) => [name, binding && { ...binding, name }]))
         const { script_name } = call.params
-        const pointer = (name: string) => `/env/${name}`
-        const version = await save(call, script_name, { changes, pointer, deploy: false, annotations })
+        const version = await save(call, script_name, {
+          changes,
+          pointer: inEnv,
+          deploy: false,
+          annotations: keptAnnotations(annotations),
+        })
         return shownVersion(version, scriptOf(deps, call.scope, script_name).value)
       },
     }),
   ]
 }
+
+const inSecrets = (name: string): string => `/secrets/${pointerToken(name)}`
+const inEnv = (name: string): string => `/env/${pointerToken(name)}`

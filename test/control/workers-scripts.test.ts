@@ -30,7 +30,7 @@ t.test('the official client lists, searches, reads and deletes scripts', async (
   t.match(await scripts.get('app', inAccount), /^--[0-9a-f]{64}\r\n[^]*fetch\(\)[^]*--\r\n$/)
   const read = await fetch(`${url}${SCRIPT}/content/v2`, { headers: { authorization: `Bearer ${ADMIN}` } })
   t.equal(read.headers.get('cf-entrypoint'), 'index.js')
-  t.match(await (await read.formData()).get('index.js'), { name: 'index.js' })
+  t.match((await read.formData()).get('index.js'), { name: 'index.js' })
   await domains.update({ ...inAccount, hostname: 'a.example.test', service: 'app' })
   await routes.create({ zone_id: ZONE, pattern: 'example.test/*', script: 'app' })
   await scripts.delete('app', inAccount)
