@@ -205,7 +205,7 @@ t.test(
       jobs_per_scope: 0,
       retention_bytes: '1GB',
       uploads: { at_once: 2, disable_after: '1h' },
-      dead_letter: 'file:///tmp/dead-letter',
+      dead_letter: into.url,
     }
     await daemon.reload(configFor(into, next))
     const told = daemon.lines.filter((line) => line.includes('restart_needed'))
