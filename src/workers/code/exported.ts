@@ -1,0 +1,176 @@
+import { posix } from 'node:path'
+import type { Class, Expression, Node, ObjectExpression, SpreadElement } from 'acorn'
+import type { ExportKind } from '../../core/model/worker.js'
+import { modulePath } from '../form.js'
+import type { Meaning, ModuleScope } from './scope.js'
+
+/** What an exported name is, and its handlers. */
+export interface Exported {
+  readonly kind: ExportKind
+  readonly handlers: readonly string[]
+}
+
+/** What the runtime calls on an object or class that a module exports. */
+const HANDLERS = ['fetch', 'scheduled', 'queue', 'email', 'tail', 'tailStream', 'trace', 'test'] as const
+const OBJECT_HANDLERS = ['fetch', 'alarm', 'webSocketMessage', 'webSocketClose', 'webSocketError'] as const
+
+/** Classes of the module `cloudflare:workers`, and what extends them. */
+const BASES: Readonly<Record<string, ExportKind>> = {
+  DurableObject: 'durable-object',
+  WorkerEntrypoint: 'entrypoint',
+  WorkflowEntrypoint: 'workflow',
+}
+const CALLED: Readonly<Record<ExportKind, readonly string[]>> = {
+  object: HANDLERS,
+  entrypoint: HANDLERS,
+  'durable-object': OBJECT_HANDLERS,
+  class: OBJECT_HANDLERS,
+  workflow: ['run'],
+}
+
+// Longer chains than this are made to be followed.
+const MOST_STEPS = 64
+
+/** The exports of uploaded modules, as far as their text tells: what is computed counts as a class of no known base. */
+export class ExportsOf {
+  readonly #modules: ReadonlyMap<string, ModuleScope>
+
+  /** By name of the module. */
+  constructor(modules: ReadonlyMap<string, ModuleScope>) {
+    this.#modules = modules
+  }
+
+  /** All exported names of a module with what they are, in the order of the text. */
+  of(module: ModuleScope): Map<string, Exported> {
+    const found = new Map<string, Exported>()
+    this.#collect(module, new Set(), (name, meaning, scope) => {
+      if (!found.has(name)) found.set(name, this.#judge(meaning, scope, 0))
+    })
+    return found
+  }
+
+  #collect(
+    module: ModuleScope,
+    seen: Set<ModuleScope>,
+    take: (name: string, meaning: Meaning, scope: ModuleScope) => void,
+  ): void {
+    if (seen.has(module)) return
+    seen.add(module)
+    for (const [name, meaning] of module.exports) if (seen.size === 1 || name !== 'default') take(name, meaning, module)
+    for (const from of module.stars) {
+      const other = this.#module(module, from)
+      if (other) this.#collect(other, seen, take)
+    }
+  }
+
+  #module(from: ModuleScope, specifier: string): ModuleScope | undefined {
+    const name = resolved(from.name, specifier)
+    return name === undefined ? undefined : this.#modules.get(name)
+  }
+
+  #judge(meaning: Meaning, scope: ModuleScope, steps: number): Exported {
+    if (steps > MOST_STEPS) return UNKNOWN
+    if (meaning.kind === 'import') return this.#imported(meaning, scope, steps)
+    const { node } = meaning
+    if (node.type === 'Identifier') {
+      const known = scope.locals.get((node as Node & { name: string }).name)
+      return known && known !== meaning ? this.#judge(known, scope, steps + 1) : UNKNOWN
+    }
+    if (node.type === 'ObjectExpression') return called('object', this.#members(node as ObjectExpression, scope, steps))
+    if (node.type === 'ClassDeclaration' || node.type === 'ClassExpression')
+      return called(...this.#class(node as Class, scope, steps))
+    const inner = wrapped(node)
+    return inner
+      ? this.#judge({ kind: 'code', node: inner }, scope, steps + 1)
+      : LITERALS.has(node.type)
+        ? OBJECT
+        : UNKNOWN
+  }
+
+  #imported({ from, name }: Meaning & { kind: 'import' }, scope: ModuleScope, steps: number): Exported {
+    const other = this.#module(scope, from)
+    if (!other || name === '*') return name === '*' ? OBJECT : UNKNOWN
+    const meaning = other.exports.get(name)
+    if (meaning) return this.#judge(meaning, other, steps + 1)
+    for (const star of other.stars) {
+      const found = this.#imported({ kind: 'import', from: star, name }, other, steps + 1)
+      if (found !== UNKNOWN) return found
+      if (steps > MOST_STEPS) break
+    }
+    return UNKNOWN
+  }
+
+  #members(object: ObjectExpression, scope: ModuleScope, steps: number): string[] {
+    return object.properties.flatMap((property): readonly string[] => {
+      if (property.type === 'SpreadElement') return this.#spread(property, scope, steps)
+      return property.computed ? [] : [nameOf(property.key)]
+    })
+  }
+
+  #spread({ argument }: SpreadElement, scope: ModuleScope, steps: number): readonly string[] {
+    return this.#judge({ kind: 'code', node: argument }, scope, steps + 1).handlers
+  }
+
+  /** Kind and methods of a class, those of its bases in the same upload included. */
+  #class(node: Class, scope: ModuleScope, steps: number): [ExportKind, string[]] {
+    const own = node.body.body.flatMap((member) =>
+      (member.type === 'MethodDefinition' || member.type === 'PropertyDefinition') && !member.static && !member.computed
+        ? [nameOf(member.key as Expression)]
+        : [],
+    )
+    const base = node.superClass ? this.#base(node.superClass, scope, steps + 1) : undefined
+    return [base?.kind ?? 'class', [...own, ...(base?.handlers ?? [])]]
+  }
+
+  #base(expression: Expression, scope: ModuleScope, steps: number): Exported {
+    if (expression.type === 'MemberExpression' && expression.object.type === 'Identifier') {
+      const meaning = scope.locals.get(expression.object.name)
+      const runtime = meaning?.kind === 'import' && meaning.from === RUNTIME
+      return runtime && expression.property.type === 'Identifier' ? baseOf(expression.property.name) : UNKNOWN
+    }
+    if (expression.type === 'Identifier') {
+      const meaning = scope.locals.get(expression.name)
+      if (meaning?.kind === 'import' && meaning.from === RUNTIME) return baseOf(meaning.name)
+    }
+    return this.#judge({ kind: 'code', node: expression }, scope, steps)
+  }
+}
+
+const RUNTIME = 'cloudflare:workers'
+const UNKNOWN: Exported = { kind: 'class', handlers: [] }
+const OBJECT: Exported = { kind: 'object', handlers: [] }
+const LITERALS: ReadonlySet<string> = new Set([
+  'Literal',
+  'TemplateLiteral',
+  'ArrayExpression',
+  'ArrowFunctionExpression',
+])
+
+const baseOf = (name: string): Exported => ({
+  kind: Object.hasOwn(BASES, name) ? (BASES[name] ?? 'class') : 'class',
+  handlers: [],
+})
+
+const called = (kind: ExportKind, members: readonly string[]): Exported => ({
+  kind,
+  handlers: CALLED[kind].filter((name) => members.includes(name)),
+})
+
+/** What a helper such as `__name(class ..., "X")` is called with. */
+function wrapped(node: Node): Node | undefined {
+  if (node.type === 'ParenthesizedExpression') return (node as Node & { expression: Node }).expression
+  if (node.type !== 'CallExpression') return undefined
+  const [first] = (node as Node & { arguments: Node[] }).arguments
+  return first && WRAPPED.has(first.type) ? first : undefined
+}
+const WRAPPED: ReadonlySet<string> = new Set(['ClassExpression', 'ObjectExpression'])
+
+const nameOf = (key: { type: string; name?: unknown; value?: unknown }): string =>
+  key.type === 'Identifier' ? String(key.name) : String(key.value)
+
+/** The module of the upload that a relative import names; undefined for every other import. */
+export function resolved(from: string, specifier: string): string | undefined {
+  if (!/^\.{0,2}\//.test(specifier)) return undefined
+  const path = specifier.startsWith('/') ? specifier.slice(1) : posix.join(posix.dirname(from), specifier)
+  return modulePath(path)
+}

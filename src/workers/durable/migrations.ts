@@ -1,0 +1,123 @@
+import type { Fault } from '../fault.js'
+import type { MigrationStep, Migrations } from '../metadata/schema.js'
+import type { DurableDraft } from './state.js'
+
+/** What a migration runs on. */
+export interface MigrationInput {
+  readonly script: string
+  readonly migrations: Migrations
+  /** Tag of the last migration. */
+  readonly currentTag: string | undefined
+  /** Names that the uploaded code exports and that can be classes. */
+  readonly classes: ReadonlySet<string>
+}
+
+/**
+ * Runs the steps of a migration on the draft, in order, and says what is wrong with them; pointers into the metadata. The
+ * draft is of use only where nothing is.
+ */
+export function migrate(draft: DurableDraft, { script, migrations, currentTag, classes }: MigrationInput): Fault[] {
+  const { old_tag, steps, old_tag: _old, new_tag: _new, ...single } = migrations
+  if (old_tag !== currentTag) return [tagFault(old_tag, currentTag)]
+  if (steps && Object.keys(single).length > 0)
+    return [bad('/migrations/steps', 'does not go with the members of a single step')]
+  const made = new Map<string, string>()
+  for (const [index, step] of (steps ?? [single]).entries()) {
+    const faults = new Step(draft, script, steps ? `/migrations/steps/${index}` : '/migrations', made).run(step)
+    if (faults.length > 0) return faults
+  }
+  // Only now: a class may be made by one step and renamed by the next.
+  return draft.of(script).flatMap(({ id, class: name }): Fault[] => {
+    const pointer = made.get(id)
+    if (pointer === undefined || classes.has(name)) return []
+    return [{ kind: 'newClassNotExported', pointer, message: `the script does not export a class ${name}` }]
+  })
+}
+
+function tagFault(given: string | undefined, current: string | undefined): Fault {
+  const expected = given === undefined ? 'no tag' : `tag ${JSON.stringify(given)}`
+  const found = current === undefined ? 'no tag' : `tag ${JSON.stringify(current)}`
+  const message = `migration tag precondition failed; expected ${expected}, the current one is ${found}`
+  return { kind: 'migrationTag', pointer: '/migrations/old_tag', message }
+}
+
+const bad = (pointer: string, message: string): Fault => ({ kind: 'badMigration', pointer, message })
+
+/** One step: what it makes, renames, takes over and deletes. */
+class Step {
+  readonly #draft: DurableDraft
+  readonly #script: string
+  readonly #at: string
+  readonly #faults: Fault[] = []
+  /** Pointer of whatever brought a namespace here, by id. */
+  readonly #made: Map<string, string>
+  readonly #targets = new Set<string>()
+
+  constructor(draft: DurableDraft, script: string, at: string, made: Map<string, string>) {
+    this.#draft = draft
+    this.#script = script
+    this.#at = at
+    this.#made = made
+  }
+
+  run(step: MigrationStep): Fault[] {
+    const { deleted_classes, renamed_classes, transferred_classes, new_classes, new_sqlite_classes } = step
+    deleted_classes?.forEach((name, index) => this.#delete(name, `deleted_classes/${index}`))
+    renamed_classes?.forEach(({ from, to }, index) => this.#rename(from, to, `renamed_classes/${index}`))
+    transferred_classes?.forEach((move, index) => this.#transfer(move, `transferred_classes/${index}`))
+    new_classes?.forEach((name, index) => this.#create(name, false, `new_classes/${index}`))
+    new_sqlite_classes?.forEach((name, index) => this.#create(name, true, `new_sqlite_classes/${index}`))
+    return this.#faults
+  }
+
+  #delete(name: string, at: string): void {
+    const found = this.#draft.find(this.#script, name)
+    if (found) this.#draft.remove(found)
+    else this.#refuse(at, `cannot apply delete-class migration: there is no namespace of the class ${name}`)
+  }
+
+  #rename(from: string, to: string, at: string): void {
+    const found = this.#draft.find(this.#script, from)
+    if (!found)
+      this.#refuse(`${at}/from`, `cannot apply rename-class migration: there is no namespace of the class ${from}`)
+    else if (this.#free(to, `${at}/to`, 'rename')) {
+      this.#draft.put({ ...found, class: to })
+      this.#made.set(found.id, `${this.#at}/${at}/to`)
+    }
+  }
+
+  #transfer({ from, from_script, to }: { from: string; from_script: string; to: string }, at: string): void {
+    const found = from_script === this.#script ? undefined : this.#draft.find(from_script, from)
+    if (!found)
+      this.#refuse(
+        `${at}/from`,
+        `cannot apply transfer-class migration: the script ${from_script} has no class ${from}`,
+      )
+    else if (this.#free(to, `${at}/to`, 'transfer')) {
+      this.#draft.put({ ...found, script: this.#script, class: to, received_from: from_script })
+      this.#made.set(found.id, `${this.#at}/${at}/to`)
+    }
+  }
+
+  #create(name: string, use_sqlite: boolean, at: string): void {
+    if (!this.#free(name, at, 'new')) return
+    const { id } = this.#draft.create(this.#script, name, { use_sqlite })
+    this.#made.set(id, `${this.#at}/${at}`)
+  }
+
+  /** Whether a class may become the target of a migration; says what is wrong where it may not. */
+  #free(name: string, at: string, what: string): boolean {
+    if (this.#targets.has(name)) {
+      this.#refuse(at, `the class ${name} cannot be the target of more than one migration`)
+      return false
+    }
+    this.#targets.add(name)
+    if (!this.#draft.find(this.#script, name)) return true
+    this.#refuse(at, `cannot apply ${what}-class migration: the class ${name} has a namespace already`)
+    return false
+  }
+
+  #refuse(at: string, message: string): void {
+    this.#faults.push(bad(`${this.#at}/${at}`, message))
+  }
+}
