@@ -46,6 +46,7 @@ export const failure = (errors: readonly ApiError[]) => ({
       message,
       ...(pointer === undefined ? {} : { source: { pointer: pointer.slice(0, LONGEST_POINTER) } }),
       ...(detail.chain && { error_chain: detail.chain.map(row) }),
+      ...(detail.meta && { meta: detail.meta }),
     },
     ...(detail.followedBy ?? []).map(row),
   ]),

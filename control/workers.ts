@@ -14,11 +14,13 @@ import { scripts } from './workers/scripts.js'
 import { secrets } from './workers/secrets.js'
 import { scriptSettings } from './workers/settings.js'
 import { subdomains } from './workers/subdomains.js'
+import { upload } from './workers/upload.js'
 import { versions } from './workers/versions.js'
 
 type Area = (deps: WorkersDeps) => Endpoint[]
 
 const AREAS: readonly Area[] = [
+  upload,
   assets,
   scripts,
   content,

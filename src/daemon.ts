@@ -33,6 +33,7 @@ import { openBlobs } from './store/open-blobs.js'
 import { openVault, secretKeys } from './store/vault.js'
 import { startWebhooks } from './webhooks/index.js'
 import { AssetUploads } from './workers/assets/uploads.js'
+import { startCollector } from './workers/collector.js'
 import { ScriptShelf } from './workers/shelf.js'
 
 /** A daemon that runs, and where. */
@@ -133,6 +134,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     }),
   )
   const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
+  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config.workers.keep.orphans }))
   const shelf = new ScriptShelf({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
   const assets = new AssetUploads({
     store,
@@ -141,7 +143,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     key: keys.derive('worker assets'),
     limits: () => config.workers.assets,
   })
-  const scripts = { vault: keys, blobs, shelf, assets, limits: () => config.workers }
+  const uploads = new MemoryBudget(config.workers.upload.memory)
+  const scripts = { vault: keys, blobs, shelf, uploads, assets, limits: () => config.workers }
   const areas = [
     ...basicEndpoints(deps),
     ...posture({ ...deps, posture: () => engine }),
@@ -176,6 +179,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       egress.use(ways)
       logpush.configure(next.logpush)
       memory.limit = next.proxy.markdown_memory
+      uploads.limit = next.workers.upload.memory
       log.level = next.log.level
       config = next
     },

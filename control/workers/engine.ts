@@ -1,6 +1,7 @@
 import type { WorkersConfig } from '../../src/config/schema.js'
 import type { Blobs } from '../../src/core/blobs.js'
 import type { Vault } from '../../src/core/vault.js'
+import type { MemoryBudget } from '../../src/edge/memory-budget.js'
 import type { AssetUploads } from '../../src/workers/assets/uploads.js'
 import type { ScriptShelf } from '../../src/workers/shelf.js'
 import type { Edits } from '../edits.js'
@@ -11,6 +12,8 @@ export interface WorkersEngine {
   readonly vault: Vault
   readonly blobs: Blobs
   readonly shelf: ScriptShelf
+  /** What uploads under way hold, all together. */
+  readonly uploads: MemoryBudget
   readonly assets: AssetUploads
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig

@@ -11,6 +11,8 @@ export type FaultKind =
   | 'badMigration'
   | 'migrationTag'
   | 'exportsConflict'
+  | 'versionMigration'
+  | 'undeployedExport'
 
 /** One reason why an upload is refused. `pointer` leads into the metadata document. */
 export interface Fault {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import Cloudflare from 'cloudflare'
+import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { parser } from '../../src/core/schema.js'
 import type { WorkersConfig } from '../../src/config/schema.js'
 import { Workers } from '../../src/config/workers.js'
@@ -44,6 +45,7 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
           blobs,
           shelf: shelfOf(deps.store),
           assets: uploadsOver(deps.store, blobs, clock),
+          uploads: new MemoryBudget(Infinity),
           limits: () => config,
         }),
       }),

@@ -42,6 +42,7 @@ export const Notice = Type.Object({
   message: Type.String(),
   namespace_id: Type.Optional(Type.String()),
   referencing_scripts: Type.Optional(Names),
+  suggestion: Type.Optional(Type.String()),
 })
 export type Notice = Static<typeof Notice>
 

@@ -1,6 +1,7 @@
 import type { Issue } from '../../core/errors.js'
 import type { Binding } from '../../core/model/worker.js'
 import { issuesOf } from '../../core/schema.js'
+import { assetConfigIssues } from '../assets/site.js'
 import { BINDINGS } from '../bindings/index.js'
 import type { Fault } from '../fault.js'
 import { exportIssues } from './exports.js'
@@ -30,6 +31,7 @@ export function metadataFaults(document: unknown, limits: MetadataLimits): Fault
       ? [invalid({ pointer: '/annotations/workers~1tag', message: `must have no more than ${TAG_BYTES} bytes` })]
       : []),
     ...below('/placement', placement ? placementIssues(placement) : []).map(invalid),
+    ...(metadata.assets?.config ? assetConfigIssues(metadata.assets.config, '/assets/config') : []).map(invalid),
     ...below('/exports', exports ? exportIssues(exports) : []).map(invalid),
     ...(exports && migrations ? [invalid({ pointer: '/migrations', message: 'does not go with exports' })] : []),
     ...bindingFaults(bindings, limits),

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Binding, ExportEntry } from '../../core/model/worker.js'
 import { mapOf, orNull } from '../../core/schema.js'
+import { AssetConfig } from '../assets/config.js'
 import { Observability } from './observability.js'
 import { PlacementInput } from './placement.js'
 
@@ -37,24 +38,12 @@ export const Migrations = Type.Object({
 })
 export type Migrations = Static<typeof Migrations>
 
-const AssetsConfig = Type.Object({
-  _headers: Type.Optional(Type.String({ description: 'Contents of a `_headers` file.' })),
-  _redirects: Type.Optional(Type.String({ description: 'Contents of a `_redirects` file.' })),
-  base_path: Type.Optional(orNull(Type.String({ description: 'Prefix of the URLs; null: `/`.' }))),
-  html_handling: Type.Optional(
-    Type.Enum(['auto-trailing-slash', 'force-trailing-slash', 'drop-trailing-slash', 'none']),
-  ),
-  not_found_handling: Type.Optional(Type.Enum(['none', '404-page', 'single-page-application'])),
-  run_worker_first: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Boolean()])),
-  serve_directly: Type.Optional(Type.Boolean({ deprecated: true })),
-})
-
 /** The metadata part of an upload. Members that it does not name are kept. */
 export const Metadata = Type.Object({
   annotations: Type.Optional(mapOf(Type.String(), { description: '`workers/message`, `workers/tag`.' })),
   assets: Type.Optional(
     Type.Object({
-      config: Type.Optional(AssetsConfig),
+      config: Type.Optional(AssetConfig),
       jwt: Type.Optional(Type.String({ minLength: 1, description: 'The completion token of an upload of assets.' })),
     }),
   ),

@@ -1,0 +1,58 @@
+import { Type } from 'typebox'
+import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
+import { PART_TYPES } from '../../src/workers/form.js'
+import { Metadata } from '../../src/workers/metadata/schema.js'
+import { scriptResult } from '../../src/workers/script-result.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import type { WorkersDeps } from './engine.js'
+import { missingTargets } from './missing-targets.js'
+import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
+import { ScriptResult } from './schemas.js'
+import { UploadDesk } from './upload-desk.js'
+
+const UploadForm = Type.Object(
+  { metadata: Metadata, files: Type.Optional(Type.Array(Type.String({ format: 'binary' }))) },
+  { description: `Modules are further parts, named by their file names. Content types: ${PART_TYPES.join(', ')}.` },
+)
+
+/** Uploads of scripts. */
+export function upload(deps: WorkersDeps): Endpoint[] {
+  const desk = new UploadDesk(deps)
+  return [
+    endpoint({
+      method: 'put',
+      path: '/workers/scripts/:script_name',
+      scopes,
+      permissions: WRITE,
+      summary: 'Upload a script and deploy it: as a whole or not at all. Pointers of errors lead into the metadata',
+      refusal: 'invalidScript',
+      query: Type.Object({
+        bindings_inherit: Type.Optional(
+          Type.Literal('strict', {
+            description: 'Refuses inherit bindings that find nothing, in place of leaving them out.',
+          }),
+        ),
+      }),
+      raw: { types: ['multipart/form-data'], schema: UploadForm },
+      result: Type.Object({
+        ...ScriptResult.properties,
+        startup_time_ms: Type.Number(),
+        deployment_id: Type.String(),
+        exports_reconciliation: Type.Optional(Reconciliation),
+      }),
+      async answer(call) {
+        const strict = call.query.bindings_inherit === 'strict'
+        const { script, version, reconciliation } = await desk.take(call, { deployed: true, strict })
+        const result = {
+          ...scriptResult(script, version),
+          // Clients print it as the UUID of the version.
+          deployment_id: version.id.replaceAll('-', ''),
+          pipeline_hash: version.etag,
+          mutable_pipeline_id: null,
+          ...(reconciliation && { exports_reconciliation: reconciliation }),
+        }
+        return new Reply(result as never, { messages: missingTargets(deps.store, call.scope, version.bindings) })
+      },
+    }),
+  ]
+}

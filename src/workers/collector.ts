@@ -1,0 +1,70 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Blobs } from '../core/blobs.js'
+import type { Clock } from '../core/clock.js'
+import type { Closable } from '../core/closing-stack.js'
+import { messageOf } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import type { Store } from '../core/store.js'
+
+export interface CollectorDeps {
+  readonly store: Store
+  readonly blobs: Blobs
+  readonly clock: Clock
+  readonly log: Log
+  /** Blobs that no record names go once they are this old. */
+  readonly olderThanMs: () => number
+}
+
+const EVERY_MS = 3_600_000
+/** Records that are looked at before others get their turn. */
+const AT_ONCE = 200
+const BLOB_NAME = /^[0-9a-f]{64}$/
+
+/**
+ * Deletes blobs that no record of the store names, whatever its kind: what reads like the name of a blob counts as one, so
+ * that a kind that is added later loses nothing. Resolves with how many went.
+ */
+export async function collectOrphans({ store, blobs, olderThanMs }: CollectorDeps): Promise<number> {
+  const named = new Set<string>()
+  // All records of one moment: what a later one takes over from them is named by them.
+  for (const [index, { value }] of [...store.records()].entries()) {
+    note(value, named)
+    if (index % AT_ONCE === 0) await turn()
+  }
+  return await blobs.collect(named, olderThanMs())
+}
+
+function note(value: unknown, into: Set<string>): void {
+  const open = [value]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === 'string') {
+      if (BLOB_NAME.test(next)) into.add(next)
+    } else if (next !== null && typeof next === 'object') {
+      for (const member of Object.values(next)) if (member !== undefined) open.push(member)
+    }
+  }
+}
+
+/** Collects orphans every hour until it is closed. */
+export function startCollector(deps: CollectorDeps): Closable {
+  const ended = new AbortController()
+  const run = async (): Promise<void> => {
+    for (;;) {
+      await deps.clock.sleep(EVERY_MS, ended.signal)
+      try {
+        const gone = await collectOrphans(deps)
+        if (gone > 0) deps.log.info({ event: 'orphans_collected', blobs: gone })
+      } catch (error) {
+        deps.log.warn({ event: 'orphans_not_collected', error: messageOf(error) })
+      }
+    }
+  }
+  // Ends by the signal alone.
+  const running = run().catch(() => undefined)
+  return {
+    async close() {
+      ended.abort()
+      await running
+    },
+  }
+}

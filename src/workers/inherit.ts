@@ -1,0 +1,45 @@
+import type { Binding } from '../core/model/worker.js'
+import { BINDINGS } from './bindings/index.js'
+import { refuse, type Fault } from './fault.js'
+
+export interface InheritInput {
+  /** As uploaded. */
+  readonly bindings: readonly Binding[]
+  /** Types of bindings that are kept though the upload does not name them. */
+  readonly keep: readonly string[]
+  /** Bindings of the latest version, their secrets in the clear. */
+  readonly before: readonly Binding[]
+  /** Refuses what cannot be inherited, in place of leaving it out. */
+  readonly strict: boolean
+}
+
+/**
+ * The bindings that a version gets: those of the upload, in their order, with what they inherit in the place of `inherit`,
+ * and then those that are kept. Throws UploadRefused.
+ */
+export function settledBindings({ bindings, keep, before, strict }: InheritInput): Binding[] {
+  const faults: Fault[] = []
+  const earlier = new Map(before.map((binding) => [binding.name, binding]))
+  const settled = bindings.flatMap((binding, index): Binding[] => {
+    if (binding.type !== 'inherit') return [BINDINGS.get(binding.type)?.settled(binding) ?? binding]
+    const { name, old_name: oldName, version_id: version } = binding
+    const at = `/bindings/${index}`
+    if (version !== undefined && version !== 'latest') {
+      faults.push(invalid(name, `${at}/version_id`, 'version_id must be "latest" here'))
+      return []
+    }
+    const found = earlier.get(typeof oldName === 'string' ? oldName : name)
+    if (!found && strict) faults.push(invalid(name, at, 'the latest version has no such binding'))
+    return found ? [{ ...found, name }] : []
+  })
+  refuse(faults)
+  const named = new Set(bindings.map(({ name }) => name))
+  return [...settled, ...before.filter(({ name, type }) => keep.includes(type) && !named.has(name))]
+}
+
+const invalid = (name: string, pointer: string, why: string): Fault => ({
+  kind: 'inheritBinding',
+  pointer,
+  // Clients know it by its beginning.
+  message: `inherit binding '${name}' is invalid: ${why}`,
+})
