@@ -103,7 +103,13 @@ export class UploadDesk {
       const { store } = this.#deps
       const { scope } = call
       const settled = settleClasses({
-        ...{ store, scope, script: name, before: before?.value, metadata, code, bindings },
+        store,
+        scope,
+        script: name,
+        before: before?.value,
+        metadata,
+        code,
+        bindings,
         deployed: options.deployed,
       })
       const assets = assetsOf(metadata, manifest, latest?.assets)
@@ -117,8 +123,12 @@ export class UploadDesk {
         writes: settled.writes,
         audit: (old, after) =>
           audit(this.#deps.clock, call, {
-            ...{ action: old ? 'update' : 'create', kind: WORKER_SCRIPTS, scope, id: name },
-            ...{ before: old, after },
+            action: old ? 'update' : 'create',
+            kind: WORKER_SCRIPTS,
+            scope,
+            id: name,
+            before: old,
+            after,
           }),
       })
       return { ...saved, reconciliation: settled.reconciliation }
@@ -165,7 +175,11 @@ export class UploadDesk {
     return {
       ...source,
       ...(migration_tag !== undefined && { migration_tag }),
-      ...{ declarative, logpush, tags, tail_consumers: tail_consumers ?? [], observability },
+      declarative,
+      logpush,
+      tags,
+      tail_consumers: tail_consumers ?? [],
+      observability,
     }
   }
 }

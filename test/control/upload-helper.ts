@@ -100,9 +100,24 @@ export async function uploader(
       const { store, clock } = deps
       const blobs = memoryBlobs(clock)
       engine = {
-        ...{ vault, blobs, limits: () => config, uploads: new MemoryBudget(config.upload.memory) },
-        shelf: new ScriptShelf({ store, blobs, vault, clock, keep: () => config.keep }),
-        assets: new AnyManifest({ store, blobs, clock, key: randomBytes(32), limits: () => config.assets }),
+        vault,
+        blobs,
+        limits: () => config,
+        uploads: new MemoryBudget(config.upload.memory),
+        shelf: new ScriptShelf({
+          store,
+          blobs,
+          vault,
+          clock,
+          keep: () => config.keep,
+        }),
+        assets: new AnyManifest({
+          store,
+          blobs,
+          clock,
+          key: randomBytes(32),
+          limits: () => config.assets,
+        }),
       }
       const made = engine
       return [...basicEndpoints(deps), ...workers({ ...deps, workers: () => made })]

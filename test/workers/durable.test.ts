@@ -10,7 +10,10 @@ import type { Migrations } from '../../src/workers/metadata/schema.js'
 function namespace(text: string): StoredNamespace {
   const [, script = '', name = '', kv, from, container] = /^(\w+)\/(\w+)(:kv)?(?:<(\w+))?(?:\+(\w+))?$/.exec(text) ?? []
   return {
-    ...{ id: `id-${script}-${name}`, script, class: name, use_sqlite: kv === undefined },
+    id: `id-${script}-${name}`,
+    script,
+    class: name,
+    use_sqlite: kv === undefined,
     ...(from !== undefined && { received_from: from }),
     ...(container !== undefined && { container }),
   }

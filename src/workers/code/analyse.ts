@@ -54,7 +54,7 @@ function serviceWorker(main: UploadedFile): Report {
     if (node === null || typeof node !== 'object') continue
     const event = listenedFor(node)
     if (event !== undefined) events.add(event)
-    for (const member of Object.values(node).reverse()) open.push(member)
+    for (const member of Object.values(node).toReversed()) open.push(member)
   }
   return { handlers: [...events], named: [] }
 }
