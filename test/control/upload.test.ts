@@ -208,7 +208,7 @@ t.test('older versions go, those that serve requests stay', async (t) => {
     api.store
       .list(WORKER_VERSIONS, SCOPE)
       .map(({ value }: { value: StoredVersion }) => value.number)
-      .sort(),
+      .sort((a, b) => a - b),
     [4, 5],
   )
 })
