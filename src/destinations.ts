@@ -32,17 +32,19 @@ function fileRoot(text: string): string[] {
   return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
 }
 
+/** What is wrong with the form of a destination. */
+function fault(text: string, allowed: SinkDeps): string | undefined {
+  try {
+    checkDestination(text, allowed)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    return error.issues.map(({ message }) => message).join('; ')
+  }
+}
+
 /** Checks destinations of configuration and pipeline files by their form. */
 export function destinationChecks(deps: { clock: Clock; log: Log }): PipelineChecks {
-  const fault = (text: string, allowed: SinkDeps): string | undefined => {
-    try {
-      checkDestination(text, allowed)
-      return undefined
-    } catch (error) {
-      if (!(error instanceof InvalidInput)) throw error
-      return error.issues.map(({ message }) => message).join('; ')
-    }
-  }
   return {
     destination: (text) => fault(text, ownDestinations(deps, [text])),
     jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
