@@ -9,7 +9,7 @@ export const Workers = Type.Object(
   {
     runtime: Type.Enum(['auto', 'off'], {
       default: 'auto',
-      description: 'Whether scripts run: where the package of the runtime is installed, or not at all.',
+      description: 'Whether scripts run. Not in force in this version: they are kept and their assets served, none runs.',
     }),
     upload: Type.Object(
       {
