@@ -1,9 +1,9 @@
-/** Why a job ends. */
-export type Ending = 'shutdown' | 'disabled' | 'deleted'
+/** Why a job ends. `finished`: there is nothing more to come, so what there is is delivered, however many tries that takes. */
+export type Ending = 'shutdown' | 'disabled' | 'deleted' | 'finished'
 
 /** What tells a running job that its settings changed or that it ends. */
 export class Control {
-  /** Set once. */
+  /** Set once; only what is finished can still be ended otherwise. */
   ending: Ending | undefined
   #changed = false
   #wake = new AbortController()
@@ -11,7 +11,12 @@ export class Control {
 
   /** It must come to a boundary between batches now. */
   get interrupted(): boolean {
-    return this.#changed || this.ending !== undefined
+    return this.#changed || (this.ending !== undefined && !this.finished)
+  }
+
+  /** What is there is all there is. */
+  get finished(): boolean {
+    return this.ending === 'finished'
   }
 
   /** What is not under way to the destination is left. */
@@ -35,8 +40,8 @@ export class Control {
   }
 
   end(ending: Ending): void {
-    this.ending ??= ending
-    this.#wake.abort()
+    if (this.ending === undefined || this.finished) this.ending = ending
+    if (!this.finished) this.#wake.abort()
   }
 
   endAttempts(): void {
@@ -47,6 +52,6 @@ export class Control {
   settled(): void {
     if (!this.#changed) return
     this.#changed = false
-    if (this.ending === undefined) this.#wake = new AbortController()
+    if (!this.interrupted) this.#wake = new AbortController()
   }
 }

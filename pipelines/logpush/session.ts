@@ -96,7 +96,7 @@ export class Session {
     for (;;) {
       const batch = await this.#make(reader, redo)
       if (batch === undefined) {
-        if (control.interrupted) return
+        if (control.interrupted || (control.finished && redo === undefined)) return
         // The settings have changed since, and nothing of it is wanted any more; or it is no longer kept.
         await cursor.save(cursorAt(reader.place))
         redo = undefined
@@ -131,10 +131,10 @@ export class Session {
           if (redo !== undefined) break
           if (batch !== undefined && batch.records > 0) {
             const ms = dueMs(batch.from)
-            if (control.interrupted || ms <= 0) break
+            if (control.interrupted || control.finished || ms <= 0) break
             await this.#wait(reader, ms)
           } else {
-            if (control.interrupted) break
+            if (control.interrupted || control.finished) break
             await this.#idle(reader)
           }
           continue

@@ -60,7 +60,7 @@ export async function run(options: RunOptions): Promise<RunEnd> {
       job,
       sink,
       destination: 'destination',
-      spool: ending(input, () => control.end('disabled')),
+      spool: ending(input, () => control.end('finished')),
       cursor: input.cursor,
       control,
       status: fate,

@@ -229,6 +229,28 @@ t.test('a run that could not deliver goes on with the same batch', async (t) => 
   t.equal(first.tally.delivered + second.tally.delivered, EXPECTED.split('\n').length - 1)
 })
 
+t.test('the last batch is tried again as well, until it has arrived', async (t) => {
+  const folder = t.testdir({ 'a.ndjson': `${RECORDS.join('\n')}\n` })
+  let answers = 0
+  let arrived = ''
+  const server = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const good = ++answers === 3
+      if (good) arrived = gunzipSync(Buffer.concat(chunks)).toString()
+      response.writeHead(good ? 200 : 503).end()
+    })()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const { run } = ran(folder, '{ file: a.ndjson }', `http://127.0.0.1:${port}/in`)
+  t.same(await run(), { end: 'done' })
+  t.equal(answers, 3)
+  t.equal(arrived, EXPECTED)
+})
+
 t.test('a followed file is read through its rotation', async (t) => {
   const folder = t.testdir({ log: 'a\nb' })
   const path = join(folder, 'log')
