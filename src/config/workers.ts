@@ -9,7 +9,8 @@ export const Workers = Type.Object(
   {
     runtime: Type.Enum(['auto', 'off'], {
       default: 'auto',
-      description: 'Whether scripts run. Not in force in this version: they are kept and their assets served, none runs.',
+      description:
+        'Whether scripts run. Not in force in this version: they are kept and their assets served, none runs.',
     }),
     upload: Type.Object(
       {
