@@ -1,7 +1,8 @@
 // Every proxy behind one face: start(originPort, folder) gives { port, pid, stop }, or undefined where it is not installed.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { accepting, freePort, installed } from './ports.mjs'
 
@@ -68,7 +69,9 @@ async function forked(module, origin) {
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const TOKEN = 'bench-token-with-every-permission'
 
-async function startEdged(origin, folder) {
+async function startEdged(origin, parent) {
+  // Each with data of its own: one folder, one daemon.
+  const folder = mkdtempSync(join(parent, 'edged-'))
   writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin))
   const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
   const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
