@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { framingKind } from '../net/framing-fields.js'
 import { Outlet } from '../net/outlet.js'
 import type { RawHeaders } from './answer.js'
 
@@ -146,20 +147,8 @@ export class AnswerWriter {
 }
 
 function kindOf(name: string): 'connection' | 'date' | 'length' | undefined {
-  switch (name.length) {
-    case 4:
-      return name.toLowerCase() === 'date' ? 'date' : undefined
-    case 10: {
-      const lower = name.toLowerCase()
-      return lower === 'connection' || lower === 'keep-alive' ? 'connection' : undefined
-    }
-    case 14:
-      return name.toLowerCase() === 'content-length' ? 'length' : undefined
-    case 17:
-      return name.toLowerCase() === 'transfer-encoding' ? 'connection' : undefined
-    default:
-      return undefined
-  }
+  if (name.length === 4) return name.toLowerCase() === 'date' ? 'date' : undefined
+  return framingKind(name)
 }
 
 const STATUS_LINES = new Map(

@@ -1,3 +1,5 @@
+import { framingKind } from './framing-fields.js'
+
 /** What of a request goes into the text of its head. */
 export interface RequestParts {
   readonly method: string
@@ -65,22 +67,8 @@ export function requestText({ method, target, headers, body, upgrade }: RequestP
 }
 
 function kindOf(name: string): 'host' | 'length' | 'connection' | undefined {
-  switch (name.length) {
-    case 4:
-      return name.toLowerCase() === 'host' ? 'host' : undefined
-    case 7: {
-      const lower = name.toLowerCase()
-      return lower === 'upgrade' || lower === 'trailer' ? 'connection' : undefined
-    }
-    case 10: {
-      const lower = name.toLowerCase()
-      return lower === 'connection' || lower === 'keep-alive' ? 'connection' : undefined
-    }
-    case 14:
-      return name.toLowerCase() === 'content-length' ? 'length' : undefined
-    case 17:
-      return name.toLowerCase() === 'transfer-encoding' ? 'connection' : undefined
-    default:
-      return undefined
-  }
+  if (name.length === 4) return name.toLowerCase() === 'host' ? 'host' : undefined
+  if (name.length !== 7) return framingKind(name)
+  const lower = name.toLowerCase()
+  return lower === 'upgrade' || lower === 'trailer' ? 'connection' : undefined
 }

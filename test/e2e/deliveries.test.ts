@@ -1,10 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Cloudflare from 'cloudflare'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
 import { finding, instance, ndjson } from '../control/posture-helper.js'
+import { filesBelow } from '../helpers/folder.js'
 import { Receiver } from '../helpers/receiver.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -146,10 +146,7 @@ t.test('the official client, from the first webhook to a delivery that is signed
     })
 
   const text = daemon.lines.join('\n')
-  const files = await readdir(join(folder, 'data'), { recursive: true, withFileTypes: true })
-  const stored = await Promise.all(
-    files.filter((each) => each.isFile()).map(async ({ parentPath, name }) => await readFile(join(parentPath, name))),
-  )
+  const stored = await filesBelow(join(folder, 'data'))
   for (const secret of [...PASSWORDS, SECRET]) {
     t.notOk(text.includes(secret), 'no secret in the log')
     t.notOk(

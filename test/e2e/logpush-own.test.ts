@@ -1,10 +1,11 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { parse } from 'yaml'
 import { finding, instance, ndjson } from '../control/posture-helper.js'
+import { textsBelow } from '../helpers/folder.js'
 import { httpReceiver } from '../helpers/http-receiver.js'
 import { startOrigin } from '../helpers/proxy.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -15,13 +16,6 @@ const options = { skip: unbuilt, timeout: 120_000 }
 const zone = { zone_id: ZONE }
 const account = { account_id: ACCOUNT }
 const SECRET = 'hunter2hunter2'
-
-/** The texts of all files below a folder, in the order of their names. */
-async function texts(folder: string): Promise<string[]> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  return await Promise.all(files.sort().map(async (file) => await readFile(file, 'latin1')))
-}
 
 async function put({ control }: Daemon, phase: string, rules: readonly object[]): Promise<void> {
   const answer = await fetch(`${control}/zones/${ZONE}/rulesets/phases/${phase}/entrypoint`, {
@@ -124,7 +118,7 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
   // What a job has read goes out when it is disabled.
   await jobs.update(1, { ...zone, enabled: false })
   await jobs.update(2, { ...zone, enabled: false })
-  await until(async () => (await texts(out)).length === 1 && collector.accepted.length >= 2)
+  await until(async () => (await textsBelow(out)).length === 1 && collector.accepted.length >= 2)
 
   const fields = '"RequestHeaders":{"x-asked":"yes"},"ResponseHeaders":{"x-backend":"one"},"Cookies":{"session":"abc"}'
   const last = '"BotScore":null,"ParentRayID":"00","WorkerSubrequest":false'
@@ -145,7 +139,7 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
         '"SecurityActions":["log","block"],"SecuritySources":["firewallCustom","firewallCustom"]',
       fields.replace('{"x-backend":"one"}', '{}'),
     )
-  t.equal((await texts(out)).join(''), expected)
+  t.equal((await textsBelow(out)).join(''), expected)
 
   const [check, batch] = collector.accepted
   t.equal(check?.text, '{"content":"tests"}')
@@ -164,14 +158,14 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
   await until(async () => (await daemon.metric('edged_logpush_lag_records{job="1"}')) === 0)
   await read(daemon, 1, 1)
   await jobs.update(1, { ...zone, enabled: false })
-  await until(async () => (await texts(out)).length === 2)
-  t.notMatch((await texts(out)).join(''), 'unseen')
-  t.match((await texts(out)).join(''), seen)
+  await until(async () => (await textsBelow(out)).length === 2)
+  t.notMatch((await textsBelow(out)).join(''), 'unseen')
+  t.match((await textsBelow(out)).join(''), seen)
 
   daemon.signal('SIGTERM')
   t.equal(await daemon.ended, 0)
   t.notMatch(daemon.lines.join('\n'), SECRET)
-  t.notMatch((await texts(join(folder, 'data'))).join(''), SECRET)
+  t.notMatch((await textsBelow(join(folder, 'data'))).join(''), SECRET)
 })
 
 t.test('changes and findings become records of their account', options, async (t) => {
@@ -199,8 +193,8 @@ t.test('changes and findings become records of their account', options, async (t
   await read(daemon, 1, 3)
   await jobs.update(1, { ...account, enabled: false })
   const records = async (dataset: string): Promise<Record<string, unknown>[]> => {
-    await until(async () => (await texts(join(folder, dataset))).length > 0)
-    const [text] = await texts(join(folder, dataset))
+    await until(async () => (await textsBelow(join(folder, dataset))).length > 0)
+    const [text] = await textsBelow(join(folder, dataset))
     return text!
       .trim()
       .split('\n')
@@ -223,7 +217,7 @@ t.test('the demo ships its own requests to files', options, async (t) => {
   const daemon = await startDaemon(t, config, join(folder, 'config'))
   const { headers, body } = await request(`${daemon.proxy}/signals.html`, { headers: { accept: 'text/markdown' } })
   await body.dump()
-  const files = async () => await texts(join(folder, 'data/demo/logs')).catch(() => [])
+  const files = async () => await textsBelow(join(folder, 'data/demo/logs')).catch(() => [])
   for (let second = 0; second < 60 && (await files()).length === 0; second++)
     await new Promise((resolve) => setTimeout(resolve, 1000))
   const [text = ''] = await files()

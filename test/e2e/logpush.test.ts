@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import Cloudflare from 'cloudflare'
 import t from 'tap'
+import { textsBelow } from '../helpers/folder.js'
 import { httpReceiver } from '../helpers/http-receiver.js'
 import { KEYS, s3Fake } from '../helpers/s3-fake.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -11,13 +12,6 @@ import { configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
 
 const zone = { zone_id: ZONE }
 const FIELDS = ['RayID', 'EdgeStartTimestamp', 'EdgeResponseStatus']
-
-/** The texts of all files below a folder. */
-async function texts(folder: string): Promise<string[]> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  return await Promise.all(files.map(async (file) => await readFile(file, 'latin1')))
-}
 
 t.test(
   'the official client makes a job, and records that come in reach its files',
@@ -58,8 +52,8 @@ t.test(
     })
     t.match(await sent.json(), { result: { accepted: 2000, rejected: [] } })
     t.equal(sent.status, 202)
-    await until(async () => (await texts(out)).join('').split('\n').length > 1000)
-    const lines = (await texts(out))
+    await until(async () => (await textsBelow(out)).join('').split('\n').length > 1000)
+    const lines = (await textsBelow(out))
       .join('')
       .split('\n')
       .filter((line) => line.startsWith('{"RayID'))
@@ -81,7 +75,7 @@ t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt
   t.match(await cf.logpush.validate.destination({ ...zone, destination_conf }), { valid: false })
   daemon.signal('SIGTERM')
   t.equal(await daemon.ended, 0)
-  t.notMatch((await texts(join(folder, 'data'))).join(''), 'hunter2')
+  t.notMatch((await textsBelow(join(folder, 'data'))).join(''), 'hunter2')
   t.notMatch(daemon.lines.join('\n'), 'hunter2')
 })
 
@@ -140,7 +134,7 @@ t.test(
     await until(async () => (await failing()).every((message) => message === null))
     daemon.signal('SIGTERM')
     t.equal(await daemon.ended, 0)
-    const kept = [...(await texts(join(folder, 'data'))), ...daemon.lines, messages].join('\n')
+    const kept = [...(await textsBelow(join(folder, 'data'))), ...daemon.lines, messages].join('\n')
     for (const secret of ['hunter2', KEYS.id, KEYS.secret, encodeURIComponent(KEYS.secret)])
       t.notOk(kept.includes(secret), 'a credential in the data folder, the log or a message')
   },
