@@ -5,6 +5,7 @@ import type { Closable } from '../core/closing-stack.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Store } from '../core/store.js'
+import { assetsInUse, endSessions, forgetUnused } from './assets/in-use.js'
 
 export interface CollectorDeps {
   readonly store: Store
@@ -21,17 +22,22 @@ const AT_ONCE = 200
 const BLOB_NAME = /^[0-9a-f]{64}$/
 
 /**
- * Deletes blobs that no record of the store names, whatever its kind: what reads like the name of a blob counts as one, so
- * that a kind that is added later loses nothing. Resolves with how many went.
+ * Deletes blobs that neither a record of the store names, whatever its kind, nor the list of a Worker's files: what reads
+ * like the name of a blob counts as one, so that a kind that is added later loses nothing. Ends uploads of files whose time
+ * is over, and forgets files that no version has any more. Resolves with how many blobs went.
  */
-export async function collectOrphans({ store, blobs, olderThanMs }: CollectorDeps): Promise<number> {
-  const named = new Set<string>()
+export async function collectOrphans({ store, blobs, clock, olderThanMs }: CollectorDeps): Promise<number> {
+  await endSessions(store, clock)
+  const inUse = await assetsInUse(store, blobs)
+  const named = new Set(inUse.blobs)
   // All records of one moment: what a later one takes over from them is named by them.
   for (const [index, { value }] of [...store.records()].entries()) {
     note(value, named)
     if (index % AT_ONCE === 0) await turn()
   }
-  return await blobs.collect(named, olderThanMs())
+  const collected = await blobs.collect(named, olderThanMs())
+  await forgetUnused(store, inUse)
+  return collected
 }
 
 function note(value: unknown, into: Set<string>): void {

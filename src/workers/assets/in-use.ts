@@ -1,0 +1,82 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Blobs } from '../../core/blobs.js'
+import type { Clock } from '../../core/clock.js'
+import { ASSET_SESSIONS, WORKER_ASSETS } from '../../core/model/worker-assets.js'
+import { WORKER_VERSIONS } from '../../core/model/worker.js'
+import type { Scope } from '../../core/scope.js'
+import type { Store, Write } from '../../core/store.js'
+import { readManifest, type AnnouncedFiles } from './manifest.js'
+
+/** What versions and uploads under way need of the files that were uploaded, at one moment. */
+export interface AssetsInUse {
+  /** Names of the blobs that manifests hold. */
+  readonly blobs: ReadonlySet<string>
+  /** Files that uploads under way have announced: the account, a space, the hash. */
+  readonly announced: ReadonlySet<string>
+  /** Ids of those uploads. */
+  readonly sessions: ReadonlySet<string>
+}
+
+/** Records that are removed at once. */
+const AT_ONCE = 500
+
+/** Removes the records of uploads that are over. */
+export async function endSessions(store: Store, clock: Clock): Promise<void> {
+  const over = store.list(ASSET_SESSIONS).filter(({ value }) => value.expires_at <= clock.now())
+  const writes = over.map(({ scope, id, version }) => ({
+    kind: ASSET_SESSIONS,
+    scope,
+    id,
+    value: undefined,
+    ifVersion: version,
+  }))
+  if (writes.length > 0) await store.batch(writes)
+}
+
+/** Reads all manifests and announcements. Rejects where one is lost: then nobody can tell what is still needed. */
+export async function assetsInUse(store: Store, blobs: Blobs): Promise<AssetsInUse> {
+  const manifests = new Set<string>()
+  for (const { value } of store.list(WORKER_VERSIONS)) if (value.assets) manifests.add(value.assets.manifest)
+  const sessions = store.list(ASSET_SESSIONS)
+  for (const { value } of sessions) if (value.manifest !== undefined) manifests.add(value.manifest)
+
+  const read = async (name: string): Promise<Buffer> => {
+    await turn()
+    const bytes = await blobs.get(name)
+    if (!bytes) throw new Error(`the blob ${name} with the list of a Worker's files is missing`)
+    return bytes
+  }
+  const named = new Set<string>()
+  for (const name of manifests) for (const { blob } of readManifest(await read(name)).values()) named.add(blob)
+  const announced = new Set<string>()
+  for (const { scope, value } of sessions) {
+    const files = JSON.parse((await read(value.announced)).toString()) as AnnouncedFiles
+    for (const { hash } of Object.values(files)) announced.add(`${scope.id} ${hash}`)
+  }
+  return { blobs: named, announced, sessions: new Set(sessions.map(({ id }) => id)) }
+}
+
+/**
+ * Forgets the files that nothing needs; a client uploads them anew where they come again. Their blobs are for a later
+ * collection: an upload that began just now may have found them here.
+ */
+export async function forgetUnused(store: Store, { blobs, announced, sessions }: AssetsInUse): Promise<void> {
+  const unused = store
+    .list(WORKER_ASSETS)
+    .filter(({ scope, id, value }) => !blobs.has(value.blob) && !announced.has(`${scope.id} ${id}`))
+  const begun = (scope: Scope) => store.list(ASSET_SESSIONS, scope).some(({ id }) => !sessions.has(id))
+  for (let at = 0; at < unused.length; at += AT_ONCE) {
+    const writes = unused
+      .slice(at, at + AT_ONCE)
+      // What uploads of the meantime need was not looked at: those files wait for the next time.
+      .filter(({ scope }) => !begun(scope))
+      .map(({ scope, id, version }): Write => ({
+        kind: WORKER_ASSETS,
+        scope,
+        id,
+        value: undefined,
+        ifVersion: version,
+      }))
+    if (writes.length > 0) await store.batch(writes)
+  }
+}
