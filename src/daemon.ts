@@ -222,6 +222,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'logpush.uploads.at_once': ({ logpush }) => logpush.uploads.at_once,
   'logpush.uploads.per_destination': ({ logpush }) => logpush.uploads.per_destination,
   'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
+  'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }
 
 function warnOfRestart(old: Config, next: Config, log: Log): void {

@@ -1,36 +1,30 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import t from 'tap'
 import { convert } from '../../pipelines/markdown/convert.js'
-import { systemClock } from '../../src/core/clock.js'
-import { silentLog } from '../../src/core/log.js'
-import { ASSET_SESSIONS } from '../../src/core/model/worker-assets.js'
-import { account } from '../../src/core/scope.js'
-import { openStore } from '../../src/store/index.js'
-import { deployed } from '../helpers/deployed-assets.js'
 import { ask } from '../helpers/web.js'
-import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
+import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt } from './daemon.js'
 
 const FILES = 2000
-const A = `/accounts/${ACCOUNT}/workers`
+const AUTHORIZED = { authorization: `Bearer ${TOKEN}` }
 
 t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbuilt, timeout: 240_000 }, async (t) => {
-  const folder = t.testdir()
   const config = configuration('http://127.0.0.1:9')
+  const daemon = await startDaemon(t, config)
+  const A = `${daemon.control}/accounts/${ACCOUNT}/workers`
   const page = (i: number) =>
     `<!doctype html><title>Page ${i}</title><h1>Page ${i}</h1><p>It is number <b>${i}</b>.</p>`
   const files = new Map(Array.from({ length: FILES }, (_, i) => [`/pages/${i}.html`, Buffer.from(page(i))] as const))
   const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex').slice(0, 32)
   const byHash = new Map([...files.values()].map((bytes) => [hashOf(bytes), bytes]))
+  let completion: string | undefined
 
   await t.test('uploaded in buckets, the last of them brings the completion token', async (t) => {
-    const daemon = await startDaemon(t, config, folder)
     const manifest = Object.fromEntries(
       [...files].map(([path, bytes]) => [path, { hash: hashOf(bytes), size: bytes.length }]),
     )
-    const opened = await fetch(`${daemon.control}${A}/scripts/site/assets-upload-session`, {
+    const opened = await fetch(`${A}/scripts/site/assets-upload-session`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      headers: { ...AUTHORIZED, 'content-type': 'application/json' },
       body: JSON.stringify({ manifest }),
     })
     const { result } = (await opened.json()) as { result: { jwt: string; buckets: string[][] } }
@@ -43,29 +37,29 @@ t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbu
         form.append(hash, new File([content], hash, { type: 'text/html; charset=utf-8' }))
       }
       const headers = { authorization: `Bearer ${result.jwt}` }
-      const answer = await fetch(`${daemon.control}${A}/assets/upload?base64=true`, {
-        method: 'POST',
-        headers,
-        body: form,
-      })
-      await answer.arrayBuffer()
+      const answer = await fetch(`${A}/assets/upload?base64=true`, { method: 'POST', headers, body: form })
+      const { result: uploaded } = (await answer.json()) as { result: { jwt?: string } }
+      completion = uploaded.jwt
       statuses.push(answer.status)
     }
     t.equal(statuses.pop(), 201)
     t.ok(statuses.every((status) => status === 202))
-    daemon.signal('SIGTERM')
-    t.equal(await daemon.ended, 0)
   })
 
-  // The version as an upload of the script with the token stores it.
-  const store = await openStore('embedded', { folder: join(folder, 'data'), log: silentLog, clock: systemClock })
-  const [session] = store.list(ASSET_SESSIONS, account(ACCOUNT))
-  const { manifest = '' } = session!.value
-  await deployed(store, ACCOUNT, 'site', { manifest, hostname: 'example.test', zoneId: ZONE })
-  await store.close()
+  await t.test('deployed with the token, on a domain', async (t) => {
+    const form = new FormData()
+    form.append('metadata', JSON.stringify({ assets: { jwt: completion } }))
+    const answer = await fetch(`${A}/scripts/site`, { method: 'PUT', headers: AUTHORIZED, body: form })
+    t.match(await answer.json(), { success: true, result: { has_assets: true, has_modules: false } })
+    const attached = await fetch(`${A}/domains`, {
+      method: 'PUT',
+      headers: { ...AUTHORIZED, 'content-type': 'application/json' },
+      body: JSON.stringify({ hostname: 'example.test', service: 'site' }),
+    })
+    t.match(await attached.json(), { success: true, result: { service: 'site', zone_name: 'example.test' } })
+  })
 
   await t.test('served byte for byte, and as Markdown when asked', async (t) => {
-    const daemon = await startDaemon(t, config, folder)
     const port = Number(new URL(daemon.proxy).port)
     let wrong = 0
     for (let i = 0; i < FILES; i++) {
@@ -78,5 +72,14 @@ t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbu
       t.equal(headers['content-type'], 'text/markdown; charset=utf-8')
       t.equal(body.toString(), convert(page(i)))
     }
+  })
+
+  await t.test('a reload tells that the memory for files waits for a restart', async (t) => {
+    await daemon.reload({ ...config, workers: { assets: { cache_bytes: '1MB' } } })
+    const told = daemon.lines.filter((line) => line.includes('restart_needed'))
+    t.strictSame(
+      told.map((line) => (JSON.parse(line) as { section: string }).section),
+      ['workers.assets.cache_bytes'],
+    )
   })
 })
