@@ -3,6 +3,8 @@ import { Type } from 'typebox'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, type StoredVersion } from '../../src/core/model/worker.js'
 import { mapOf, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
+import { canonicalBase } from '../../src/workers/assets/site.js'
+import { settleDeployment } from '../../src/workers/durable/settle-deployment.js'
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit } from '../audit.js'
@@ -11,6 +13,7 @@ import { ApiError } from '../errors.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { told } from './refused.js'
 import { clientOf } from './request.js'
 import { shownDeployment } from './shown.js'
 
@@ -52,6 +55,8 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
     const [first, second] = wanted
     if (first && second && !isDeepStrictEqual(objectsOf(first), objectsOf(second)))
       throw new ApiError('mixedExports', '/versions')
+    if (new Set(wanted.flatMap(basePathOf)).size > 1)
+      throw new ApiError('badDeployment', '/versions', 'versions that share requests have one assets.config.base_path')
     if (force || !now) return
     const older = wanted.find(({ number }) => number < now.number)
     const secrets = (version: StoredVersion) =>
@@ -108,12 +113,16 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
             return version
           })
           refuseUnfit(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
+          const settled = await told(() => settleDeployment(store, scope, { before: before.value, versions: wanted }))
+          const source = clientOf(call.request)
           const { deployment } = await shelf.saveDeployment({
             scope,
             before,
             versions: body.versions,
+            change: { declarative: settled.declarative, last_deployed_from: source },
+            writes: settled.writes,
             note: {
-              source: clientOf(call.request),
+              source,
               author_email: caller.email ?? '',
               annotations: keptAnnotations(body.annotations),
             },
@@ -175,6 +184,8 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
     }),
   ]
 }
+
+const basePathOf = ({ assets }: StoredVersion): string[] => (assets ? [canonicalBase(assets.config)] : [])
 
 /** What a version says of its Durable Object classes. */
 const objectsOf = ({ exports = {} }: StoredVersion) =>

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
+import { liveExports } from '../../src/workers/script-result.js'
 import { shownBinding } from '../../src/workers/secrets.js'
 import { audit } from '../audit.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
@@ -64,7 +65,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
           ...(limits && { limits }),
           ...(placement && { placement }),
           ...(cache_options && { cache_options }),
-          ...(exports && { exports }),
+          ...(exports && { exports: liveExports(exports) }),
           ...(script.migration_tag !== undefined && { migration_tag: script.migration_tag }),
         }
       },

@@ -1,4 +1,5 @@
 import type { StoredDeployment, StoredScript, StoredVersion } from '../../src/core/model/worker.js'
+import { liveExports } from '../../src/workers/script-result.js'
 import { shownBinding } from '../../src/workers/secrets.js'
 
 const namedHandlers = ({ named }: StoredVersion) =>
@@ -44,7 +45,7 @@ export function shownVersion(version: StoredVersion, script: StoredScript) {
         ...(compatibility_date !== undefined && { compatibility_date }),
         ...(limits && { limits }),
         ...(migration_tag !== undefined && { migration_tag }),
-        ...(exports && { exports }),
+        ...(exports && { exports: liveExports(exports) }),
       },
     },
   }

@@ -1,5 +1,6 @@
-import type { StoredAssets, StoredScript, StoredVersion } from '../../src/core/model/worker.js'
+import type { Binding, StoredAssets, StoredScript, StoredVersion } from '../../src/core/model/worker.js'
 import { WORKER_SCRIPTS } from '../../src/core/model/worker.js'
+import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { analyse, type CodeReport } from '../../src/workers/code/analyse.js'
 import { settleClasses } from '../../src/workers/durable/settle.js'
@@ -96,6 +97,7 @@ export class UploadDesk {
         bindings: metadata.bindings ?? [],
         keep: metadata.keep_bindings ?? [],
         before: latest ? shelf.openBindings(call.scope, latest) : [],
+        version: options.deployed ? undefined : (id) => this.#bindingsOf(call.scope, before?.value, id),
         strict: options.strict,
       })
       refuse(partFaults(bindings, metadata, prepared))
@@ -150,6 +152,12 @@ export class UploadDesk {
       refuse([{ kind: 'invalidScript', pointer: '/assets/jwt', message: error.message }])
       return undefined
     }
+  }
+
+  #bindingsOf(scope: Scope, script: StoredScript | undefined, id: string): Binding[] | undefined {
+    const { shelf } = this.#deps.workers()
+    const version = script && shelf.readVersion(scope, script, id)
+    return version && shelf.openBindings(scope, version)
   }
 
   #note(call: Call, { annotations }: Metadata) {

@@ -10,10 +10,19 @@ import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
 import { ScriptResult } from './schemas.js'
 import { UploadDesk } from './upload-desk.js'
 
-const UploadForm = Type.Object(
+/** For the manual. */
+export const UploadForm = Type.Object(
   { metadata: Metadata, files: Type.Optional(Type.Array(Type.String({ format: 'binary' }))) },
   { description: `Modules are further parts, named by their file names. Content types: ${PART_TYPES.join(', ')}.` },
 )
+
+export const UploadQuery = Type.Object({
+  bindings_inherit: Type.Optional(
+    Type.Literal('strict', {
+      description: 'Refuses inherit bindings that find nothing, in place of leaving them out.',
+    }),
+  ),
+})
 
 /** Uploads of scripts. */
 export function upload(deps: WorkersDeps): Endpoint[] {
@@ -26,13 +35,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
       permissions: WRITE,
       summary: 'Upload a script and deploy it: as a whole or not at all. Pointers of errors lead into the metadata',
       refusal: 'invalidScript',
-      query: Type.Object({
-        bindings_inherit: Type.Optional(
-          Type.Literal('strict', {
-            description: 'Refuses inherit bindings that find nothing, in place of leaving them out.',
-          }),
-        ),
-      }),
+      query: UploadQuery,
       raw: { types: ['multipart/form-data'], schema: UploadForm },
       result: Type.Object({
         ...ScriptResult.properties,

@@ -1,21 +1,61 @@
 import { Type } from 'typebox'
 import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
+import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
+import { mapOf } from '../../src/core/schema.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { paging } from '../paging.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ } from './permissions.js'
+import { missingTargets } from './missing-targets.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { listedVersion, shownVersion } from './shown.js'
+import { UploadForm, UploadQuery } from './upload.js'
+import { UploadDesk } from './upload-desk.js'
 
 const PATH = '/workers/scripts/:script_name/versions'
 /** How many of the newest versions can be deployed again. */
 const DEPLOYABLE = 100
 
+const Version = Type.Object({
+  id: Type.String(),
+  number: Type.Number(),
+  annotations: mapOf(Type.String()),
+  metadata: Type.Object({ created_on: Type.String(), source: Type.String(), has_preview: Type.Boolean() }),
+  startup_time_ms: Type.Number(),
+  resources: Type.Object({
+    bindings: Type.Array(Type.Object({})),
+    script: Type.Object({ etag: Type.String(), handlers: Type.Array(Type.String()) }),
+    script_runtime: Type.Object({}),
+  }),
+  exports_reconciliation: Type.Optional(Reconciliation),
+})
+
 /** Versions of a script. */
 export function versions(deps: WorkersDeps): Endpoint[] {
   const { store } = deps
+  const desk = new UploadDesk(deps)
   return [
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Upload a version of a script without deploying it: as a whole or not at all',
+      refusal: 'invalidScript',
+      query: UploadQuery,
+      raw: { types: ['multipart/form-data'], schema: UploadForm },
+      result: Version,
+      async answer(call) {
+        const strict = call.query.bindings_inherit === 'strict'
+        const { script, version, reconciliation } = await desk.take(call, { deployed: false, strict })
+        const result = {
+          ...shownVersion(version, script),
+          ...(reconciliation && { exports_reconciliation: reconciliation }),
+        }
+        return new Reply(result, { messages: missingTargets(store, call.scope, version.bindings) })
+      },
+    }),
     endpoint({
       method: 'get',
       path: PATH,
@@ -47,7 +87,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       scopes,
       permissions: READ,
       summary: 'Read a version of a script',
-      result: Type.Object({}),
+      result: Version,
       answer({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const version = deps.workers().shelf.readVersion(scope, script, params.version_id)

@@ -12,6 +12,7 @@ export type FaultKind =
   | 'migrationTag'
   | 'exportsConflict'
   | 'versionMigration'
+  | 'unappliedMigration'
   | 'undeployedExport'
 
 /** One reason why an upload is refused. `pointer` leads into the metadata document. */

@@ -9,6 +9,8 @@ export interface InheritInput {
   readonly keep: readonly string[]
   /** Bindings of the latest version, their secrets in the clear. */
   readonly before: readonly Binding[]
+  /** Bindings of an older version, where they may be inherited by its id; undefined for none such. */
+  readonly version?: ((id: string) => readonly Binding[] | undefined) | undefined
   /** Refuses what cannot be inherited, in place of leaving it out. */
   readonly strict: boolean
 }
@@ -17,19 +19,22 @@ export interface InheritInput {
  * The bindings that a version gets: those of the upload, in their order, with what they inherit in the place of `inherit`,
  * and then those that are kept. Throws UploadRefused.
  */
-export function settledBindings({ bindings, keep, before, strict }: InheritInput): Binding[] {
+export function settledBindings({ bindings, keep, before, version, strict }: InheritInput): Binding[] {
   const faults: Fault[] = []
-  const earlier = new Map(before.map((binding) => [binding.name, binding]))
   const settled = bindings.flatMap((binding, index): Binding[] => {
     if (binding.type !== 'inherit') return [BINDINGS.get(binding.type)?.settled(binding) ?? binding]
-    const { name, old_name: oldName, version_id: version } = binding
+    const { name, old_name: oldName, version_id: id = 'latest' } = binding
     const at = `/bindings/${index}`
-    if (version !== undefined && version !== 'latest') {
-      faults.push(invalid(name, `${at}/version_id`, 'version_id must be "latest" here'))
+    const from = id === 'latest' ? before : version?.(String(id))
+    if (!from) {
+      const why = version ? 'there is no version with this id' : 'version_id must be "latest" here'
+      faults.push(invalid(name, `${at}/version_id`, why))
       return []
     }
-    const found = earlier.get(typeof oldName === 'string' ? oldName : name)
-    if (!found && strict) faults.push(invalid(name, at, 'the latest version has no such binding'))
+    const wanted = typeof oldName === 'string' ? oldName : name
+    const found = from.find((one) => one.name === wanted)
+    if (!found && strict)
+      faults.push(invalid(name, at, `the ${id === 'latest' ? 'latest ' : ''}version has no such binding`))
     return found ? [{ ...found, name }] : []
   })
   refuse(faults)

@@ -54,6 +54,7 @@ export interface SaveDeployment extends Alongside {
   readonly before: Stored<StoredScript>
   readonly versions: StoredDeployment['versions']
   readonly note: DeploymentNote
+  readonly change?: Pick<ScriptChange, 'declarative' | 'last_deployed_from'>
 }
 
 export interface ShelfDeps {
@@ -163,11 +164,11 @@ export class ScriptShelf {
 
   /** Puts versions of a script in force. */
   async saveDeployment(save: SaveDeployment): Promise<{ script: StoredScript; deployment: StoredDeployment }> {
-    const { scope, before, versions, note } = save
+    const { scope, before, versions, note, change = {} } = save
     const { value: old } = before
     const now = this.#now()
     const deployment = deploymentOf(old.name, now, versions, note)
-    const changed = { ...old, modified_on: now, deployments: [deployment.id, ...old.deployments] }
+    const changed = { ...old, ...change, modified_on: now, deployments: [deployment.id, ...old.deployments] }
     const script = this.#trimmed(scope, changed, deployment)
     await this.#deps.store.batch(
       [

@@ -37,7 +37,13 @@ export interface Uploader extends Client {
   send(
     name: string,
     parts: readonly Part[],
-    more?: { readonly query?: string; readonly headers?: Record<string, string> },
+    more?: {
+      readonly query?: string
+      readonly headers?: Record<string, string>
+      readonly method?: string
+      /** After the path of the script, as in `/versions`. */
+      readonly below?: string
+    },
   ): Promise<ApiAnswer>
 }
 
@@ -125,10 +131,11 @@ export async function uploader(
   })
   if (!engine) throw new Error('the area was not asked for')
   const check = conformance(api.endpoints)
-  const send: Uploader['send'] = async (name, parts, { query = '', headers = {} } = {}) => {
-    const path = `${SCRIPTS}/${name}${query}`
+  const send: Uploader['send'] = async (name, parts, more = {}) => {
+    const { query = '', headers = {}, method = 'PUT', below = '' } = more
+    const path = `${SCRIPTS}/${name}${below}${query}`
     const response = await fetch(api.url + path, {
-      method: 'PUT',
+      method,
       headers: {
         authorization: `Bearer ${ADMIN}`,
         'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
@@ -137,7 +144,7 @@ export async function uploader(
       body: form(parts),
     })
     const answer = { status: response.status, headers: response.headers, body: await response.json() }
-    check('PUT', path, answer)
+    check(method, path, answer)
     return answer
   }
   return {

@@ -49,6 +49,9 @@ export function assetConfigIssues(config: AssetConfig, at: string): Issue[] {
   return issues
 }
 
+/** `base_path` in its one form: without a slash at its end, '' for the root. */
+export const canonicalBase = ({ base_path: base }: AssetConfig): string => (base ?? '').replace(/\/$/, '')
+
 /** From this date on, what opens a page gets the asset for pages that are missing ahead of the Worker. */
 const NAVIGATION_DATE = '2025-04-01'
 const NAVIGATION_FLAG = 'assets_navigation_prefers_asset_serving'
@@ -78,7 +81,7 @@ export class AssetSite {
     this.#headers = parseHeaders(config._headers ?? '')
     this.warnings = [...this.#redirects.warnings, ...this.#headers.warnings]
     this.#first = Array.isArray(config.run_worker_first) ? firstRules(config.run_worker_first) : undefined
-    this.#base = (config.base_path ?? '').replace(/\/$/, '')
+    this.#base = canonicalBase(config)
     const dated = compatibilityDate >= NAVIGATION_DATE && !compatibilityFlags.includes(NAVIGATION_OFF)
     this.#navigations =
       (dated || compatibilityFlags.includes(NAVIGATION_FLAG)) && (config.not_found_handling ?? 'none') !== 'none'

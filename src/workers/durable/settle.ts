@@ -24,7 +24,7 @@ export interface SettleInput {
   readonly scope: Scope
   readonly script: string
   readonly before: StoredScript | undefined
-  readonly metadata: Metadata
+  readonly metadata: Pick<Metadata, 'exports' | 'migrations' | 'containers' | 'bindings'>
   /** Exported names of the new code. */
   readonly code: ReadonlyMap<string, ExportKind>
   /** Bindings of the new version. */
@@ -47,17 +47,12 @@ export interface Settled {
 export function settleClasses(input: SettleInput): Settled {
   const { store, scope, before, metadata, deployed } = input
   const { exports, migrations } = metadata
-  const state = {
-    namespaces: store.list(WORKER_NAMESPACES, scope).map(({ value }) => value),
-    transfers: store.list(WORKER_TRANSFERS, scope).map(({ value }) => value),
-  }
-  const draft = new DurableDraft(state)
+  const draft = draftOf(store, scope)
   if (!deployed && migrations)
     refuse([
       { kind: 'versionMigration', pointer: '/migrations', message: 'a version that is not deployed cannot migrate' },
     ])
-  const declares = Object.values(exports ?? {}).some(({ type }) => type === 'durable-object')
-  const declarative = before?.declarative === true || declares
+  const declarative = before?.declarative === true || declares(exports)
   if (declarative && migrations)
     refuse([
       {
@@ -68,8 +63,8 @@ export function settleClasses(input: SettleInput): Settled {
     ])
   const reconciliation = declarative ? reconciled(input, draft) : emptyReconciliation()
   if (!declarative) refuse(migrated(input, draft))
-  refuse(bindingFaults(input, draft, 'classNotCreated'))
-  if (!deployed) refuse(bindingFaults(input, new DurableDraft(state), 'undeployedExport'))
+  refuse(bindingFaults(input, draft, deployed || declarative ? 'classNotCreated' : 'unappliedMigration'))
+  if (!deployed) refuse(bindingFaults(input, draftOf(store, scope), 'undeployedExport'))
   return {
     writes: deployed ? writesOf(scope, draft, store) : [],
     migration_tag: migrations ? (migrations.new_tag ?? before?.migration_tag) : before?.migration_tag,
@@ -78,9 +73,24 @@ export function settleClasses(input: SettleInput): Settled {
   }
 }
 
+/** The Durable Object classes of an account, as they are now. */
+export const draftOf = (store: Store, scope: Scope): DurableDraft =>
+  new DurableDraft({
+    namespaces: store.list(WORKER_NAMESPACES, scope).map(({ value }) => value),
+    transfers: store.list(WORKER_TRANSFERS, scope).map(({ value }) => value),
+  })
+
+/** Whether `exports` tells of Durable Object classes: from then on, they follow from it. */
+export const declares = (exports: Metadata['exports']): boolean =>
+  Object.values(exports ?? {}).some(({ type }) => type === 'durable-object')
+
 const mayBeClass = (kind: ExportKind | undefined): boolean => kind === 'durable-object' || kind === 'class'
 
-function migrated({ script, before, metadata: { migrations }, code }: SettleInput, draft: DurableDraft): Fault[] {
+/** What is wrong with a migration, or with code that lacks a class which has a namespace. */
+export function migrated(
+  { script, before, metadata: { migrations }, code }: SettleInput,
+  draft: DurableDraft,
+): Fault[] {
   const classes = new Set([...code].filter(([, kind]) => mayBeClass(kind)).map(([name]) => name))
   const faults = migrations ? migrate(draft, { script, migrations, currentTag: before?.migration_tag, classes }) : []
   if (faults.length > 0) return faults
@@ -90,7 +100,8 @@ function migrated({ script, before, metadata: { migrations }, code }: SettleInpu
   })
 }
 
-function reconciled({ store, scope, script, metadata, code }: SettleInput, draft: DurableDraft): Reconciliation {
+/** Brings the draft in line with `exports`. Throws UploadRefused. */
+export function reconciled({ store, scope, script, metadata, code }: SettleInput, draft: DurableDraft): Reconciliation {
   const { exports = {}, containers = [] } = metadata
   const { result, errors } = reconcile(draft, {
     script,
@@ -143,10 +154,10 @@ export function referencing(store: Store, scope: Scope, { script, className, nam
 }
 
 /** Bindings to classes that nobody has. */
-function bindingFaults(
+export function bindingFaults(
   { script, bindings, metadata }: SettleInput,
   draft: DurableDraft,
-  kind: 'classNotCreated' | 'undeployedExport',
+  own: 'classNotCreated' | 'unappliedMigration' | 'undeployedExport',
 ): Fault[] {
   return bindings.flatMap((binding): Fault[] => {
     const {
@@ -169,7 +180,7 @@ function bindingFaults(
       typeof className === 'string' ? `the class ${className} of the script ${owner}` : `the namespace ${String(id)}`
     return [
       {
-        kind,
+        kind: owner === script ? own : 'classNotCreated',
         ...(index >= 0 && {
           pointer: `/bindings/${index}/${typeof className === 'string' ? 'class_name' : 'namespace_id'}`,
         }),
@@ -180,7 +191,7 @@ function bindingFaults(
 }
 
 /** What the draft changed, for a batch that fails where another machine changed the same namespaces. */
-function writesOf(scope: Scope, draft: DurableDraft, store: Store): Write[] {
+export function writesOf(scope: Scope, draft: DurableDraft, store: Store): Write[] {
   const { namespaces, transfers } = draft.change()
   const waits = new Map(
     transfers.map(({ transfer, gone }) => [transferId(transfer.target, transfer.class), gone ? undefined : transfer]),
