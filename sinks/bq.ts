@@ -1,6 +1,7 @@
 import { SinkError } from '../src/core/sink.js'
 import { HttpClient, type Answer } from './http/client.js'
-import { isObject, linesOf } from './http/lines-sink.js'
+import { isObject } from './http/lines-sink.js'
+import { linewise, type Lines, type Verdict } from './http/linewise.js'
 import { AccessTokens, serviceAccount, type ServiceAccount } from './http/service-account.js'
 import { endpointOf } from './objects/bucket.js'
 import { params, refuse } from './params.js'
@@ -14,8 +15,9 @@ const BUSY: ReadonlySet<string> = new Set(['rateLimitExceeded', 'quotaExceeded',
 
 /**
  * `bq://projects/P/datasets/D/tables/T?credentials=base64:..`: rows of a BigQuery table. Each line is a row whose insert id
- * comes from the name of its batch, so a batch that comes again soon makes none twice. A batch is taken as a whole or not at
- * all. The credentials are the JSON key of a service account; `endpoint=HOST` is a server that speaks like BigQuery.
+ * comes from the name of its batch, so a batch that comes again soon makes none twice. Rows that do not fit the table are
+ * refused one by one. The credentials are the JSON key of a service account; `endpoint=HOST` is a server that speaks like
+ * BigQuery.
  */
 export const bq: SinkType = {
   scheme: 'bq',
@@ -30,20 +32,21 @@ export const bq: SinkType = {
     const client = new HttpClient(deps)
     const tokens = new AccessTokens(account, SCOPE, client, deps.clock)
 
-    const insert = async (
-      name: string,
-      lines: readonly string[],
-      signal: AbortSignal,
-    ): Promise<readonly RowFault[]> => {
-      const rows = lines.map((line, index) => `{"insertId":"${name}-${index}","json":${line}}`)
-      const body = Buffer.from(`{"kind":"bigquery#tableDataInsertAllRequest","rows":[${rows.join(',')}]}`)
+    const insert = async ({ name, lines, numbers }: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
+      const wrong = lines.findIndex((line) => !isObject(line))
+      if (wrong >= 0)
+        throw new SinkError('refused', `line ${numbers[wrong]! + 1} is no JSON object, as BigQuery wants rows to be`)
+      const rows = lines.map((line, at) => `{"insertId":"${name}-${numbers[at]}","json":${line}}`)
+      const body = Buffer.from(
+        `{"kind":"bigquery#tableDataInsertAllRequest","skipInvalidRows":true,"rows":[${rows.join(',')}]}`,
+      )
       const headers = { authorization: `Bearer ${await tokens.current(signal)}`, 'content-type': 'application/json' }
       const answer = await client.request({ url, headers, body, mostAnswer: MOST_ANSWER }, signal)
       if (answer.status === 401) tokens.forget()
       if (answer.status < 200 || answer.status > 299) throw refusal(answer)
-      const faults = answer.complete ? rowFaults(answer.text) : undefined
+      const faults = answer.complete ? rowFaults(answer.text, lines.length) : undefined
       if (faults === undefined) throw new SinkError('transient', `${url.host} answered what is no answer of BigQuery`)
-      return faults
+      return judged(faults, url.host, lines.length)
     }
 
     const refusal = (answer: Answer): SinkError => {
@@ -61,20 +64,13 @@ export const bq: SinkType = {
       limits: { bytes: 6_000_000, records: 40_000 },
       daily: false,
 
-      async write({ name, body }, signal) {
-        const lines = linesOf(Buffer.from(await body.bytes()).toString('utf8'))
-        const wrong = lines.findIndex((line) => !isObject(line))
-        if (wrong >= 0)
-          throw new SinkError('refused', `line ${wrong + 1} is no JSON object, as BigQuery wants rows to be`)
-        const faults = await insert(name, lines, signal)
-        const [fault] = faults
-        if (fault === undefined) return
-        const message = `${url.host} did not take ${faults.length} of ${lines.length} rows: ${fault.reason}`
-        throw new SinkError(fault.reason === 'invalid' ? 'refused' : 'transient', message)
-      },
+      write: linewise(insert),
 
       // A table that takes rows and has no column `content` says so, and has nothing written to it.
-      check: async (signal) => void (await insert('edged-test', [TEST_TEXT], signal)),
+      async check(signal) {
+        const from = new Date(deps.clock.now())
+        await insert({ name: 'edged-test', from, lines: [TEST_TEXT], numbers: [0] }, signal)
+      },
 
       close: async () => client.close(),
     }
@@ -95,26 +91,35 @@ function placeOf(destination: URL, deps: SinkDeps): { url: URL; account: Service
 }
 
 interface RowFault {
+  readonly at: number
   readonly reason: string
 }
 
-/**
- * Why rows were not taken, the causes first: `stopped` is said of rows that were fine beside others that were not. Undefined:
- * the text is no answer of the API.
- */
-function rowFaults(text: string): readonly RowFault[] | undefined {
+/** The rows that were not taken, and why. Undefined: the text is no answer of the API to so many rows. */
+function rowFaults(text: string, rows: number): readonly RowFault[] | undefined {
   const answer = parsed(text)
   if (answer === undefined) return undefined
-  const { insertErrors: rows } = record(answer)
-  if (!Array.isArray(rows)) return []
-  const faults = rows.map((row) => {
-    const { errors } = record(row)
-    return { reason: word(record(Array.isArray(errors) ? errors[0] : undefined)['reason']) }
+  const { insertErrors: told } = record(answer)
+  if (!Array.isArray(told)) return []
+  const faults = told.map((row) => {
+    const { index, errors } = record(row)
+    return { at: Number(index), reason: word(record(Array.isArray(errors) ? errors[0] : undefined)['reason']) }
   })
-  return [
-    ...faults.filter(({ reason }) => reason !== 'stopped'),
-    ...faults.filter(({ reason }) => reason === 'stopped'),
-  ]
+  return faults.every(({ at }) => Number.isInteger(at) && at >= 0 && at < rows) ? faults : undefined
+}
+
+/** `invalid` is the fault of the row; all other reasons pass. */
+function judged(faults: readonly RowFault[], host: string, rows: number): Verdict | undefined {
+  const refused = faults.filter(({ reason }) => reason === 'invalid')
+  const passing = faults.filter(({ reason }) => reason !== 'invalid')
+  const [told] = [...passing, ...refused]
+  if (told === undefined) return undefined
+  return {
+    message: `${host} did not take ${faults.length} of ${rows} rows: ${told.reason}`,
+    again: passing.map(({ at }) => at),
+    failure: 'transient',
+    refused: refused.map(({ at }) => at),
+  }
 }
 
 /** The reason in the error of the API. */

@@ -1,6 +1,8 @@
 import { SinkError } from '../src/core/sink.js'
+import { failureOf } from './failure.js'
 import type { Answer } from './http/client.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
+import type { Verdict } from './http/linewise.js'
 import { refuse } from './params.js'
 
 /** What is asked back of a bulk request: enough to know what became of each record. */
@@ -9,7 +11,7 @@ const FILTER_PATH = 'errors,items.create.status,items.create.error.type'
 /**
  * `elasticsearch://[user:password@]host:9200/index[?pipeline=P&header_Authorization=ApiKey%20KEY]`: the bulk API of
  * Elasticsearch and what speaks like it. Each line is a document whose id comes from the name of its batch, so a batch that
- * comes again makes none twice. `tls=false` and `insecure-skip-verify=true` where the operator allows that.
+ * comes again makes none twice. Where some are refused, only those are sent again that may be taken later. `tls=false` and `insecure-skip-verify=true` where the operator allows that.
  */
 export const elasticsearch = linesSinkType({
   scheme: 'elasticsearch',
@@ -27,16 +29,16 @@ export const elasticsearch = linesSinkType({
     return { ...target, url }
   },
 
-  message({ name, lines }) {
+  message({ name, lines, numbers }) {
     const documents = lines.map((line, index) => {
       // Data streams take nothing but `create`, and a document that is there already answers 409.
-      const action = JSON.stringify({ create: { _id: `${name}-${index}` } })
+      const action = JSON.stringify({ create: { _id: `${name}-${numbers[index]}` } })
       return `${action}\n${isObject(line) ? line : JSON.stringify({ message: line })}\n`
     })
     return { text: documents.join(''), type: 'application/x-ndjson' }
   },
 
-  judge: ({ text, complete }, { url }) => judged(bulkAnswer(text, complete), url.host),
+  judge: ({ text, complete }, { url }, lines) => judged(bulkAnswer(text, complete), url.host, lines),
   test: (now) => JSON.stringify({ '@timestamp': now.toISOString(), content: 'tests' }),
 })
 
@@ -57,16 +59,26 @@ function bulkAnswer(text: Answer['text'], complete: boolean): BulkAnswer | undef
   }
 }
 
-function judged(answer: BulkAnswer | undefined, host: string): SinkError | undefined {
-  if (answer === undefined) return new SinkError('transient', `${host} answered what is no answer of the bulk API`)
-  if (answer.errors === false) return undefined
-  const items = (answer.items ?? []).map(({ create }) => create ?? {})
-  const failed = items.filter(({ status = 500 }) => status >= 300 && status !== 409)
-  const [first] = failed
-  if (first === undefined) return undefined
-  const later = failed.filter(({ status = 500 }) => status === 429 || status >= 500)
-  const type = (later[0] ?? first).error?.type ?? ''
-  const why = /^[a-z_]{1,64}$/.test(type) ? `: ${type}` : ''
-  const message = `${host} did not take ${failed.length} of ${items.length} records${why}`
-  return new SinkError(later.length > 0 ? 'transient' : 'refused', message)
+/** The status of a record whose own content is the fault. Others are about the index, the credentials or the moment. */
+const UNFIT = 400
+
+function judged(answer: BulkAnswer | undefined, host: string, lines: number): Verdict | undefined {
+  if (answer?.errors === false) return undefined
+  if (answer?.items?.length !== lines)
+    throw new SinkError('transient', `${host} answered what is no answer of the bulk API`)
+  const failed = answer.items.flatMap(({ create }, at) => {
+    const status = create?.status ?? 500
+    return status >= 300 && status !== 409 ? [{ at, status, type: create?.error?.type ?? '' }] : []
+  })
+  const again = failed.filter(({ status }) => status !== UNFIT)
+  const passing = again.filter(({ status }) => failureOf(status) === 'transient')
+  const [told] = [...passing, ...again, ...failed]
+  if (told === undefined) return undefined
+  const why = /^[a-z_]{1,64}$/.test(told.type) ? `: ${told.type}` : ''
+  return {
+    message: `${host} did not take ${failed.length} of ${lines} records${why}`,
+    again: again.map(({ at }) => at),
+    failure: passing.length > 0 ? 'transient' : 'refused',
+    refused: failed.filter(({ status }) => status === UNFIT).map(({ at }) => at),
+  }
 }

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import type { Batch, BatchBody, Encoding, Sink } from '../../src/core/sink.js'
+import { RecordsRefused, type Batch, type BatchBody, type Encoding, type Sink } from '../../src/core/sink.js'
 import type { Uploads } from './uploads.js'
 
 const gzipped = promisify(gzip)
@@ -8,35 +8,45 @@ const gunzipped = promisify(gunzip)
 
 /** Takes what the destination of a job never will. */
 export interface DeadLetter {
-  /** Whether the batch is kept; false where there is no place for it. Rejects with a SinkError where that takes it not now. */
-  keep(batch: Batch, signal: AbortSignal): Promise<boolean>
+  /** Whether there is such a place. */
+  readonly keeps: boolean
+  /** How many records of the batch are kept; without a place none. Rejects with a SinkError where it takes them not now. */
+  keep(batch: Batch, signal: AbortSignal): Promise<number>
   close(): Promise<void>
 }
 
 /** Writes to `sink`; without one nothing is kept. */
 export const deadLetter = (sink: Sink | undefined, uploads: Uploads): DeadLetter => ({
+  keeps: sink !== undefined,
   async keep(batch, signal) {
-    if (sink === undefined) return false
+    if (sink === undefined) return 0
     const body = await encoded(batch.body, sink.encoding)
-    await uploads.attempt({ sink, batch: { ...batch, body }, destination: 'dead letter', failing: false }, signal)
-    return true
+    try {
+      await uploads.attempt({ sink, batch: { ...batch, body }, destination: 'dead letter', failing: false }, signal)
+    } catch (error) {
+      if (error instanceof RecordsRefused) return error.taken
+      throw error
+    }
+    return batch.records
   },
   async close() {
     await sink?.close()
   },
 })
 
-/** A body of a single record in the encoding that a sink wants. */
+/** A body of what is set aside, some records at most, in the encoding that a sink wants. */
 async function encoded(body: BatchBody, encoding: Encoding): Promise<BatchBody> {
   if (body.encoding === encoding) return body
   const bytes = await body.bytes()
-  const other = encoding === 'gzip' ? await gzipped(bytes) : await gunzipped(bytes)
-  return {
-    length: other.length,
-    encoding,
-    async *read() {
-      yield other
-    },
-    bytes: async () => other,
-  }
+  return bodyOf(encoding === 'gzip' ? await gzipped(bytes) : await gunzipped(bytes), encoding)
 }
+
+/** Some bytes as a body. */
+export const bodyOf = (bytes: Uint8Array, encoding: Encoding): BatchBody => ({
+  length: bytes.length,
+  encoding,
+  async *read() {
+    yield bytes
+  },
+  bytes: async () => bytes,
+})

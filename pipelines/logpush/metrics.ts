@@ -15,9 +15,10 @@ export interface JobMetrics {
 
 /**
  * - `too_large`: the destination refuses even the single record
+ * - `refused`: the destination refuses the record for what is in it, and takes others
  * - `missing`: no longer kept, or damaged, before the job got to them
  */
-export type DropReason = 'too_large' | 'missing'
+export type DropReason = 'too_large' | 'refused' | 'missing'
 export type AttemptOutcome = 'delivered' | 'transient' | 'refused' | 'too_large'
 
 /** What a job is behind by now. */
@@ -27,7 +28,7 @@ export interface Lag {
   readonly seconds: number
 }
 
-const DROPS: readonly DropReason[] = ['too_large', 'missing']
+const DROPS: readonly DropReason[] = ['too_large', 'refused', 'missing']
 const OUTCOMES: readonly AttemptOutcome[] = ['delivered', 'transient', 'refused', 'too_large']
 
 /** Makes the metrics of all jobs; `lags` is asked with each scrape. */

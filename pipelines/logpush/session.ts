@@ -1,11 +1,11 @@
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
-import { SinkError, type Sink } from '../../src/core/sink.js'
+import { RecordsRefused, SinkError, type Batch, type Sink } from '../../src/core/sink.js'
 import { batchName } from './batch-name.js'
 import type { Breather } from './breather.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Control } from './control.js'
-import type { DeadLetter } from './dead-letter.js'
+import { bodyOf, type DeadLetter } from './dead-letter.js'
 import { CATCH_UP_MS, limitsOf, type BatchLimits } from './limits.js'
 import { BEHIND_MS } from './merging-reader.js'
 import type { JobMetrics } from './metrics.js'
@@ -260,7 +260,7 @@ export class Session {
   /** Undefined when the batch is off our hands. */
   async #attempt(batch: ReadyBatch): Promise<SinkError | 'split' | 'interrupted' | undefined> {
     const { id, sink, destination, status, control, metrics } = this.#of
-    const { uploads, clock, log } = this.#deps
+    const { uploads, deadLetter, clock, log } = this.#deps
     const tell = {
       event: 'logpush_upload_failed',
       job: id,
@@ -268,6 +268,7 @@ export class Session {
       records: batch.records,
       bytes: batch.size,
     }
+    let arrived = { records: batch.records, size: batch.size }
     try {
       await uploads.attempt({ sink, batch, destination, failing: status.failing }, control.abort)
     } catch (error) {
@@ -277,29 +278,36 @@ export class Session {
       }
       metrics.attempt(error.failure)
       log.warn({ ...tell, failure: error.failure, error: error.message })
-      if (error.failure !== 'too_large') return error
-      if (batch.records > 1) {
+      if (error.failure === 'too_large') {
+        if (batch.records === 1) return await this.#setAside(batch, 'too_large')
         this.#ceiling = Math.max(1, Math.floor(batch.size / 2))
         this.#streak = 0
         return 'split'
       }
-      return await this.#setAside(batch)
+      // Where nothing at all was taken, the settings may be wrong: what nobody keeps is not given up for that.
+      if (!(error instanceof RecordsRefused) || (error.taken === 0 && !deadLetter.keeps)) return error
+      const refused = refusedOf(batch, error)
+      const failure = await this.#setAside(refused, 'refused')
+      if (failure !== undefined) return failure
+      if (error.taken === 0) return undefined
+      arrived = { records: error.taken, size: Math.max(0, batch.size - refused.size) }
     }
     metrics.attempt('delivered')
-    metrics.delivered({ records: batch.records, size: batch.size, atMs: clock.now() })
+    metrics.delivered({ ...arrived, atMs: clock.now() })
     if (++this.#streak % STREAK === 0) this.#ceiling *= 2
     return undefined
   }
 
-  async #setAside(batch: ReadyBatch): Promise<SinkError | 'interrupted' | undefined> {
+  /** Undefined when the records are off our hands. */
+  async #setAside(batch: Batch, reason: 'too_large' | 'refused'): Promise<SinkError | 'interrupted' | undefined> {
     const { id, control, metrics } = this.#of
     const { deadLetter, log } = this.#deps
-    const { name, size } = batch
+    const { name, records, size } = batch
     try {
       const kept = await deadLetter.keep(batch, control.abort)
-      const event = kept ? 'logpush_set_aside' : 'logpush_dropped'
-      log.warn({ event, job: id, batch: name, bytes: size }, 'the destination takes no record as large as this')
-      if (!kept) metrics.dropped(batch.records, 'too_large')
+      const event = kept === records ? 'logpush_set_aside' : 'logpush_dropped'
+      log.warn({ event, job: id, batch: name, records, kept, bytes: size }, SET_ASIDE[reason])
+      if (kept < records) metrics.dropped(records - kept, reason)
       return undefined
     } catch (error) {
       if (error instanceof SinkError) return error
@@ -307,6 +315,17 @@ export class Session {
       throw error
     }
   }
+}
+
+const SET_ASIDE = {
+  too_large: 'the destination takes no record as large as this',
+  refused: 'the destination refuses these records for what is in them',
+}
+
+/** What is set aside of a batch, under its name. */
+function refusedOf({ name, from, to }: Batch, { lines }: RecordsRefused): Batch {
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
+  return { name, from, to, records: lines.length, size: bytes.length, body: bodyOf(bytes, 'identity') }
 }
 
 const DAY_MS = 86_400_000

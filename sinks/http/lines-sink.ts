@@ -1,18 +1,14 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Batch, Sink, SinkError, SinkLimits } from '../../src/core/sink.js'
+import { SinkError, type Sink, type SinkLimits } from '../../src/core/sink.js'
 import type { SinkDeps, SinkType } from '../sink-type.js'
 import { HttpClient, type Answer } from './client.js'
 import { TEST_TEXT } from '../test-text.js'
 import { SHOWN } from './http-sink.js'
+import { linewise, type Lines, type Verdict } from './linewise.js'
 import { target, type OwnTarget, type Target } from './target.js'
 
 const zip = promisify(gzip)
-
-/** The lines of a batch, each without its line break and none of them empty, and what is known of it. */
-export interface Lines extends Pick<Batch, 'name' | 'from'> {
-  readonly lines: readonly string[]
-}
 
 /** The body of a request, before compression. */
 export interface Message {
@@ -29,8 +25,8 @@ export interface LinesSinkOptions<N extends string, P extends Target> extends Pi
   /** Looks at the destination. Throws InvalidInput with the pointer "". */
   readonly prepare: (target: OwnTarget<N>) => P
   readonly message: (batch: Lines, place: P) => Message
-  /** Looks at an answer that is a 2xx; what is wrong with it. */
-  readonly judge?: (answer: Answer, place: P) => SinkError | undefined
+  /** Looks at a 2xx answer to a number of lines. Throws a SinkError where it says nothing of them. */
+  readonly judge?: (answer: Answer, place: P, lines: number) => Verdict | undefined
   /** Bytes of an answer that {@link judge} wants to see. */
   readonly mostAnswer?: number
   /** The line that a check sends. */
@@ -59,32 +55,28 @@ export function linesSinkType<const N extends string, P extends Target>({
       const place = placeOf(destination, deps)
       const { url, verify } = place
       const client = new HttpClient(deps, { verify })
-      const send = async (batch: Lines, signal: AbortSignal) => {
+      const send = async (batch: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
         const { text, type } = message(batch, place)
         const headers = { 'content-type': type, ...place.headers, 'content-encoding': 'gzip' }
         const answer = await client.post({ url, headers, body: await zip(text), mostAnswer }, signal)
-        const wrong = judge(answer, place)
-        if (wrong !== undefined) throw wrong
+        return judge(answer, place, batch.lines.length)
       }
       return {
         encoding: 'identity',
         limits,
         daily: false,
-        async write({ name, from, body }, signal) {
-          await send({ name, from, lines: linesOf(Buffer.from(await body.bytes()).toString('utf8')) }, signal)
-        },
+        write: linewise(send),
         async check(signal) {
           const now = new Date(deps.clock.now())
-          await send({ name: 'edged-test', from: now, lines: [test(now)] }, signal)
+          const verdict = await send({ name: 'edged-test', from: now, lines: [test(now)], numbers: [0] }, signal)
+          if (verdict === undefined) return
+          throw new SinkError(verdict.again.length > 0 ? verdict.failure : 'refused', verdict.message)
         },
         close: async () => client.close(),
       }
     },
   }
 }
-
-/** The lines of a text, without the empty ones. */
-export const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 /** Whether a line may be an object in JSON; what else it holds is for the destination to judge. */
 export const isObject = (line: string): boolean => line.startsWith('{') && line.endsWith('}')

@@ -102,7 +102,7 @@ function judge(ran: readonly Ran[], state: string): void {
     if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
-    if (tally.dropped > 0) return [[5, `${name}: ${tally.dropped} records were too large for ${setAside(pipeline)}`]]
+    if (tally.dropped > 0) return [[5, `${name}: ${tally.dropped} records were dropped: ${setAside(pipeline)}`]]
     if (tally.rejected > 0 && pipeline.on_invalid !== 'skip')
       return [[5, `${name}: ${tally.rejected} invalid records were left out; on_invalid: skip allows that`]]
     return []
@@ -112,4 +112,4 @@ function judge(ran: readonly Ran[], state: string): void {
 }
 
 const setAside = ({ dead_letter: aside }: Pipeline): string =>
-  aside === undefined ? 'the destination; dead_letter would keep them' : 'the destination'
+  `too large, or refused for what is in them${aside === undefined ? '; dead_letter would keep them' : ''}`

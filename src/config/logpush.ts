@@ -65,7 +65,9 @@ export const Logpush = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 4096,
-        description: 'Destination for single records that the destination of their job finds too large. None: dropped.',
+        description:
+          'Destination for records that the destination of their job never takes: too large, or refused for what is in ' +
+          'them. None: dropped and counted.',
         examples: ['file:///var/lib/edged/dead-letter'],
       }),
     ),

@@ -150,7 +150,8 @@ export const PipelineDocument = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 4096,
-        description: 'Destination of records that are too large for the first one, even alone.',
+        description:
+          'Destination of records that the first one never takes: too large, or refused for what is in them.',
       }),
     ),
     spool_bytes: Size(

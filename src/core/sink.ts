@@ -77,3 +77,20 @@ export class SinkError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 }
+
+/**
+ * The destination has a batch, but for some records that it refuses for good because of what is in them. Nobody can mend
+ * them by trying again: they are set aside. Where it took none at all, the fault may as well be its settings.
+ */
+export class RecordsRefused extends SinkError {
+  /** Their lines, in order, without line ends. */
+  readonly lines: readonly string[]
+  /** How many others of the batch it has. */
+  readonly taken: number
+
+  constructor(message: string, { lines, taken }: { lines: readonly string[]; taken: number }) {
+    super('refused', message)
+    this.lines = lines
+    this.taken = taken
+  }
+}

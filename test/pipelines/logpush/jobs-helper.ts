@@ -91,6 +91,15 @@ export const transient = (retryAfterMs?: number) =>
 export const refused = () => new SinkError('refused', 'sink.test answered 403')
 export const tooLarge = () => new SinkError('too_large', 'sink.test answered 413')
 
+/** Records that are told apart by their RayID. */
+export const rays = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => ({ RayID: `r${from + i}` }))
+/** What jobs make of them. */
+export const textOf = (from: number, to: number) =>
+  rays(from, to)
+    .map(({ RayID }) => `"${RayID}"\n`)
+    .join('')
+
 /** Seals in plain sight. */
 const vault: Vault = {
   seal: (text, aad) => `${aad} ${text}`,

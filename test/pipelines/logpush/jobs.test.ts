@@ -1,13 +1,7 @@
 import t from 'tap'
 import { limitsOf } from '../../../pipelines/logpush/limits.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
-import { Bench, DEFAULTS, refused, tooLarge, transient, ZONE } from './jobs-helper.js'
-
-const rays = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => ({ RayID: `r${from + i}` }))
-const textOf = (from: number, to: number) =>
-  rays(from, to)
-    .map(({ RayID }) => `"${RayID}"\n`)
-    .join('')
+import { Bench, DEFAULTS, rays, refused, textOf, tooLarge, transient, ZONE } from './jobs-helper.js'
 
 t.test('records arrive after the interval, as one batch named by its times', async (t) => {
   const bench = await Bench.open(t)
@@ -172,32 +166,30 @@ t.test('records that wait for their interval outlive a restart', async (t) => {
   t.equal(bench.sink().text, textOf(0, 3))
 })
 
-t.test('a batch that is too large goes in halves, and a record that is gets set aside', async (t) => {
-  const bench = await Bench.open(t, { dead_letter: 'test://dead' })
-  const sink = bench.sink()
-  bench.sink('test://dead').encoding = 'identity'
-  sink.answer = ({ text }) => {
-    if (text.length > 60) throw tooLarge()
-  }
-  await bench.job(1)
-  await bench.write(...rays(0, 40), { RayID: 'y'.repeat(100) }, ...rays(40, 80))
-  await bench.clock.until(() => sink.text.endsWith('"r79"\n'))
-  t.equal(sink.text, textOf(0, 80), 'in order')
-  t.equal(new Set(sink.names).size, sink.names.length, 'each with a name of its own')
-  t.equal(bench.sink('test://dead').text, `"${'y'.repeat(100)}"\n`)
-  t.ok(sink.attempts.length < 40, `${sink.attempts.length} attempts: it learns what is too large`)
-})
-
-t.test('without a place for it, a record that is too large is dropped and counted', async (t) => {
+t.test('ten minutes without a destination: what came meanwhile arrives in order and once', async (t) => {
   const bench = await Bench.open(t)
-  bench.sink().answer = ({ text }) => {
-    if (text.includes('y')) throw tooLarge()
+  const sink = bench.sink()
+  sink.answer = () => {
+    throw transient()
   }
-  await bench.job(1)
-  await bench.write(...rays(0, 1), { RayID: 'yy' }, ...rays(1, 2))
-  await bench.clock.until(() => bench.sink().text.includes('r1'))
-  t.equal(bench.sink().text, textOf(0, 2))
-  t.match(await bench.metrics.metrics(), /edged_logpush_records_dropped_total\{job="1",reason="too_large"\} 1/)
+  await bench.job(1, { max_upload_records: 1000 })
+  const MINUTES = 10
+  const PER_MINUTE = 2500
+  for (let minute = 0; minute < MINUTES; minute++) {
+    await bench.write(...rays(minute * PER_MINUTE, (minute + 1) * PER_MINUTE))
+    await bench.clock.pass(60_000, 1000)
+  }
+  t.equal(sink.arrived.length, 0)
+  t.match(bench.status(1), { last_complete: null, error_message: 'sink.test answered 503' })
+  const all = MINUTES * PER_MINUTE
+  t.match(await bench.metrics.metrics(), new RegExp(`edged_logpush_lag_records\\{job="1"\\} ${all}\\n`))
+
+  sink.answer = () => {}
+  await bench.clock.until(() => sink.text.endsWith(`"r${all - 1}"\n`))
+  t.ok(sink.text === textOf(0, all), 'in order, each once')
+  t.equal(new Set(sink.names).size, sink.names.length)
+  t.equal(sink.names[0], sink.attempts[0]!.name, 'the first is the one that was tried all the time')
+  await bench.clock.until(() => bench.status(1)?.error_message === null)
 })
 
 t.test('a wrong key marks the job at once; a corrected one sends what waited', async (t) => {
