@@ -7,8 +7,8 @@ import { SinkError, type SinkFailure } from '../../src/core/sink.js'
 import type { Egress } from '../../src/net/egress.js'
 import { testEgress } from '../helpers/egress.js'
 import type { Fault } from '../helpers/http-receiver.js'
-import { until } from '../helpers/proxy.js'
 import { batchOf, sinkDeps } from '../helpers/sink-deps.js'
+import { until } from '../helpers/web.js'
 
 /** A destination of a test, and what can be seen of it. */
 export interface SinkPlace {

@@ -33,8 +33,8 @@ export interface Daemon {
   metric(name: string): Promise<number | undefined>
 }
 
-const START_MS = 20_000
-const STOP_MS = 20_000
+const START_MS = 60_000
+const STOP_MS = 60_000
 
 export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
@@ -79,7 +79,8 @@ export async function startDaemon(t: Test, config: object, folder = t.testdir())
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  // Its last lines have been read by then.
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   t.teardown(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     child.kill('SIGTERM')

@@ -135,7 +135,7 @@ t.test(
       const there = new Set(into.arrivals.flatMap(idsOf))
       return [...acknowledged].filter((id) => !there.has(id))
     }
-    for (let tries = 0; tries < 100 && missing().length > 0; tries++) await wait(300)
+    for (let tries = 0; tries < 400 && missing().length > 0; tries++) await wait(300)
     t.strictSame(missing().slice(0, 10), [], `${acknowledged.size} acknowledged records have arrived`)
     t.ok(acknowledged.size > KILLS * PER_POST)
 

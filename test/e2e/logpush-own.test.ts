@@ -34,6 +34,8 @@ async function visit({ proxy }: Daemon, path: string): Promise<string> {
   return String(answer.headers['cf-ray'])
 }
 
+const linesOf = (text: string): number => text.split('\n').length - 1
+
 /** Waits until a job has read so many records. */
 const read = async (daemon: Daemon, job: number, records: number): Promise<void> =>
   await until(async () => (await daemon.metric(`edged_logpush_records_read_total{job="${job}"}`)) === records)
@@ -118,7 +120,13 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
   // What a job has read goes out when it is disabled.
   await jobs.update(1, { ...zone, enabled: false })
   await jobs.update(2, { ...zone, enabled: false })
-  await until(async () => (await textsBelow(out)).length === 1 && collector.accepted.length >= 2)
+  const written = async () => (await textsBelow(out)).join('')
+  const collected = () =>
+    collector.accepted
+      .slice(1)
+      .map(({ text }) => text)
+      .join('')
+  await until(async () => linesOf(await written()) === 3 && linesOf(collected()) === 3)
 
   const fields = '"RequestHeaders":{"x-asked":"yes"},"ResponseHeaders":{"x-backend":"one"},"Cookies":{"session":"abc"}'
   const last = '"BotScore":null,"ParentRayID":"00","WorkerSubrequest":false'
@@ -139,12 +147,12 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
         '"SecurityActions":["log","block"],"SecuritySources":["firewallCustom","firewallCustom"]',
       fields.replace('{"x-backend":"one"}', '{}'),
     )
-  t.equal((await textsBelow(out)).join(''), expected)
+  t.equal(await written(), expected)
 
   const [check, batch] = collector.accepted
   t.equal(check?.text, '{"content":"tests"}')
   t.equal(
-    batch?.text,
+    collected(),
     `"${watched}","log","watch","Watched",0,200,"firewallcustom"\n` +
       `"${secret}","log","watch","Watched",1,403,"firewallcustom"\n` +
       `"${secret}","block","gate","No ""entry""",0,403,"firewallcustom"\n`,
@@ -158,9 +166,9 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
   await until(async () => (await daemon.metric('edged_logpush_lag_records{job="1"}')) === 0)
   await read(daemon, 1, 1)
   await jobs.update(1, { ...zone, enabled: false })
-  await until(async () => (await textsBelow(out)).length === 2)
-  t.notMatch((await textsBelow(out)).join(''), 'unseen')
-  t.match((await textsBelow(out)).join(''), seen)
+  await until(async () => linesOf(await written()) === 4)
+  t.notMatch(await written(), 'unseen')
+  t.match(await written(), seen)
 
   daemon.signal('SIGTERM')
   t.equal(await daemon.ended, 0)
@@ -192,21 +200,21 @@ t.test('changes and findings become records of their account', options, async (t
   await jobs.update(2, { ...account, enabled: false })
   await read(daemon, 1, 3)
   await jobs.update(1, { ...account, enabled: false })
-  const records = async (dataset: string): Promise<Record<string, unknown>[]> => {
-    await until(async () => (await textsBelow(join(folder, dataset))).length > 0)
-    const [text] = await textsBelow(join(folder, dataset))
-    return text!
+  const records = async (dataset: string, count: number): Promise<Record<string, unknown>[]> => {
+    const written = async () => (await textsBelow(join(folder, dataset))).join('')
+    await until(async () => linesOf(await written()) === count)
+    return (await written())
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>)
   }
   const shared = { AccountID: ACCOUNT, AccountName: 'Example', ActionResult: 'success', ActorContext: 'api_token' }
-  t.match(await records('audit_logs_v2'), [
+  t.match(await records('audit_logs_v2', 3), [
     { ...shared, ActionType: 'create', ResourceType: 'logpush_job', ResourceID: '2', ZoneID: null },
     { ...shared, ActionType: 'create', ResourceScope: 'zones', ZoneID: ZONE, ZoneName: 'example.test' },
     { ...shared, ActionType: 'update', ResourceType: 'logpush_job', ActorTokenDetails: { name: 'e2e' } },
   ])
-  t.match(await records('casb_findings'), [{ InstanceID: 'i1' }])
+  t.match(await records('casb_findings', 1), [{ InstanceID: 'i1' }])
 })
 
 t.test('the demo ships its own requests to files', options, async (t) => {
@@ -218,8 +226,7 @@ t.test('the demo ships its own requests to files', options, async (t) => {
   const { headers, body } = await request(`${daemon.proxy}/signals.html`, { headers: { accept: 'text/markdown' } })
   await body.dump()
   const files = async () => await textsBelow(join(folder, 'data/demo/logs')).catch(() => [])
-  for (let second = 0; second < 60 && (await files()).length === 0; second++)
-    await new Promise((resolve) => setTimeout(resolve, 1000))
+  await until(async () => (await files()).length > 0)
   const [text = ''] = await files()
   t.match(JSON.parse(text), {
     EdgeStartTimestamp: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,

@@ -11,7 +11,8 @@ import { boundaryOf, MAX_PARTS, partsOf } from '../../src/edge/fields/multipart.
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { Upload } from '../../src/edge/upload.js'
 import { compileValue, parseValue, type Value } from '../../src/expr/index.js'
-import { metric, sendRaw, startOrigin, startProxy, testZone, until } from '../helpers/proxy.js'
+import { metric, sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
+import { until } from '../helpers/web.js'
 import { ruledZone } from '../helpers/rules.js'
 
 const BODY = 'http.request.body'

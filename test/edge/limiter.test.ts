@@ -4,7 +4,8 @@ import { openMetrics } from '../../src/core/metrics.js'
 import type { Delta, SharedCounters } from '../../src/core/counters.js'
 import { Limiter, type Limit } from '../../src/edge/limits/limiter.js'
 import { shareCounts } from '../../src/edge/limits/sharing.js'
-import { metric, until } from '../helpers/proxy.js'
+import { metric } from '../helpers/proxy.js'
+import { until } from '../helpers/web.js'
 
 function handClock(start = 1_000_000_000_000) {
   let at = start

@@ -6,16 +6,8 @@ import t from 'tap'
 import { silentLog } from '../../src/core/log.js'
 import type { AnswerSink, Stage } from '../../src/edge/answer.js'
 import { zoneTable } from '../../src/edge/zones.js'
-import {
-  metric,
-  proxyConfig,
-  sendRaw,
-  startOrigin,
-  startProxy,
-  startRawOrigin,
-  testZone,
-  until,
-} from '../helpers/proxy.js'
+import { metric, proxyConfig, sendRaw, startOrigin, startProxy, startRawOrigin, testZone } from '../helpers/proxy.js'
+import { until } from '../helpers/web.js'
 
 const HOST = 'Host: example.test\r\n'
 const LAST = 'Connection: close\r\n'
@@ -275,7 +267,7 @@ t.test('a thousand requests at once', async (t) => {
   )
   agent.destroy()
   t.equal(answers.filter(Boolean).length, 1000)
-  t.equal(await metric(metrics, 'edged_proxy_requests_total', { class: '2xx' }), 1000)
+  await until(async () => (await metric(metrics, 'edged_proxy_requests_total', { class: '2xx' })) === 1000)
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
 })
 
@@ -385,10 +377,11 @@ t.test('slow origins are a 504', async (t) => {
     if (request.url === '/half') response.write('x')
   })
   const { port, zones } = await startProxy(t, url, {
-    yaml: '{ origin: { headers_timeout: 150ms, body_timeout: 150ms, connect_timeout: 200ms } }',
+    yaml: '{ origin: { headers_timeout: 150ms, connect_timeout: 200ms } }',
   })
   t.equal((await sendRaw(port, page())).status, 504)
-  const half = await sendRaw(port, page('', 'GET', '/half'))
+  const patient = await startProxy(t, url, { yaml: '{ origin: { body_timeout: 150ms } }' })
+  const half = await sendRaw(patient.port, page('', 'GET', '/half'))
   t.equal(half.status, 200)
   t.notMatch(half.text, /\r\n0\r\n\r\n$/, 'cut, not finished')
   t.ok(half.closed)
@@ -401,10 +394,9 @@ t.test('slow origins are a 504', async (t) => {
 t.test('too many requests for one origin are a 503', async (t) => {
   const waiting: (() => void)[] = []
   const { url } = await startOrigin(t, (_request, response) => waiting.push(() => response.end('x')))
-  const { port } = await startProxy(t, url, { yaml: '{ origin: { connections: 2, waiting: 1 } }' })
+  const { port, metrics } = await startProxy(t, url, { yaml: '{ origin: { connections: 2, waiting: 1 } }' })
   const three = [1, 2, 3].map(async () => await sendRaw(port, page()))
-  await until(() => waiting.length === 2)
-  await wait(20)
+  await until(async () => (await metric(metrics, 'edged_proxy_requests_in_flight')) === 3)
   const fourth = await sendRaw(port, page())
   t.equal(fourth.status, 503)
   t.match(fourth.text, /\r\nretry-after: \d+\r\n/)
@@ -419,11 +411,12 @@ t.test('too many requests for one origin are a 503', async (t) => {
 })
 
 t.test('a request does not wait for a connection for ever', async (t) => {
-  const { url } = await startOrigin(t, () => undefined)
+  let asked = 0
+  const { url } = await startOrigin(t, () => asked++)
   const { port } = await startProxy(t, url, { yaml: '{ origin: { connections: 1, waiting_timeout: 10ms } }' })
   const stuck = connect(port, '127.0.0.1')
   stuck.write(page())
-  await wait(50)
+  await until(() => asked === 1)
   t.equal((await sendRaw(port, page())).status, 503)
   stuck.destroy()
 })

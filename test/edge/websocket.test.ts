@@ -4,7 +4,8 @@ import { connect, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Metrics } from '../../src/core/metrics.js'
-import { metric, sendRaw, startProxy, startRawOrigin, testZone, until, type Ending } from '../helpers/proxy.js'
+import { metric, sendRaw, startProxy, startRawOrigin, testZone, type Ending } from '../helpers/proxy.js'
+import { until } from '../helpers/web.js'
 
 const UPGRADE =
   'GET /chat HTTP/1.1\r\nHost: example.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n' +

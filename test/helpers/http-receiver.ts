@@ -71,6 +71,7 @@ export async function httpReceiver(
     open.add(socket)
     socket.on('error', () => {}).on('close', () => open.delete(socket))
   })
+  server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {

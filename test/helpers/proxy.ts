@@ -1,6 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import { readConfig } from '../../src/config/load.js'
 import type { ProxyConfig } from '../../src/config/schema.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -128,7 +127,7 @@ export interface RawAnswer {
 export async function sendRaw(
   port: number,
   bytes: string | Buffer | readonly (string | Buffer)[],
-  { patience = 5000 }: { patience?: number } = {},
+  { patience = 30_000 }: { patience?: number } = {},
 ): Promise<RawAnswer> {
   const parts = Array.isArray(bytes) ? (bytes as readonly (string | Buffer)[]) : [bytes as string | Buffer]
   const socket = connect(port, '127.0.0.1')
@@ -162,13 +161,4 @@ export async function metric(metrics: Metrics, name: string, labels: Record<stri
   const found = await metrics.getSingleMetric(name)?.get()
   const wanted = JSON.stringify(labels)
   return found?.values.find((value) => JSON.stringify(value.labels) === wanted)?.value ?? Number.NaN
-}
-
-/** Asks until the answer is `wanted`, or fails after a while. */
-export async function until(wanted: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    if (await wanted()) return
-    await wait(10)
-  }
-  throw new Error('it did not come about')
 }

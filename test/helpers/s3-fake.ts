@@ -58,6 +58,7 @@ export async function s3Fake(t: Test): Promise<S3Fake> {
   const server = createServer((request, response) => void answer(request, response))
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => open.add(socket.once('close', () => open.delete(socket))))
+  server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {

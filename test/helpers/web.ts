@@ -58,3 +58,8 @@ export async function originServer(t: Test, handler: RequestListener): Promise<s
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 2))
 }
+
+/** Lets everything in this process go on for a while that is no shorter on a busy machine: for what must not come. */
+export async function turns(count = 50): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+}

@@ -20,6 +20,7 @@ import { hostOf, portOf, publicUrl } from '../../src/net/public-url.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
 import { metric } from '../helpers/proxy.js'
 import { CA_FILE, SERVER_TLS } from '../helpers/tls.js'
+import { until } from '../helpers/web.js'
 
 async function listening<S extends Server>(t: Test, server: S, host = '127.0.0.1'): Promise<S & { port: number }> {
   const sockets = new Set<Socket>()
@@ -153,10 +154,11 @@ t.test('connections are kept, but not shared between destinations', async (t) =>
 })
 
 t.test('what a new configuration closes is closed for connections that are there already', async (t) => {
+  const held: (() => void)[] = []
   const server = await listening(
     t,
     createPlain((request, response) => {
-      if (request.url === '/slow') setTimeout(() => response.end('late'), 50)
+      if (request.url === '/slow') held.push(() => response.end('late'))
       else response.end('here')
     }),
   )
@@ -177,8 +179,9 @@ t.test('what a new configuration closes is closed for connections that are there
   t.equal(Object.values(agents.http.freeSockets).flat().length, 1, 'the same configuration changes nothing')
   const slow = [status(`${url}slow`, agents), status(`${url}slow`, agents)]
   const waiting = status(url, agents)
-  await new Promise((resolve) => void server.once('request', resolve))
+  await until(() => held.length === 2)
   egress.use(closed)
+  for (const answer of held) answer()
   t.same(await Promise.all(slow), [200, 200], 'requests under way get their answers')
   t.type(await waiting, NotPublic, 'a request that waited for their connection does not get it')
   t.type(await status(url, agents), NotPublic)

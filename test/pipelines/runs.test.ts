@@ -11,7 +11,7 @@ import t from 'tap'
 import { test as testCommand } from '../../src/commands/test.js'
 import { readPipelines } from '../../src/config/pipeline-file.js'
 import { BadConfig } from '../../src/config/yaml.js'
-import { systemClock as clock } from '../../src/core/clock.js'
+import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
 import { destinationChecks } from '../../src/destinations.js'
 import { runPipeline } from '../../src/pipeline-run.js'
@@ -22,6 +22,8 @@ import { LineBlocks, MOST_LINE_BYTES as MOST, type LineBlock } from '../../pipel
 import { Tally } from '../../pipelines/sources/tally.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
+/** A day that no test runs to the end of. */
+const clock = { ...systemClock, now: () => Date.parse('2026-11-21T12:00:00Z') + performance.now() }
 const checks = destinationChecks({ clock, log })
 
 async function* pieces(text: string, size: number) {
@@ -171,9 +173,11 @@ ${more}`
 const sorted = (text: string): string => text.split('\n').sort().join('\n')
 
 const written = (folder: string): string =>
-  readdirSync(folder)
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
     .sort()
-    .map((name) => readFileSync(join(folder, name)))
+    .map((path) => readFileSync(path))
     .map((bytes) => (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString())
     .join('')
 
@@ -190,9 +194,9 @@ t.test('files of every form come out as a slow reader would write them', async (
     const folder = t.testdir({ [name]: content })
     const { run, tally, told } = ran(folder, `{ file: '*' }`, 'file:out/{DATE}?gzip=true', 'max_upload_records: 1000')
     t.same(await run(), { end: 'done' }, name)
-    const [day] = readdirSync(join(folder, 'out'))
+    t.strictSame(readdirSync(join(folder, 'out')), ['20261121'])
     // Batches of one second have names in no order.
-    t.equal(sorted(written(join(folder, 'out', day!))), sorted(EXPECTED), name)
+    t.equal(sorted(written(join(folder, 'out'))), sorted(EXPECTED), name)
     const kept = EXPECTED.split('\n').length - 1
     t.match(tally, { read: 3000 - 3 + rejected, rejected, kept, delivered: kept, dropped: 0, batches: 2 }, name)
     t.equal(told.length, rejected)
@@ -325,7 +329,7 @@ t.test('entries of a Redis stream are acknowledged once they are safe', { skip: 
   const source = `{ redis_stream: '${server.url}', key: requests, consumer: one }`
   const { run, tally, told, stop } = ran(folder, source, 'file:out', 'on_invalid: skip')
   const running = run()
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     const groups = (await client.xinfo('GROUPS', 'requests').catch(() => [])) as (string | number)[][]
     const group = groups[0] ?? []
     if (tally.read === 3 && group[group.indexOf('pending') + 1] === 0) break

@@ -20,7 +20,7 @@ export const vault = new Keyring([randomBytes(32)])
 
 export const OPTIONS: SenderOptions = {
   retry_schedule: [5000, 300_000, 1_800_000],
-  timeout: 2000,
+  timeout: 20_000,
   per_destination: 4,
   at_once: 64,
   breaker: { failures: 10, open: 30_000, most: 900_000 },
