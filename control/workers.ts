@@ -5,6 +5,7 @@ import { storage } from './storage.js'
 import { accountSettings } from './workers/account-settings.js'
 import { assets } from './workers/assets.js'
 import { content } from './workers/content.js'
+import { contentUpdate } from './workers/content-update.js'
 import { deployments } from './workers/deployments.js'
 import { domains } from './workers/domains.js'
 import type { WorkersDeps, WorkersEngine } from './workers/engine.js'
@@ -15,6 +16,7 @@ import { secrets } from './workers/secrets.js'
 import { scriptSettings } from './workers/settings.js'
 import { subdomains } from './workers/subdomains.js'
 import { upload } from './workers/upload.js'
+import { versionSettings } from './workers/version-settings.js'
 import { versions } from './workers/versions.js'
 
 type Area = (deps: WorkersDeps) => Endpoint[]
@@ -24,7 +26,9 @@ const AREAS: readonly Area[] = [
   assets,
   scripts,
   content,
+  contentUpdate,
   scriptSettings,
+  versionSettings,
   versions,
   deployments,
   secrets,

@@ -113,7 +113,13 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
             return version
           })
           refuseUnfit(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
-          const settled = await told(() => settleDeployment(store, scope, { before: before.value, versions: wanted }))
+          const settled = await told(() =>
+            settleDeployment(store, scope, {
+              before: before.value,
+              versions: wanted,
+              pointer: (at) => `/versions/${at}/version_id`,
+            }),
+          )
           const source = clientOf(call.request)
           const { deployment } = await shelf.saveDeployment({
             scope,

@@ -6,7 +6,7 @@ import type { WorkersDeps } from './engine.js'
 
 /** The script with a name. Throws the row for scripts, or another one, where there is none. */
 export function scriptOf(
-  { workers }: WorkersDeps,
+  { workers }: Pick<WorkersDeps, 'workers'>,
   scope: Scope,
   name: string,
   missing: ErrorKind = 'scriptNotFound',

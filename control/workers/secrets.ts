@@ -1,19 +1,18 @@
 import { Type } from 'typebox'
-import { WORKER_SCRIPTS, type Binding, type StoredVersion } from '../../src/core/model/worker.js'
+import type { Binding, StoredVersion } from '../../src/core/model/worker.js'
 import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
-import { UploadRefused } from '../../src/workers/fault.js'
+import { refuse } from '../../src/workers/fault.js'
 import { bindingFaults, keptAnnotations } from '../../src/workers/metadata/check.js'
 import { isSecret, shownBinding } from '../../src/workers/secrets.js'
-import { audit } from '../audit.js'
 import { endpoint, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
-import { clientOf } from './request.js'
 import { shownVersion } from './shown.js'
+import { saveSuccessor } from './successor.js'
 import { told } from './refused.js'
 
 const PATH = '/workers/scripts/:script_name/secrets'
@@ -36,13 +35,14 @@ const LatestChange = Type.Object({
 })
 const MERGE_PATCH = ['application/merge-patch+json'] as const
 
+/** A pointer into a list of bindings. */
+const BINDING = /^\/bindings\/(\d+)(.*)$/s
+
 /** What is to become of bindings, by name: null removes one. */
 type Change = ReadonlyMap<string, Binding | null>
 
 /** Secrets of scripts. Each change makes a version, with all else as it is. */
 export function secrets(deps: WorkersDeps): Endpoint[] {
-  const { clock, edits } = deps
-
   const listed = (scope: Scope, name: string): Binding[] => {
     const { value: script } = scriptOf(deps, scope, name)
     const version = deps.workers().shelf.readVersion(scope, script, 'latest')
@@ -51,7 +51,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
 
   /** Makes a version of the latest one; in force at once where `deploy` says so. */
   const save = async (
-    call: Pick<Call, 'scope' | 'caller' | 'requestId' | 'request'>,
+    call: Call,
     name: string,
     {
       changes,
@@ -65,43 +65,29 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       annotations: Readonly<Record<string, string>>
     },
   ): Promise<StoredVersion> => {
-    const { shelf, limits } = deps.workers()
-    const { scope, caller } = call
-    return await edits.run(scope.id, async () => {
-      const before = scriptOf(deps, scope, name)
-      const latest = shelf.readVersion(scope, before.value, 'latest')
-      if (!latest) throw new ApiError('scriptNotFound')
-      const inForce = shelf.readDeployment(scope, before.value)?.versions
-      if (deploy && !(inForce?.length === 1 && inForce[0]?.version_id === latest.id)) throw new ApiError('notDeployed')
-      const kept = shelf.openBindings(scope, latest).filter((binding) => !changes.has(binding.name))
-      const added = [...changes.values()].filter((binding) => binding !== null)
-      const { quotas } = limits()
-      const faults = bindingFaults([...kept, ...added], { bindings: quotas.bindings, valueBytes: quotas.value_bytes })
-      if (faults.length > 0) {
-        const own = /^\/bindings\/(\d+)(.*)$/s
-        const pointed = faults.map((fault) => {
-          const [, at = '', rest = ''] = own.exec(fault.pointer ?? '') ?? []
-          const binding = added[Number(at) - kept.length]
-          return binding ? { ...fault, pointer: pointer(binding.name) + rest } : fault
-        })
-        await told(() => {
-          throw new UploadRefused(pointed)
-        })
-      }
-      const { id: _id, script: _script, number: _number, created_on: _created, ...draft } = latest
-      const source = clientOf(call.request)
-      const author = { id: caller.id, ...(caller.email !== undefined && { email: caller.email }) }
-      const { version } = await shelf.saveVersion({
-        scope,
-        name,
-        before,
-        draft: { ...draft, author, source, annotations, bindings: [...kept, ...added] },
-        ...(deploy && { deploy: { source, author_email: caller.email ?? '', annotations } }),
-        audit: (old, after) =>
-          audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: name, before: old, after }),
-      })
-      return version
+    const { quotas } = deps.workers().limits()
+    const { version } = await saveSuccessor(deps, call, {
+      name,
+      deploy,
+      annotations,
+      async make({ draft }) {
+        const kept = draft.bindings.filter((binding) => !changes.has(binding.name))
+        const added = [...changes.values()].filter((binding) => binding !== null)
+        const bindings = [...kept, ...added]
+        const faults = bindingFaults(bindings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes })
+        await told(() =>
+          refuse(
+            faults.map((fault) => {
+              const [, at = '', rest = ''] = BINDING.exec(fault.pointer ?? '') ?? []
+              const binding = added[Number(at) - kept.length]
+              return binding ? { ...fault, pointer: pointer(binding.name) + rest } : fault
+            }),
+          ),
+        )
+        return { draft: { bindings }, more: undefined }
+      },
     })
+    return version
   }
   const bySecret = { deploy: true, annotations: { 'workers/triggered_by': 'secret' } }
 

@@ -2,11 +2,8 @@ import { Type } from 'typebox'
 import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
-import { liveExports } from '../../src/workers/script-result.js'
-import { shownBinding } from '../../src/workers/secrets.js'
 import { audit } from '../audit.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
-import { ApiError } from '../errors.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
@@ -39,37 +36,10 @@ const Change = Type.Object(
   strict,
 )
 
-/** Settings of scripts: those of the script alone, and together with those of its newest version. */
+/** Settings of scripts that all of their versions share. */
 export function scriptSettings(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
   return [
-    endpoint({
-      method: 'get',
-      path: `${PATH}/settings`,
-      scopes,
-      permissions: READ,
-      summary: 'Read the settings of a script and of its newest version',
-      result: Type.Object({}),
-      answer({ scope, params }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        const version = deps.workers().shelf.readVersion(scope, script, 'latest')
-        if (!version) throw new ApiError('scriptNotFound')
-        const { compatibility_date, limits, placement, cache_options, annotations, exports } = version
-        return {
-          ...own(script),
-          bindings: version.bindings.map(shownBinding),
-          compatibility_flags: version.compatibility_flags,
-          usage_model: version.usage_model,
-          annotations,
-          ...(compatibility_date !== undefined && { compatibility_date }),
-          ...(limits && { limits }),
-          ...(placement && { placement }),
-          ...(cache_options && { cache_options }),
-          ...(exports && { exports: liveExports(exports) }),
-          ...(script.migration_tag !== undefined && { migration_tag: script.migration_tag }),
-        }
-      },
-    }),
     endpoint({
       method: 'get',
       path: `${PATH}/script-settings`,
@@ -77,7 +47,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       permissions: READ,
       summary: 'Read the settings of a script that all of its versions share',
       result: Type.Object({}),
-      answer: ({ scope, params }) => own(scriptOf(deps, scope, params.script_name).value),
+      answer: ({ scope, params }) => ownSettings(scriptOf(deps, scope, params.script_name).value),
     }),
     endpoint({
       method: 'patch',
@@ -107,14 +77,15 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
             [{ kind: WORKER_SCRIPTS, scope, id, value: after, ifVersion: version }],
             [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id, before, after })],
           )
-          return own(after)
+          return ownSettings(after)
         })
       },
     }),
   ]
 }
 
-const own = ({ logpush, tags, tail_consumers, observability }: StoredScript) => ({
+/** Settings of a script alone. */
+export const ownSettings = ({ logpush, tags, tail_consumers, observability }: StoredScript) => ({
   logpush,
   tags,
   tail_consumers,

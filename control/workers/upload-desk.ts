@@ -2,15 +2,13 @@ import type { Binding, StoredAssets, StoredScript, StoredVersion } from '../../s
 import { WORKER_SCRIPTS } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
-import { analyse, type CodeReport } from '../../src/workers/code/analyse.js'
 import { settleClasses } from '../../src/workers/durable/settle.js'
 import type { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { refuse } from '../../src/workers/fault.js'
-import { readUpload, type FormPart, type UploadedFile } from '../../src/workers/form.js'
+import { readUpload, type FormPart } from '../../src/workers/form.js'
 import { settledBindings } from '../../src/workers/inherit.js'
 import { keptAnnotations, metadataFaults } from '../../src/workers/metadata/check.js'
 import type { Metadata } from '../../src/workers/metadata/schema.js'
-import { contentEtag, isModule, mainModule, type MainModule } from '../../src/workers/modules.js'
 import type { VersionDraft } from '../../src/workers/shelf.js'
 import { audit } from '../audit.js'
 import type { Call } from '../endpoint.js'
@@ -19,6 +17,7 @@ import { refuseHostile } from '../hostile.js'
 import type { WorkersDeps } from './engine.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
+import { codeOf, prepareCode, type PreparedCode } from './prepared.js'
 import { told } from './refused.js'
 import { checkIfMatch, clientOf, scriptName } from './request.js'
 
@@ -38,14 +37,9 @@ export interface Uploaded {
 }
 
 /** An upload that has been read and checked by itself, whatever the script was before. */
-interface Prepared {
+interface Prepared extends PreparedCode {
   readonly metadata: Metadata
-  readonly files: readonly UploadedFile[]
-  readonly main: MainModule | undefined
-  readonly report: CodeReport
 }
-
-const NOTHING: CodeReport = { handlers: [], named: [], startup_time_ms: 0 }
 
 /** Takes uploads of scripts: reads, checks and stores them, as a whole or not at all. */
 export class UploadDesk {
@@ -71,15 +65,7 @@ export class UploadDesk {
     refuseHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
-    const main = mainModule(metadata, files)
-    const size = files.filter(isModule).reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (size > upload.module_bytes)
-      throw new ApiError(
-        'scriptTooLarge',
-        undefined,
-        `the modules have ${size} bytes, ${upload.module_bytes} are allowed`,
-      )
-    return { metadata, files, main, report: main ? analyse(main.format, main.main, files) : NOTHING }
+    return { metadata, ...prepareCode(this.#deps.workers(), metadata, files) }
   }
 
   async #store(call: Call, name: string, prepared: Prepared, options: UploadOptions): Promise<Uploaded> {
@@ -100,7 +86,7 @@ export class UploadDesk {
         version: options.deployed ? undefined : (id) => this.#bindingsOf(call.scope, before?.value, id),
         strict: options.strict,
       })
-      refuse(partFaults(bindings, metadata, prepared))
+      refuse(partFaults(bindings, metadata.bindings ?? [], { format: prepared.main?.format, files }))
       const code = new Map(prepared.report.named.map((one) => [one.name, one.kind]))
       const { store } = this.#deps
       const { scope } = call
@@ -229,18 +215,16 @@ const PLACED: ReadonlySet<string> = new Set([
 /** All of a version but its modules, bindings and assets. */
 function draftOf(
   { caller, request }: Call,
-  { metadata, files, main, report }: Prepared,
+  prepared: Prepared,
   migration_tag: string | undefined,
 ): Omit<VersionDraft, 'modules' | 'bindings' | 'assets'> {
+  const { metadata } = prepared
   const { compatibility_date, limits, placement, cache_options, observability, exports } = metadata
   return {
     author: { id: caller.id, ...(caller.email !== undefined && { email: caller.email }) },
     source: clientOf(request),
     annotations: keptAnnotations(metadata.annotations),
-    format: main?.format ?? 'modules',
-    ...(main && { main: main.main.name }),
-    etag: contentEtag(main?.main.name, files),
-    ...report,
+    ...codeOf(prepared),
     compatibility_flags: metadata.compatibility_flags ?? [],
     usage_model: metadata.usage_model ?? 'standard',
     ...(compatibility_date !== undefined && { compatibility_date }),

@@ -22,22 +22,22 @@ const MOST_DEPTH = 32
 const ANY: Shape = {}
 
 /**
- * The object that was flattened into fields such as `metadata[bindings][][type]`. `[]` is an element of a list: a new one
+ * The document that was flattened into fields such as `metadata[bindings][][type]`. `[]` is an element of a list: a new one
  * where the last has that member already. All values came as text, and become what the schema has in their place; a
  * binding's are read by the schema of its type.
  */
-export function unflatten(fields: readonly Field[], schema: TSchema): Record<string, unknown> {
+export function unflatten(document: string, fields: readonly Field[], schema: TSchema): Record<string, unknown> {
   const root = new Map<string, unknown>()
-  for (const { name, bytes } of fields) put(root, stepsOf(name), bytes.toString('utf8'))
+  for (const { name, bytes } of fields) put(root, stepsOf(document, name), bytes.toString('utf8'))
   return coerced(root, schema) as Record<string, unknown>
 }
 
-/** `metadata[a][][b]` is `a`, ``, `b`. */
-function stepsOf(name: string): string[] {
-  const path = name.slice('metadata'.length)
+/** `metadata[a][][b]` is `a`, ``, `b` of the document `metadata`. */
+function stepsOf(document: string, name: string): string[] {
+  const path = name.slice(document.length)
   const steps = [...path.matchAll(/\[([^[\]]*)\]/g)].map(([, step = '']) => step)
   if (steps.map((step) => `[${step}]`).join('') !== path || steps[0] === '' || steps.length > MOST_DEPTH)
-    throw bad(name, 'is not a field of the metadata')
+    throw bad(name, `is not a field of the ${document}`)
   return steps
 }
 

@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox'
 import { unflatten } from './flattened.js'
 import { Metadata } from './metadata/schema.js'
 import { refuse, UploadRefused, type Fault } from './fault.js'
@@ -41,7 +42,6 @@ export const PART_TYPES = [
   'application/source-map',
 ] as const
 
-const FLATTENED = /^metadata\[/
 const LONGEST_NAME = 1024
 
 /**
@@ -52,32 +52,51 @@ export function readUpload(
   parts: readonly FormPart[],
   { metadataBytes }: { readonly metadataBytes: number },
 ): UploadForm {
-  const texts = parts.filter(({ name }) => name === 'metadata')
-  const fields = parts.filter(({ name }) => FLATTENED.test(name))
+  const { document, others } = readDocument(parts, { name: 'metadata', schema: Metadata, most: metadataBytes })
+  if (document === undefined) throw refused('the part metadata is missing')
+  return { metadata: document, files: uploadedFiles(others) }
+}
+
+export interface FormDocument {
+  /** A JSON object, of which nothing has been checked; undefined where the form has none. */
+  readonly document: unknown
+  readonly others: readonly FormPart[]
+}
+
+/** Reads the document of a form: JSON text in a part of this name, or a field for each of its members. Throws UploadRefused. */
+export function readDocument(
+  parts: readonly FormPart[],
+  { name, schema, most }: { readonly name: string; readonly schema: TSchema; readonly most: number },
+): FormDocument {
+  const isField = (part: FormPart): boolean => part.name.startsWith(`${name}[`)
+  const texts = parts.filter((part) => part.name === name)
+  const fields = parts.filter(isField)
   const given = [...texts, ...fields].reduce((sum, { bytes }) => sum + bytes.length, 0)
-  if (given > metadataBytes) throw refused(`the metadata has more than ${metadataBytes} bytes`)
-  if (texts.length > 1) throw refused('the part metadata is given twice')
-  if (texts.length > 0 && fields.length > 0) throw refused('the metadata is given both as a text and as fields')
+  if (given > most) throw refused(`the ${name} has more than ${most} bytes`)
+  if (texts.length > 1) throw refused(`the part ${name} is given twice`)
+  if (texts.length > 0 && fields.length > 0) throw refused(`the ${name} is given both as a text and as fields`)
   const [text] = texts
-  if (!text && fields.length === 0) throw refused('the part metadata is missing')
-  const metadata = text ? parsed(text.bytes) : unflatten(fields, Metadata)
-  if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata))
-    throw refused('the metadata must be a JSON object')
-  return { metadata, files: uploadedFiles(parts.filter((part) => part !== text && !FLATTENED.test(part.name))) }
+  const others = parts.filter((part) => part !== text && !isField(part))
+  if (!text && fields.length === 0) return { document: undefined, others }
+  const document = text ? parsed(name, text.bytes) : unflatten(name, fields, schema)
+  if (document === null || typeof document !== 'object' || Array.isArray(document))
+    throw refused(`the ${name} must be a JSON object`)
+  return { document, others }
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-function parsed(bytes: Buffer): unknown {
+function parsed(name: string, bytes: Buffer): unknown {
   try {
     return JSON.parse(decoder.decode(bytes))
   } catch (error) {
     // The parser's own message quotes the text, which may hold secrets.
-    throw refused(error instanceof SyntaxError ? 'the metadata is not JSON' : 'the metadata is not UTF-8')
+    throw refused(error instanceof SyntaxError ? `the ${name} is not JSON` : `the ${name} is not UTF-8`)
   }
 }
 
-function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
+/** The files of a form, whatever else it holds taken out. Throws UploadRefused. */
+export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
   const faults: Fault[] = []
   const files = new Map<string, UploadedFile>()
   for (const { name: part, filename, type, bytes } of parts) {

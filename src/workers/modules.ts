@@ -48,8 +48,11 @@ function named(pointer: '/main_module' | '/body_part', name: string, files: read
   return { format, main }
 }
 
+/** What a file can be named by. */
+export type NamedPart = Pick<UploadedFile, 'name' | 'part'>
+
 /** The file with this file name, or else of the part with this name. */
-export function partNamed(name: string, files: readonly UploadedFile[]): UploadedFile | undefined {
+export function partNamed<F extends NamedPart>(name: string, files: readonly F[]): F | undefined {
   const path = modulePath(name)
   return files.find((file) => file.name === path) ?? files.find(({ part }) => part === name)
 }

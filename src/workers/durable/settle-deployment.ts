@@ -1,8 +1,9 @@
-import type { StoredScript, StoredVersion } from '../../core/model/worker.js'
+import type { StoredScript } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Write } from '../../core/store.js'
 import { refuse, UploadRefused } from '../fault.js'
 import type { Metadata } from '../metadata/schema.js'
+import type { VersionDraft } from '../shelf.js'
 import { bindingFaults, declares, draftOf, migrated, reconciled, writesOf, type SettleInput } from './settle.js'
 
 /** What a deployment does to Durable Object classes. */
@@ -12,21 +13,28 @@ export interface SettledDeployment {
   readonly declarative: boolean
 }
 
+export interface DeploymentInput {
+  readonly before: StoredScript
+  readonly versions: readonly VersionDraft[]
+  /** Where in the request a version stands. */
+  readonly pointer?: (index: number) => string
+}
+
 /**
  * Reconciles the exports of versions that are about to serve, and checks that the code of each has the classes and
- * bindings that there will be. Throws UploadRefused, with pointers to the versions of the deployment.
+ * bindings that there will be. Throws UploadRefused, with pointers to the versions.
  */
 export function settleDeployment(
   store: Store,
   scope: Scope,
-  { before, versions }: { readonly before: StoredScript; readonly versions: readonly StoredVersion[] },
+  { before, versions, pointer }: DeploymentInput,
 ): SettledDeployment {
   const declarative = before.declarative || versions.some(({ exports }) => declares(exports))
   // They declare the same classes, so that each leaves the same: the first one's draft stands for all.
   const drafts = versions.map((version, index) => {
     const draft = draftOf(store, scope)
     const input = inputOf(store, scope, before, version)
-    pointedAt(`/versions/${index}/version_id`, () => {
+    pointedAt(pointer?.(index), () => {
       if (declarative) reconciled(input, draft)
       else refuse(migrated(input, draft))
       refuse(bindingFaults(input, draft, 'classNotCreated'))
@@ -37,7 +45,7 @@ export function settleDeployment(
   return { writes: declarative && draft ? writesOf(scope, draft, store) : [], declarative }
 }
 
-function inputOf(store: Store, scope: Scope, before: StoredScript, version: StoredVersion): SettleInput {
+function inputOf(store: Store, scope: Scope, before: StoredScript, version: VersionDraft): SettleInput {
   const { exports, named, bindings, metadata } = version
   const { containers } = metadata as Pick<Metadata, 'containers'>
   return {
@@ -52,11 +60,13 @@ function inputOf(store: Store, scope: Scope, before: StoredScript, version: Stor
   }
 }
 
-function pointedAt(pointer: string, work: () => void): void {
+function pointedAt(pointer: string | undefined, work: () => void): void {
   try {
     work()
   } catch (error) {
     if (!(error instanceof UploadRefused)) throw error
-    throw new UploadRefused(error.faults.map((fault) => ({ ...fault, pointer })))
+    throw new UploadRefused(
+      error.faults.map(({ pointer: _own, ...fault }) => ({ ...fault, ...(pointer !== undefined && { pointer }) })),
+    )
   }
 }

@@ -6,7 +6,7 @@ import { BINDINGS } from '../bindings/index.js'
 import type { Fault } from '../fault.js'
 import { exportIssues } from './exports.js'
 import { placementIssues } from './placement.js'
-import { Metadata } from './schema.js'
+import { Metadata, VersionSettings } from './schema.js'
 
 /** How much an upload may hold of what its schema leaves open. */
 export interface MetadataLimits {
@@ -18,13 +18,20 @@ export interface MetadataLimits {
 const TAG_BYTES = 100
 const MESSAGE_BYTES = 1000
 
-const shape = issuesOf(Metadata)
-
 /** What is wrong with a metadata document; none where it is a `Metadata`. Pointers into the document. */
-export function metadataFaults(document: unknown, limits: MetadataLimits): Fault[] {
-  const issues = shape(document)
-  if (issues.length > 0) return issues.map(invalid)
-  const metadata = document as Metadata
+export const metadataFaults = faultsOf(issuesOf(Metadata))
+
+/** What is wrong with a document of settings; none where it is a `VersionSettings`. Pointers into the document. */
+export const settingsFaults = faultsOf(issuesOf(VersionSettings))
+
+function faultsOf(shape: ReturnType<typeof issuesOf>) {
+  return (document: unknown, limits: MetadataLimits): Fault[] => {
+    const issues = shape(document)
+    return issues.length > 0 ? issues.map(invalid) : memberFaults(document as Metadata, limits)
+  }
+}
+
+function memberFaults(metadata: Metadata, limits: MetadataLimits): Fault[] {
   const { annotations = {}, placement, exports, migrations, bindings = [] } = metadata
   return [
     ...(Buffer.byteLength(annotations['workers/tag'] ?? '') > TAG_BYTES

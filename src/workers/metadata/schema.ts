@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Binding, ExportEntry } from '../../core/model/worker.js'
-import { mapOf, orNull } from '../../core/schema.js'
+import { mapOf, orNull, strict } from '../../core/schema.js'
 import { AssetConfig } from '../assets/config.js'
 import { Observability } from './observability.js'
 import { PlacementInput } from './placement.js'
@@ -115,3 +115,24 @@ export const Metadata = Type.Object({
   usage_model: Type.Optional(Type.Enum(['standard', 'bundled', 'unbound'])),
 })
 export type Metadata = Static<typeof Metadata>
+
+const { tags, ...versioned } = Type.Pick(Metadata, [
+  'annotations',
+  'bindings',
+  'cache_options',
+  'compatibility_date',
+  'compatibility_flags',
+  'exports',
+  'limits',
+  'logpush',
+  'migrations',
+  'observability',
+  'placement',
+  'tags',
+  'tail_consumers',
+  'usage_model',
+]).properties
+
+/** Settings of a script and its version, to be changed without new code; what is left out stays. */
+export const VersionSettings = Type.Object({ ...versioned, tags: Type.Optional(orNull(tags)) }, strict)
+export type VersionSettings = Static<typeof VersionSettings>

@@ -1,0 +1,102 @@
+import { Type } from 'typebox'
+import { settleDeployment } from '../../src/workers/durable/settle-deployment.js'
+import { refuse } from '../../src/workers/fault.js'
+import { PART_TYPES, readDocument, uploadedFiles, type FormPart } from '../../src/workers/form.js'
+import { Metadata } from '../../src/workers/metadata/schema.js'
+import { metadataFaults } from '../../src/workers/metadata/check.js'
+import { scriptResult } from '../../src/workers/script-result.js'
+import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
+import { refuseHostile } from '../hostile.js'
+import type { WorkersDeps } from './engine.js'
+import { withForm } from './multipart.js'
+import { partFaults } from './part-bindings.js'
+import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
+import { codeOf, prepareCode } from './prepared.js'
+import { told } from './refused.js'
+import { checkIfMatch } from './request.js'
+import { ScriptResult } from './schemas.js'
+import { saveSuccessor } from './successor.js'
+
+const { main_module, body_part } = Metadata.properties
+const Form = Type.Object(
+  {
+    metadata: Type.Optional(Type.Object({ main_module, body_part })),
+    files: Type.Optional(Type.Array(Type.String({ format: 'binary' }))),
+  },
+  {
+    description: `Modules are further parts, named by their file names. Content types: ${PART_TYPES.join(', ')}. The headers CF-WORKER-MAIN-MODULE-PART and CF-WORKER-BODY-PART may stand in place of the metadata.`,
+  },
+)
+
+/** New code for a script, all else of which stays. */
+export function contentUpdate(deps: WorkersDeps): Endpoint[] {
+  /** The metadata of a form; none means what the headers say. */
+  const read = (call: Call, parts: readonly FormPart[]) => {
+    const { upload, quotas } = deps.workers().limits()
+    const given = readDocument(parts, { name: 'metadata', schema: Metadata, most: upload.metadata_bytes })
+    const { document = {}, others } = given as { document?: object; others: readonly FormPart[] }
+    refuseHostile(document)
+    refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
+    const metadata = document as Metadata
+    const { main_module = headerOf(call, 'cf-worker-main-module-part') } = metadata
+    const { body_part = headerOf(call, 'cf-worker-body-part') } = metadata
+    return {
+      named: { ...(main_module !== undefined && { main_module }), ...(body_part !== undefined && { body_part }) },
+      ignored: Object.keys(metadata).filter((member) => member !== 'main_module' && member !== 'body_part'),
+      files: uploadedFiles(others),
+    }
+  }
+
+  const save = async (call: Call<'script_name'>, parts: readonly FormPart[]) => {
+    const engine = deps.workers()
+    const { named, ignored, files } = read(call, parts)
+    const code = prepareCode(engine, named, files)
+    const modules = await engine.shelf.putModules(files)
+    const saved = await saveSuccessor(deps, call, {
+      name: call.params.script_name,
+      deploy: true,
+      annotations: { 'workers/triggered_by': 'upload' },
+      make({ before, latest, draft: old }) {
+        checkIfMatch(call.request, latest.etag)
+        const { main: _main, ...kept } = old
+        const draft = { ...kept, ...codeOf(code), modules }
+        refuse(partFaults(draft.bindings, [], { format: code.main?.format, files }))
+        const { writes } = settleDeployment(deps.store, call.scope, { before: before.value, versions: [draft] })
+        return { draft, writes, more: undefined }
+      },
+    })
+    return { ...saved, ignored }
+  }
+
+  return [
+    endpoint({
+      method: 'put',
+      path: '/workers/scripts/:script_name/content',
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace the code of a script, and deploy it; bindings and settings stay as they are',
+      refusal: 'invalidScript',
+      raw: { types: ['multipart/form-data'], schema: Form },
+      result: ScriptResult,
+      async answer(call) {
+        const { uploads, limits } = deps.workers()
+        const { bytes, parts: most } = limits().upload
+        const { script, version, ignored } = await withForm(
+          call.request,
+          { bytes, parts: most, memory: uploads },
+          async (parts) => await told(async () => await save(call, parts)),
+        )
+        const messages = ignored.map((member) => ({
+          code: 10021,
+          message: `${member} of the metadata has no effect here: only the code changes`,
+        }))
+        return new Reply(scriptResult(script, version) as never, { messages })
+      },
+    }),
+  ]
+}
+
+function headerOf({ request }: Call, name: string): string | undefined {
+  const value = request.headers[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

@@ -1,0 +1,40 @@
+import { analyse, type CodeReport } from '../../src/workers/code/analyse.js'
+import type { UploadedFile } from '../../src/workers/form.js'
+import type { Metadata } from '../../src/workers/metadata/schema.js'
+import { contentEtag, isModule, mainModule, type MainModule } from '../../src/workers/modules.js'
+import type { VersionDraft } from '../../src/workers/shelf.js'
+import { ApiError } from '../errors.js'
+import type { WorkersEngine } from './engine.js'
+
+/** The code of an upload, read and checked by itself. */
+export interface PreparedCode {
+  readonly files: readonly UploadedFile[]
+  readonly main: MainModule | undefined
+  readonly report: CodeReport
+}
+
+const NOTHING: CodeReport = { handlers: [], named: [], startup_time_ms: 0 }
+
+/** Reads the code of an upload. Throws `scriptTooLarge` and UploadRefused. */
+export function prepareCode(engine: WorkersEngine, metadata: Metadata, files: readonly UploadedFile[]): PreparedCode {
+  const { module_bytes: most } = engine.limits().upload
+  const main = mainModule(metadata, files)
+  const size = files.filter(isModule).reduce((sum, { bytes }) => sum + bytes.length, 0)
+  if (size > most)
+    throw new ApiError('scriptTooLarge', undefined, `the modules have ${size} bytes, ${most} are allowed`)
+  return { files, main, report: main ? analyse(main.format, main.main, files) : NOTHING }
+}
+
+/** What of a version follows from its code. */
+export function codeOf({
+  files,
+  main,
+  report,
+}: PreparedCode): Pick<VersionDraft, 'format' | 'main' | 'etag' | 'handlers' | 'named' | 'startup_time_ms'> {
+  return {
+    format: main?.format ?? 'modules',
+    ...(main && { main: main.main.name }),
+    etag: contentEtag(main?.main.name, files),
+    ...report,
+  }
+}

@@ -1,0 +1,165 @@
+import { Type } from 'typebox'
+import type { StoredScript, StoredVersion } from '../../src/core/model/worker.js'
+import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
+import { settleClasses } from '../../src/workers/durable/settle.js'
+import { refuse } from '../../src/workers/fault.js'
+import { readDocument, type FormPart } from '../../src/workers/form.js'
+import { settledBindings } from '../../src/workers/inherit.js'
+import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/check.js'
+import { VersionSettings } from '../../src/workers/metadata/schema.js'
+import { liveExports } from '../../src/workers/script-result.js'
+import { shownBinding } from '../../src/workers/secrets.js'
+import type { ScriptChange } from '../../src/workers/shelf.js'
+import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { refuseHostile } from '../hostile.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { missingTargets } from './missing-targets.js'
+import { withForm } from './multipart.js'
+import { partFaults } from './part-bindings.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { told } from './refused.js'
+import { ownSettings } from './settings.js'
+import { saveSuccessor, type Predecessor } from './successor.js'
+
+const PATH = '/workers/scripts/:script_name/settings'
+const Shown = Type.Object({
+  bindings: Type.Array(Type.Object({})),
+  compatibility_flags: Type.Array(Type.String()),
+  logpush: Type.Boolean(),
+  exports_reconciliation: Type.Optional(Reconciliation),
+})
+
+/** Settings of a script together with those of its newest version. */
+export function versionSettings(deps: WorkersDeps): Endpoint[] {
+  const { store, workers } = deps
+
+  const read = (parts: readonly FormPart[]): VersionSettings => {
+    const { upload, quotas } = workers().limits()
+    const { document, others } = readDocument(parts, {
+      name: 'settings',
+      schema: VersionSettings,
+      most: upload.metadata_bytes,
+    })
+    const [other] = others
+    if (other) throw new ApiError('badBody', undefined, `a part is named ${other.name.slice(0, 100)}, not settings`)
+    // A client that sends an object without members sends no part.
+    const settings = document ?? {}
+    refuseHostile(settings)
+    refuse(settingsFaults(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
+    return settings
+  }
+
+  const make = (call: Call<'script_name'>, settings: VersionSettings, { before, latest, draft }: Predecessor) => {
+    const { bindings: given, migrations, exports = latest.exports } = settings
+    const bindings = given
+      ? settledBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
+      : draft.bindings
+    const files = latest.modules.map(({ name }) => ({ name, part: name }))
+    refuse(partFaults(bindings, given ?? [], { format: latest.format, files }))
+    const settled = settleClasses({
+      store,
+      scope: call.scope,
+      script: before.value.name,
+      before: before.value,
+      metadata: {
+        ...latest.metadata,
+        ...(given && { bindings: given }),
+        ...(migrations && { migrations }),
+        ...(exports && { exports }),
+      },
+      code: new Map(latest.named.map(({ name, kind }) => [name, kind])),
+      bindings,
+      deployed: true,
+    })
+    const { migration_tag, declarative, writes, reconciliation } = settled
+    return {
+      draft: { ...ofVersion(settings), bindings, ...(migration_tag !== undefined && { migration_tag }) },
+      change: { ...ofScript(settings), declarative, ...(migration_tag !== undefined && { migration_tag }) },
+      writes,
+      more: settings.exports && reconciliation,
+    }
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'Read the settings of a script and of its newest version',
+      result: Shown,
+      answer({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const version = workers().shelf.readVersion(scope, script, 'latest')
+        if (!version) throw new ApiError('scriptVersionNotFound', undefined, 'the script has no version yet')
+        return shown(script, version)
+      },
+    }),
+    endpoint({
+      method: 'patch',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Change settings of a script and its version, and deploy that; what is left out stays',
+      refusal: 'invalidScript',
+      raw: {
+        types: ['multipart/form-data'],
+        schema: Type.Object({ settings: Type.Optional(VersionSettings) }),
+      },
+      result: Shown,
+      async answer(call) {
+        const { uploads, limits } = workers()
+        const { metadata_bytes: bytes, parts } = limits().upload
+        return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
+          told(async () => {
+            const settings = read(form)
+            const { script, version, more } = await saveSuccessor(deps, call, {
+              name: call.params.script_name,
+              deploy: true,
+              annotations: { 'workers/triggered_by': 'settings', ...keptAnnotations(settings.annotations) },
+              make: (from) => make(call, settings, from),
+            })
+            const result = { ...shown(script, version), ...(more && { exports_reconciliation: more }) }
+            return new Reply(result, { messages: missingTargets(store, call.scope, version.bindings) })
+          }),
+        )
+      },
+    }),
+  ]
+}
+
+/** Members that a version has of its own. */
+function ofVersion({ annotations: _own, bindings: _settled, ...settings }: VersionSettings) {
+  const { logpush: _logpush, tags: _tags, tail_consumers: _consumers, migrations: _migrations, ...version } = settings
+  return version
+}
+
+/** Members that all versions share. */
+function ofScript({ logpush, tags, tail_consumers, observability }: VersionSettings): ScriptChange {
+  return {
+    ...(logpush !== undefined && { logpush }),
+    ...(tags !== undefined && { tags: tags ?? [] }),
+    ...(tail_consumers !== undefined && { tail_consumers: tail_consumers ?? [] }),
+    ...(observability && { observability }),
+  }
+}
+
+function shown(script: StoredScript, version: StoredVersion) {
+  const { compatibility_date, compatibility_flags, usage_model, annotations } = version
+  const { limits, placement, cache_options, exports } = version
+  return {
+    ...ownSettings(script),
+    bindings: version.bindings.map(shownBinding),
+    compatibility_flags: [...compatibility_flags],
+    usage_model,
+    annotations,
+    ...(compatibility_date !== undefined && { compatibility_date }),
+    ...(limits && { limits }),
+    ...(placement && { placement }),
+    ...(cache_options && { cache_options }),
+    ...(exports && { exports: liveExports(exports) }),
+    ...(script.migration_tag !== undefined && { migration_tag: script.migration_tag }),
+  }
+}
