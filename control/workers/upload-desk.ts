@@ -81,7 +81,7 @@ export class UploadDesk {
       checkIfMatch(call.request, latest?.etag)
       const bindings = settledBindings({
         bindings: metadata.bindings ?? [],
-        keep: metadata.keep_bindings ?? [],
+        keep: metadata.keep_bindings ?? keptUnasked(clientOf(call.request)),
         before: latest ? shelf.openBindings(call.scope, latest) : [],
         version: options.deployed ? undefined : (id) => this.#bindingsOf(call.scope, before?.value, id),
         strict: options.strict,
@@ -177,6 +177,12 @@ export class UploadDesk {
     }
   }
 }
+
+/**
+ * Types of bindings that are kept where an upload does not say which: wrangler 4.86 deploys without `keep_bindings`, and its
+ * users set a secret once for all deployments to come.
+ */
+const keptUnasked = (client: string): readonly string[] => (client === 'wrangler' ? ['secret_text', 'secret_key'] : [])
 
 /** Assets of a version: those of a token, or those of the version before where they are to be kept. */
 function assetsOf(

@@ -172,8 +172,11 @@ t.test('bindings are inherited and kept by name and type', async (t) => {
       ],
     },
   })
+  await api.upload('w', { bindings: [secret, plain] })
+  await api.upload('w', {}, PLAIN, { headers: { 'user-agent': 'wrangler/4.86.0' } })
+  t.same(bindings(), [secret], 'wrangler means secrets to stay where it sends no keep_bindings')
   await api.upload('w', {})
-  t.same(bindings(), [], 'an upload without keep_bindings drops secrets')
+  t.same(bindings(), [], 'other uploads without keep_bindings drop secrets')
 })
 
 t.test('a refused upload changes nothing', async (t) => {
