@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../peers/node_modules/wrangler/wrangler-dist/cli.js', import.meta.url))
+
+const GUARD = new URL('./loopback-only.mjs', import.meta.url).href
+
+/** Why tests with wrangler are skipped here; false where it is installed. */
+export const NO_WRANGLER: string | false = existsSync(MAIN)
+  ? false
+  : 'wrangler is not installed (npm install --prefix test/peers)'
+
+/** What a command of wrangler came to. */
+export interface Ran {
+  readonly code: number | null
+  readonly out: string
+  /** Warnings and errors. */
+  readonly errors: string
+}
+
+/** Runs a command in a project folder below `folder`; `input` is what it reads from standard input. */
+export type Wrangler = (project: string, command: readonly string[], input?: string) => Promise<Ran>
+
+/**
+ * Wrangler for an API: quiet, without a terminal, and with everything that it writes in `folder`, where projects are. It ends
+ * with code 86 where it asks anybody on another machine.
+ */
+export function wranglerFor(
+  folder: string,
+  { api, token, account }: { readonly api: string; readonly token: string; readonly account: string },
+): Wrangler {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: join(folder, 'home'),
+    XDG_CONFIG_HOME: join(folder, 'home'),
+    TMPDIR: folder,
+    WRANGLER_CACHE_DIR: join(folder, 'home', 'cache'),
+    WRANGLER_LOG_PATH: join(folder, 'home', 'logs'),
+    WRANGLER_SEND_METRICS: 'false',
+    WRANGLER_SEND_ERROR_REPORTS: 'false',
+    WRANGLER_HIDE_BANNER: 'true',
+    CI: '1',
+    NO_COLOR: '1',
+    CLOUDFLARE_API_BASE_URL: api,
+    CLOUDFLARE_API_TOKEN: token,
+    CLOUDFLARE_ACCOUNT_ID: account,
+  }
+  return async (project, command, input = '') => {
+    const how = ['--no-warnings', '--experimental-vm-modules', '--import', GUARD]
+    const cwd = join(folder, project)
+    const child = spawn(process.execPath, [...how, MAIN, ...command], { cwd, env, stdio: 'pipe' })
+    child.stdin.end(input)
+    const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    return { code: child.exitCode, out, errors }
+  }
+}
