@@ -3,12 +3,11 @@ import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/net/egress.js'
 import { unreachable } from './failure.js'
 import { params, pathOf, refuse } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
+import type { SinkDeps } from './sink-type.js'
 import { LateSocket } from './streams/late-socket.js'
-import { lines } from './streams/lines.js'
+import { lineSinkType, type LineBatch } from './streams/line-sink.js'
 import { boundedScram, TOO_MANY_ITERATIONS } from './streams/scram.js'
 import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
-import { TEST_TEXT } from './test-text.js'
 
 const KNOWN = ['brokers', 'sasl', 'username', 'password', 'compression', ...TRANSPORT] as const
 
@@ -21,33 +20,7 @@ const KNOWN = ['brokers', 'sasl', 'username', 'password', 'compression', ...TRAN
  * Messages have the headers `batch`, its name, and `record`, the number of its line from 0: a batch that failed midway
  * is sent again from its beginning, and a consumer can tell by the two what it has seen.
  */
-export const kafka: SinkType = {
-  scheme: 'kafka',
-  secrets: ['password'],
-
-  check(destination, deps) {
-    settingsOf(destination, deps)
-  },
-
-  open(destination, deps) {
-    const settings = settingsOf(destination, deps)
-    return {
-      encoding: 'identity',
-      limits: {},
-      daily: false,
-
-      async write({ name, body }, signal) {
-        await produce(settings, deps, requests(name, lines(body)), signal)
-      },
-
-      async check(signal) {
-        await produce(settings, deps, [[message('test', 0, Buffer.from(TEST_TEXT))]], signal)
-      },
-
-      async close() {},
-    }
-  },
-}
+export const kafka = lineSinkType({ scheme: 'kafka', secrets: ['password'], settings: settingsOf, send: produce })
 
 interface Settings {
   readonly brokers: readonly Server[]
@@ -100,8 +73,8 @@ function saslOf(name?: string, username?: string, password?: string): Sasl | und
 /** A connection per batch: between two of them brokers may have come and gone. */
 async function produce(
   { brokers, topic, transport, sasl, gzip }: Settings,
+  batch: LineBatch,
   deps: SinkDeps,
-  groups: Iterable<Message[]> | AsyncIterable<Message[]>,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
@@ -146,7 +119,7 @@ async function produce(
   try {
     await producer.connect()
     const compression = gzip ? CompressionTypes.GZIP : CompressionTypes.None
-    for await (const messages of groups)
+    for await (const messages of requests(batch))
       await producer.send({ topic, messages, acks: ALL, timeout: ANSWER_MS, compression })
   } catch (error) {
     signal.throwIfAborted()
@@ -164,7 +137,7 @@ const ANSWER_MS = 30_000
 const MOST_RECEIVED = 16 * 1024 * 1024
 
 /** Messages in the sizes of requests. Brokers take 1 MiB in one by default, after compression. */
-async function* requests(batch: string, groups: AsyncIterable<Uint8Array[]>): AsyncGenerator<Message[]> {
+async function* requests({ name, groups }: LineBatch): AsyncGenerator<Message[]> {
   let waiting: Message[] = []
   let bytes = 0
   let record = 0
@@ -177,7 +150,7 @@ async function* requests(batch: string, groups: AsyncIterable<Uint8Array[]>): As
         bytes = 0
       }
       // A copy: the line is a view of bytes that may change with the next group.
-      waiting.push(message(batch, record, Buffer.from(line)))
+      waiting.push({ key: null, value: Buffer.from(line), headers: { batch: name, record: String(record) } })
       bytes += size
       record += 1
     }
@@ -188,10 +161,6 @@ async function* requests(batch: string, groups: AsyncIterable<Uint8Array[]>): As
 const REQUEST_BYTES = 900_000
 /** What a message has around its value, headers included. */
 const OVERHEAD = 100
-
-function message(batch: string, record: number, value: Buffer): Message {
-  return { key: null, value, headers: { batch, record: String(record) } }
-}
 
 /** What the library threw: the broker's code where it has one. */
 function failed(place: string, error: unknown): SinkError {

@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net'
 import { AbstractConnector, Redis, type RedisOptions } from 'ioredis'
 import { SinkError } from '../src/core/sink.js'
-import type { Egress } from '../src/net/egress.js'
 import { unreachable } from './failure.js'
-import { flag, params, pathOf, refuse, whole } from './params.js'
+import { params, pathOf, refuse, whole } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
-import { lines } from './streams/lines.js'
-import { CONNECT_MS, serverOf, type Server, type Transport } from './streams/server.js'
-import { TEST_TEXT } from './test-text.js'
+import { lineSinkType, type LineBatch } from './streams/line-sink.js'
+import { CONNECT_MS, serverOf, transportOf, type Server, type Transport } from './streams/server.js'
 
 const KNOWN = ['stream', 'maxlen', 'username', 'password', 'insecure-skip-verify'] as const
 
@@ -18,39 +16,13 @@ const KNOWN = ['stream', 'maxlen', 'username', 'password', 'insecure-skip-verify
  * The fields `batch`, the name of the batch, and `record`, the number of the line from 0, tell entries apart: a batch
  * that failed midway is sent again from its beginning, and a consumer can tell by the two what it has seen.
  */
-export const rediss: SinkType = redisOver('rediss')
+export const rediss = redisOver('rediss')
 
 /** The same without TLS, where the operator allows it. */
-export const redis: SinkType = redisOver('redis')
+export const redis = redisOver('redis')
 
 function redisOver(scheme: 'redis' | 'rediss'): SinkType {
-  return {
-    scheme,
-    secrets: ['password'],
-
-    check(destination, deps) {
-      settingsOf(destination, deps)
-    },
-
-    open(destination, deps) {
-      const settings = settingsOf(destination, deps)
-      return {
-        encoding: 'identity',
-        limits: {},
-        daily: false,
-
-        async write({ name, body }, signal) {
-          await append(settings, deps.egress, name, lines(body), signal)
-        },
-
-        async check(signal) {
-          await append(settings, deps.egress, 'test', [[Buffer.from(TEST_TEXT)]], signal)
-        },
-
-        async close() {},
-      }
-    },
-  }
+  return lineSinkType({ scheme, secrets: ['password'], settings: settingsOf, send: append })
 }
 
 interface Settings {
@@ -64,11 +36,7 @@ interface Settings {
 
 function settingsOf(destination: URL, deps: SinkDeps): Settings {
   const given = params(destination, KNOWN)
-  const tls = destination.protocol === 'rediss:'
-  const insecure = flag(given, 'insecure-skip-verify', false)
-  if (!deps.allowPlainHttp && !tls) refuse('is without TLS, which the configuration does not allow')
-  if (!deps.allowPlainHttp && insecure)
-    refuse('skips the check of a certificate, which the configuration does not allow')
+  const transport = transportOf({ ...given, tls: String(destination.protocol === 'rediss:') }, deps)
   if (destination.username !== '' || destination.password !== '') refuse('has a user name; credentials are parameters')
   const db = pathOf(destination)
   if (!/^\d{0,4}$/.test(db)) refuse('has a path that is no number of a database')
@@ -78,7 +46,7 @@ function settingsOf(destination: URL, deps: SinkDeps): Settings {
   const most = whole(given, 'maxlen', 1, 1e12)
   return {
     server: serverOf(destination, 6379),
-    transport: { tls, rejectUnauthorized: !insecure },
+    transport,
     options: { db: Number(db), ...(username && { username }), ...(password && { password }) },
     stream,
     cut: most === undefined ? [] : ['MAXLEN', '~', most],
@@ -88,9 +56,8 @@ function settingsOf(destination: URL, deps: SinkDeps): Settings {
 /** One connection per batch, one round trip per group of lines. */
 async function append(
   { server, transport, options, stream, cut }: Settings,
-  egress: Egress,
-  batch: string,
-  groups: Iterable<Uint8Array[]> | AsyncIterable<Uint8Array[]>,
+  { name, groups }: LineBatch,
+  { egress }: SinkDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const place = `${server.host}:${server.port}`
@@ -125,7 +92,7 @@ async function append(
       const pipeline = link.pipeline()
       received = 0
       for (const line of group) {
-        pipeline.xadd(stream, ...cut, '*', 'batch', batch, 'record', record, 'data', Buffer.from(line))
+        pipeline.xadd(stream, ...cut, '*', 'batch', name, 'record', record, 'data', Buffer.from(line))
         record += 1
       }
       for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error

@@ -4,10 +4,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { unreachable } from './failure.js'
 import { params, refuse, whole } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
-import { lines } from './streams/lines.js'
+import type { SinkDeps } from './sink-type.js'
+import { lineSinkType } from './streams/line-sink.js'
 import { CONNECT_MS, noPath, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
-import { TEST_TEXT } from './test-text.js'
 
 const KNOWN = ['facility', 'severity', 'hostname', 'app-name', ...TRANSPORT] as const
 
@@ -19,57 +18,31 @@ const KNOWN = ['facility', 'severity', 'hostname', 'app-name', ...TRANSPORT] as 
  * read to its end and closed. A batch that is sent again has the same PROCID, the name of the batch, and the same
  * sequenceId for each line.
  */
-export const syslog: SinkType = {
+export const syslog = lineSinkType({
   scheme: 'syslog',
+  settings: settingsOf,
 
-  check(destination, deps) {
-    settingsOf(destination, deps)
-  },
-
-  open(destination, deps) {
-    const { server, transport, head } = settingsOf(destination, deps)
-    const place = `${server.host}:${server.port}`
-
-    return {
-      encoding: 'identity',
-      limits: {},
-      daily: false,
-
-      async write({ name, from, body }, signal) {
-        await send(frames(head(from, name), lines(body)), signal)
-      },
-
-      async check(signal) {
-        await send([framed(head(new Date(deps.clock.now()), 'test'), 1, Buffer.from(TEST_TEXT))], signal)
-      },
-
-      async close() {},
-    }
-
-    async function send(
-      messages: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-      signal: AbortSignal,
-    ): Promise<void> {
+  async send({ server, transport, head }, { name, time, groups }, { egress }, signal) {
+    try {
+      const socket = await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
+      const closed = once(socket, 'end', { signal })
+      // Told by the pipeline where it is the first to fail; without an owner it would end the process.
+      closed.catch(() => {})
+      socket.resume()
       try {
-        const socket = await deps.egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
-        const closed = once(socket, 'end', { signal })
-        // Told by the pipeline where it is the first to fail; without an owner it would end the process.
-        closed.catch(() => {})
-        socket.resume()
-        try {
-          await pipeline(Readable.from(messages, { objectMode: false }), socket, { signal })
-          socket.setTimeout(CLOSE_MS, () => socket.destroy(new NotClosed()))
-          await closed
-        } finally {
-          socket.destroy()
-        }
-      } catch (error) {
-        signal.throwIfAborted()
-        throw unreachable(place, error)
+        const messages = frames(head(time, name), groups)
+        await pipeline(Readable.from(messages, { objectMode: false }), socket, { signal })
+        socket.setTimeout(CLOSE_MS, () => socket.destroy(new NotClosed()))
+        await closed
+      } finally {
+        socket.destroy()
       }
+    } catch (error) {
+      signal.throwIfAborted()
+      throw unreachable(`${server.host}:${server.port}`, error)
     }
   },
-}
+})
 
 /** How long a server may take to read what is under way, and to close. */
 const CLOSE_MS = 30_000

@@ -1,8 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent, type AgentOptions as TlsAgentOptions } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
+import { connect, type TLSSocket } from 'node:tls'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
+import type { Egress } from '../../src/net/egress.js'
 import { GuardedEgress, readEgress, type EgressConfig, type Resolve } from '../../src/net/guarded-egress.js'
 import { CA_FILE } from './tls.js'
+
+/**
+ * A way out on which every HTTPS connection, whatever it is for, ends at one server of the test; `dialled` gets where each
+ * was to go. For destinations whose hosts are given by their owners.
+ */
+export function diverted(port: number, dialled: string[]): Egress {
+  class Diverting extends Agent {
+    override createConnection(options: TlsAgentOptions): TLSSocket {
+      dialled.push(`${options.host}:${options.port}`)
+      // The certificate of the tests is not one for that host; that it is asked for by its name is what counts.
+      return connect({ ...options, host: '127.0.0.1', port, ca: readFileSync(CA_FILE), checkServerIdentity })
+    }
+  }
+  const [http, https] = [new HttpAgent(), new Diverting()]
+  const destroy = () => https.destroy()
+  return {
+    check: async () => {},
+    connect: () => Promise.reject(new Error('only HTTPS is diverted')),
+    agents: () => ({ http, https, retire: destroy, destroy }),
+  }
+}
+
+const checkServerIdentity = () => undefined
 
 /** What a resolver says of names that tests do not know. */
 const noSuchName: Resolve = async (name) => {

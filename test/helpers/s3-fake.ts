@@ -7,10 +7,12 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
+import { createServer as createSecure, type Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { crc32 } from 'node:zlib'
 import type { Test } from 'tap'
 import { badSignature } from './s3-signature.js'
+import { SERVER_TLS } from './tls.js'
 
 /** What goes wrong with a request. */
 export type Fault =
@@ -39,7 +41,7 @@ export interface StoredObject {
 /** An S3 that is strict where real ones are: signature, hash, MD5, sizes of parts; and that fails as it is told to. */
 export interface S3Fake {
   readonly port: number
-  readonly server: Server
+  readonly server: Server | SecureServer
   /** Connections that are open now. */
   readonly connections: () => number
   /** By `bucket/key`. */
@@ -48,14 +50,17 @@ export interface S3Fake {
   readonly uploads: Map<string, Map<number, StoredObject>>
   /** `PUT bucket/key?partNumber=1&uploadId=...` of all requests. */
   readonly requests: string[]
+  /** For which hosts they were. */
+  readonly hosts: Set<string>
   /** Asked about each request. */
   fault: (request: string) => Fault | undefined
 }
 
 export const KEYS = { id: 'AKIDEXAMPLE', secret: 'wJalr+XUtnFEMI/K7MDENG+bPx' }
 
-export async function s3Fake(t: Test): Promise<S3Fake> {
-  const server = createServer((request, response) => void answer(request, response))
+export async function s3Fake(t: Test, { tls = false } = {}): Promise<S3Fake> {
+  const listener = (request: IncomingMessage, response: ServerResponse) => void answer(request, response)
+  const server = tls ? createSecure(SERVER_TLS, listener) : createServer(listener)
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => open.add(socket.once('close', () => open.delete(socket))))
   server.keepAliveTimeout = 60_000
@@ -73,6 +78,7 @@ export async function s3Fake(t: Test): Promise<S3Fake> {
     objects: new Map(),
     uploads: new Map(),
     requests: [],
+    hosts: new Set(),
     fault: () => undefined,
   }
   return fake
@@ -82,6 +88,7 @@ export async function s3Fake(t: Test): Promise<S3Fake> {
     const path = decodeURIComponent(url.pathname.slice(1))
     const line = `${request.method} ${path}${url.search}`
     fake.requests.push(line)
+    fake.hosts.add(request.headers.host ?? '')
     const fault = fake.fault(line)
     const body = await read(request, typeof fault === 'object' && 'resetAfter' in fault ? fault.resetAfter : Infinity)
     if (!body || fault === 'silent') return

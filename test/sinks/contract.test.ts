@@ -1,12 +1,18 @@
 import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { Redis } from 'ioredis'
 import { t, type Test } from 'tap'
+import { openSink } from '../../sinks/index.js'
+import { stdoutTo } from '../../sinks/stdout.js'
 import { sinkContract, type SinkPlace } from '../contracts/sink.js'
 import { blobFake } from '../helpers/blob-fake.js'
-import { openEgress } from '../helpers/egress.js'
+import { openEgress, testEgress } from '../helpers/egress.js'
 import { httpReceiver, type Fault } from '../helpers/http-receiver.js'
 import { kinesisFake } from '../helpers/kinesis-fake.js'
+import { kafkaCluster, noKafka, type KafkaMessage } from '../helpers/kafka-cluster.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { KEYS, s3Fake } from '../helpers/s3-fake.js'
 import { unzipped } from '../helpers/sink-deps.js'
@@ -158,4 +164,92 @@ t.test('redis streams', { skip: NO_REDIS }, async (t) => {
     }
   }
   sinkContract(t, place, BROKEN)
+})
+
+t.test('kafka', { skip: noKafka(t) }, async (t) => {
+  const place = async (t: Test): Promise<SinkPlace> => {
+    const cluster = await kafkaCluster(t)
+    const ports = cluster.brokers.map((broker) => Number(broker.split(':')[1]))
+    // Brokers tell where they are: only what asks for that passes the gate.
+    const gate = await tcpGate(t, ports[0]!)
+    return {
+      conf: `kafka://127.0.0.1:${gate.port}/logs?tls=false`,
+      egress: await testEgress({ allow_cidrs: [gate.port, ...ports].map((port) => `127.0.0.1/32:${port}`) }),
+      secrets: [],
+      delivered: async () => inBatches(await cluster.messages()),
+      fail: failing(gate),
+      failed: () => gate.failed,
+      connections: gate.connections,
+    }
+  }
+  sinkContract(t, place, BROKEN)
+})
+
+/** The texts of batches by name, each as often as it came. */
+function inBatches(messages: readonly KafkaMessage[]): string[] {
+  const texts = new Map<string, string>()
+  const times = new Map<string, number>()
+  for (const { batch, record, value } of messages.toSorted((a, b) => a.record - b.record)) {
+    const time = times.get(`${batch} ${record}`) ?? 0
+    times.set(`${batch} ${record}`, time + 1)
+    texts.set(`${batch} ${time}`, `${texts.get(`${batch} ${time}`) ?? ''}${value}\n`)
+  }
+  return [...texts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text)
+}
+
+/** It is refused: a file stands where the folder should be. */
+const IN_THE_WAY: Fault = { status: 403 }
+
+for (const gzip of [false, true])
+  t.test(gzip ? 'files, gzipped' : 'files', async (t) => {
+    const place = async (t: Test): Promise<SinkPlace> => {
+      const root = t.testdir()
+      const folder = join(root, 'logs')
+      const conf = `file://${folder}/all${gzip ? '?gzip=true' : ''}`
+      let failed = 0
+      return {
+        conf,
+        egress: await testEgress(),
+        secrets: [],
+        delivered() {
+          if (!existsSync(`${folder}/all`)) return []
+          const files = readdirSync(`${folder}/all`).sort()
+          return files.map((name) => {
+            const bytes = readFileSync(`${folder}/all/${name}`)
+            return gzip ? unzipped(bytes) : String(bytes)
+          })
+        },
+        fail(fault) {
+          rmSync(folder, { recursive: true, force: true })
+          if (fault === undefined) return
+          failed += 1
+          mkdirSync(folder)
+          writeFileSync(`${folder}/all`, '')
+        },
+        failed: () => failed,
+        connections: () => 0,
+        open: (deps) => openSink(conf, { ...deps, allowFileUnder: [root] }),
+      }
+    }
+    sinkContract(t, place, { overwrites: true, local: true, faults: { refused: IN_THE_WAY } })
+  })
+
+t.test('standard output', async (t) => {
+  const place = async (t: Test): Promise<SinkPlace> => {
+    const stream = new PassThrough()
+    const pieces: Buffer[] = []
+    stream.on('data', (piece: Buffer) => pieces.push(piece))
+    t.teardown(() => stream.destroy())
+    return {
+      conf: 'stdout:',
+      egress: await testEgress(),
+      secrets: [],
+      delivered: () => [Buffer.concat(pieces).toString()],
+      fail: () => {},
+      failed: () => 0,
+      connections: () => 0,
+      open: (deps) => stdoutTo(() => stream).open(new URL('stdout:'), deps),
+    }
+  }
+  sinkContract(t, place, { overwrites: false, local: true, joined: true, faults: {} })
 })

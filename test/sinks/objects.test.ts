@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { t } from 'tap'
 import { gs } from '../../sinks/gs.js'
+import { openSink } from '../../sinks/index.js'
 import { loadSdk } from '../../sinks/objects/s3-store.js'
 import { r2 } from '../../sinks/r2.js'
 import { s3 } from '../../sinks/s3.js'
+import { diverted } from '../helpers/egress.js'
 import { KEYS, s3Fake, type Fault } from '../helpers/s3-fake.js'
 import { batchOf, depsFor, never, sinkDeps, unzipped } from '../helpers/sink-deps.js'
 import { NO_SWIFT, swiftServer } from '../helpers/swift.js'
@@ -195,6 +197,57 @@ t.test('an S3 that is strict and fails', async (t) => {
     await inside.close()
   })
 })
+
+const OWNED: [destination: string, host: string][] = [
+  ['gs://logs/a%20b/{DATE}?', 'storage.googleapis.com'],
+  [`r2://logs/a%20b/{DATE}?account-id=${'a'.repeat(32)}&`, `${'a'.repeat(32)}.r2.cloudflarestorage.com`],
+  [
+    `r2://logs/a%20b/{DATE}?account-id=${'a'.repeat(32)}&jurisdiction=eu&`,
+    `${'a'.repeat(32)}.eu.r2.cloudflarestorage.com`,
+  ],
+]
+for (const [destination, host] of OWNED)
+  t.test(`${host} is sent signed objects, large ones in parts`, async (t) => {
+    const fake = await s3Fake(t, { tls: true })
+    const dialled: string[] = []
+    const deps = sinkDeps({ egress: diverted(fake.port, dialled), allowPlainHttp: false })
+    const open = (secret: string) => {
+      const keys = `access-key-id=${KEYS.id}&secret-access-key=${encodeURIComponent(secret)}`
+      const sink = openSink(destination + keys, deps)
+      t.teardown(() => sink.close())
+      return sink
+    }
+    const sink = open(KEYS.secret)
+    await sink.check(never)
+    await sink.write(batchOf('{"a":1}\n', 'gzip', { name: 'small' }), never)
+    const large = batchOf(randomBytes(18 * 1024 * 1024), 'gzip', { name: 'large' })
+    await sink.write(large, never)
+    await sink.put?.('ownership-challenge.txt', 'token', never)
+
+    const at = 'logs/a b/20261121'
+    t.strictSame([...fake.objects.keys()].sort(), [
+      `${at}/large.log.gz`,
+      `${at}/ownership-challenge.txt`,
+      `${at}/small.log.gz`,
+      `${at}/test.txt.gz`,
+    ])
+    t.equal(unzipped(fake.objects.get(`${at}/small.log.gz`)!.body), '{"a":1}\n')
+    t.ok(fake.objects.get(`${at}/large.log.gz`)!.body.equals(Buffer.from(await large.body.bytes())))
+    t.equal(fake.requests.filter((request) => request.includes('partNumber=')).length, 3)
+    t.match(fake.objects.get(`${at}/small.log.gz`)!.headers, {
+      authorization: /\/auto\/s3\/aws4_request/,
+      'content-md5': /==$/,
+      'x-amz-acl': undefined,
+      'x-amz-checksum-crc32': undefined,
+    })
+    t.strictSame([...fake.hosts], [host])
+    t.strictSame([...new Set(dialled)], [`${host}:443`])
+
+    const failure = { failure: 'refused', message: `${host}/logs answered 403 SignatureDoesNotMatch` }
+    await t.rejects(open('wrong').check(never), failure)
+    fake.fault = () => ({ status: 503, code: 'SlowDown', headers: { 'retry-after': '7' } })
+    await t.rejects(sink.check(never), { name: 'SinkError', failure: 'transient', retryAfterMs: 7000 })
+  })
 
 t.test('destinations that are refused', async (t) => {
   const K = 'access-key-id=a&secret-access-key=b'

@@ -1,16 +1,16 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { Redis } from 'ioredis'
-import kafkajs from 'kafkajs'
 import { t, type Test } from 'tap'
 import { kafka } from '../../sinks/kafka.js'
 import { redis, rediss } from '../../sinks/redis.js'
 import type { SinkType } from '../../sinks/sink-type.js'
 import { lines } from '../../sinks/streams/lines.js'
 import { syslog } from '../../sinks/syslog.js'
+import { kafkaCluster, noKafka } from '../helpers/kafka-cluster.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { saslBroker, scramServer } from '../helpers/sasl-broker.js'
 import { batchOf, depsFor, never, sinkDeps } from '../helpers/sink-deps.js'
@@ -246,57 +246,22 @@ t.test('a Redis that answers without end is left', async (t) => {
   await t.rejects(sink.check(never), { name: 'SinkError', failure: 'transient' })
 })
 
-/** A cluster of librdkafka, built for this test; why there is none otherwise. */
-function kafkaMock(folder: string): { binary: string } | { missing: string } {
-  const source = new URL('../helpers/kafka-mock.c', import.meta.url).pathname
-  try {
-    execFileSync('gcc', ['-o', join(folder, 'mock'), source, '-lrdkafka'], { stdio: 'ignore' })
-    return { binary: join(folder, 'mock') }
-  } catch {
-    return { missing: 'gcc or librdkafka-dev is not installed' }
-  }
-}
-
 t.test('kafka', async (t) => {
-  const mock = kafkaMock(t.testdir())
-  await t.test('a cluster gets each line as a message', { skip: 'missing' in mock && mock.missing }, async (t) => {
-    if ('missing' in mock) return
-    const child = spawn(mock.binary, ['logs'], { stdio: ['pipe', 'pipe', 'ignore'] })
-    t.teardown(() => child.stdin.end())
-    const brokers = String((await once(child.stdout, 'data'))[0])
-      .trim()
-      .split(',')
-    const ports = brokers.map((broker) => Number(broker.split(':')[1]))
-    const deps = await depsFor(ports)
-    const sink = kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false&brokers=${brokers[1]}`), deps)
+  await t.test('a cluster gets each line as a message', { skip: noKafka(t) }, async (t) => {
+    const cluster = await kafkaCluster(t)
+    const [first, second] = cluster.brokers
+    const ports = cluster.brokers.map((broker) => Number(broker.split(':')[1]))
+    const sink = kafka.open(new URL(`kafka://${first}/logs?tls=false&brokers=${second}`), await depsFor(ports))
     const text = Array.from({ length: 3000 }, (_, index) => `{"n":${index},"text":"${'x'.repeat(700)}"}\n`).join('')
     await sink.write(batchOf(text, 'identity'), never)
+    const messages = await cluster.messages()
+    t.ok(messages.every(({ batch }) => batch === NAME))
+    const inOrder = messages.toSorted((a, b) => a.record - b.record).map(({ value }) => `${value}\n`)
+    t.equal(inOrder.join(''), text)
 
-    const reader = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING }).consumer({ groupId: 'test' })
-    await reader.connect()
-    await reader.subscribe({ topics: ['logs'], fromBeginning: true })
-    const seen = new Map<number, string>()
-    await new Promise<void>((resolve) => {
-      void reader.run({
-        eachMessage: async ({ message: { key, value, headers } }) => {
-          if (key !== null || String(headers?.['batch']) !== NAME) t.fail('a message of something else')
-          seen.set(Number(headers?.['record']), String(value))
-          if (seen.size === 3000) resolve()
-        },
-      })
-    })
-    await reader.disconnect()
-    t.equal(
-      [...seen]
-        .sort(([a], [b]) => a - b)
-        .map(([, value]) => `${value}\n`)
-        .join(''),
-      text,
-    )
-
-    const unguarded = kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false`), await depsFor([ports[0]!]))
+    const unguarded = kafka.open(new URL(`kafka://${first}/logs?tls=false`), await depsFor([ports[0]!]))
     await t.rejects(unguarded.write(batchOf(text, 'identity'), never), NOT_PUBLIC, 'the other broker is guarded, too')
-    await t.rejects(kafka.open(new URL(`kafka://${brokers[0]}/logs?tls=false`), sinkDeps()).check(never), NOT_PUBLIC)
+    await t.rejects(kafka.open(new URL(`kafka://${first}/logs?tls=false`), sinkDeps()).check(never), NOT_PUBLIC)
   })
 
   await t.test('credentials are proven to a broker, over TLS as well', async (t) => {

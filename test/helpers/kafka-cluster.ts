@@ -1,0 +1,65 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+
+export interface KafkaMessage {
+  /** The header of that name. */
+  readonly batch: string
+  readonly record: number
+  readonly value: string
+}
+
+export interface KafkaCluster {
+  /** `127.0.0.1:PORT` of each broker. */
+  readonly brokers: readonly string[]
+  /** All messages of the topic `logs`, those of one partition in order; none of them has a key. */
+  messages(): Promise<KafkaMessage[]>
+}
+
+let binary: string | undefined
+
+/** Why there can be no cluster: it is built for the tests. */
+export function noKafka(t: Test): string | false {
+  if (binary !== undefined) return false
+  const folder = mkdtempSync(join(tmpdir(), 'kafka-mock-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const source = fileURLToPath(new URL('kafka-mock.c', import.meta.url))
+  try {
+    execFileSync('gcc', ['-o', join(folder, 'mock'), source, '-lrdkafka'], { stdio: 'ignore' })
+    binary = join(folder, 'mock')
+    return false
+  } catch {
+    return 'gcc or librdkafka-dev is not installed'
+  }
+}
+
+/** A cluster of librdkafka's mock brokers with the topic `logs`; only where {@link noKafka} says that it can be. */
+export async function kafkaCluster(t: Test): Promise<KafkaCluster> {
+  if (binary === undefined) throw new Error('there is no cluster')
+  const child = spawn(binary, ['logs'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.stdin.end()
+    await ended
+  })
+  const told = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const line = async (): Promise<string> => String((await told.next()).value)
+  return {
+    brokers: (await line()).split(','),
+    async messages() {
+      child.stdin.write('r')
+      const found: KafkaMessage[] = []
+      for (let text = await line(); text !== ''; text = await line()) {
+        const [, batch = '', record = '', value = ''] = /^(\S+) (\d+) (.*)$/.exec(text) ?? []
+        if (value === '') throw new Error(`a message of something else: ${text}`)
+        found.push({ batch, record: Number(record), value })
+      }
+      return found
+    },
+  }
+}
