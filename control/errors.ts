@@ -118,6 +118,7 @@ export const ERRORS = {
   badSchedules: [20408, 400, 'the schedules do not fit'],
   tailNotFound: [20409, 404, 'the tail was not found'],
   tooManyTails: [20410, 403, 'as many tails as are allowed'],
+  badTail: [20411, 400, 'the tail does not fit'],
 
   // What bindings point at
   namespaceNotFound: [10013, 404, 'namespace not found'],

@@ -33,6 +33,7 @@ export interface Control {
 /** Opens the API's listener. Rejects when the address cannot be had. */
 export async function listenControl(endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> {
   const handle = api(endpoints, deps).callback()
+  const { upgrades = [] } = deps
   const server = createServer(LIMITS, (request, response) => {
     // The connection of a request that was under way when the listener closed has nothing more to wait for.
     response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
@@ -47,7 +48,7 @@ export async function listenControl(endpoints: readonly Endpoint[], deps: Contro
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
-    if (!deps.upgrades?.take(request, socket, head)) answerOnce(request, socket, handle)
+    if (!upgrades.some((one) => one.take(request, socket, head))) answerOnce(request, socket, handle)
   })
   const { host, port } = split(deps.config().control.listen)
   server.listen(port, host)
@@ -57,7 +58,7 @@ export async function listenControl(endpoints: readonly Endpoint[], deps: Contro
     port: taken,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
     async close(drainMs = 10_000) {
-      deps.upgrades?.hangUp()
+      for (const one of upgrades) one.hangUp()
       const late = setTimeout(() => upgraded.forEach((socket) => socket.destroy()), drainMs)
       await drain(server, drainMs)
       clearTimeout(late)

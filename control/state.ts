@@ -54,8 +54,8 @@ export interface ControlDeps {
   readonly trace: (accountId: string, request: TraceRequest) => TraceResult | undefined
   /** What log push is made of. */
   readonly logpush: () => LogpushEngine
-  /** Takes requests that ask for another protocol on their connection. */
-  readonly upgrades?: Upgrades
+  /** Take requests that ask for another protocol on their connection: the first one that knows the path. */
+  readonly upgrades?: readonly Upgrades[]
   /** Told about each answered request; the path is the endpoint's pattern, so that it makes a bounded label. */
   readonly observe?: (request: {
     readonly method: string

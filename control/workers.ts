@@ -15,6 +15,7 @@ import { scripts } from './workers/scripts.js'
 import { secrets } from './workers/secrets.js'
 import { scriptSettings } from './workers/settings.js'
 import { subdomains } from './workers/subdomains.js'
+import { tails } from './workers/tails.js'
 import { upload } from './workers/upload.js'
 import { versionSettings } from './workers/version-settings.js'
 import { versions } from './workers/versions.js'
@@ -36,6 +37,7 @@ const AREAS: readonly Area[] = [
   routes,
   domains,
   schedules,
+  tails,
   accountSettings,
   (deps) => storage({ ...deps, blobs: deps.workers().blobs }),
 ]

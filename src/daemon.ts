@@ -4,6 +4,7 @@ import { listenControl } from '../control/listen.js'
 import { posture } from '../control/posture.js'
 import type { ControlDeps } from '../control/state.js'
 import { workers } from '../control/workers.js'
+import { Tails } from '../control/workers/tail-book.js'
 import { listenAdmin } from './admin.js'
 import { AuditedStore, auditLog } from './audit-log.js'
 import type { Config } from './config/schema.js'
@@ -110,6 +111,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   )
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
+  const tails = stack.use(new Tails({ store, clock }))
   const deps: ControlDeps = {
     config: () => config,
     store,
@@ -117,7 +119,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     log,
     trace,
     logpush: () => logpush.engine,
-    upgrades: logpush.engine.live,
+    upgrades: [logpush.engine.live, tails],
     observe: apiMetrics(metrics),
   }
   const webhooks = stack.use(
@@ -144,7 +146,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     limits: () => config.workers.assets,
   })
   const uploads = new MemoryBudget(config.workers.upload.memory)
-  const scripts = { vault: keys, blobs, shelf, uploads, assets, limits: () => config.workers }
+  const scripts = { vault: keys, blobs, shelf, uploads, assets, tails, limits: () => config.workers }
   const areas = [
     ...basicEndpoints(deps),
     ...posture({ ...deps, posture: () => engine }),

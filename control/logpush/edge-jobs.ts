@@ -4,6 +4,7 @@ import { strict } from '../../src/core/schema.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
+import { socketAddress } from '../socket-address.js'
 import type { ControlDeps } from '../state.js'
 import type { LiveSession } from './live-session.js'
 import { sessionPath } from './live-sessions.js'
@@ -74,14 +75,5 @@ export function edgeJobs({ logpush }: ControlDeps): Endpoint[] {
 }
 
 function told({ id, job }: LiveSession, request: IncomingMessage): Static<typeof LiveResult> {
-  return { ...job, destination_conf: address(request) + sessionPath(id), session_id: id }
-}
-
-/** Where the sender of a request reaches this listener, as far as the request tells; it is told to this sender alone. */
-function address({ headers, socket }: IncomingMessage): string {
-  const { host = '', 'x-forwarded-proto': proto } = headers
-  const { localAddress = '127.0.0.1', localPort } = socket
-  const own = `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
-  const scheme = proto === 'https' ? 'wss' : 'ws'
-  return `${scheme}://${/^[\w.:[\]-]+$/.test(host) ? host : own}`
+  return { ...job, destination_conf: socketAddress(request) + sessionPath(id), session_id: id }
 }

@@ -3,6 +3,7 @@ import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
+import { LiveClients } from '../live-clients.js'
 import { pointed } from './pointed.js'
 
 /** What a session shows; texts as they were given. */
@@ -27,7 +28,6 @@ export type LiveLines = (scope: Scope, job: CompiledJob, signal: AbortSignal) =>
 
 /** Bytes that wait for a client; beyond it the client misses records. */
 const MOST_WAITING = 1 << 20
-const PROBE_MS = 30_000
 const UNEXPECTED = 1011
 const LINE_FEED = 0x0a
 
@@ -57,9 +57,7 @@ export class LiveSession {
   usedAt: number
   readonly #made: Made
   readonly #compiled: CompiledJob
-  /** Each with whether it has answered since it was last asked. */
-  readonly #clients = new Map<WebSocket, boolean>()
-  #probedAt: number
+  readonly clients: LiveClients
   #reading: Reading | undefined
 
   /** Throws InvalidInput for a job that does not fit. */
@@ -70,7 +68,7 @@ export class LiveSession {
     this.madeAt = made.now
     this.usedAt = made.now
     this.#made = made
-    this.#probedAt = made.now
+    this.clients = new LiveClients(made.now)
     const { fields, filter, sample = 1 } = job
     const settings = {
       dataset: 'http_requests',
@@ -84,31 +82,15 @@ export class LiveSession {
     this.#compiled = pointed(ofSession, () => compileJob(settings, made.id))
   }
 
-  get clients(): readonly WebSocket[] {
-    return [...this.#clients.keys()]
-  }
-
   join(client: WebSocket): void {
-    this.#clients.set(client, true)
-    client.on('pong', () => this.#clients.set(client, true))
+    this.clients.join(client)
     this.#reading ??= this.#start()
   }
 
   leave(client: WebSocket, now: number): void {
-    this.#clients.delete(client)
+    this.clients.leave(client)
     this.usedAt = now
-    if (this.#clients.size === 0) this.#reading?.stop.abort()
-  }
-
-  /** Asks clients now and then whether they are still there, and lets go of those that did not answer. */
-  probe(now: number): void {
-    if (now - this.#probedAt < PROBE_MS) return
-    this.#probedAt = now
-    for (const [client, alive] of this.#clients) {
-      if (!alive) client.terminate()
-      this.#clients.set(client, false)
-      if (alive) client.ping()
-    }
+    if (this.clients.size === 0) this.#reading?.stop.abort()
   }
 
   /** Reads no more. */
@@ -129,12 +111,12 @@ export class LiveSession {
     } catch (error) {
       if (!signal.aborted) {
         log.error({ event: 'live_session_failed', zone: scope.id, error: messageOf(error) })
-        for (const client of this.#clients.keys()) client.close(UNEXPECTED, 'the records cannot be read')
-        this.#clients.clear()
+        this.clients.close(UNEXPECTED, 'the records cannot be read')
+        for (const client of this.clients) this.clients.leave(client)
       }
     }
     // Somebody may have come while it was ending.
-    this.#reading = this.#clients.size > 0 ? this.#start() : undefined
+    this.#reading = this.clients.size > 0 ? this.#start() : undefined
   }
 
   /** One message, a record a line. Clients that have too much before them miss it. */
@@ -142,7 +124,7 @@ export class LiveSession {
     const { counts } = this.#made
     let records = 0
     for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) records++
-    for (const client of this.#clients.keys()) {
+    for (const client of this.clients) {
       const misses = client.readyState !== client.OPEN || client.bufferedAmount > MOST_WAITING
       counts[misses ? 'dropped' : 'sent'] += records
       if (!misses) client.send(text, { binary: false })

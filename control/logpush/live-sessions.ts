@@ -77,10 +77,10 @@ export class LiveSessions {
     const now = this.#deps.clock.now()
     for (const [id, session] of this.#sessions) {
       const over = now - session.madeAt >= LONGEST_MS
-      if (!over) session.probe(now)
-      if (!over && (session.clients.length > 0 || now - session.usedAt < UNUSED_MS)) continue
+      if (!over) session.clients.probe(now)
+      if (!over && (session.clients.size > 0 || now - session.usedAt < UNUSED_MS)) continue
       this.#sessions.delete(id)
-      for (const client of session.clients) client.close(NORMAL, 'the session is over')
+      session.clients.close(NORMAL, 'the session is over')
     }
     if (this.#sessions.size > 0) return
     clearInterval(this.#timer)
@@ -91,7 +91,7 @@ export class LiveSessions {
   hangUp(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
-    for (const client of [...this.#sessions.values()].flatMap((session) => session.clients)) {
+    for (const client of [...this.#sessions.values()].flatMap(({ clients }) => [...clients])) {
       client.close(GOING_AWAY, 'the daemon stops')
       setTimeout(() => client.terminate(), CLOSE_MS).unref()
     }
@@ -107,7 +107,7 @@ export class LiveSessions {
 
   #join(session: LiveSession, client: WebSocket): void {
     client.on('error', () => client.terminate())
-    if (session.clients.length >= MOST_CLIENTS) {
+    if (session.clients.size >= MOST_CLIENTS) {
       client.close(TRY_LATER, `a session has at most ${MOST_CLIENTS} clients`)
       return
     }

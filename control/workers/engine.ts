@@ -6,6 +6,7 @@ import type { AssetUploads } from '../../src/workers/assets/uploads.js'
 import type { ScriptShelf } from '../../src/workers/shelf.js'
 import type { Edits } from '../edits.js'
 import type { ControlDeps } from '../state.js'
+import type { Tails } from './tail-book.js'
 
 /** What the Workers area of the API needs besides configuration and store. */
 export interface WorkersEngine {
@@ -15,6 +16,7 @@ export interface WorkersEngine {
   /** What uploads under way hold, all together. */
   readonly uploads: MemoryBudget
   readonly assets: AssetUploads
+  readonly tails: Tails
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig
 }

@@ -7,7 +7,7 @@ import { listenControl } from '../../control/listen.js'
 import type { LogpushEngine } from '../../control/logpush/engine.js'
 import { openapiDocument } from '../../control/openapi.js'
 import { bySpecificity } from '../../control/paths.js'
-import type { ControlConfig, ControlDeps } from '../../control/state.js'
+import type { ControlConfig, ControlDeps, Upgrades } from '../../control/state.js'
 import type { Clock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Store } from '../../src/core/store.js'
@@ -101,6 +101,8 @@ export async function client(
     readonly config?: Partial<ControlConfig>
     readonly areas?: (deps: ControlDeps) => Endpoint[]
     readonly logpush?: LogpushEngine
+    /** Asked once `areas` has been. */
+    readonly upgrades?: () => readonly Upgrades[]
     readonly clock?: ReturnType<typeof handClock>
   } = {},
 ): Promise<Client> {
@@ -117,10 +119,10 @@ export async function client(
       if (!logpush) throw new Error('the test has no log push')
       return logpush
     },
-    ...(logpush && { upgrades: logpush.live }),
   }
   const endpoints = (options.areas ?? basicEndpoints)(deps)
-  const control = await listenControl(endpoints, deps)
+  const upgrades = [...(logpush ? [logpush.live] : []), ...(options.upgrades?.() ?? [])]
+  const control = await listenControl(endpoints, { ...deps, upgrades })
   t.teardown(async () => {
     await control.close(0)
     await store.close()

@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { basicEndpoints } from '../../control/index.js'
 import { workers } from '../../control/workers.js'
 import type { WorkersEngine } from '../../control/workers/engine.js'
+import { Tails } from '../../control/workers/tail-book.js'
 import { Workers } from '../../src/config/workers.js'
 import type { WorkersConfig } from '../../src/config/schema.js'
 import { settle } from '../../src/config/units.js'
@@ -110,6 +111,7 @@ export async function uploader(
         blobs,
         limits: () => config,
         uploads: new MemoryBudget(config.upload.memory),
+        tails: new Tails({ store, clock }),
         shelf: new ScriptShelf({
           store,
           blobs,

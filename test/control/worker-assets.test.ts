@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { basicEndpoints } from '../../control/index.js'
 import type { ControlDeps } from '../../control/state.js'
 import { workers } from '../../control/workers.js'
+import { Tails } from '../../control/workers/tail-book.js'
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { readConfig } from '../../src/config/load.js'
 import { ASSET_SESSIONS, WORKER_ASSETS } from '../../src/core/model/worker-assets.js'
@@ -32,6 +33,7 @@ async function api(t: Test) {
         shelf: {} as ScriptShelf,
         assets: uploadsOver(deps.store, blobs, clock),
         uploads: new MemoryBudget(Infinity),
+        tails: new Tails({ store: deps.store, clock }),
         limits: () => limits,
       }
       return [...basicEndpoints(deps), ...workers({ ...deps, workers: () => engine })]

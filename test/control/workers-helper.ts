@@ -6,6 +6,7 @@ import { parser } from '../../src/core/schema.js'
 import type { WorkersConfig } from '../../src/config/schema.js'
 import { Workers } from '../../src/config/workers.js'
 import { workers } from '../../control/workers.js'
+import { Tails } from '../../control/workers/tail-book.js'
 import { account } from '../../src/core/scope.js'
 import type { StoredVersion } from '../../src/core/model/worker.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
@@ -18,6 +19,7 @@ import { ACCOUNT, ADMIN, client, handClock, type Client } from './client.js'
 export interface WorkersClient extends Client {
   readonly cf: Cloudflare
   readonly shelf: ScriptShelf
+  tails(): Tails
   /** Stores a version of a script, and deploys it, without an upload. */
   script(name: string, draft?: Partial<VersionDraft>, deploy?: boolean): Promise<StoredVersion>
 }
@@ -31,24 +33,30 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
   const blobs = memoryBlobs(clock)
   const config = workersConfig()
   let shelf: ScriptShelf | undefined
+  let tails: Tails | undefined
   const shelfOf = (store: Store): ScriptShelf =>
     (shelf ??= new ScriptShelf({ store, blobs, vault, clock, keep: () => config.keep }))
   const vault = new Keyring([randomBytes(32)])
   const api = await client(t, {
     ...options,
     clock,
-    areas: (deps) =>
-      workers({
+    upgrades: () => (tails ? [tails] : []),
+    areas(deps) {
+      const made = (tails = new Tails({ store: deps.store, clock }))
+      t.teardown(() => made.close())
+      return workers({
         ...deps,
         workers: () => ({
           vault,
           blobs,
           shelf: shelfOf(deps.store),
           assets: uploadsOver(deps.store, blobs, clock),
+          tails: made,
           uploads: new MemoryBudget(Infinity),
           limits: () => config,
         }),
-      }),
+      })
+    },
   })
   const cf = new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url })
   const made = shelfOf(api.store)
@@ -56,6 +64,10 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
     ...api,
     cf,
     shelf: made,
+    tails() {
+      if (!tails) throw new Error('the area was not asked for')
+      return tails
+    },
     async script(name, draft = {}, deploy = true) {
       const scope = account(ACCOUNT)
       const bytes = Buffer.from(`export default { fetch() { return new Response('${name}') } }\n`)

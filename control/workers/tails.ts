@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http'
+import { Type, type Static } from 'typebox'
+import { orNull, strict } from '../../src/core/schema.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { whole } from '../paging.js'
+import type { Permission } from '../permissions.js'
+import { socketAddress } from '../socket-address.js'
+import type { WorkersDeps } from './engine.js'
+import { scriptOf } from './find.js'
+import { ACCOUNT_ONLY as scopes } from './permissions.js'
+import { tailPath, type Tail } from './tail-book.js'
+
+const PATH = '/workers/scripts/:script_name/tails'
+/** Whoever may deploy code could listen anyway. */
+const permissions: readonly Permission[] = ['Workers Tail Read', 'Workers Scripts Write']
+
+const Shown = Type.Object({
+  id: Type.String(),
+  url: Type.String({ description: 'WebSocket URL; whoever has it may listen.' }),
+  expires_at: Type.String(),
+})
+const Texts = Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 100 })
+const NewTail = Type.Object(
+  {
+    filters: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            sampling_rate: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+            outcome: Type.Optional(Texts),
+            method: Type.Optional(Texts),
+            client_ip: Type.Optional(Texts),
+            query: Type.Optional(orNull(Type.String({ maxLength: 1024 }))),
+            header: Type.Optional(
+              Type.Object(
+                {
+                  key: Type.String({ minLength: 1, maxLength: 1024 }),
+                  query: Type.Optional(Type.String({ maxLength: 1024 })),
+                },
+                strict,
+              ),
+            ),
+          },
+          strict,
+        ),
+        { maxItems: 100, description: 'Which calls are told; without effect as long as no script runs.' },
+      ),
+    ),
+  },
+  strict,
+)
+
+/** Records of a script's calls as they come, over a WebSocket. */
+export function tails(deps: WorkersDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions,
+      summary: 'List the tails of a script',
+      result: Type.Array(Shown),
+      answer({ scope, params, request }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        return whole(
+          deps
+            .workers()
+            .tails.list(scope, script)
+            .map((tail) => shown(tail, request)),
+        )
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions,
+      summary: 'Open a tail of a script, for six hours',
+      body: NewTail,
+      jsonAs: ['text/plain'],
+      result: Shown,
+      refusal: 'badTail',
+      answer({ scope, params, request }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        const tail = deps.workers().tails.open(scope, script)
+        if (!tail) throw new ApiError('tooManyTails')
+        return shown(tail, request)
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:tail_id`,
+      scopes,
+      permissions,
+      summary: 'End a tail and the WebSockets that listen to it',
+      bare: true,
+      answer({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        if (!deps.workers().tails.end(scope, script, params.tail_id)) throw new ApiError('tailNotFound')
+      },
+    }),
+  ]
+}
+
+const shown = (tail: Tail, request: IncomingMessage): Static<typeof Shown> => ({
+  id: tail.id,
+  url: socketAddress(request) + tailPath(tail),
+  expires_at: new Date(tail.expiresAt).toISOString(),
+})
