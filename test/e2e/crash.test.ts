@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
+import { until } from '../helpers/web.js'
 import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
 const CLIENTS = 32
@@ -23,6 +24,9 @@ async function call(daemon: Daemon, method: string, path: string, body?: object)
   })
   return { status: answer.status, result: ((await answer.json()) as { result: Ruleset }).result }
 }
+
+/** Changes that were acknowledged. */
+const changes = (clients: readonly Told[]): number => clients.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
 
 /** A ruleset whose every part tells which change it is of: a torn one would show two numbers. */
 const numbered = (n: number): object => ({
@@ -68,8 +72,7 @@ async function check(t: Test, daemon: Daemon, clients: readonly Told[]): Promise
     wrong++
     t.fail('a ruleset is as it was acknowledged', { id, acknowledged, asked, found, status })
   }
-  const done = clients.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
-  t.equal(wrong, 0, `${done} acknowledged changes are there, none is torn`)
+  t.equal(wrong, 0, `${changes(clients)} acknowledged changes are there, none is torn`)
 }
 
 async function loop(
@@ -86,14 +89,16 @@ async function loop(
   for (let kill = 0; kill < KILLS; kill++) {
     const daemon = await startDaemon(t, config, folder)
     await check(t, daemon, clients)
+    const before = changes(clients)
     const writing = clients.map((told) => write(daemon, told))
-    await wait(300 + Math.random() * 700)
+    await until(() => changes(clients) >= before + CLIENTS)
+    await wait(Math.random() * 700)
     daemon.signal('SIGKILL')
     await Promise.all([...writing, daemon.ended])
     await between()
   }
   await check(t, await startDaemon(t, config, folder), clients)
-  t.ok(clients.some(({ acknowledged }) => acknowledged > 0))
+  t.ok(changes(clients) >= KILLS * CLIENTS)
 }
 
 t.test(

@@ -15,6 +15,7 @@ import { openStore } from '../../src/store/index.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { COUNTS, numberOf, PARTS, SCOPE, WRITERS, writeOn } from '../helpers/crash-writer.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
+import { until } from '../helpers/web.js'
 
 const KILLS = Number(process.env['STORE_KILLS'] ?? 10)
 const THINGS = kind<unknown>('thing')
@@ -57,7 +58,8 @@ t.test('embedded: what was confirmed survives kill -9, and no batch is torn', as
       const [writer = 0, n = 0] = line.split(' ').map(Number)
       confirmed[writer] = n
     })
-    await once(lines, 'line')
+    const before = [...confirmed]
+    await until(() => confirmed.every((n, writer) => n > before[writer]!))
     await wait(Math.random() * 200)
     child.kill('SIGKILL')
     await Promise.all([once(child, 'exit'), once(lines, 'close')])
@@ -85,7 +87,9 @@ t.test(
     for (let kill = 0; kill < KILLS; kill += 1) {
       const writing = confirmed.map((_, writer) => writeOn(store, writer, (n) => (confirmed[writer] = n)))
       const ended = Promise.allSettled(writing)
-      await wait(20 + Math.random() * 200)
+      const before = [...confirmed]
+      await until(() => confirmed.every((n, writer) => n > before[writer]!))
+      await wait(Math.random() * 200)
       await server.kill()
       for (const outcome of await ended) if (outcome.status === 'rejected') t.type(outcome.reason, StoreUnavailable)
       t.equal(store.writable, false)
@@ -232,11 +236,3 @@ t.test('embedded: audit entries that are too old go, and numbers are not used ag
   await note(again)
   t.equal((await found(again.audit(last))).length, 2)
 })
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (holds()) return
-    await wait(20)
-  }
-  throw new Error('waited for 20 s')
-}

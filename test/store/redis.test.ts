@@ -14,6 +14,7 @@ import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-scri
 import { openVault } from '../../src/store/vault.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { NO_REDIS, redisServer, type RedisServer } from '../helpers/redis.js'
+import { until } from '../helpers/web.js'
 
 const THINGS = kind<{ readonly n: number; readonly text?: string }>('thing')
 const A = account('a')
@@ -33,14 +34,6 @@ const open = async (t: Test, url: string, options: Partial<StoreOptions> = {}): 
 
 const put = (store: Store, id: string, n: number) => store.batch([{ kind: THINGS, scope: A, id, value: { n } }])
 const held = (store: Store) => store.list(THINGS, A).map(({ id, version, value }) => [id, version, value])
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (holds()) return
-    await wait(10)
-  }
-  throw new Error('waited for 10 s')
-}
 
 if (NO_REDIS) t.test('redis', { skip: NO_REDIS }, async () => undefined)
 else {
