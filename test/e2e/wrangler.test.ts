@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { convert } from '../../pipelines/markdown/convert.js'
@@ -255,6 +255,16 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
     t.equal((await visit('www.example.test', '/pages/0/0')).body.toString(), '<h1>Changed</h1>')
     t.equal((await visit('www.example.test', '/pages/1/1')).body.toString(), page(1))
     t.notOk((await readdir(folder)).includes('.config'), 'all that wrangler writes is in the folder that it was given')
+  })
+
+  await t.test('the example of the README', async (t) => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+    const [, html = ''] = /^echo '(.*)' > public\/index\.html$/m.exec(readme) ?? []
+    const [, config = ''] = /^cat > wrangler\.json <<'JSON'\n(.*?)^JSON$/ms.exec(readme) ?? []
+    const { well } = await run(t, { 'project/wrangler.json': config, 'project/public/index.html': `${html}\n` })
+    await well('deploy')
+    t.equal((await visit('site.example.test', '/')).body.toString(), `${html}\n`)
+    t.equal((await visit('site.example.test', '/', 'text/markdown')).body.toString(), convert(html))
   })
 
   await t.test('what the API refuses is told with its code', async (t) => {
