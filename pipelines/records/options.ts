@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
-import { orNull, parser, strict } from '../../src/core/schema.js'
+import { issuesOf, orNull, soundMembers, strict } from '../../src/core/schema.js'
 import { TemplateError, parseTemplate } from './template.js'
 import type { Dataset } from './dataset.js'
 import { TIMESTAMP_FORMATS } from './timestamps.js'
@@ -42,12 +42,13 @@ export const OutputOptions = Type.Object(
 )
 export type OutputOptions = Static<typeof OutputOptions>
 
-const fits = parser(OutputOptions)
+const wrongShape = issuesOf(OutputOptions)
 
 /** Output options that fit their dataset, typed. Throws InvalidInput with pointers into the options. */
 export function parseOutputOptions(dataset: Dataset, input: unknown): OutputOptions {
-  const options = fits(input)
-  const issues: Issue[] = []
+  const issues: Issue[] = [...wrongShape(input)]
+  if (issues.some(({ pointer }) => pointer === '')) throw new InvalidInput(issues)
+  const options = soundMembers(input as OutputOptions, issues)
   for (const [index, name] of (options.field_names ?? []).entries()) {
     if (!dataset.places.has(name))
       issues.push({ pointer: `/field_names/${index}`, message: `is not a field of ${dataset.name}` })

@@ -31,7 +31,6 @@ export function crossCheck(config: Config): Issue[] {
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
     ...egressIssues(config.egress),
-    ...config.pipelines.flatMap((pipeline, index) => sourceIssues(config, pipeline, `/pipelines/${index}/source`)),
     ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),
@@ -39,8 +38,8 @@ export function crossCheck(config: Config): Issue[] {
 }
 
 /** Records of the daemon's own are those of zones and accounts that there are, of datasets that they have. */
-function sourceIssues(
-  { zones, accounts }: Config,
+export function sourceIssues(
+  { zones, accounts }: Pick<Config, 'zones' | 'accounts'>,
   { source, job: { dataset } }: Config['pipelines'][number],
   at: string,
 ): Issue[] {

@@ -2,8 +2,8 @@ import { dirname, resolve } from 'node:path'
 import type { Static } from 'typebox'
 import { isNode } from 'yaml'
 import type { Issue } from '../core/errors.js'
-import { parser } from '../core/schema.js'
-import { crossCheck } from './cross-check.js'
+import { issuesOf, parser, soundMembers } from '../core/schema.js'
+import { crossCheck, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { settle } from './units.js'
@@ -12,6 +12,7 @@ import { readText, readYaml, type Environment } from './yaml.js'
 export { BadConfig, type Environment, type Fault } from './yaml.js'
 
 const parse = parser(ConfigFile, { defaults: true })
+const wrongShape = issuesOf(ConfigFile, { defaults: true })
 
 /** For who does not run pipelines, and so does not ask whether there are such destinations. */
 const ANY_DESTINATION: PipelineChecks = { destination: () => undefined, jobDestination: () => undefined }
@@ -36,11 +37,26 @@ export function readConfig(
   const listed = yaml.document.get('pipelines', true)
   if (isNode(listed)) keepDigits(listed)
   return yaml.checked((value, refuse) => {
-    const settled = settle(ConfigFile, parse(value ?? {})) as Static<typeof ConfigFile>
-    const config = { ...settled, pipelines: configuredPipelines(settled.pipelines, file, checks) }
-    refuse(crossCheck(config))
+    const given = value ?? {}
+    const issues = [...wrongShape(given)]
+    // Sections that are wrong in form stand as if they were absent, so that the others are looked at as well.
+    if (issues.some(({ pointer }) => pointer === '')) refuse(issues)
+    const sound = soundMembers(given, issues)
+    const settled = settle(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
+    const listed = configuredPipelines(settled.pipelines, file, checks)
+    const pipelines = listed.pipelines.filter((pipeline) => pipeline !== undefined)
+    const config = { ...settled, pipelines }
     const whole = absolute(config, dirname(resolve(file)))
-    refuse(deadLetterIssues(whole, checks))
+    issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
+    // What refers to others can be told only where those can be read.
+    if (!issues.some(({ pointer }) => /^\/(accounts|zones)/.test(pointer)))
+      issues.push(
+        ...crossCheck(config),
+        ...listed.pipelines.flatMap((pipeline, index) =>
+          pipeline === undefined ? [] : sourceIssues(config, pipeline, `/pipelines/${index}/source`),
+        ),
+      )
+    refuse(issues)
     return whole
   })
 }

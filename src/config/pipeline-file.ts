@@ -7,7 +7,7 @@ import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { DATASETS } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
-import { issuesOf, pointerToken, strict } from '../core/schema.js'
+import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
 import { PipelineDocument, PipelineList, SOURCE_SCHEMAS, type Source, type SourceKind } from './pipeline.js'
 import { settle } from './units.js'
@@ -52,29 +52,43 @@ export function readPipelines(
     if (listed) throwAny(listIssues(value))
     const stem = stemOf(file)
     const around = { folder: dirname(resolve(file)), inside: false, checks }
-    if (listed) return readList(value['pipelines'] as unknown[], stem, around)
+    if (listed) {
+      const { pipelines, issues } = readList(value['pipelines'] as unknown[], stem, around)
+      throwAny(issues)
+      return pipelines.filter((pipeline) => pipeline !== undefined)
+    }
     const found = readPipeline(value, { ...around, name: stem })
     if (!Array.isArray(found)) return [found]
     throw new InvalidInput(found)
   })
 }
 
-/** Reads the section `pipelines` of a configuration file; throws InvalidInput with pointers into the configuration. */
-export function configuredPipelines(documents: readonly unknown[], file: string, checks: PipelineChecks): Pipeline[] {
+/** Pipelines of a list, and what is wrong with those that are missing. */
+export interface ReadPipelines {
+  /** Each at its place. */
+  readonly pipelines: readonly (Pipeline | undefined)[]
+  /** With pointers to the list, as in `/pipelines/0/source`. */
+  readonly issues: readonly Issue[]
+}
+
+/** Reads the section `pipelines` of a configuration file. */
+export function configuredPipelines(
+  documents: readonly unknown[],
+  file: string,
+  checks: PipelineChecks,
+): ReadPipelines {
   return readList(documents, stemOf(file), { folder: dirname(resolve(file)), inside: true, checks })
 }
 
-function readList(documents: readonly unknown[], stem: string, around: Omit<Surroundings, 'name'>): Pipeline[] {
+function readList(documents: readonly unknown[], stem: string, around: Omit<Surroundings, 'name'>): ReadPipelines {
   const issues: Issue[] = []
-  const pipelines = documents.flatMap((document, index) => {
-    const pointer = `/pipelines/${index}`
+  const pipelines = documents.map((document, index) => {
     const found = readPipeline(document, { ...around, name: `${stem}-${index + 1}` })
-    if (Array.isArray(found)) issues.push(...found.map((issue) => ({ ...issue, pointer: pointer + issue.pointer })))
-    return Array.isArray(found) ? [] : [found]
+    if (!Array.isArray(found)) return found
+    issues.push(...found.map((issue) => ({ ...issue, pointer: `/pipelines/${index}${issue.pointer}` })))
+    return undefined
   })
-  issues.push(...repeatedNames(pipelines))
-  throwAny(issues)
-  return pipelines
+  return { pipelines, issues: [...issues, ...repeatedNames(pipelines)] }
 }
 
 const stemOf = (file: string): string =>
@@ -112,40 +126,61 @@ interface Surroundings {
   readonly checks: PipelineChecks
 }
 
-/** A pipeline, or what is wrong with it. */
+/** A pipeline, or all that is wrong with it. */
 export function readPipeline(given: unknown, { folder, name, inside, checks }: Surroundings): Pipeline | Issue[] {
   if (!isObject(given)) return [{ pointer: '', message: 'must be a pipeline: source, dataset, destination_conf' }]
   const source = given['source'] === 'stdin' ? { stdin: true } : given['source']
   const document: Record<string, unknown> = { ...given, ...(source !== undefined && { source }) }
   const issues = [...wrongShape(document)]
-  if (source !== undefined) issues.push(...sourceIssues(source, inside))
+  if (source !== undefined) issues.push(...sourceIssues(source, inside), ...idleIssues(source, given))
   const { dataset } = document
-  const known = typeof dataset === 'string' && DATASETS.has(dataset)
-  if (typeof dataset === 'string' && !known) issues.push({ pointer: '/dataset', message: noDataset(dataset) })
-  if (issues.length > 0) return issues
+  if (typeof dataset === 'string' && !DATASETS.has(dataset))
+    issues.push({ pointer: '/dataset', message: noDataset(dataset) })
 
-  const settled = settle(PipelineDocument, document) as PipelineDocument
-  const filter = settled.filter ?? ''
-  const pipeline = {
-    ...settled,
-    name: settled.name ?? name,
-    filter: typeof filter === 'string' ? filter : jsonText(filter),
-    source: settledSource(settled.source, folder),
-    destination_conf: absoluteDestination(settled.destination_conf, folder),
-    ...(settled.dead_letter !== undefined && { dead_letter: absoluteDestination(settled.dead_letter, folder) }),
-  }
+  // What is wrong in form is left out, so that the rest is looked at as well.
+  const settled = settle(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
+  const pipeline = absolute(settled, name, folder)
   for (const member of ['destination_conf', 'dead_letter'] as const) {
     const text = pipeline[member]
     const message = text === undefined ? undefined : checks.destination(text)
     if (message !== undefined) issues.push({ pointer: `/${member}`, message })
   }
+  if (pipeline.dataset === undefined) return issues
   try {
-    const job = compileJob(pipeline, pipeline.name)
-    return issues.length > 0 ? issues : { ...pipeline, job }
+    const job = compileJob({ ...pipeline, dataset: pipeline.dataset }, pipeline.name)
+    if (issues.length > 0) return issues
+    return { ...(pipeline as Omit<Pipeline, 'job'>), job }
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
     return [...issues, ...error.issues]
   }
+}
+
+/** With a name and the text of its filter; paths are relative to the file. */
+function absolute(settled: Partial<PipelineDocument>, name: string, folder: string) {
+  const { filter = '', source, destination_conf: destination, dead_letter: aside } = settled
+  return {
+    ...settled,
+    name: settled.name ?? name,
+    filter: typeof filter === 'string' ? filter : jsonText(filter),
+    ...(source && { source: settledSource(source, folder) }),
+    ...(destination !== undefined && { destination_conf: absoluteDestination(destination, folder) }),
+    ...(aside !== undefined && { dead_letter: absoluteDestination(aside, folder) }),
+  }
+}
+
+/** Members that say how a run of its own ends, or what it keeps: a pipeline of a zone or account is a job of the daemon. */
+const IDLE = {
+  retry_for: 'is for pipelines that end; one of a zone or account goes on trying while logpush.retention_age lasts',
+  on_invalid: 'is for records that come from outside; those of a zone or account are always valid',
+  spool_bytes: 'is for records that come from outside; those of a zone or account are kept by logpush.retention_bytes',
+} as const
+
+function idleIssues(source: unknown, given: Readonly<Record<string, unknown>>): Issue[] {
+  if (!isObject(source) || !INSIDE.some((kind) => kind in source)) return []
+  return Object.entries(IDLE).flatMap(([member, message]) =>
+    given[member] === undefined ? [] : [{ pointer: `/${member}`, message }],
+  )
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -207,7 +242,6 @@ function noDataset(name: string): string {
   return `is no dataset: ${name}${meant === undefined ? '' : `, did you mean ${meant}`}`
 }
 
-/** Paths are relative to the file. */
 function settledSource(source: Source, folder: string): Source {
   if (!('file' in source)) return source
   const paths = typeof source.file === 'string' ? [source.file] : source.file
@@ -221,10 +255,10 @@ function absoluteDestination(text: string, folder: string): string {
   return `file://${resolve(folder, path)}${query === undefined ? '' : `?${query}`}`
 }
 
-function repeatedNames(pipelines: readonly Pipeline[]): Issue[] {
-  return pipelines.flatMap(({ name }, index) =>
-    pipelines.findIndex((other) => other.name === name) < index
-      ? [{ pointer: `/pipelines/${index}/name`, message: `${name} stands there twice` }]
+function repeatedNames(pipelines: ReadPipelines['pipelines']): Issue[] {
+  return pipelines.flatMap((pipeline, index) =>
+    pipeline !== undefined && pipelines.findIndex((other) => other?.name === pipeline.name) < index
+      ? [{ pointer: `/pipelines/${index}/name`, message: `${pipeline.name} stands there twice` }]
       : [],
   )
 }

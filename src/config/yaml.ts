@@ -56,11 +56,10 @@ export function readYaml(text: string, file: string, environment: Environment): 
   if (faults.length > 0) throw new BadConfig(faults)
   const refuse = (issues: readonly Issue[]): void => {
     if (issues.length === 0) return
-    throw new BadConfig(
-      issues.map(({ pointer, message }) =>
-        place(offsetOf(document, pointer), pointer ? `${pointer.slice(1).replaceAll('/', '.')} ${message}` : message),
-      ),
+    const faults = issues.map(({ pointer, message }) =>
+      place(offsetOf(document, pointer), pointer ? `${pointer.slice(1).replaceAll('/', '.')} ${message}` : message),
     )
+    throw new BadConfig(faults.toSorted((a, b) => a.line - b.line || a.column - b.column))
   }
   return {
     document,

@@ -46,6 +46,12 @@ export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: un
   }
 }
 
+/** The members of a value that no issue points at or into: what can be looked at further. */
+export function soundMembers<T extends object>(value: T, issues: readonly Issue[]): Partial<T> {
+  const wrong = new Set(issues.map(({ pointer }) => pointer.split('/', 2)[1]))
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !wrong.has(pointerToken(name)))) as Partial<T>
+}
+
 const NONE: readonly Issue[] = []
 
 /** Whether a value has less than `most` members in all; looks at no more of it than it must. */

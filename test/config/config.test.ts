@@ -118,6 +118,48 @@ t.test('all faults are told at once', async (t) => {
   t.equal(faults('foo: 1\nbar: 2\nproxy: { listen: x }').length, 3)
 })
 
+t.test('a fault in one section does not hide those of others', async (t) => {
+  const text = zone(`
+    plan: free
+    settings: { content_converter: on }
+proxy: { listen: x }
+egress: { allow_cidrs: [10.0.0.0/8] }
+logpush: { dead_letter: 'nope:' }
+pipelines:
+  - { source: { zone: ${ACCOUNT} }, dataset: dns_logs, destination_conf: 'nope:' }
+  - { source: { zone: ${ACCOUNT} }, dataset: dns_logs, destination_conf: 'https://a.test/' }
+`)
+  try {
+    const checks = destinationChecks({ clock: systemClock, log: silentLog })
+    readConfig(text, 'f.yaml', {}, checks)
+    t.fail('it is taken')
+  } catch (error) {
+    t.strictSame(
+      (error as BadConfig).faults.map(({ line, message }) => `${line} ${message.split(' ', 1)[0]}`),
+      [
+        '9 zones.0.settings.content_converter',
+        '10 proxy.listen',
+        '11 egress.allow_cidrs.0',
+        '12 logpush.dead_letter',
+        '14 pipelines.0.destination_conf',
+        '15 pipelines.1.source.zone',
+      ],
+    )
+  }
+  const orphan = zone().replace(`id: ${ACCOUNT}`, 'id: nobody')
+  t.same(faults(orphan).length, 1, 'what only follows from another fault is not told')
+})
+
+t.test('what has no effect on a pipeline of a zone is refused', async (t) => {
+  const text = pipeline(`{ zone: ${ZONE} }`, '    retry_for: 5m\n    spool_bytes: 1GB\n    on_invalid: skip\n')
+  t.match(faults(text), [
+    /pipelines.0.retry_for is for pipelines that end/,
+    /pipelines.0.spool_bytes is for records that come from outside/,
+    /pipelines.0.on_invalid is for records that come from outside/,
+  ])
+  t.same(faults(pipeline('{ file: a }', '    retry_for: 5m\n')), [])
+})
+
 t.test('the environment is read inside scalars', async (t) => {
   const environment = { NAME: 'b.test', LEVEL: 'warn', EMPTY: '' }
   const text = zone('    hostnames: ["${NAME}", "x.${EMPTY:-c.test}"]\nlog: { level: "${LEVEL}" }\ndata: "a$${b}"')

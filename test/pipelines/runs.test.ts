@@ -116,6 +116,37 @@ t.test('what is wrong in a pipeline file is told with its place', async (t) => {
   t.match(pipeline, { name: 'p', source: { file: ['/logs/a', '/b'] }, filter: /1795266000123456789/ })
 })
 
+t.test('all that is wrong in a pipeline file is told at once, in the order of the file', async (t) => {
+  const text = `dataset: http_requests
+source: { file: a, folow: true }
+destination_conf: nope://a
+retry_for: 10
+filter: { where: { key: No, operator: eq, value: 1 } }
+output_options: { field_names: [Nope], timestamp_format: iso }
+max_upload_records: 5
+color: red
+`
+  const faults = (() => {
+    try {
+      return file(text)
+    } catch (error) {
+      return (error as BadConfig).faults.map(({ line, message }) => `${line} ${message.split(' ', 1)[0]}`)
+    }
+  })()
+  t.strictSame(faults, [
+    '2 source.folow',
+    '3 destination_conf',
+    '4 retry_for',
+    '5 filter.where.key',
+    '6 output_options.field_names.0',
+    '6 output_options.timestamp_format',
+    '7 max_upload_records',
+    '8 color',
+  ])
+  const list = `pipelines:\n  - { source: stdin }\n  - { source: stdin, dataset: nope, destination_conf: 'nope:' }`
+  t.throws(() => file(list), /2:5: .*\n.*2:5: .*\n.*3:22: .*dataset.*\n.*3:37: .*destination_conf/)
+})
+
 t.test('the worked examples pass their own tests', async (t) => {
   const folder = join(import.meta.dirname, '../../config/pipelines')
   const names = readdirSync(folder)
