@@ -4,7 +4,7 @@ import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { settleClasses } from '../../src/workers/durable/settle.js'
 import { refuse } from '../../src/workers/fault.js'
 import { readDocument, type FormPart } from '../../src/workers/form.js'
-import { settledBindings } from '../../src/workers/inherit.js'
+import { settledBindings, withStanding } from '../../src/workers/inherit.js'
 import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/check.js'
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-result.js'
@@ -35,8 +35,9 @@ const Shown = Type.Object({
 export function versionSettings(deps: WorkersDeps): Endpoint[] {
   const { store, workers } = deps
 
-  const read = (parts: readonly FormPart[]): VersionSettings => {
+  const read = ({ scope, params }: Call<'script_name'>, parts: readonly FormPart[]): VersionSettings => {
     const { upload, quotas } = workers().limits()
+    const { value: script } = scriptOf(deps, scope, params.script_name)
     const { document, others } = readDocument(parts, {
       name: 'settings',
       schema: VersionSettings,
@@ -45,8 +46,9 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
     const [other] = others
     if (other) throw new ApiError('badBody', undefined, `a part is named ${other.name.slice(0, 100)}, not settings`)
     // A client that sends an object without members sends no part.
-    const settings = document ?? {}
-    refuseHostile(settings)
+    refuseHostile(document ?? {})
+    const latest = workers().shelf.readVersion(scope, script, 'latest')
+    const settings = withStanding(document ?? {}, latest?.bindings ?? [])
     refuse(settingsFaults(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     return settings
   }
@@ -114,7 +116,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
         const { metadata_bytes: bytes, parts } = limits().upload
         return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
           told(async () => {
-            const settings = read(form)
+            const settings = read(call, form)
             const { script, version, more } = await saveSuccessor(deps, call, {
               name: call.params.script_name,
               deploy: true,

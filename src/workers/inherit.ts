@@ -42,6 +42,23 @@ export function settledBindings({ bindings, keep, before, version, strict }: Inh
   return [...settled, ...before.filter(({ name, type }) => keep.includes(type) && !named.has(name))]
 }
 
+/**
+ * A document whose `bindings` may hold some with no more than a name and a type, of which nothing has been checked: where a
+ * binding of this name and type is there before, such a one inherits it. So clients list those that are to stay.
+ */
+export function withStanding(document: object, before: readonly Binding[]): object {
+  const { bindings } = document as { bindings?: unknown }
+  if (!Array.isArray(bindings)) return document
+  const types = new Map(before.map(({ name, type }) => [name, type]))
+  const stands = (binding: unknown): boolean => {
+    if (binding === null || typeof binding !== 'object' || Object.keys(binding).length !== 2) return false
+    const { name, type } = binding as Partial<Binding>
+    return name !== undefined && type !== undefined && types.get(name) === type
+  }
+  const inherited = (binding: unknown) => (stands(binding) ? { ...(binding as Binding), type: 'inherit' } : binding)
+  return { ...document, bindings: bindings.map(inherited) }
+}
+
 const invalid = (name: string, pointer: string, why: string): Fault => ({
   kind: 'inheritBinding',
   pointer,

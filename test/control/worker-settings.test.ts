@@ -172,6 +172,33 @@ t.test('settings change with a new version of the same code', async (t) => {
   t.match(await patch(api, {}), { status: 200 })
   t.match(bindingsOf(api), [secret, { name: 'VAR' }, {}], 'what is left out stays')
 
+  t.match(
+    await patch(api, {
+      bindings: [
+        { name: 'HUSH', type: 'secret_text' },
+        { name: 'VAR', type: 'plain_text' },
+        { name: 'NEW', type: 'secret_text', text: 'two' },
+        { name: 'KV', type: 'kv_namespace' },
+      ],
+    }),
+    { status: 200 },
+  )
+  t.same(
+    bindingsOf(api),
+    [
+      secret,
+      { name: 'VAR', type: 'plain_text', text: 'x' },
+      { name: 'NEW', type: 'secret_text', text: 'two' },
+      { name: 'KV', type: 'kv_namespace', namespace_id: 'none' },
+    ],
+    'wrangler names those that are to stay by name and type',
+  )
+  t.same(
+    first(await patch(api, { bindings: [{ name: 'KV', type: 'plain_text' }] })),
+    [400, 10021, '/bindings/0/text'],
+    'not by another type',
+  )
+
   const edited = await sdk(api).workers.scripts.scriptAndVersionSettings.edit('app', {
     account_id: ACCOUNT,
     settings: {

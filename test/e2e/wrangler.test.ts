@@ -126,17 +126,20 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
     t.same(await read('/scripts/hello/subdomain'), { enabled: true, previews_enabled: true })
 
     await well('secret put KEY', 'open sesame')
-    t.same(await read('/scripts/hello/secrets'), [{ name: 'KEY', type: 'secret_text' }])
+    await writeFile(join(folder, 'project/secrets.json'), '{"MORE":"one","MOST":"two"}')
+    await well('secret bulk secrets.json')
+    const secrets = ['KEY', 'MORE', 'MOST'].map((name) => ({ name, type: 'secret_text' }))
+    t.same(await read('/scripts/hello/secrets'), secrets)
 
     await writeFile(join(folder, 'project/index.js'), HELLO.replace('hello', 'goodbye'))
-    const second = versionIn(await well('deploy --message again --tag v3'))
-    t.match(await version(second), { number: 3, annotations: { 'workers/message': 'again', 'workers/tag': 'v3' } })
+    const second = versionIn(await well('deploy --message again --tag v4'))
+    t.match(await version(second), { number: 4, annotations: { 'workers/message': 'again', 'workers/tag': 'v4' } })
     t.match(await code(), /goodbye/)
-    t.same(await read('/scripts/hello/secrets'), [{ name: 'KEY', type: 'secret_text' }], 'the secret stays')
+    t.same(await read('/scripts/hello/secrets'), secrets, 'secrets stay')
 
     await writeFile(join(folder, 'project/index.js'), HELLO.replace('hello', 'third'))
     const third = versionIn(await well('versions upload --message kept'))
-    t.match(await version(third), { number: 4, annotations: { 'workers/message': 'kept' } })
+    t.match(await version(third), { number: 5, annotations: { 'workers/message': 'kept' } })
     t.match((await deployments())[0], { versions: [{ version_id: second }] }, 'an upload is not deployed')
     t.match(await code(), /goodbye/)
 
