@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { until } from '../helpers/web.js'
 import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
+/** More of them: `EDGED_KILLS=50 npx tap --timeout=1200 test/e2e/logpush-crash.test.ts`. */
 const KILLS = Number(process.env['EDGED_KILLS'] ?? 4)
 const WRITERS = 4
 const PER_POST = 100
@@ -25,6 +26,10 @@ interface Receiver {
   readonly arrivals: Arrival[]
   /** What it answers, and how long it waits at most before that. */
   mode: { status: number; waitMs: number }
+  /** Answers to batches wait for this. */
+  held: Promise<void>
+  /** Batches that have come and are not answered. */
+  waiting: number
 }
 
 async function receiver(t: Test): Promise<Receiver> {
@@ -36,7 +41,10 @@ async function receiver(t: Test): Promise<Receiver> {
       const name = String(request.headers['idempotency-key'])
       const isTest = request.headers['content-disposition'] !== undefined
       if (status === 200 && !isTest) arrivals.push({ name, text: gunzipSync(body).toString() })
+      made.waiting++
       await wait(Math.random() * waitMs)
+      if (!isTest) await made.held
+      made.waiting--
       response.writeHead(isTest ? 200 : status).end()
     } catch {
       // The sender was killed: half a body is no arrival.
@@ -51,7 +59,8 @@ async function receiver(t: Test): Promise<Receiver> {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const made: Receiver = { url: `http://127.0.0.1:${port}/in`, arrivals, mode: { status: 200, waitMs: 150 } }
+  const url = `http://127.0.0.1:${port}/in`
+  const made: Receiver = { url, arrivals, mode: { status: 200, waitMs: 150 }, held: Promise.resolve(), waiting: 0 }
   return made
 }
 
@@ -111,12 +120,13 @@ async function write(daemon: Daemon, writer: string, acknowledged: Set<string>):
 
 t.test(
   'kill -9 during ingest and uploads: nothing acknowledged is lost, and what comes twice is a whole batch as it was',
-  { skip: unbuilt, timeout: 600_000 },
+  { skip: unbuilt, timeout: 120_000 + KILLS * 30_000 },
   async (t) => {
     const folder = t.testdir()
     const into = await receiver(t)
     const config = configFor(into)
     const acknowledged = new Set<string>()
+    let midway = 0
     for (let kill = 0; kill < KILLS; kill++) {
       const daemon = await startDaemon(t, config, folder)
       if (kill === 0) await makeJob(t, daemon, into)
@@ -124,9 +134,15 @@ t.test(
       const writing = names.map((name) => write(daemon, name, acknowledged))
       const before = into.arrivals.length
       await until(() => into.arrivals.length > before)
-      await wait(Math.random() * 500)
+      if (kill % 2 === 0) await wait(Math.random() * 500)
+      // Every other time an upload is under way for certain: it has arrived, and the daemon never learns of it.
+      let release = (): void => {}
+      if (kill % 2 === 1) into.held = new Promise((resolve) => (release = resolve))
+      if (kill % 2 === 1) await until(() => into.waiting > 0)
+      if (into.waiting > 0) midway++
       daemon.signal('SIGKILL')
       await Promise.all([...writing, daemon.ended])
+      release()
     }
     const daemon = await startDaemon(t, config, folder)
     // What is behind the last acknowledged record pushes all of them on.
@@ -152,6 +168,8 @@ t.test(
       }
     }
     t.ok(texts.size >= KILLS, `${into.arrivals.length} arrivals of ${texts.size} batches`)
+    t.ok(midway >= Math.floor(KILLS / 2), `${midway} of ${KILLS} kills while an upload was under way`)
+    t.ok(into.arrivals.length - texts.size >= Math.floor(KILLS / 2), 'what the daemon never learnt of came again')
   },
 )
 

@@ -66,6 +66,90 @@ t.test(
   },
 )
 
+/** Numbers that a detour over floating point would change, in value or in words. */
+const NUMBERS = [
+  '1506702504433000200',
+  '9007199254740993',
+  '9223372036854775807',
+  '18446744073709551615',
+  '-9223372036854775808',
+  '123456789012345678901234567890',
+  '0.1',
+  '0.10',
+  '-0',
+  '-0.0',
+  '1e21',
+  '1E+2',
+  '1e-7',
+  '5e-324',
+  '1.7976931348623157e308',
+  '1e400',
+]
+
+t.test(
+  'numbers reach the file with the digits that they came in with',
+  { skip: unbuilt, timeout: 120_000 },
+  async (t) => {
+    const folder = t.testdir()
+    const out = join(folder, 'out')
+    await mkdir(out)
+    const config = configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [out] } } })
+    const daemon = await startDaemon(t, config, folder)
+    const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
+    const field_names = [
+      'EdgeStartTimestamp',
+      'EdgeEndTimestamp',
+      'ClientASN',
+      'EdgeResponseCompressionRatio',
+      'BotDetectionIDs',
+      'RequestHeaders',
+    ]
+    for (const output_type of ['ndjson', 'csv'] as const)
+      await cf.logpush.jobs.create({
+        ...zone,
+        destination_conf: `file://${out}/${output_type}`,
+        enabled: true,
+        max_upload_records: 1000,
+        output_options: { output_type, field_names },
+      })
+
+    const MOST = 18_446_744_073_709_551_615n
+    const records = Array.from({ length: 1000 }, (_, at) => {
+      const [start, end] = [1_506_702_504_433_000_200n + BigInt(at), MOST - BigInt(at)]
+      const number = NUMBERS[at % NUMBERS.length]!
+      return {
+        ndjson: `{"EdgeStartTimestamp":${start},"EdgeEndTimestamp":${end},"ClientASN":${number},"EdgeResponseCompressionRatio":${number},"BotDetectionIDs":[${number}],"RequestHeaders":{"n":${number}}}`,
+        csv: `${start},${end},${number},${number},"[${number}]","{""n"":${number}}"`,
+      }
+    })
+    const of = (from: number, to: number) => records.slice(from, to).map(({ ndjson }) => ndjson)
+    const bodies: [body: string | Buffer, type: string][] = [
+      [of(0, 400).join('\n'), 'application/x-ndjson'],
+      [`[${of(400, 700).join(',')}]`, 'application/json'],
+      [gzipSync(of(700, 850).join('\r\n')), 'application/x-ndjson'],
+      [gzipSync(`[\n${of(850, 1000).join(' ,\n')} ]`), 'application/json'],
+    ]
+    for (const [body, type] of bodies) {
+      const sent = await fetch(`${daemon.control}/zones/${ZONE}/edged/records/http_requests`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${TOKEN}`,
+          'content-type': type,
+          ...(typeof body !== 'string' && { 'content-encoding': 'gzip' }),
+        },
+        body,
+      })
+      t.match(await sent.json(), { result: { rejected: [] } })
+      t.equal(sent.status, 202)
+    }
+    for (const type of ['ndjson', 'csv'] as const) {
+      await until(async () => (await textsBelow(join(out, type))).length > 0)
+      const want = records.map((record) => `${record[type]}\n`).join('')
+      t.ok((await textsBelow(join(out, type))).join('') === want, `${type}, byte for byte`)
+    }
+  },
+)
+
 t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt, timeout: 120_000 }, async (t) => {
   const folder = t.testdir()
   const daemon = await startDaemon(t, configuration('http://127.0.0.1:1'), folder)
