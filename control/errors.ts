@@ -100,6 +100,9 @@ export const ERRORS = {
   badSecret: [20443, 400, 'the secret does not fit'],
   badSettings: [20444, 400, 'the settings do not fit'],
   scriptInUse: [20445, 409, 'other Workers use the script'],
+  badWorker: [20446, 400, 'the Worker does not fit'],
+  workerExists: [20447, 409, 'a Worker with that name exists already'],
+  versionInUse: [20448, 409, 'the version serves requests'],
 
   // Where Workers are reached
   noSubdomain: [10007, 404, 'the account has no subdomain for its Workers yet'],

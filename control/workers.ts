@@ -19,6 +19,8 @@ import { tails } from './workers/tails.js'
 import { upload } from './workers/upload.js'
 import { versionSettings } from './workers/version-settings.js'
 import { versions } from './workers/versions.js'
+import { workerVersions } from './workers/worker-versions.js'
+import { workersAsSuch } from './workers/workers.js'
 
 type Area = (deps: WorkersDeps) => Endpoint[]
 
@@ -26,6 +28,8 @@ const AREAS: readonly Area[] = [
   upload,
   assets,
   scripts,
+  workersAsSuch,
+  workerVersions,
   content,
   contentUpdate,
   scriptSettings,

@@ -1,4 +1,4 @@
-import type { StoredScript } from '../../src/core/model/worker.js'
+import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ApiError, type ErrorKind } from '../errors.js'
@@ -14,4 +14,18 @@ export function scriptOf(
   const found = workers().shelf.script(scope, name)
   if (!found) throw new ApiError(missing)
   return found
+}
+
+/** The script with a name or an id. */
+export function workerOf(deps: WorkersDeps, scope: Scope, which: string): Stored<StoredScript> {
+  const found =
+    deps.workers().shelf.script(scope, which) ??
+    deps.store.list(WORKER_SCRIPTS, scope).find(({ value }) => value.tag === which)
+  if (!found) throw new ApiError('scriptNotFound')
+  return found
+}
+
+/** Throws `tooManyScripts` where the account has as many as it may have. */
+export function refuseMoreScripts({ store, workers }: WorkersDeps, scope: Scope): void {
+  if (store.count(WORKER_SCRIPTS, scope) >= workers().limits().quotas.scripts) throw new ApiError('tooManyScripts')
 }

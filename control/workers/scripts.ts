@@ -2,25 +2,21 @@ import { Type } from 'typebox'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import { scriptResult } from '../../src/workers/script-result.js'
-import { audit } from '../audit.js'
-import { endpoint, type Call, type Endpoint } from '../endpoint.js'
-import { ApiError, type ErrorKind } from '../errors.js'
+import { endpoint, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
 import { page, paging, whole } from '../paging.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
-import { belongings, referencesTo } from './references.js'
+import { referencesTo } from './references.js'
+import { Force, removeScript } from './removal.js'
 import { ScriptResult } from './schemas.js'
-import { scriptSubdomain } from './subdomains.js'
 
 const Found = Type.Object({})
-const Force = Type.Object({
-  force: Type.Boolean({ default: false, description: 'Even where other scripts use it.' }),
-})
 
 /** Scripts as such, in the several shapes that clients know them in. */
 export function scripts(deps: WorkersDeps): Endpoint[] {
-  const { store, clock, edits } = deps
+  const { store } = deps
   const all = (scope: Scope) => store.list(WORKER_SCRIPTS, scope).map(({ value }) => value)
   const versionOf = (scope: Scope, script: StoredScript) => {
     const { shelf } = deps.workers()
@@ -30,60 +26,6 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
     const version = versionOf(scope, script)
     return version ? [scriptResult(script, version) as never] : []
   }
-  const remove = async (call: Call<string, unknown, { force: boolean }>, name: string, missing?: ErrorKind) => {
-    const { scope, query } = call
-    await edits.run(scope.id, async () => {
-      const before = scriptOf(deps, scope, name, missing)
-      const { services, durable_objects, tails } = referencesTo(deps, scope, name)
-      const users = new Set([...services, ...durable_objects.map(({ script }) => script), ...tails])
-      if (users.size > 0 && !query.force)
-        throw new ApiError('scriptInUse', undefined, `the script is used by ${[...users].slice(0, 20).join(', ')}`)
-      await store.batch(
-        [...deps.workers().shelf.removal(scope, before), ...belongings(deps, scope, name)],
-        [audit(clock, call, { action: 'delete', kind: WORKER_SCRIPTS, scope, id: name, before: before.value })],
-      )
-    })
-    return null
-  }
-  const worker = (scope: Scope, script: StoredScript) => {
-    const { name, tag, created_on, modified_on, logpush, tags, tail_consumers, observability = {} } = script
-    return {
-      id: tag,
-      name,
-      created_on,
-      updated_on: modified_on,
-      deployed_on: deps.workers().shelf.readDeployment(scope, script)?.created_on ?? null,
-      logpush,
-      tags: [...tags],
-      tail_consumers: tail_consumers.map(({ service }) => ({ name: service })),
-      observability,
-      subdomain: scriptSubdomain(store, scope, name),
-      references: references(scope, name),
-    }
-  }
-  const references = (scope: Scope, name: string) => {
-    const { services, durable_objects } = referencesTo(deps, scope, name)
-    const idOf = (script: string) => deps.workers().shelf.script(scope, script)?.value.tag ?? ''
-    return {
-      dispatch_namespace_outbounds: [],
-      domains: [],
-      durable_objects: durable_objects.map((one) => ({
-        namespace_id: one.namespace_id,
-        namespace_name: `${name}_${one.class}`,
-        worker_id: idOf(one.script),
-        worker_name: one.script,
-      })),
-      queues: [],
-      workers: services.map((script) => ({ id: idOf(script), name: script })),
-    }
-  }
-  /** By name or id. */
-  const workerOf = (scope: Scope, which: string): StoredScript => {
-    const found = deps.workers().shelf.script(scope, which)?.value ?? all(scope).find(({ tag }) => tag === which)
-    if (!found) throw new ApiError('scriptNotFound')
-    return found
-  }
-
   return [
     endpoint({
       method: 'get',
@@ -137,7 +79,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
       query: Force,
       result: Type.Null(),
-      answer: async (call) => await remove(call, call.params.script_name),
+      answer: async (call) => await removeScript(deps, call, call.params.script_name),
     }),
     endpoint({
       method: 'delete',
@@ -147,7 +89,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       summary: 'Delete a script with all that belongs to it',
       query: Force,
       result: Type.Null(),
-      answer: async (call) => await remove(call, call.params.script_name, 'serviceNotFound'),
+      answer: async (call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
     }),
     endpoint({
       method: 'get',
@@ -223,35 +165,6 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
     }),
     endpoint({
       method: 'get',
-      path: '/workers/workers',
-      scopes,
-      permissions: READ,
-      summary: 'List the Workers of an account',
-      query: Type.Object(paging({ most: 100 })),
-      result: Type.Array(Found),
-      answer: ({ scope, query }) => page(all(scope), query, (script) => worker(scope, script)),
-    }),
-    endpoint({
-      method: 'get',
-      path: '/workers/workers/:worker_id',
-      scopes,
-      permissions: READ,
-      summary: 'Read a Worker, by its name or id',
-      result: Found,
-      answer: ({ scope, params }) => worker(scope, workerOf(scope, params.worker_id)),
-    }),
-    endpoint({
-      method: 'delete',
-      path: '/workers/workers/:worker_id',
-      scopes,
-      permissions: WRITE,
-      summary: 'Delete a Worker, by its name or id',
-      query: Force,
-      bare: true,
-      answer: async (call) => void (await remove(call, workerOf(call.scope, call.params.worker_id).name)),
-    }),
-    endpoint({
-      method: 'get',
       path: '/workers/durable_objects/namespaces',
       scopes,
       permissions: READ,
@@ -273,13 +186,24 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
 const ENVIRONMENT = 'production'
 const service = (script: string) => ({ service: script, name: script, environment: ENVIRONMENT })
 
-const environmentOf = ({ name, created_on, modified_on, last_deployed_from, tag }: StoredScript, script: object) => ({
+const environmentOf = (
+  { name, created_on, modified_on, last_deployed_from, tag, tags }: StoredScript,
+  script: object,
+) => ({
   environment: ENVIRONMENT,
   script_id: name,
   script_tag: tag,
   created_on,
   modified_on,
-  script: { ...script, ...(last_deployed_from !== undefined && { last_deployed_from }) },
+  // What clients look for in a Worker that has no version yet, too.
+  script: {
+    id: name,
+    tag,
+    tags,
+    handlers: [],
+    ...script,
+    ...(last_deployed_from !== undefined && { last_deployed_from }),
+  },
 })
 
 /** `production:yes,old:no`: those that have the first tag and not the second. */

@@ -34,7 +34,8 @@ const SwitchesInput = Type.Object(
   strict,
 )
 
-const OFF: ScriptSubdomain = { enabled: false, previews_enabled: false }
+/** A Worker without an address. */
+export const OFF: ScriptSubdomain = { enabled: false, previews_enabled: false }
 
 /** Whether a Worker has an address below the subdomain of its account. */
 export const scriptSubdomain = (store: Store, scope: Scope, name: string): ScriptSubdomain =>

@@ -5,16 +5,16 @@ import type { Stored } from '../../src/core/store.js'
 import { settleClasses } from '../../src/workers/durable/settle.js'
 import type { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { refuse } from '../../src/workers/fault.js'
-import { readUpload, type FormPart } from '../../src/workers/form.js'
+import { readUpload, type UploadForm } from '../../src/workers/form.js'
 import { settledBindings } from '../../src/workers/inherit.js'
 import { keptAnnotations, metadataFaults } from '../../src/workers/metadata/check.js'
 import type { Metadata } from '../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../src/workers/shelf.js'
 import { audit } from '../audit.js'
 import type { Call } from '../endpoint.js'
-import { ApiError } from '../errors.js'
 import { refuseHostile } from '../hostile.js'
 import type { WorkersDeps } from './engine.js'
+import { refuseMoreScripts } from './find.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
 import { codeOf, prepareCode, type PreparedCode } from './prepared.js'
@@ -26,6 +26,8 @@ export interface UploadOptions {
   readonly deployed: boolean
   /** An `inherit` binding that finds nothing makes the upload fail. */
   readonly strict: boolean
+  /** The settings that all versions share stay as they are, in place of following from the metadata. */
+  readonly settingsStay?: boolean
 }
 
 /** A version as it was stored. */
@@ -55,13 +57,20 @@ export class UploadDesk {
     const { uploads, limits } = this.#deps.workers()
     const { bytes, parts } = limits().upload
     return await withForm(call.request, { bytes, parts, memory: uploads }, async (form) =>
-      told(async () => await this.#store(call, name, this.#prepare(form), options)),
+      told(async () => {
+        const { metadata_bytes: metadataBytes } = limits().upload
+        return await this.keep(call, name, readUpload(form, { metadataBytes }), options)
+      }),
     )
   }
 
-  #prepare(parts: readonly FormPart[]): Prepared {
-    const { upload, quotas } = this.#deps.workers().limits()
-    const { metadata: document, files } = readUpload(parts, { metadataBytes: upload.metadata_bytes })
+  /** Stores an upload, however it came, as a version. Throws UploadRefused. */
+  async keep(call: Call, name: string, upload: UploadForm, options: UploadOptions): Promise<Uploaded> {
+    return await this.#store(call, name, this.#prepare(upload), options)
+  }
+
+  #prepare({ metadata: document, files }: UploadForm): Prepared {
+    const { quotas } = this.#deps.workers().limits()
     refuseHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
@@ -76,7 +85,7 @@ export class UploadDesk {
     const manifest = await this.#manifest(call, name, metadata)
     return await edits.run(call.accountId, async () => {
       const before = shelf.script(call.scope, name)
-      if (!before) this.#refuseMore(call)
+      if (!before) refuseMoreScripts(this.#deps, call.scope)
       const latest = before && shelf.readVersion(call.scope, before.value, 'latest')
       checkIfMatch(call.request, latest?.etag)
       const bindings = settledBindings({
@@ -123,11 +132,6 @@ export class UploadDesk {
     })
   }
 
-  #refuseMore({ scope }: Call): void {
-    const most = this.#deps.workers().limits().quotas.scripts
-    if (this.#deps.store.count(WORKER_SCRIPTS, scope) >= most) throw new ApiError('tooManyScripts')
-  }
-
   /** The manifest that the completion token stands for; undefined where there is no token. */
   async #manifest({ scope }: Call, name: string, { assets }: Metadata): Promise<string | undefined> {
     if (assets?.jwt === undefined) return undefined
@@ -160,16 +164,16 @@ export class UploadDesk {
     call: Call,
     before: Stored<StoredScript> | undefined,
     metadata: Metadata,
-    { deployed }: UploadOptions,
+    { deployed, settingsStay = false }: UploadOptions,
     { migration_tag, declarative }: { migration_tag: string | undefined; declarative: boolean },
   ) {
     const source = { last_deployed_from: clientOf(call.request) }
     if (!deployed) return before ? {} : source
+    const classes = { ...source, ...(migration_tag !== undefined && { migration_tag }), declarative }
+    if (settingsStay) return classes
     const { logpush = false, tags = [], tail_consumers, observability } = metadata
     return {
-      ...source,
-      ...(migration_tag !== undefined && { migration_tag }),
-      declarative,
+      ...classes,
       logpush,
       tags,
       tail_consumers: tail_consumers ?? [],

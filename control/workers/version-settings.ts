@@ -94,9 +94,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
       result: Shown,
       answer({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
-        const version = workers().shelf.readVersion(scope, script, 'latest')
-        if (!version) throw new ApiError('scriptVersionNotFound', undefined, 'the script has no version yet')
-        return shown(script, version)
+        return shown(script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
       },
     }),
     endpoint({
@@ -148,7 +146,14 @@ function ofScript({ logpush, tags, tail_consumers, observability }: VersionSetti
   }
 }
 
-function shown(script: StoredScript, version: StoredVersion) {
+/** What a Worker has before its first version. */
+const UNVERSIONED = { bindings: [], compatibility_flags: [], usage_model: 'standard', annotations: {} } as const
+
+function shown(
+  script: StoredScript,
+  version: Partial<StoredVersion> &
+    Pick<StoredVersion, 'bindings' | 'compatibility_flags' | 'usage_model' | 'annotations'>,
+) {
   const { compatibility_date, compatibility_flags, usage_model, annotations } = version
   const { limits, placement, cache_options, exports } = version
   return {

@@ -217,7 +217,8 @@ export class ScriptShelf {
   }
 }
 
-const newScript = (name: string, now: string): StoredScript => ({
+/** A script without versions. */
+export const newScript = (name: string, now: string): StoredScript => ({
   name,
   tag: newId(),
   created_on: now,

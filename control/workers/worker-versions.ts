@@ -1,0 +1,220 @@
+import { Type, type Static } from 'typebox'
+import { WORKER_SCRIPTS, WORKER_VERSIONS, type StoredScript, type StoredVersion } from '../../src/core/model/worker.js'
+import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
+import { keptAnnotations } from '../../src/workers/metadata/check.js'
+import { Metadata } from '../../src/workers/metadata/schema.js'
+import { liveExports } from '../../src/workers/script-result.js'
+import { shownBinding } from '../../src/workers/secrets.js'
+import { audit } from '../audit.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { page, paging } from '../paging.js'
+import { saveBindings } from './binding-changes.js'
+import type { WorkersDeps } from './engine.js'
+import { workerOf } from './find.js'
+import { missingTargets } from './missing-targets.js'
+import { JsonModule, uploadOf } from './json-modules.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { told } from './refused.js'
+import { MERGE_PATCH } from './secrets.js'
+import { shownVersion } from './shown.js'
+import { UploadDesk } from './upload-desk.js'
+
+const PATH = '/workers/workers/:worker_id/versions'
+
+const NewVersion = Type.Object(
+  {
+    ...Type.Pick(Metadata, [
+      'annotations',
+      'assets',
+      'bindings',
+      'cache_options',
+      'compatibility_date',
+      'compatibility_flags',
+      'containers',
+      'exports',
+      'limits',
+      'main_module',
+      'migrations',
+      'package_dependencies',
+      'placement',
+      'usage_model',
+    ]).properties,
+    modules: Type.Optional(Type.Array(JsonModule, { maxItems: 2000 })),
+  },
+  strict,
+)
+const LatestChange = Type.Object(
+  {
+    env: Type.Optional(mapOf(orNull(Type.Object({ type: Type.String() })))),
+    annotations: Type.Optional(mapOf(Type.String())),
+  },
+  strict,
+)
+const Version = Type.Object({
+  id: Type.String(),
+  number: Type.Integer(),
+  created_on: Type.String(),
+  source: Type.String(),
+  urls: Type.Array(Type.String(), { description: 'Empty: versions have no addresses of their own.' }),
+  bindings: Type.Array(Type.Object({})),
+  modules: Type.Optional(Type.Array(JsonModule)),
+  exports_reconciliation: Type.Optional(Reconciliation),
+})
+
+/** Versions of Workers, sent and told as JSON. */
+export function workerVersions(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+  const desk = new UploadDesk(deps)
+
+  const versionOf = (scope: Scope, which: string, id: string): { script: StoredScript; version: StoredVersion } => {
+    const { value: script } = workerOf(deps, scope, which)
+    const version = deps.workers().shelf.readVersion(scope, script, id)
+    if (!version) throw new ApiError('scriptVersionNotFound')
+    return { script, version }
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the versions of a Worker, newest first',
+      query: Type.Object(paging({ most: 100 })),
+      result: Type.Array(Version),
+      answer({ scope, params, query }) {
+        const { value: script } = workerOf(deps, scope, params.worker_id)
+        const found = script.versions.flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
+        return page(found, query, shown)
+      },
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Make a version of a Worker: as a whole or not at all',
+      query: Type.Object({
+        deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
+      }),
+      body: NewVersion,
+      result: Version,
+      refusal: 'invalidScript',
+      async answer(call) {
+        const { scope, params, body, query } = call
+        const { name } = workerOf(deps, scope, params.worker_id).value
+        const options = { deployed: query.deploy, strict: true, settingsStay: true }
+        const { version, reconciliation } = await told(async () => await desk.keep(call, name, uploadOf(body), options))
+        const result = { ...shown(version), ...(reconciliation && { exports_reconciliation: reconciliation }) }
+        return new Reply(result, { messages: missingTargets(store, scope, version.bindings) })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:version_id`,
+      scopes,
+      permissions: READ,
+      summary: 'Read a version of a Worker',
+      query: Type.Object({
+        include: Type.Optional(Type.Literal('modules', { description: 'Its code as well, in base64.' })),
+      }),
+      result: Version,
+      async answer({ scope, params, query }) {
+        const { version } = versionOf(scope, params.worker_id, params.version_id)
+        if (query.include === undefined) return shown(version)
+        const modules: Static<typeof JsonModule>[] = []
+        for (const module of version.modules) {
+          const bytes = await deps.workers().shelf.readModule(module)
+          modules.push({ name: module.name, content_type: module.type, content_base64: bytes.toString('base64') })
+        }
+        return { ...shown(version), modules }
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:version_id`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a version of a Worker that serves no requests',
+      bare: true,
+      async answer(call) {
+        const { scope, params } = call
+        await edits.run(scope.id, async () => {
+          const { value: before, version } = workerOf(deps, scope, params.worker_id)
+          const id = params.version_id
+          if (!before.versions.includes(id)) throw new ApiError('scriptVersionNotFound')
+          const inForce = deps.workers().shelf.readDeployment(scope, before)?.versions ?? []
+          if (inForce.some(({ version_id }) => version_id === id)) throw new ApiError('versionInUse')
+          const after = { ...before, versions: before.versions.filter((one) => one !== id) }
+          await store.batch(
+            [
+              { kind: WORKER_SCRIPTS, scope, id: before.name, value: after, ifVersion: version },
+              { kind: WORKER_VERSIONS, scope, id, value: undefined },
+            ],
+            [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: before.name, before, after })],
+          )
+        })
+      },
+    }),
+    endpoint({
+      method: 'patch',
+      path: `${PATH}/latest`,
+      scopes,
+      permissions: WRITE,
+      summary: 'Make a version from the latest one with other bindings; it is not deployed',
+      body: LatestChange,
+      jsonAs: MERGE_PATCH,
+      result: Type.Object({}),
+      refusal: 'badSecret',
+      async answer(call) {
+        const { env = {}, annotations = {} } = call.body
+        const changes = new Map(Object.entries(env).map(([name, binding]) => [name, binding && { ...binding, name }]))
+        const { value: script } = workerOf(deps, call.scope, call.params.worker_id)
+        const version = await saveBindings(deps, call, script.name, {
+          changes,
+          pointer: (name) => `/env/${pointerToken(name)}`,
+          deploy: false,
+          annotations: keptAnnotations(annotations),
+        })
+        return shownVersion(version, script)
+      },
+    }),
+  ]
+}
+
+/** A version with all that it is made of, but its code and its secrets. */
+function shown(version: StoredVersion): Static<typeof Version> {
+  const { id, number, created_on, source, author, annotations, assets, bindings, exports, main, metadata } = version
+  const { compatibility_date, cache_options, limits, placement, migration_tag } = version
+  const { containers, package_dependencies } = metadata
+  const more = {
+    annotations,
+    author_id: author.id,
+    compatibility_flags: version.compatibility_flags,
+    startup_time_ms: version.startup_time_ms,
+    usage_model: version.usage_model,
+    ...(assets && { assets: { config: assets.config } }),
+    ...(author.email !== undefined && { author_email: author.email }),
+    ...(cache_options && { cache_options }),
+    ...(compatibility_date !== undefined && { compatibility_date }),
+    ...(containers !== undefined && { containers }),
+    ...(exports && { exports: liveExports(exports) }),
+    ...(limits && { limits }),
+    ...(main !== undefined && { main_module: main }),
+    ...(migration_tag !== undefined && { migration_tag }),
+    ...(package_dependencies !== undefined && { package_dependencies }),
+    ...(placement && { placement }),
+  }
+  return {
+    id,
+    number,
+    created_on,
+    source,
+    urls: [],
+    bindings: bindings.map(shownBinding),
+    ...more,
+  }
+}

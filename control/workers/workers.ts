@@ -1,0 +1,164 @@
+import { Type } from 'typebox'
+import { SCRIPT_SUBDOMAINS } from '../../src/core/model/worker-places.js'
+import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Stored, Write } from '../../src/core/store.js'
+import { newScript } from '../../src/workers/shelf.js'
+import { audit } from '../audit.js'
+import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { ApiError } from '../errors.js'
+import { page, paging } from '../paging.js'
+import type { WorkersDeps } from './engine.js'
+import { refuseMoreScripts, workerOf } from './find.js'
+import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { Force, removeScript } from './removal.js'
+import { scriptName } from './request.js'
+import { MERGE_PATCH } from './secrets.js'
+import { OFF, scriptSubdomain } from './subdomains.js'
+import { NewWorker, shownWorker, Worker, WorkerChange } from './worker-shapes.js'
+
+const PATH = '/workers/workers'
+const ONE = `${PATH}/:worker_id`
+
+/** Workers: scripts that can be there before their first version is. */
+export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
+  const { store, clock, edits } = deps
+
+  /** Stores a Worker with its settings; `before` undefined: there must be none. */
+  const save = async (
+    call: Call,
+    before: Stored<StoredScript> | undefined,
+    base: StoredScript,
+    change: WorkerChange,
+  ) => {
+    const { scope } = call
+    const after = changed(base, change, new Date(clock.now()).toISOString())
+    const id = after.name
+    await store.batch(
+      [
+        { kind: WORKER_SCRIPTS, scope, id, value: after, ifVersion: before?.version ?? 0 },
+        ...subdomainOf(scope, id, change),
+      ],
+      [
+        audit(clock, call, {
+          action: before ? 'update' : 'create',
+          kind: WORKER_SCRIPTS,
+          scope,
+          id,
+          before: before?.value,
+          after,
+        }),
+      ],
+    )
+    return shownWorker(deps, scope, after)
+  }
+
+  const subdomainOf = (scope: Scope, id: string, { subdomain }: WorkerChange): Write[] => {
+    if (!subdomain) return []
+    const before = store.get(SCRIPT_SUBDOMAINS, scope, id)
+    const value = { ...scriptSubdomain(store, scope, id), ...subdomain }
+    return [{ kind: SCRIPT_SUBDOMAINS, scope, id, value, ifVersion: before?.version ?? 0 }]
+  }
+
+  const update = async (call: Call<'worker_id', WorkerChange>, base: (before: StoredScript) => StoredScript) => {
+    const { scope, params, body } = call
+    return await edits.run(scope.id, async () => {
+      const before = workerOf(deps, scope, params.worker_id)
+      if (body.name !== undefined && body.name !== before.value.name)
+        throw new ApiError('badWorker', '/name', 'a Worker keeps the name that it has')
+      return await save(call, before, base(before.value), body)
+    })
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: READ,
+      summary: 'List the Workers of an account',
+      query: Type.Object(paging({ most: 100 })),
+      result: Type.Array(Worker),
+      answer: ({ scope, query }) =>
+        page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => shownWorker(deps, scope, value)),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: WRITE,
+      summary: 'Make a Worker that has no version yet',
+      body: NewWorker,
+      result: Worker,
+      refusal: 'badWorker',
+      async answer(call) {
+        const { scope, body } = call
+        const name = scriptName(body.name, '/name')
+        return await edits.run(scope.id, async () => {
+          if (store.get(WORKER_SCRIPTS, scope, name)) throw new ApiError('workerExists', '/name')
+          refuseMoreScripts(deps, scope)
+          return await save(call, undefined, newScript(name, new Date(clock.now()).toISOString()), body)
+        })
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: ONE,
+      scopes,
+      permissions: READ,
+      summary: 'Read a Worker, by its name or id',
+      result: Worker,
+      answer: ({ scope, params }) => shownWorker(deps, scope, workerOf(deps, scope, params.worker_id).value),
+    }),
+    endpoint({
+      method: 'put',
+      path: ONE,
+      scopes,
+      permissions: WRITE,
+      summary: 'Replace the settings of a Worker; what is left out gets its default',
+      body: NewWorker,
+      result: Worker,
+      refusal: 'badWorker',
+      answer: async (call) =>
+        await update(
+          { ...call, body: { ...call.body, subdomain: { ...OFF, ...call.body.subdomain } } },
+          ({ observability: _gone, ...before }) => ({ ...before, logpush: false, tags: [], tail_consumers: [] }),
+        ),
+    }),
+    endpoint({
+      method: 'patch',
+      path: ONE,
+      scopes,
+      permissions: WRITE,
+      summary: 'Change settings of a Worker; what is left out stays, also within observability and subdomain',
+      body: WorkerChange,
+      jsonAs: MERGE_PATCH,
+      result: Worker,
+      refusal: 'badWorker',
+      answer: async (call) => await update(call, (before) => before),
+    }),
+    endpoint({
+      method: 'delete',
+      path: ONE,
+      scopes,
+      permissions: WRITE,
+      summary: 'Delete a Worker with all that belongs to it, by its name or id',
+      query: Force,
+      bare: true,
+      answer: async (call) =>
+        void (await removeScript(deps, call, workerOf(deps, call.scope, call.params.worker_id).value.name)),
+    }),
+  ]
+}
+
+function changed(base: StoredScript, change: WorkerChange, modified_on: string): StoredScript {
+  const { logpush = base.logpush, tags = base.tags, tail_consumers, observability } = change
+  return {
+    ...base,
+    modified_on,
+    logpush,
+    tags,
+    ...(tail_consumers && { tail_consumers: tail_consumers.map(({ name }) => ({ service: name })) }),
+    ...(observability && { observability: { ...base.observability, ...observability } }),
+  }
+}
