@@ -31,11 +31,15 @@ export interface CompiledJob {
   readonly dataset: Dataset
   /** The filter of the job, attack traffic included. */
   readonly keeps: (record: ScannedRecord) => boolean
-  /** Of all fields that the filter and the format look at; ascending. */
-  readonly places: Int16Array
+  /** Of the fields that `keeps` looks at; ascending. */
+  readonly looks: Int16Array
+  /** Of the fields that the format writes; ascending. */
+  readonly writes: Int16Array
   /** Which of the records that the filter keeps stay, by their positions. */
   readonly samples: Sampler
   readonly format: Format
+  /** Jobs with the same recipe make the same lines of the same records; undefined where no other job does. */
+  readonly recipe: string | undefined
   /** Set where subrequests become part of their parents. */
   readonly merge: OutputOptions | undefined
   readonly settings: JobSettings
@@ -68,13 +72,17 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
 
   const format = new Format(dataset, options)
-  const places = new Set([...filter.places, ...(attack?.places ?? []), ...format.places])
   return {
     dataset,
-    places: Int16Array.from(places).sort(),
+    looks: Int16Array.from(new Set([...filter.places, ...(attack?.places ?? [])])).sort(),
+    writes: Int16Array.from(format.places).sort(),
     keeps: attack === undefined ? filter : (record) => !attack(record) && filter(record),
     samples: sampler(format.sampleRate, seed),
     format,
+    recipe:
+      format.sampleRate < 1 || format.mergeSubrequests
+        ? undefined
+        : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
     merge: format.mergeSubrequests ? options : undefined,
     settings,
   }

@@ -146,11 +146,14 @@ const FURTHER = 2 ** 42
 class MergedLines implements Lines {
   readonly begin: number
   readonly acceptedAt: number
+  readonly frame = undefined
   readonly #lines: readonly Line[]
   readonly #scanner: Scanner
   /** What a place within these lines goes with: a reader that opens there makes all of them again. */
   readonly #within: Pick<Place, 'keep' | 'until'>
   readonly #end: Place
+  #scanned: ScannedRecord | undefined
+  #index = -1
 
   constructor(
     lines: readonly Line[],
@@ -177,7 +180,11 @@ class MergedLines implements Lines {
   }
 
   record(index: number): ScannedRecord {
-    return this.#scanner.scan(this.#lines[index]!.text)
+    if (this.#scanned === undefined || index !== this.#index) {
+      this.#scanned = this.#scanner.scan(this.#lines[index]!.text)
+      this.#index = index
+    }
+    return this.#scanned
   }
 
   key(index: number): number {
@@ -190,6 +197,10 @@ class MergedLines implements Lines {
     if (line === undefined) return this.#end
     const { position, skip, ahead } = line
     return { position, skip, ahead, ...this.#within }
+  }
+
+  cut(): number {
+    return Infinity
   }
 
   before(place: Place): number {

@@ -2,9 +2,12 @@ import type { Batch } from '../../src/core/sink.js'
 import { BatchText } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { BatchLimits } from './limits.js'
+import { lineAt, linesOf, linesUpTo, linesWithin } from './page.js'
 import type { Place } from './place.js'
 import type { Lines } from './reader.js'
-import type { Stage, StagedBody } from './staging.js'
+import type { Shared } from './sharing.js'
+import type { Frame } from './spool.js'
+import type { SharedPiece, Stage, StagedBody } from './staging.js'
 
 /** A batch that is ready to be sent, and the lines that it holds. */
 export interface ReadyBatch extends Batch {
@@ -13,8 +16,9 @@ export interface ReadyBatch extends Batch {
   readonly end: Place
 }
 
-/** Text that is handed on at once, to be compressed. */
+/** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
 const PIECE = 256 * 1024
+const SHORT_PIECE = 64 * 1024
 
 /** The batch that a job fills now. */
 export class OpenBatch {
@@ -22,17 +26,23 @@ export class OpenBatch {
   readonly #limits: BatchLimits
   readonly #stage: Stage
   readonly #text: BatchText
+  readonly #shared: Shared | undefined
   #handedOn = 0
+  /** Where the text begins that has not been handed on, and the next record, when it has to be. */
+  #pieceFrom: Place | undefined
+  #pieceEnd: Place | undefined
   #first: Place | undefined
   #from = 0
   #to = 0
   /** It takes no further line. */
   full = false
 
-  constructor(job: CompiledJob, limits: BatchLimits, stage: Stage) {
+  /** `shared`: with jobs of the same recipe. */
+  constructor(job: CompiledJob, limits: BatchLimits, stage: Stage, shared?: Shared) {
     this.#job = job
     this.#limits = limits
     this.#stage = stage
+    this.#shared = shared
     this.#text = new BatchText(job.format)
   }
 
@@ -52,35 +62,74 @@ export class OpenBatch {
   add(lines: Lines, index: number, end: number): number {
     const text = this.#text
     const before = text.records
-    const taken = this.#take(lines, index, end)
+    const cut = lines.cut(index)
+    const taken = this.#take(lines, index, Math.min(end, cut))
     if (text.records > before) this.#to = Math.max(this.#from, lines.acceptedAt)
+    const bytes = text.size - this.#handedOn
+    if (bytes >= PIECE || (taken === cut && bytes >= SHORT_PIECE)) this.#pieceEnd = lines.place(taken)
     return taken
   }
 
   #take(lines: Lines, index: number, end: number): number {
-    const { keeps, samples, places } = this.#job
+    const { frame } = lines
+    const shared = this.#shared
+    return shared === undefined || shared.alone || frame === undefined
+      ? this.#write(lines, index, end)
+      : this.#copy(lines, shared, frame, index, end)
+  }
+
+  #write(lines: Lines, index: number, end: number): number {
+    const { keeps, looks, samples, writes } = this.#job
+    const { bytes, records } = this.#limits
     const text = this.#text
     for (let at = index; at < end; at++) {
-      const record = lines.record(at, places)
-      if (!keeps(record) || !samples(lines.key(at))) continue
-      text.add(record)
-      if (text.size > this.#limits.bytes && text.records > 1) {
+      if (!keeps(lines.record(at, looks)) || !samples(lines.key(at))) continue
+      text.add(lines.record(at, writes))
+      if (text.size > bytes && text.records > 1) {
         text.removeLast()
         this.full = true
         return at
       }
       if (text.records === 1) this.#begin(lines, at)
-      this.full = text.records >= this.#limits.records || text.size > this.#limits.bytes
+      this.full = text.records >= records || text.size > bytes
       if (this.full || text.size - this.#handedOn >= PIECE) return at + 1
     }
     return end
   }
 
-  /** Hands on what can be; resolves when there is room for more. */
+  /** The same, from what another job may have written already. */
+  #copy(lines: Lines, shared: Shared, frame: Frame, index: number, end: number): number {
+    const page = shared.page(frame, this.#job)
+    const { bytes, records } = this.#limits
+    const text = this.#text
+    const line = lineAt(page, index)
+    const wanted = lineAt(page, end) - line
+    if (wanted === 0) return end
+    const delimiter = text.records > 0 ? 0 : this.#job.format.delimiter.length
+    const fitting = linesWithin(page, line, bytes - text.size + delimiter)
+    const least = text.records > 0 ? 0 : 1
+    const toPiece = linesUpTo(page, line, PIECE - (text.size - this.#handedOn) + delimiter)
+    const count = Math.min(wanted, Math.max(fitting, least), records - text.records, toPiece)
+    if (count > 0) {
+      if (text.records === 0) this.#begin(lines, page.indexes[line]!)
+      text.addWritten(linesOf(page, line, count), count)
+      this.full = text.records >= records || text.size > bytes
+      if (this.full || text.size - this.#handedOn >= PIECE) return page.indexes[line + count - 1]! + 1
+    }
+    if (count === wanted) return end
+    this.full = true
+    return page.indexes[line + count]!
+  }
+
+  /** Hands on what has to be; resolves when there is room for more. */
   async flush(): Promise<void> {
-    if (this.#text.size - this.#handedOn < PIECE) return
+    const end = this.#pieceEnd
+    if (end === undefined) return
+    const of = this.#piece(end)
+    this.#pieceFrom = end
+    this.#pieceEnd = undefined
     this.#handedOn = this.#text.size
-    await this.#stage.write(this.#text.take())
+    await this.#text.take(async (text) => await this.#stage.write(text, of))
   }
 
   /** Ends it in front of `end`; it has at least one record. */
@@ -91,12 +140,21 @@ export class OpenBatch {
     if (this.#first === undefined) throw new Error('a batch without records')
     const { records, size } = this.#text
     const range = { from: new Date(this.#from), to: new Date(this.#to), first: this.#first, end }
-    const body = await this.#stage.end(this.#text.close())
+    const of = this.#piece(end)
+    const body = await this.#text.close(async (text) => await this.#stage.end(text, of))
     return { ...range, name: nameOf(range), records, size, body }
   }
 
   async discard(): Promise<void> {
     await this.#stage.discard()
+  }
+
+  /** What the text is that goes on up to `end`, where others may have the same. */
+  #piece(end: Place): SharedPiece | undefined {
+    const shared = this.#shared
+    if (shared === undefined || shared.alone) return undefined
+    const from = this.#pieceFrom
+    return { shared, id: `${from === undefined ? this.#first?.position : `${from.position}+`} ${end.position}` }
   }
 
   #begin(lines: Lines, at: number): void {

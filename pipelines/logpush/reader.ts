@@ -11,12 +11,19 @@ export interface Lines {
   readonly count: number
   /** When they were accepted, ms since 1970. */
   readonly acceptedAt: number
+  /** Set where each record of a frame is a line, at the same index. */
+  readonly frame: Frame | undefined
   /** In an object that the next call reuses, of which only the fields at `places` count. */
   record(index: number, places: Int16Array): ScannedRecord
   /** What sampling of a line depends on: the same whenever the line is made again. */
   key(index: number): number
   /** The place in front of a line; at `count`, behind the last one. */
   place(index: number): Place
+  /**
+   * The next index above `index`, also beyond `count`, at which the text of a batch is cut where it is long enough: the
+   * same records for all jobs.
+   */
+  cut(index: number): number
   /** How many lines are before a place. */
   before(place: Place): number
 }
@@ -73,40 +80,48 @@ class PlainReader implements Reader {
   }
 }
 
+/** At each position that is a multiple of it, texts may be cut. */
+const CUT = 2048
+
 class FrameLines implements Lines {
   readonly begin: number
-  readonly #frame: Frame
+  readonly frame: Frame
 
   constructor(frame: Frame, begin: number) {
-    this.#frame = frame
+    this.frame = frame
     this.begin = begin
   }
 
   get count(): number {
-    return this.#frame.count
+    return this.frame.count
   }
 
   get acceptedAt(): number {
-    return this.#frame.acceptedAt
+    return this.frame.acceptedAt
   }
 
   release(): void {
-    this.#frame.release()
+    this.frame.release()
   }
 
   record(index: number, places: Int16Array): ScannedRecord {
-    return this.#frame.record(index, places)
+    return this.frame.record(index, places)
   }
 
   key(index: number): number {
-    return this.#frame.first + index
+    return this.frame.first + index
   }
 
   place(index: number): Place {
-    return { position: this.#frame.first + index, skip: 0 }
+    return { position: this.frame.first + index, skip: 0 }
+  }
+
+  cut(index: number): number {
+    const { first } = this.frame
+    return (Math.floor((first + index) / CUT) + 1) * CUT - first
   }
 
   before({ position }: Place): number {
-    return Math.min(this.#frame.count, Math.max(0, position - this.#frame.first))
+    return Math.min(this.frame.count, Math.max(0, position - this.frame.first))
   }
 }

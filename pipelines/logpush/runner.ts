@@ -16,6 +16,7 @@ import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.j
 import { deadLetter, type DeadLetter } from './dead-letter.js'
 import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
+import { Sharing } from './sharing.js'
 import type { Cursor, Spool, Spools } from './spool.js'
 import { Staging } from './staging.js'
 import { LogpushTask, type TaskDeps } from './task.js'
@@ -126,6 +127,7 @@ class Runner implements Logpush {
       uploads,
       random,
       breather: new Breather(),
+      sharing: new Sharing(),
       deadLetter: this.#deadLetter,
     }
     this.#metricsOf = logpushMetrics(deps.metrics, () => this.#lags())

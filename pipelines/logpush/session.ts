@@ -13,6 +13,7 @@ import { OpenBatch, type ReadyBatch } from './open-batch.js'
 import { compare, cursorAt, endOf, placeOf, type Place } from './place.js'
 import { openReader, type Lines, type Reader } from './reader.js'
 import { pauseMs } from './retry.js'
+import type { Shared } from './sharing.js'
 import type { Cursor, ReadableSpool } from './spool.js'
 import type { Staging } from './staging.js'
 import type { JobStatus } from './status.js'
@@ -37,6 +38,8 @@ export interface SessionDeps {
 export interface SessionOf {
   readonly id: string
   readonly job: CompiledJob
+  /** With jobs of the same recipe on the same spool. */
+  readonly shared?: Shared | undefined
   readonly sink: Sink
   /** Names the host or bucket. */
   readonly destination: string
@@ -111,11 +114,11 @@ export class Session {
 
   /** The next batch, once it is complete; undefined where the job is interrupted, or where nothing is left of `redo`. */
   async #make(reader: Reader, redo: Redo | undefined): Promise<ReadyBatch | undefined> {
-    const { id, job, sink, control } = this.#of
+    const { id, job, shared, sink, control } = this.#of
     const { staging, breather, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
     const limits = { bytes: redo ? Infinity : Math.min(bytes, this.#ceiling), records: redo?.records ?? records }
-    const begin = () => new OpenBatch(job, { ...limits, intervalMs }, staging.begin(sink.encoding))
+    const begin = () => new OpenBatch(job, { ...limits, intervalMs }, staging.begin(sink.encoding), shared)
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0
         ? redo.name

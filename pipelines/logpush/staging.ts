@@ -1,12 +1,10 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { createGzip, gzip, type Gzip } from 'node:zlib'
+import { crc32 } from 'node:zlib'
 import type { BatchBody, Encoding } from '../../src/core/sink.js'
+import { Deflater } from './deflater.js'
+import type { Shared } from './sharing.js'
 
-const gzipped = promisify(gzip)
-
-const LEVEL = 6
 const READ_BYTES = 256 * 1024
 
 /** A body that is there until it is discarded. */
@@ -21,10 +19,18 @@ export interface StagingOptions {
   readonly memoryBytes?: number
 }
 
+/** A piece of a batch that other jobs may have too. */
+export interface SharedPiece {
+  readonly shared: Shared
+  /** Where in the spool it begins and ends. */
+  readonly id: string
+}
+
 /** Keeps the texts of batches until they are delivered: small ones in memory, large ones in files, for one run of the daemon. */
 export class Staging {
   readonly folder: string
   readonly bodyBytes: number
+  readonly deflater = new Deflater()
   readonly #memoryBytes: number
   #used = 0
   #files = 0
@@ -63,56 +69,71 @@ export class Staging {
   }
 }
 
+// RFC 1952: deflate, no name, no time, system unknown.
+const GZIP_HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
+
 /** The body of one batch while it is made. A failed call leaves it to be discarded. */
 export class Stage {
   readonly #encoding: Encoding
+  readonly #deflater: Deflater
   readonly #kept: Kept
-  #gzip: Gzip | undefined
+  #crc = 0
+  #length = 0
+  /** Resolves when all pieces so far are kept. */
   #stored: Promise<void> | undefined
-  /** Set while the last piece is compressed. */
-  #busy: Promise<unknown> | undefined
 
   constructor(staging: Staging, encoding: Encoding) {
     this.#encoding = encoding
+    this.#deflater = staging.deflater
     this.#kept = new Kept(staging)
   }
 
-  /** Adds a piece of the text; resolves when it can be worked on, so that at most two pieces are in memory. */
-  async write(piece: Uint8Array): Promise<void> {
-    if (this.#encoding === 'identity') return await this.#kept.add(piece)
-    const stream = this.#stream()
-    await this.#busy
-    const drained = new Promise((resolve) => stream.once('drain', resolve))
-    this.#busy = stream.write(piece) ? undefined : Promise.race([drained, this.#stored])
-    this.#busy?.catch(() => {})
+  /**
+   * Adds a piece of the text, which can be changed as soon as this returns. Resolves when there is room for the next, so
+   * that at most two are in memory.
+   */
+  async write(piece: Uint8Array, of?: SharedPiece): Promise<void> {
+    const before = this.#stored
+    this.#store(piece, of, false)
+    await before
   }
 
   /** Adds the last piece and ends the body. */
-  async end(piece: Uint8Array): Promise<StagedBody> {
-    if (this.#gzip !== undefined) {
-      this.#gzip.end(piece)
-      await this.#stored
-    } else await this.#kept.add(this.#encoding === 'gzip' ? await gzipped(piece, { level: LEVEL }) : piece)
+  async end(piece: Uint8Array, of?: SharedPiece): Promise<StagedBody> {
+    this.#store(piece, of, true)
+    await this.#stored
+    if (this.#encoding === 'gzip') {
+      const trailer = Buffer.alloc(8)
+      trailer.writeUInt32LE(this.#crc)
+      trailer.writeUInt32LE(this.#length % 2 ** 32, 4)
+      await this.#kept.add(trailer)
+    }
     return new Body(this.#kept, this.#encoding)
   }
 
   async discard(): Promise<void> {
-    this.#gzip?.destroy()
     await this.#stored?.catch(() => {})
     await this.#kept.discard()
   }
 
-  // zlib compresses in threads of its own: the main one goes on formatting.
-  #stream(): Gzip {
-    if (this.#gzip !== undefined) return this.#gzip
-    const stream = createGzip({ level: LEVEL, chunkSize: 64 * 1024 })
-    this.#gzip = stream
-    this.#stored = (async () => {
-      for await (const chunk of stream) await this.#kept.add(chunk as Uint8Array)
-    })()
-    // Whoever waits for it is told; without anybody it must not count as unhandled.
+  #store(piece: Uint8Array, of: SharedPiece | undefined, last: boolean): void {
+    const bytes = this.#encoding === 'gzip' ? this.#deflated(piece, of, last) : Promise.resolve(piece.slice())
+    const before = this.#stored ?? this.#begin()
+    this.#stored = before.then(async () => await this.#kept.add(await bytes))
+    // Whoever waits for them is told; without anybody they must not count as unhandled.
+    bytes.catch(() => {})
     this.#stored.catch(() => {})
-    return stream
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#encoding === 'gzip') await this.#kept.add(GZIP_HEADER)
+  }
+
+  #deflated(piece: Uint8Array, of: SharedPiece | undefined, last: boolean): Promise<Uint8Array> {
+    this.#crc = crc32(piece, this.#crc)
+    this.#length += piece.length
+    const deflate = () => this.#deflater.deflate(piece, { last })
+    return of === undefined ? deflate() : of.shared.deflated(`${of.id} ${last}`, piece, deflate)
   }
 }
 

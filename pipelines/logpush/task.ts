@@ -10,6 +10,7 @@ import { Control, type Ending } from './control.js'
 import { disable } from './disable.js'
 import type { JobMetrics, Lag } from './metrics.js'
 import { Session, type SessionDeps } from './session.js'
+import type { Sharing } from './sharing.js'
 import type { Cursor, Spool } from './spool.js'
 import { JobStatus } from './status.js'
 import { pause } from './waiting.js'
@@ -20,6 +21,7 @@ const FAULT_PAUSE_MS = 30_000
 export interface TaskDeps extends SessionDeps {
   readonly store: Store
   readonly vault: Vault
+  readonly sharing: Sharing
   /** Opens a destination; throws InvalidInput. */
   readonly open: (destination: string) => Sink
   /** What destinations have in common that share places for uploads. */
@@ -107,15 +109,19 @@ export class LogpushTask {
   }
 
   async #turn(job: TaskJob): Promise<void> {
-    const { open, destinationKey, options } = this.#deps
+    const { open, destinationKey, options, sharing } = this.#deps
     const compiled = compileJob(job, this.#of.id, options().filter)
     const text = this.#destination(job)
     const sink = open(text)
     const failed = async () => await this.#failed()
     const { status } = this
+    const { recipe } = compiled
+    const { type, id } = this.#of.scope
+    const shared = recipe === undefined ? undefined : sharing.join(`${type}/${id}`, recipe)
     const of = {
       ...this.#of,
       job: compiled,
+      shared,
       sink,
       destination: destinationKey(text),
       control: this.#control,
@@ -127,6 +133,7 @@ export class LogpushTask {
       await this.#session.run()
     } finally {
       this.#session = undefined
+      shared?.leave()
       await sink.close()
     }
   }

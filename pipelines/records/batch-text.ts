@@ -1,5 +1,5 @@
 import type { Format } from './format.js'
-import { Output } from './output.js'
+import { copied, Output, type Use } from './output.js'
 import type { ScannedRecord } from './scan.js'
 
 const DOLLAR = 0x24
@@ -41,6 +41,16 @@ export class BatchText {
     this.#guard(from)
   }
 
+  /** Adds `count` records from their text, in which each has the delimiter in front. */
+  addWritten(text: Uint8Array, count: number): void {
+    const output = this.#output
+    const from = output.length
+    this.#lastFrom = -1
+    output.append(this.#records > 0 ? text : text.subarray(this.#format.delimiter.length))
+    this.#records += count
+    this.#guard(from)
+  }
+
   /** Takes the record that was added last out again, as for a batch that must not grow beyond a size. Once per `add`. */
   removeLast(): void {
     const from = this.#lastFrom
@@ -52,20 +62,22 @@ export class BatchText {
   }
 
   /**
-   * Gives and removes what the open batch has so far, as for compressing a large one piece by piece. One byte stays
-   * back: what follows can still change it.
+   * Removes what the open batch has so far, as for compressing a large one piece by piece, and gives what `use` makes of
+   * it: the text stands only while that runs. One byte stays back: what follows can still change it.
    */
-  take(): Uint8Array<ArrayBuffer> {
+  take<T>(use: Use<T>): T {
     this.#lastFrom = -1
-    return this.#taking(Math.max(0, this.#output.length - 1))
+    return this.#taking(Math.max(0, this.#output.length - 1), use)
   }
 
-  /** Ends the batch, gives what has not been taken of it, and begins the next. */
-  close(): Uint8Array<ArrayBuffer> {
+  /** Ends the batch and begins the next; gives what has not been taken of it, or what `use` makes of that. */
+  close(): Uint8Array<ArrayBuffer>
+  close<T>(use: Use<T>): T
+  close<T>(use?: Use<T>): T | Uint8Array<ArrayBuffer> {
     const from = this.#output.length
     this.#output.append(this.#format.batchSuffix)
     this.#guard(from)
-    const rest = this.#taking(this.#output.length)
+    const rest = this.#taking<T | Uint8Array<ArrayBuffer>>(this.#output.length, use ?? copied)
     this.#begin()
     return rest
   }
@@ -78,9 +90,9 @@ export class BatchText {
     this.#guard(0)
   }
 
-  #taking(count: number): Uint8Array<ArrayBuffer> {
+  #taking<T>(count: number, use: Use<T>): T {
     this.#taken += count
-    return this.#output.take(count)
+    return this.#output.take(count, use)
   }
 
   /** CVE-2021-44228, from the byte before `from` on: a `$` at the end of one record and a `{` at the start of the next count. */

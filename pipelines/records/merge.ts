@@ -6,7 +6,7 @@
 import type { Dataset } from './dataset.js'
 import { Format } from './format.js'
 import type { OutputOptions } from './options.js'
-import { Output } from './output.js'
+import { copied, Output } from './output.js'
 import { Scanner, type ScannedRecord } from './scan.js'
 import { decoded } from './strings.js'
 
@@ -105,7 +105,7 @@ export class SubrequestMerger {
       this.#format.write(this.#scanner.scan(child), output)
     }
     output.append(Buffer.from(']}'))
-    return [output.take(), ...children.slice(MOST_MERGED)]
+    return [output.take(output.length, copied), ...children.slice(MOST_MERGED)]
   }
 
   #release(held: Held): Uint8Array {

@@ -1,3 +1,8 @@
+/** What becomes of a text that stands only during the call. */
+export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
+
+export const copied: Use<Uint8Array<ArrayBuffer>> = (text) => text.slice()
+
 /** Bytes that grow at the end. */
 export class Output {
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(64 * 1024)
@@ -18,11 +23,11 @@ export class Output {
     this.length += text.length
   }
 
-  /** Gives and removes the first `count` bytes. */
-  take(count = this.length): Uint8Array<ArrayBuffer> {
-    const taken = this.bytes.slice(0, count)
+  /** Removes the first `count` bytes and gives what `use` makes of them; they stand only while it runs. */
+  take<T>(count: number, use: Use<T>): T {
+    const made = use(this.bytes.subarray(0, count))
     this.bytes.copyWithin(0, count, this.length)
     this.length -= count
-    return taken
+    return made
   }
 }

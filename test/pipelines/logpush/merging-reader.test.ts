@@ -52,7 +52,7 @@ const spoolOf = (frames: readonly Frame[], shown: () => number): Spool =>
   }) as unknown as Spool
 
 const textOf = (lines: Lines, index: number): string => {
-  const { bytes, starts, ends } = lines.record(index, JOB.places)
+  const { bytes, starts, ends } = lines.record(index, JOB.writes)
   const value = (place: number) =>
     starts[place]! < 0 ? '' : Buffer.from(bytes.subarray(starts[place], ends[place])).toString()
   return value(RAY) + value(SUBREQUESTS)

@@ -1,0 +1,97 @@
+import { crc32 } from 'node:zlib'
+import { LRUCache } from 'lru-cache'
+import type { CompiledJob } from './compiled-job.js'
+import { pageOf, type Page } from './page.js'
+import type { Frame } from './spool.js'
+
+/** All jobs together keep so many bytes of pages, and of compressed pieces; jobs that are further apart work for themselves. */
+const PAGE_BYTES = 4 * 2 ** 20
+const PIECE_BYTES = 4 * 2 ** 20
+/** What an entry costs besides its bytes. */
+const OVERHEAD = 512
+
+/** What a job shares with those that write the same lines of the same spool. */
+export interface Shared {
+  /** No other job does now. */
+  readonly alone: boolean
+  /** The lines of a frame. */
+  page(frame: Frame, job: CompiledJob): Page
+  /** What `deflate` gives for a text; `id` says where in the spool and in its batch it stands. */
+  deflated(id: string, text: Uint8Array, deflate: () => Promise<Uint8Array>): Promise<Uint8Array>
+  leave(): void
+}
+
+/**
+ * Several destinations often get the same records in the same form. Such jobs write and compress them once, as long as
+ * they are near each other: nobody waits for another job, and what one finds is what it would have made itself.
+ */
+export class Sharing {
+  readonly #groups = new Map<string, Group>()
+  readonly #pages = new LRUCache<string, Page>({
+    maxSize: PAGE_BYTES,
+    sizeCalculation: ({ text, indexes, ends }) => OVERHEAD + text.length + indexes.byteLength + ends.byteLength,
+  })
+  readonly #pieces = new LRUCache<string, Piece>({
+    maxSize: PIECE_BYTES,
+    sizeCalculation: ({ size }) => OVERHEAD + size,
+  })
+  #made = 0
+
+  /** `spool` names the records, `recipe` what becomes of them. */
+  join(spool: string, recipe: string): Shared {
+    const key = JSON.stringify([spool, recipe])
+    let group = this.#groups.get(key)
+    if (group === undefined) {
+      group = { id: this.#made++, members: 0 }
+      this.#groups.set(key, group)
+    }
+    group.members++
+    const { id } = group
+    return {
+      get alone() {
+        return group.members < 2
+      },
+      page: (frame, job) => this.#page(`${id} ${frame.first}`, frame, job),
+      deflated: async (at, text, deflate) => await this.#deflated(`${id} ${at}`, text, deflate),
+      leave: () => {
+        if (--group.members === 0) this.#groups.delete(key)
+      },
+    }
+  }
+
+  #page(key: string, frame: Frame, job: CompiledJob): Page {
+    const known = this.#pages.get(key)
+    if (known !== undefined) return known
+    const page = pageOf(frame, job)
+    this.#pages.set(key, page)
+    return page
+  }
+
+  async #deflated(at: string, text: Uint8Array, deflate: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    // Records that are no longer kept make another text of the same positions.
+    const key = `${at} ${text.length} ${crc32(text)}`
+    const known = this.#pieces.get(key)
+    if (known !== undefined) return await known.bytes
+    const bytes = deflate()
+    this.#pieces.set(key, { bytes, size: text.length })
+    try {
+      const { length } = await bytes
+      if (this.#pieces.has(key)) this.#pieces.set(key, { bytes, size: length })
+    } catch (error) {
+      this.#pieces.delete(key)
+      throw error
+    }
+    return await bytes
+  }
+}
+
+interface Group {
+  readonly id: number
+  members: number
+}
+
+/** Has the size of its text until it is compressed. */
+interface Piece {
+  readonly bytes: Promise<Uint8Array>
+  readonly size: number
+}
