@@ -1,38 +1,47 @@
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
-import { constants, deflateRaw } from 'node:zlib'
+import { constants, crc32, deflateRaw } from 'node:zlib'
 import PQueue from 'p-queue'
 import { Buffers } from './spool/buffers.js'
 
-const deflated = promisify(deflateRaw)
+/** A part of a deflate stream that looks back at nothing before it. */
+export interface Piece {
+  readonly bytes: Uint8Array
+  /** Of its text. */
+  readonly crc: number
+  readonly length: number
+}
 
-const LEVEL = 6
-/** The most that zlib takes: costs 256 KiB while a piece is compressed, and saves some of the time. */
-const MEMORY_LEVEL = 9
-const OUT_BYTES = 64 * 1024
-/** Pieces have a record more than 256 KiB. */
+/** What ends a deflate stream behind its last piece: an empty block that says it is the last. RFC 1951, 3.2.3. */
+export const DEFLATE_END = Uint8Array.of(3, 0)
+
+// The most memory that zlib takes: saves some of the time at each level.
+const OPTIONS = { level: 6, memLevel: 9, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH }
+// A deflate state of its own for each piece: one that is used again can give other bytes for the same text.
+const deflated = promisify(deflateRaw)
+/** A piece is 256 KiB and a record. */
 const PIECE_BYTES = 320 * 1024
+/** Not all threads of the pool: files wait for them too. */
+const AT_ONCE = Math.min(2, availableParallelism())
 
 /**
- * Compresses texts in pieces that can stand one after the other in one deflate stream, so that jobs can share them. Costs
- * 1 % of size against a stream that looks back beyond a piece. zlib has threads of its own: the main one goes on.
+ * Compresses texts to pieces that can stand one after the other in any stream, so that jobs can share them: 1 % more bytes
+ * than a stream that looks back further. zlib has threads of its own, so the main one goes on.
  */
 export class Deflater {
-  // Not all threads of the pool: files wait for them too.
-  readonly #queue = new PQueue({ concurrency: Math.min(2, availableParallelism()) })
-  readonly #buffers = new Buffers(PIECE_BYTES, 4)
+  readonly #queue = new PQueue({ concurrency: AT_ONCE })
+  readonly #buffers = new Buffers(PIECE_BYTES, AT_ONCE * 2)
 
-  /** Compresses a text, which can be changed as soon as this returns. `last`: ends the stream. */
-  async deflate(text: Uint8Array, { last }: { last: boolean }): Promise<Uint8Array> {
-    const memory = text.length <= PIECE_BYTES ? this.#buffers.take() : Buffer.allocUnsafeSlow(text.length)
+  /** Compresses a text, which can be changed as soon as this returns. */
+  async deflate(text: Uint8Array): Promise<Piece> {
+    const { length } = text
+    const memory = length <= PIECE_BYTES ? this.#buffers.take() : Buffer.allocUnsafeSlow(length)
     memory.set(text)
-    const finishFlush = last ? constants.Z_FINISH : constants.Z_SYNC_FLUSH
-    const options = { level: LEVEL, memLevel: MEMORY_LEVEL, chunkSize: OUT_BYTES, finishFlush }
-    const piece = memory.subarray(0, text.length)
+    const copy = memory.subarray(0, length)
     try {
-      const bytes = await this.#queue.add(async () => await deflated(piece, options))
-      // What zlib gives lies in memory of OUT_BYTES.
-      return new Uint8Array(bytes)
+      const bytes = await this.#queue.add(async () => await deflated(copy, OPTIONS))
+      // What zlib gives lies in memory that is larger.
+      return { bytes: new Uint8Array(bytes), crc: crc32(copy), length }
     } finally {
       this.#buffers.give(memory)
     }

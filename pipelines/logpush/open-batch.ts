@@ -18,7 +18,7 @@ export interface ReadyBatch extends Batch {
 
 /** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
 const PIECE = 256 * 1024
-const SHORT_PIECE = 64 * 1024
+const SHORT_PIECE = 32 * 1024
 
 /** The batch that a job fills now. */
 export class OpenBatch {
@@ -28,8 +28,9 @@ export class OpenBatch {
   readonly #text: BatchText
   readonly #shared: Shared | undefined
   #handedOn = 0
-  /** Where the text begins that has not been handed on, and the next record, when it has to be. */
+  /** Where the text begins that has not been handed on and how many records are before it; where it ends, when it has to be. */
   #pieceFrom: Place | undefined
+  #pieceRecords = 0
   #pieceEnd: Place | undefined
   #first: Place | undefined
   #from = 0
@@ -127,6 +128,7 @@ export class OpenBatch {
     if (end === undefined) return
     const of = this.#piece(end)
     this.#pieceFrom = end
+    this.#pieceRecords = this.records
     this.#pieceEnd = undefined
     this.#handedOn = this.#text.size
     await this.#text.take(async (text) => await this.#stage.write(text, of))
@@ -153,8 +155,11 @@ export class OpenBatch {
   #piece(end: Place): SharedPiece | undefined {
     const shared = this.#shared
     if (shared === undefined || shared.alone) return undefined
-    const from = this.#pieceFrom
-    return { shared, id: `${from === undefined ? this.#first?.position : `${from.position}+`} ${end.position}` }
+    // Records that are no longer kept make less of the same positions, so that the number of lines tells these apart.
+    const records = this.records - this.#pieceRecords
+    const begins = this.#pieceFrom === undefined ? 'first' : ''
+    const from = this.#pieceFrom ?? this.#first
+    return { shared, id: `${begins} ${from?.position} ${end.position} ${records}` }
   }
 
   #begin(lines: Lines, at: number): void {

@@ -1,4 +1,4 @@
-import { copied, Output } from '../records/index.js'
+import { copied, type Output } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Frame } from './spool.js'
 
@@ -12,8 +12,8 @@ export interface Page {
   readonly ends: Int32Array
 }
 
-export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJob): Page {
-  const output = new Output()
+/** Writes a page; `output` is empty before and afterwards. */
+export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJob, output: Output): Page {
   const indexes = new Int32Array(frame.count)
   const ends = new Int32Array(frame.count)
   let lines = 0

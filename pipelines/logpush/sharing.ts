@@ -1,12 +1,15 @@
-import { crc32 } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
+import { Output } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
+import type { Piece } from './deflater.js'
 import { pageOf, type Page } from './page.js'
 import type { Frame } from './spool.js'
 
 /** All jobs together keep so many bytes of pages, and of compressed pieces; jobs that are further apart work for themselves. */
 const PAGE_BYTES = 4 * 2 ** 20
 const PIECE_BYTES = 4 * 2 ** 20
+/** A piece counts for so much while it is compressed. */
+const UNDER_WAY = 64 * 1024
 /** What an entry costs besides its bytes. */
 const OVERHEAD = 512
 
@@ -16,8 +19,8 @@ export interface Shared {
   readonly alone: boolean
   /** The lines of a frame. */
   page(frame: Frame, job: CompiledJob): Page
-  /** What `deflate` gives for a text; `id` says where in the spool and in its batch it stands. */
-  deflated(id: string, text: Uint8Array, deflate: () => Promise<Uint8Array>): Promise<Uint8Array>
+  /** What `deflate` gives for a text; `id` says which text. */
+  deflated(id: string, deflate: () => Promise<Piece>): Promise<Piece>
   leave(): void
 }
 
@@ -31,10 +34,11 @@ export class Sharing {
     maxSize: PAGE_BYTES,
     sizeCalculation: ({ text, indexes, ends }) => OVERHEAD + text.length + indexes.byteLength + ends.byteLength,
   })
-  readonly #pieces = new LRUCache<string, Piece>({
+  readonly #pieces = new LRUCache<string, Deflated>({
     maxSize: PIECE_BYTES,
     sizeCalculation: ({ size }) => OVERHEAD + size,
   })
+  readonly #output = new Output()
   #made = 0
 
   /** `spool` names the records, `recipe` what becomes of them. */
@@ -52,7 +56,7 @@ export class Sharing {
         return group.members < 2
       },
       page: (frame, job) => this.#page(`${id} ${frame.first}`, frame, job),
-      deflated: async (at, text, deflate) => await this.#deflated(`${id} ${at}`, text, deflate),
+      deflated: async (at, deflate) => await this.#deflated(`${id} ${at}`, deflate),
       leave: () => {
         if (--group.members === 0) this.#groups.delete(key)
       },
@@ -62,26 +66,24 @@ export class Sharing {
   #page(key: string, frame: Frame, job: CompiledJob): Page {
     const known = this.#pages.get(key)
     if (known !== undefined) return known
-    const page = pageOf(frame, job)
+    const page = pageOf(frame, job, this.#output)
     this.#pages.set(key, page)
     return page
   }
 
-  async #deflated(at: string, text: Uint8Array, deflate: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    // Records that are no longer kept make another text of the same positions.
-    const key = `${at} ${text.length} ${crc32(text)}`
+  async #deflated(key: string, deflate: () => Promise<Piece>): Promise<Piece> {
     const known = this.#pieces.get(key)
-    if (known !== undefined) return await known.bytes
-    const bytes = deflate()
-    this.#pieces.set(key, { bytes, size: text.length })
+    if (known !== undefined) return await known.piece
+    const piece = deflate()
+    this.#pieces.set(key, { piece, size: UNDER_WAY })
     try {
-      const { length } = await bytes
-      if (this.#pieces.has(key)) this.#pieces.set(key, { bytes, size: length })
+      const { length } = (await piece).bytes
+      if (this.#pieces.has(key)) this.#pieces.set(key, { piece, size: length })
     } catch (error) {
       this.#pieces.delete(key)
       throw error
     }
-    return await bytes
+    return await piece
   }
 }
 
@@ -90,8 +92,7 @@ interface Group {
   members: number
 }
 
-/** Has the size of its text until it is compressed. */
-interface Piece {
-  readonly bytes: Promise<Uint8Array>
+interface Deflated {
+  readonly piece: Promise<Piece>
   readonly size: number
 }

@@ -19,7 +19,7 @@ export interface Frame {
   /** When they were accepted, ms since 1970. */
   readonly acceptedAt: number
   /**
-   * The record at an index from 0, in an object that the next call reuses. With `places`, ascending, only these fields are
+   * The record at an index from 0, in an object that the next call for any frame of the spool reuses. With `places`, ascending, only these fields are
    * looked up, which is faster; nothing else of the object is to be looked at.
    */
   record(index: number, places?: Int16Array): ScannedRecord

@@ -1,8 +1,8 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import type { BatchBody, Encoding } from '../../src/core/sink.js'
-import { Deflater } from './deflater.js'
+import { joinedCrc } from './crc.js'
+import { DEFLATE_END, Deflater, type Piece } from './deflater.js'
 import type { Shared } from './sharing.js'
 
 const READ_BYTES = 256 * 1024
@@ -22,7 +22,7 @@ export interface StagingOptions {
 /** A piece of a batch that other jobs may have too. */
 export interface SharedPiece {
   readonly shared: Shared
-  /** Where in the spool it begins and ends. */
+  /** Which lines of the spool it has, and that it begins the batch, if it does. */
   readonly id: string
 }
 
@@ -94,18 +94,19 @@ export class Stage {
    */
   async write(piece: Uint8Array, of?: SharedPiece): Promise<void> {
     const before = this.#stored
-    this.#store(piece, of, false)
+    this.#store(piece, of)
     await before
   }
 
   /** Adds the last piece and ends the body. */
   async end(piece: Uint8Array, of?: SharedPiece): Promise<StagedBody> {
-    this.#store(piece, of, true)
+    this.#store(piece, of)
     await this.#stored
     if (this.#encoding === 'gzip') {
-      const trailer = Buffer.alloc(8)
-      trailer.writeUInt32LE(this.#crc)
-      trailer.writeUInt32LE(this.#length % 2 ** 32, 4)
+      const trailer = Buffer.alloc(DEFLATE_END.length + 8)
+      trailer.set(DEFLATE_END)
+      trailer.writeUInt32LE(this.#crc, DEFLATE_END.length)
+      trailer.writeUInt32LE(this.#length % 2 ** 32, DEFLATE_END.length + 4)
       await this.#kept.add(trailer)
     }
     return new Body(this.#kept, this.#encoding)
@@ -116,12 +117,15 @@ export class Stage {
     await this.#kept.discard()
   }
 
-  #store(piece: Uint8Array, of: SharedPiece | undefined, last: boolean): void {
-    const bytes = this.#encoding === 'gzip' ? this.#deflated(piece, of, last) : Promise.resolve(piece.slice())
+  #store(text: Uint8Array, of: SharedPiece | undefined): void {
+    const encode = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(text.slice())
     const before = this.#stored ?? this.#begin()
-    this.#stored = before.then(async () => await this.#kept.add(await bytes))
+    this.#stored = before.then(async () => {
+      const piece = await encode
+      await this.#kept.add('bytes' in piece ? this.#joined(piece) : piece)
+    })
     // Whoever waits for them is told; without anybody they must not count as unhandled.
-    bytes.catch(() => {})
+    encode.catch(() => {})
     this.#stored.catch(() => {})
   }
 
@@ -129,11 +133,15 @@ export class Stage {
     if (this.#encoding === 'gzip') await this.#kept.add(GZIP_HEADER)
   }
 
-  #deflated(piece: Uint8Array, of: SharedPiece | undefined, last: boolean): Promise<Uint8Array> {
-    this.#crc = crc32(piece, this.#crc)
-    this.#length += piece.length
-    const deflate = () => this.#deflater.deflate(piece, { last })
-    return of === undefined ? deflate() : of.shared.deflated(`${of.id} ${last}`, piece, deflate)
+  async #deflate(text: Uint8Array, of: SharedPiece | undefined): Promise<Piece> {
+    const deflate = async () => await this.#deflater.deflate(text)
+    return await (of === undefined ? deflate() : of.shared.deflated(of.id, deflate))
+  }
+
+  #joined({ bytes, crc, length }: Piece): Uint8Array {
+    this.#crc = joinedCrc(this.#crc, crc, length)
+    this.#length += length
+    return bytes
   }
 }
 

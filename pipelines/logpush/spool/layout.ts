@@ -189,9 +189,22 @@ export class FramePacker {
 
 const markOf = (text: string): number => (text.startsWith('"') && text.includes('\\') ? ESCAPED : 0)
 
+/** What records are read into, one after the other. */
+export interface RecordRoom extends ScannedRecord {
+  bytes: Uint8Array
+}
+
+/** Room for records with so many fields. */
+export const recordRoom = (fields: number): RecordRoom => ({
+  bytes: new Uint8Array(0),
+  starts: new Int32Array(fields),
+  ends: new Int32Array(fields),
+  marks: new Uint8Array(fields),
+})
+
 /** Reads the records of one frame into the fields of a dataset as it is now. */
 export class FrameRecords {
-  readonly #record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; marks: Uint8Array }
+  readonly #record: RecordRoom
   readonly #bytes: Buffer
   readonly #starts: number
   readonly #from: number
@@ -201,21 +214,24 @@ export class FrameRecords {
    * The frame begins at `from` of `bytes` and ends at `to`; `places` gives the place now of each place then, or -1, where
    * they are not the same.
    */
-  constructor(bytes: Buffer, from: number, to: number, count: number, places: Int16Array | 'the same', fields: number) {
+  constructor(
+    bytes: Buffer,
+    from: number,
+    to: number,
+    count: number,
+    places: Int16Array | 'the same',
+    room: RecordRoom,
+  ) {
     this.#bytes = bytes
     this.#from = from
     this.#starts = to - count * 4
     this.#places = places
-    this.#record = {
-      bytes,
-      starts: new Int32Array(fields).fill(-1),
-      ends: new Int32Array(fields),
-      marks: new Uint8Array(fields),
-    }
+    this.#record = room
   }
 
   /** The record at an index; with `wanted`, ascending, at least the fields at these places. */
   read(index: number, wanted?: Int16Array): ScannedRecord {
+    this.#record.bytes = this.#bytes
     const entry = this.#bytes.readUInt32LE(this.#starts + index * 4)
     if (entry < WIDE && this.#places === 'the same') {
       if (wanted === undefined) this.#readNarrow(this.#from + entry)
@@ -264,6 +280,7 @@ export class FrameRecords {
     const places = this.#places
     const fields = places === 'the same' ? starts.length : places.length
     const bits = width * 8 - 2
+    starts.fill(-1)
     let at = from + fields * width
     for (let i = 0; i < fields; i++) {
       const value = this.#bytes.readUIntLE(from + i * width, width)

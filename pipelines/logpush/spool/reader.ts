@@ -3,7 +3,7 @@ import type { Dataset, ScannedRecord } from '../../records/index.js'
 import type { Frame, Position } from '../spool.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
 import { namesIn, replaceDurably, type Disk } from './disk.js'
-import { fingerprint, FrameRecords } from './layout.js'
+import { fingerprint, FrameRecords, recordRoom, type RecordRoom } from './layout.js'
 import type { Losses } from './losses.js'
 import type { OpenFiles } from './open-files.js'
 import type { Block, Damage, FramePlace, Segment } from './segment.js'
@@ -34,6 +34,8 @@ interface Trail {
 export class Reader {
   readonly #deps: ReaderDeps
   readonly #fingerprint: number
+  /** What its frames read their records into: one for all, as nobody waits while looking at a record. */
+  readonly #room: RecordRoom
   /** For the position behind a frame that was given. */
   readonly #trails = new Map<Position, Trail>()
   readonly #gaps = new WeakSet<Segment>()
@@ -42,6 +44,7 @@ export class Reader {
   constructor(deps: ReaderDeps) {
     this.#deps = deps
     this.#fingerprint = fingerprint(deps.dataset.names)
+    this.#room = recordRoom(deps.dataset.names.length)
   }
 
   /**
@@ -65,7 +68,7 @@ export class Reader {
         const { place, places } = found
         const { frames, next } = shared.block
         this.#leaveTrail({ segment, first: place.first + place.count, offset: place === frames.at(-1) ? next : offset })
-        return new StoredFrame(shared, place, places, this.#deps.dataset)
+        return new StoredFrame(shared, place, places, this.#deps.dataset, this.#room)
       }
       const last = shared.block.frames.at(-1)
       const { next } = shared.block
@@ -189,14 +192,20 @@ class StoredFrame implements Frame {
   #released = false
 
   /** The caller's hold on the block is the frame's from now on. */
-  constructor(shared: SharedBlock, place: FramePlace, places: Int16Array | 'the same', dataset: Dataset) {
+  constructor(
+    shared: SharedBlock,
+    place: FramePlace,
+    places: Int16Array | 'the same',
+    dataset: Dataset,
+    room: RecordRoom,
+  ) {
     const { at, length, first, count, acceptedAt } = place
     this.first = first
     this.count = count
     this.acceptedAt = acceptedAt
     this.#names = dataset.names
     this.#shared = shared
-    this.#records = new FrameRecords(shared.block.bytes, at, at + length, count, places, dataset.names.length)
+    this.#records = new FrameRecords(shared.block.bytes, at, at + length, count, places, room)
   }
 
   record(index: number, places?: Int16Array): ScannedRecord {
