@@ -118,15 +118,18 @@ export class Stage {
   }
 
   #store(text: Uint8Array, of: SharedPiece | undefined): void {
-    const encode = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(text.slice())
-    const before = this.#stored ?? this.#begin()
-    this.#stored = before.then(async () => {
-      const piece = await encode
-      await this.#kept.add('bytes' in piece ? this.#joined(piece) : piece)
-    })
+    const encoded = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(text.slice())
+    this.#stored = this.#keep(encoded, this.#stored ?? this.#begin())
     // Whoever waits for them is told; without anybody they must not count as unhandled.
-    encode.catch(() => {})
+    encoded.catch(() => {})
     this.#stored.catch(() => {})
+  }
+
+  /** Keeps a piece behind those before it. */
+  async #keep(encoded: Promise<Piece | Uint8Array>, before: Promise<void>): Promise<void> {
+    await before
+    const piece = await encoded
+    await this.#kept.add('bytes' in piece ? this.#joined(piece) : piece)
   }
 
   async #begin(): Promise<void> {

@@ -162,7 +162,7 @@ t.test('pieces of a stream are the same whatever was compressed before them', as
     ),
   )
   const made = await Promise.all(texts.map(async (text) => await deflater.deflate(text)))
-  for (const [i, text] of [...texts.entries()].reverse()) t.strictSame(await deflater.deflate(text), made[i])
+  for (const [i, text] of [...texts.entries()].toReversed()) t.strictSame(await deflater.deflate(text), made[i])
   const stream = Buffer.concat([...made.map(({ bytes }) => bytes), DEFLATE_END])
   t.ok(inflateRawSync(stream).equals(Buffer.concat(texts)))
   let crc = 0
