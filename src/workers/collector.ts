@@ -16,6 +16,8 @@ export interface CollectorDeps {
   readonly olderThanMs: () => number
 }
 
+/** After the start, so that a daemon that never runs for an hour collects too. */
+const FIRST_MS = 300_000
 const EVERY_MS = 3_600_000
 /** Records that are looked at before others get their turn. */
 const AT_ONCE = 200
@@ -51,12 +53,12 @@ function note(value: unknown, into: Set<string>): void {
   }
 }
 
-/** Collects orphans every hour until it is closed. */
+/** Collects orphans a few minutes after the start and then every hour, until it is closed. */
 export function startCollector(deps: CollectorDeps): Closable {
   const ended = new AbortController()
   const run = async (): Promise<void> => {
-    for (;;) {
-      await deps.clock.sleep(EVERY_MS, ended.signal)
+    for (let wait = FIRST_MS; ; wait = EVERY_MS) {
+      await deps.clock.sleep(wait, ended.signal)
       try {
         const gone = await collectOrphans(deps)
         if (gone > 0) deps.log.info({ event: 'orphans_collected', blobs: gone })

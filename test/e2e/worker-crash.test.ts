@@ -81,7 +81,9 @@ async function parts(daemon: Daemon, { name, site }: Told): Promise<string[]> {
     }
   } else {
     const headers = { authorization: `Bearer ${TOKEN}` }
-    const form = await (await fetch(`${workersOf(daemon)}${path}/content/v2`, { headers })).formData()
+    const answer = await fetch(`${workersOf(daemon)}${path}/content/v2`, { headers })
+    if (answer.status !== 200) return [...said, `status ${answer.status}`]
+    const form = await answer.formData()
     for (const [, module] of form) said.push(typeof module === 'string' ? module : await module.text())
   }
   return said
