@@ -2,19 +2,34 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
+import { InTurn } from '../core/in-turn.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
 import { syncFolder, TEMPORARY, writeDurably } from './durable-file.js'
 
 /** Blobs as files, in folders by the first two digits of their names. */
 export function fileBlobs(folder: string, clock: Clock): Blobs {
   const shardOf = (name: string) => join(folder, name.slice(0, 2))
+  /** What is put again while it is cleared away has to be there afterwards. */
+  const turns = new InTurn()
+
+  async function write(name: string, bytes: Uint8Array): Promise<void> {
+    const made = await mkdir(shardOf(name), { recursive: true, mode: 0o700 })
+    if (made !== undefined) await syncFolder(folder)
+    await writeDurably(join(shardOf(name), name), bytes)
+  }
+
+  /** Removes a file that is older; whether it did. */
+  async function clear(path: string, olderThanMs: number): Promise<boolean> {
+    const found = await stat(path).catch(noneWhenMissing)
+    if (!found || clock.now() - found.mtimeMs <= olderThanMs) return false
+    await rm(path, { force: true })
+    return true
+  }
 
   return {
     async put(bytes) {
       const name = blobName(bytes)
-      const made = await mkdir(shardOf(name), { recursive: true, mode: 0o700 })
-      if (made !== undefined) await syncFolder(folder)
-      await writeDurably(join(shardOf(name), name), bytes)
+      await turns.run(name, async () => await write(name, bytes))
       return name
     },
 
@@ -31,10 +46,8 @@ export function fileBlobs(folder: string, clock: Clock): Blobs {
         const unfinished = file.name.endsWith(TEMPORARY)
         if (!file.isFile() || !(unfinished || isBlobName(file.name)) || referenced.has(file.name)) continue
         const path = join(file.parentPath, file.name)
-        const found = await stat(path).catch(noneWhenMissing)
-        if (!found || clock.now() - found.mtimeMs <= olderThanMs) continue
-        await rm(path, { force: true })
-        if (!unfinished) gone += 1
+        const cleared = await turns.run(file.name, async () => await clear(path, olderThanMs))
+        if (cleared && !unfinished) gone += 1
       }
       return gone
     },

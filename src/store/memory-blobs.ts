@@ -19,8 +19,9 @@ export function memoryBlobs(clock: Clock): Blobs {
 
     async collect(referenced, olderThanMs) {
       let gone = 0
+      const before = clock.now() - olderThanMs
       for (const [name, { at }] of held) {
-        if (referenced.has(name) || clock.now() - at <= olderThanMs) continue
+        if (referenced.has(name) || at >= before) continue
         held.delete(name)
         gone += 1
       }

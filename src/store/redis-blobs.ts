@@ -7,6 +7,9 @@ const PREFIX = 'edged:blob:'
 /** Redis answers nobody else while it takes or gives a value, so values stay small. */
 const CHUNK = 1024 * 1024
 
+/** Removes a blob that nobody has put again since its time was read. */
+const CLEAR = `if redis.call('hget', KEYS[1], 'at') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+
 /** Blobs in Redis: a hash of pieces of 1 MiB for each, with the time at which it was last put. */
 export function redisBlobs(redis: Redis, clock: Clock): Blobs {
   return {
@@ -35,9 +38,9 @@ export function redisBlobs(redis: Redis, clock: Clock): Blobs {
       let gone = 0
       for await (const keys of redis.scanStream({ match: `${PREFIX}*`, count: 100 }) as AsyncIterable<string[]>) {
         for (const key of keys) {
-          const at = Number(await redis.hget(key, 'at'))
-          if (referenced.has(key.slice(PREFIX.length)) || clock.now() - at <= olderThanMs) continue
-          gone += await redis.del(key)
+          const at = await redis.hget(key, 'at')
+          if (referenced.has(key.slice(PREFIX.length)) || clock.now() - Number(at) <= olderThanMs) continue
+          gone += Number(await redis.eval(CLEAR, 1, key, at ?? ''))
         }
       }
       return gone
