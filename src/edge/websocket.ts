@@ -3,6 +3,7 @@ import { fieldLines } from './answer-fields.js'
 import type { RawHeaders } from './answer.js'
 import type { ClientAnswer } from './client-answer.js'
 import type { Exchange } from './exchange.js'
+import { linger } from './refusal.js'
 import type { RequestFields } from './request-fields.js'
 import type { Surroundings } from './surroundings.js'
 
@@ -52,7 +53,7 @@ export function openTunnel(
   socket.on('drain', () => origin.resume())
   socket.on('end', () => origin.end())
   origin.on('end', () => socket.end())
-  origin.on('close', () => socket.end())
+  origin.on('close', () => linger(socket))
   socket.on('close', () => {
     metrics.tunnels--
     origin.destroy()

@@ -79,6 +79,25 @@ t.test('a side that vanishes takes the other one with it', async (t) => {
   await noTunnels(metrics)
 })
 
+t.test('a client that does not hang up after the origin has is disconnected', async (t) => {
+  const origin = await startRawOrigin(t, (socket) => {
+    socket.once('data', () =>
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nbye'),
+    )
+  })
+  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  let text = ''
+  socket.on('data', (chunk) => (text += String(chunk)))
+  socket.write(`${UPGRADE}\r\n`)
+  await once(socket, 'end')
+  t.match(text, /bye$/)
+  await noTunnels(metrics)
+  t.pass('its place is free again')
+})
+
 t.test('bytes that come with the request go to the origin', async (t) => {
   let got = ''
   const origin = await startRawOrigin(t, (socket) => {
