@@ -88,7 +88,7 @@ export class Intake {
     if (this.#given.length >= BATCH_INSTANCES || this.#bytes >= BATCH_BYTES) await this.flush()
   }
 
-  /** Stores what has been added; durable when it resolves. Throws `queueFull` and `tooManyFindings`, with all before it stored. */
+  /** Stores what has been added; durable when it resolves. Throws `queueFull`, `tooManyFindings` and `conflict`, with all before it stored. */
   async flush(): Promise<void> {
     const given = this.#given
     this.#given = []
@@ -121,6 +121,8 @@ export class Intake {
       put(findings, input.id, row, finding)
       for (const one of inputs) {
         const known = this.#row(INSTANCES, instances, one.id)
+        // Another request was faster; when this one is repeated, its line is told.
+        if (known.value !== undefined && known.value.finding_id !== input.id) throw new ApiError('conflict')
         const { is_archived = known.value?.is_archived ?? false } = one
         const created_at = known.value?.created_at ?? at
         const instance = { ...one, is_archived, finding_id: input.id, created_at, updated_at: at }

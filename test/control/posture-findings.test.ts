@@ -5,6 +5,7 @@ import { FINDINGS, INSTANCES } from '../../src/core/model/finding.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { account } from '../../src/core/scope.js'
 import { WebhookPayload } from '../../src/webhooks/payload-schema.js'
+import { turns } from '../helpers/web.js'
 import { ACCOUNT, OTHER_ACCOUNT, type Client } from './client.js'
 import {
   finding,
@@ -555,4 +556,29 @@ t.test('an account has only so many findings, instances and policies', async (t)
   t.match(await ingest(api, finding('f1', [instance('b')])), { status: 202 })
   t.match(await api.call('POST', POLICIES, policy([one])), { status: 200 })
   t.match(await api.call('POST', POLICIES, policy([one])), { status: 403, body: { errors: [{ code: 10614 }] } })
+})
+
+t.test('an instance that is claimed by many findings at once belongs to one', async (t) => {
+  const api = await postureClient(t)
+  const claims = Array.from({ length: 20 }, (_, at) => `f${at}`)
+  // The first is on its way to the disk while the others are looked at.
+  const batch = api.store.batch.bind(api.store)
+  api.store.batch = async (...write) => {
+    await turns()
+    return await batch(...write)
+  }
+  const told = await Promise.all(claims.map(async (id) => await ingest(api, finding(id, [instance('i1')]))))
+  const accepted = told.filter(({ status, body }) => status === 202 && body.result.accepted === 1)
+  t.equal(accepted.length, 1)
+  for (const { status, body } of told.filter((one) => !accepted.includes(one)))
+    t.match(
+      { status, body },
+      status === 409 ? { body: { errors: [{ code: 10409 }] } } : { body: { result: { accepted: 0 } } },
+    )
+  const { body } = await api.call('GET', FINDING)
+  t.equal(
+    body.result.reduce((sum: number, { active_count }: { active_count: number }) => sum + active_count, 0),
+    1,
+    'and is counted once',
+  )
 })

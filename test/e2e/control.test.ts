@@ -6,7 +6,7 @@ import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ask, originServer, until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 const FREE_ZONE = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
 const LEGACY_KEY = 'legacy-key-of-the-e2e-tests-0123456789'
 const zone = { zone_id: ZONE }

@@ -11,7 +11,7 @@ import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, type Daemon } from './daemon.js'
 
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 const account = { account_id: ACCOUNT }
 const SECRET = 'whsec_' + Buffer.alloc(32, 7).toString('base64')
 const PASSWORDS = ['Basic dXNlcjpwYXNzLW9mLXRoZS1lMmU=', 'Bearer token-of-the-e2e-tests', 'static-value-of-the-e2e']

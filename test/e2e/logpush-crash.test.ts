@@ -120,7 +120,7 @@ async function write(daemon: Daemon, writer: string, acknowledged: Set<string>):
 
 t.test(
   'kill -9 during ingest and uploads: nothing acknowledged is lost, and what comes twice is a whole batch as it was',
-  { skip: unbuilt, timeout: 120_000 + KILLS * 30_000 },
+  { skip: unbuilt, timeout: 600_000 + KILLS * 30_000 },
   async (t) => {
     const folder = t.testdir()
     const into = await receiver(t)
@@ -175,7 +175,7 @@ t.test(
 
 t.test(
   'what waited for a destination that was down arrives in order',
-  { skip: unbuilt, timeout: 120_000 },
+  { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const into = await receiver(t)
     const daemon = await startDaemon(t, configFor(into))
@@ -194,7 +194,7 @@ t.test(
 
 t.test(
   'a full spool asks to come again, and takes records once they are delivered',
-  { skip: unbuilt, timeout: 120_000 },
+  { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const into = await receiver(t)
     const daemon = await startDaemon(t, configFor(into, { retention_bytes: '4MB' }))

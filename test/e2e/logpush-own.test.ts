@@ -12,7 +12,7 @@ import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 const zone = { zone_id: ZONE }
 const account = { account_id: ACCOUNT }
 const SECRET = 'hunter2hunter2'

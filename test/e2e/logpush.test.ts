@@ -15,7 +15,7 @@ const FIELDS = ['RayID', 'EdgeStartTimestamp', 'EdgeResponseStatus']
 
 t.test(
   'the official client makes a job, and records that come in reach its files',
-  { skip: unbuilt, timeout: 120_000 },
+  { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const folder = t.testdir()
     const out = join(folder, 'out')
@@ -88,7 +88,7 @@ const NUMBERS = [
 
 t.test(
   'numbers reach the file with the digits that they came in with',
-  { skip: unbuilt, timeout: 120_000 },
+  { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const folder = t.testdir()
     const out = join(folder, 'out')
@@ -150,7 +150,7 @@ t.test(
   },
 )
 
-t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt, timeout: 120_000 }, async (t) => {
+t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt, timeout: 600_000 }, async (t) => {
   const folder = t.testdir()
   const daemon = await startDaemon(t, configuration('http://127.0.0.1:1'), folder)
   const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
@@ -165,7 +165,7 @@ t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt
 
 t.test(
   'jobs deliver with credentials that stand nowhere in the clear',
-  { skip: unbuilt, timeout: 120_000 },
+  { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const folder = t.testdir()
     const [receiver, bucket] = [await httpReceiver(t), await s3Fake(t)]

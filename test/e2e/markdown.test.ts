@@ -15,7 +15,7 @@ const held = async (daemon: Daemon) => await daemon.metric('edged_markdown_held_
 const pages = async (daemon: Daemon, outcome: string) =>
   await daemon.metric(`edged_markdown_pages_total{outcome="${outcome}"}`)
 
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 
 t.test('pages come in Markdown to who lists it, whatever their coding', options, async (t) => {
   const origin = await originServer(t, (request, response) => {

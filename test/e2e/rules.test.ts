@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { ask, originServer } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 const ZONE_PATH = `/zones/${ZONE}`
 const ACCOUNT_PATH = `/accounts/${ACCOUNT}`
 const PAGE = `<title>Page</title><h1>Heading</h1><p>${'Text. '.repeat(50)}</p>`

@@ -10,7 +10,7 @@ import { until } from '../helpers/web.js'
 import { CLI, unbuilt } from './daemon.js'
 
 const BATCH = 1000
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 
 const records = (from: number, count: number): string[] =>
   Array.from(

@@ -14,7 +14,7 @@ const PER_DESTINATION = 4
 
 t.test(
   'two daemons on one Redis share the webhooks, and one goes on for the other',
-  { skip: unbuilt || NO_REDIS, timeout: 180_000 },
+  { skip: unbuilt || NO_REDIS, timeout: 600_000 },
   async (t) => {
     const arrived = new Map<string, number>()
     const to = await Receiver.start((got, response) => {

@@ -9,7 +9,7 @@ import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, type Daemon } from './daemon.js'
 
-const options = { skip: unbuilt, timeout: 120_000 }
+const options = { skip: unbuilt, timeout: 600_000 }
 const params = { account_id: ACCOUNT }
 
 async function receiver(t: Test): Promise<Receiver> {

@@ -6,7 +6,7 @@ import { call, uploadFiles, uploadScript } from './worker-client.js'
 
 const FILES = 2000
 
-t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbuilt, timeout: 240_000 }, async (t) => {
+t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbuilt, timeout: 600_000 }, async (t) => {
   const config = configuration('http://127.0.0.1:9')
   const daemon = await startDaemon(t, config)
   const page = (i: number) =>
