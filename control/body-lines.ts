@@ -1,8 +1,22 @@
 import type { IncomingMessage } from 'node:http'
 import { MalformedArray } from '../pipelines/sources/array-lines.js'
 import { MOST_LINE_BYTES } from '../pipelines/sources/line-blocks.js'
-import { ndjson } from '../pipelines/sources/ndjson.js'
+import { ndjson, NotGzip } from '../pipelines/sources/ndjson.js'
 import { ApiError } from './errors.js'
+import { LineCutter } from './line-cutter.js'
+
+const CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'gzip', 'x-gzip'])
+
+/**
+ * A body that is NDJSON or one JSON array, gzip or not, as NDJSON in pieces; gzip where Content-Encoding says so, or by what
+ * it begins with. Throws `wrongType`; reading rejects as {@link ndjson} does.
+ */
+export function bodyText(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (!CODINGS.has(coding)) throw new ApiError('wrongType', undefined, 'the content encoding must be gzip or identity')
+  // An answer is due even where reading ends early: the connection stays.
+  return ndjson(request.iterator({ destroyOnReturn: false }), { gzip: coding.endsWith('gzip') })
+}
 
 /** One line of a body. */
 export interface BodyLine {
@@ -17,67 +31,35 @@ export interface BodyLimits {
   readonly bodyBytes: number
 }
 
-const LINE_FEED = 0x0a
-
 /**
- * The lines of a body that is NDJSON or one JSON array, gzip or not, one after another with bounded memory; those of white
- * space alone are left out. Throws `badBody`, `badJson` and `tooLarge`.
+ * The lines of such a body, one after another with bounded memory; those of white space alone are left out. Throws
+ * `wrongType`, `badBody`, `badJson` and `tooLarge`.
  */
 export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLimits): AsyncGenerator<BodyLine> {
-  const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
-  if (!CODINGS.has(coding))
-    throw new ApiError('badBody', undefined, 'the content encoding is not one that this endpoint takes: gzip')
+  const found: BodyLine[] = []
+  const cutter = new LineCutter(
+    {
+      line: (bytes, start, end, line) => found.push({ line, bytes: Buffer.from(bytes.subarray(start, end)) }),
+      tooLong: (line) => found.push({ line, bytes: undefined }),
+    },
+    MOST_LINE_BYTES,
+  )
+  let size = 0
   try {
-    yield* lines(counted(ndjson(request), bodyBytes))
+    for await (const piece of bodyText(request)) {
+      size += piece.length
+      if (size > bodyBytes) throw new ApiError('tooLarge', undefined, `the body is larger than ${bodyBytes} bytes`)
+      cutter.push(piece)
+      yield* found.splice(0)
+    }
+    cutter.finish()
+    yield* found
   } catch (error) {
     if (error instanceof MalformedArray) throw new ApiError('badJson', undefined, error.message)
-    if (isStreamFault(error)) throw new ApiError('badBody', undefined, { cause: error })
+    if (error instanceof NotGzip || isStreamFault(error)) throw new ApiError('badBody', undefined, { cause: error })
     throw error
   }
 }
-
-const CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'gzip', 'x-gzip'])
-
-async function* counted(input: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Uint8Array> {
-  let bytes = 0
-  for await (const chunk of input) {
-    bytes += chunk.length
-    if (bytes > most) throw new ApiError('tooLarge', undefined, `the body is larger than ${most} bytes`)
-    yield chunk
-  }
-}
-
-async function* lines(input: AsyncIterable<Uint8Array>): AsyncGenerator<BodyLine> {
-  let kept: Uint8Array[] = []
-  let length = 0
-  let line = 0
-  const take = (piece: Uint8Array): void => {
-    length += piece.length
-    if (length <= MOST_LINE_BYTES) kept.push(piece)
-    else kept = []
-  }
-  const ended = (): BodyLine | undefined => {
-    line += 1
-    const bytes = length <= MOST_LINE_BYTES ? Buffer.concat(kept) : undefined
-    kept = []
-    length = 0
-    return bytes?.every(isSpace) === true ? undefined : { line, bytes }
-  }
-  for await (const chunk of input) {
-    let from = 0
-    for (let at = chunk.indexOf(LINE_FEED); at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
-      take(chunk.subarray(from, at))
-      from = at + 1
-      const found = ended()
-      if (found) yield found
-    }
-    take(chunk.subarray(from))
-  }
-  const last = length > 0 ? ended() : undefined
-  if (last) yield last
-}
-
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0d || byte === 0x09
 
 /** What a body ends with when its sender goes away or its gzip is broken. */
 const isStreamFault = (error: unknown): boolean =>

@@ -3,12 +3,12 @@ import { messageOf } from '../../src/core/errors.js'
 import { SpoolFull, type Spool } from '../../pipelines/logpush/spool.js'
 import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
+import { MOST_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
+import { NotGzip } from '../../pipelines/sources/ndjson.js'
+import { bodyText } from '../body-lines.js'
 import { ApiError } from '../errors.js'
-import { recordBody } from './record-body.js'
-import { RecordLines } from './record-lines.js'
+import { LineCutter } from '../line-cutter.js'
 
-/** A record with more bytes is refused. */
-export const MOST_RECORD_BYTES = 1 << 20
 const COMMIT_BYTES = 256 * 1024
 const MOST_TOLD = 100
 
@@ -37,8 +37,7 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
     if (rejected.length < MOST_TOLD) rejected.push({ line, message })
   }
   try {
-    const { before, pieces } = await recordBody(request, MOST_RECORD_BYTES)
-    const lines = new RecordLines(
+    const lines = new LineCutter(
       {
         line(bytes, start, end, number) {
           try {
@@ -48,10 +47,9 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
             reject(number, error.message)
           }
         },
-        tooLong: (number) => reject(number, `a record has at most ${MOST_RECORD_BYTES} bytes`),
+        tooLong: (number) => reject(number, `a record has at most ${MOST_LINE_BYTES} bytes`),
       },
-      MOST_RECORD_BYTES,
-      before,
+      MOST_LINE_BYTES,
     )
     const commit = async (): Promise<void> => {
       const { count } = writer
@@ -59,7 +57,7 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
       accepted += count
       safe = lines.ended
     }
-    for await (const piece of pieces) {
+    for await (const piece of bodyText(request)) {
       lines.push(piece)
       if (writer.size >= COMMIT_BYTES) await commit()
     }
@@ -82,6 +80,7 @@ function told(error: unknown, safe: number): unknown {
       cause: error,
     })
   if (error instanceof MalformedArray) return new ApiError('badRecords', undefined, `${error.message}${upTo}`)
+  if (error instanceof NotGzip) return new ApiError('badRecords', undefined, error.message)
   const { code } = error as NodeJS.ErrnoException
   if (code?.startsWith('Z_'))
     return new ApiError('badRecords', undefined, `the body is not gzip: ${messageOf(error)}${upTo}`)

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { fileBytes, streamBytes, type ByteSource } from './byte-source.js'
-import { isArray, isGzip, ndjson } from './ndjson.js'
+import { isArray, isGzip, markLength, ndjson } from './ndjson.js'
 
 /** An opened input file: plain or gzip, NDJSON or one JSON array, told by what it begins with. */
 export interface InputFile {
@@ -28,7 +28,7 @@ export async function openInput(path: string): Promise<InputFile> {
     const head = Buffer.alloc(4096)
     const { bytesRead } = await handle.read(head, 0, head.length, 0)
     const begin = head.subarray(0, bytesRead)
-    const plain = !isGzip(begin) && !isArray(begin)
+    const plain = !isGzip(begin) && !isArray(begin) && markLength(begin) === 0
     return {
       path,
       identity: `${dev}:${ino}`,

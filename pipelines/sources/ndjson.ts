@@ -3,22 +3,36 @@ import { createGunzip } from 'node:zlib'
 import { arrayLines } from './array-lines.js'
 import { MOST_LINE_BYTES } from './line-blocks.js'
 
+/** The input was said to be gzip, and is not. */
+export class NotGzip extends Error {
+  override readonly name = 'NotGzip'
+
+  constructor() {
+    super('the body is not gzip')
+  }
+}
+
 /**
- * NDJSON of an input that is NDJSON or one JSON array, gzip or not, told by what it begins with. Rejects with
- * MalformedArray, and as zlib does for a gzip stream that is damaged or ends midway.
+ * NDJSON of an input that is NDJSON or one JSON array, gzip or not, told by what it begins with; a byte order mark is left
+ * out. Rejects with MalformedArray, with {@link NotGzip} where `gzip` says that it must be, and as zlib does for a gzip
+ * stream that is damaged or ends midway.
  */
-export async function* ndjson(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const { first, all } = await peek(input, isGzip)
-  if (!first) return yield* textLines(all)
-  const gunzip = createGunzip({ chunkSize: 1 << 18 })
-  // Whoever reads gets the error of either stream.
-  pipeline(Readable.from(all), gunzip, () => {})
-  yield* textLines(gunzip)
+export async function* ndjson(input: AsyncIterable<Uint8Array>, { gzip = false } = {}): AsyncGenerator<Uint8Array> {
+  const { head, from } = await peek(input, isGzip)
+  if (isGzip(head)) {
+    const gunzip = createGunzip({ chunkSize: 1 << 18 })
+    // Whoever reads gets the error of either stream.
+    pipeline(Readable.from(from(0)), gunzip, () => {})
+    return yield* textLines(gunzip)
+  }
+  if (gzip && head.length > 0) throw new NotGzip()
+  yield* textLines(from(0))
 }
 
 async function* textLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const { first, all } = await peek(input, isArray)
-  yield* first ? arrayLines(all, MOST_LINE_BYTES) : all
+  const { head, from } = await peek(input, isArray)
+  const text = from(markLength(head))
+  yield* isArray(head) ? arrayLines(text, MOST_LINE_BYTES) : text
 }
 
 /** Whether bytes begin a gzip stream; undefined where there are too few to tell. */
@@ -29,31 +43,37 @@ export function isGzip(bytes: Uint8Array): boolean | undefined {
 
 /** Whether JSON text begins an array; undefined where there is only white space. */
 export function isArray(bytes: Uint8Array): boolean | undefined {
-  const first = bytes.find((byte) => byte > 0x20)
-  return first === undefined ? undefined : first === 0x5b
+  const first = bytes.subarray(markLength(bytes)).find((byte) => byte > 0x20)
+  // Of a mark there may be only the beginning.
+  if (first === undefined || (bytes.length < MARK.length && first === MARK[0])) return undefined
+  return first === 0x5b
 }
 
-/** White space in front of everything is not looked through for ever. */
-const MOST_PEEKED = 1 << 16
+/** Bytes of the byte order mark that text begins with; 0 where it has none. */
+export const markLength = (bytes: Uint8Array): number =>
+  MARK.every((byte, at) => bytes[at] === byte) ? MARK.length : 0
 
-/** Asks about the beginning of an input, which is then given as a whole. */
+const MARK = [0xef, 0xbb, 0xbf]
+
+/** White space in front of everything is not looked through for ever. */
+const MOST_PEEKED = 1 << 14
+
+/** The beginning of an input, as much as answers a question; `from` gives all of it from a byte of that beginning on. */
 async function peek(input: AsyncIterable<Uint8Array>, ask: (bytes: Uint8Array) => boolean | undefined) {
   const iterator = input[Symbol.asyncIterator]()
   let head: Uint8Array = new Uint8Array(0)
-  let answer: boolean | undefined
-  while (answer === undefined && head.length < MOST_PEEKED) {
+  while (ask(head) === undefined && head.length < MOST_PEEKED) {
     const { done, value } = await iterator.next()
     if (done) break
     head = head.length === 0 ? value : Buffer.concat([head, value])
-    answer = ask(head)
   }
-  async function* all(): AsyncGenerator<Uint8Array> {
+  async function* from(byte: number): AsyncGenerator<Uint8Array> {
     try {
-      if (head.length > 0) yield head
+      if (head.length > byte) yield head.subarray(byte)
       for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value
     } finally {
       await iterator.return?.()
     }
   }
-  return { first: answer ?? false, all: all() }
+  return { head, from }
 }

@@ -9,19 +9,17 @@ export interface LineTaker {
 }
 
 /** Cuts pieces of text into lines. What it holds back is the part of one line, at most `most` bytes. */
-export class RecordLines {
+export class LineCutter {
   readonly #most: number
   readonly #taker: LineTaker
   #held: Uint8Array = new Uint8Array(0)
   #length = 0
   #skipping = false
-  #number: number
+  #number = 1
 
-  /** `before`: lines that went ahead of the first piece. */
-  constructor(taker: LineTaker, most: number, before = 0) {
+  constructor(taker: LineTaker, most: number) {
     this.#taker = taker
     this.#most = most
-    this.#number = before + 1
   }
 
   /** Lines that have ended. */
@@ -79,4 +77,4 @@ export class RecordLines {
 }
 
 /** Blank, tab, carriage return and line feed: the white space of JSON. */
-export const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === LINE_FEED
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === LINE_FEED
