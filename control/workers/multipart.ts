@@ -2,9 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
+import { InvalidInput } from '../../src/core/errors.js'
 import type { MemoryBudget } from '../../src/edge/memory-budget.js'
 import type { FormPart } from '../../src/workers/form.js'
 import { ApiError } from '../errors.js'
+import { refuseHostile } from '../hostile.js'
 
 export interface FormLimits {
   /** Of the whole body. */
@@ -19,11 +21,12 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 /** `--`, a boundary, and the white space that may follow it. */
 const LONGEST_FIRST_LINE = 2 + 70 + 16
 const LINE_FEED = 0x0a
+const MOST_JSON = 10_000_000
 
 /**
  * Reads a multipart body into memory and hands its parts over; they are counted in the budget until `use` is done. The
- * body is known by its header, or by its first line where the header lacks a boundary or names another type. Throws
- * `wrongType`, `badBody`, `tooLarge`, and `unavailable` where the budget has no room.
+ * body is known by its header, or by its first line where the header lacks a boundary or names another type. JSON by the name
+ * of a script is a form of metadata alone. Throws `wrongType`, `badBody`, `tooLarge`, and `unavailable` where the budget has no room.
  */
 export async function withForm<T>(
   request: IncomingMessage,
@@ -44,7 +47,10 @@ async function readParts(request: IncomingMessage, body: CountedBody, most: numb
   const type = request.headers['content-type'] ?? ''
   const parts: FormPart[] = []
   try {
-    const boundary = declaredBoundary(type) ?? firstLineBoundary(await body.firstLine(), type)
+    const declared = declaredBoundary(type)
+    const line = declared === undefined ? await body.firstLine() : ''
+    if (isJson(line, type)) return await jsonParts(body)
+    const boundary = declared ?? firstLineBoundary(line, type)
     const busboy = new Busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       isPartAFile: () => true,
@@ -59,11 +65,41 @@ async function readParts(request: IncomingMessage, body: CountedBody, most: numb
     })
     await pipeline(body.chunks(), busboy)
   } catch (error) {
-    if (error instanceof ApiError) throw error
+    if (error instanceof ApiError || error instanceof InvalidInput) throw error
     // A form that ends early, or a sender that goes away.
     throw new ApiError('badBody', undefined, { message: 'the form could not be read to its end', cause: error })
   }
   return parts
+}
+
+/** The official SDK sends a form without files as JSON, by the name of a script. */
+const isJson = (line: string, type: string): boolean =>
+  line.startsWith('{') && /^\s*application\/javascript\s*(;|$)/i.test(type)
+
+async function jsonParts(body: CountedBody): Promise<FormPart[]> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body.chunks()) {
+    bytes += chunk.length
+    if (bytes > MOST_JSON) throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${MOST_JSON} bytes`)
+    chunks.push(chunk)
+  }
+  const form = parsed(Buffer.concat(chunks))
+  refuseHostile(form)
+  const { metadata, files = [], ...others } = form
+  if (metadata === undefined || Object.keys(others).length > 0 || !Array.isArray(files) || files.length > 0)
+    throw new ApiError('badBody', undefined, 'a JSON body holds metadata alone: modules come as parts of a form')
+  return [{ name: 'metadata', type: 'application/json', bytes: Buffer.from(JSON.stringify(metadata)) }]
+}
+
+function parsed(bytes: Buffer): Record<string, unknown> {
+  try {
+    // It begins with a brace.
+    return JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
+  } catch {
+    // The parser's own message quotes the text, which may hold secrets.
+    throw new ApiError('badBody', undefined, 'the JSON body is not JSON')
+  }
 }
 
 function collect(stream: Readable, done: (bytes: Buffer) => void): void {

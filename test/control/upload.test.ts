@@ -4,7 +4,7 @@ import Cloudflare from 'cloudflare'
 import { WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion } from '../../src/core/model/worker.js'
 import { BINDINGS } from '../../src/workers/bindings/index.js'
 import { ACCOUNT, ADMIN } from './client.js'
-import { ESM, metadataPart, modulePart, PLAIN, SCOPE, uploader } from './upload-helper.js'
+import { ESM, metadataPart, modulePart, PLAIN, SCOPE, SCRIPTS, uploader } from './upload-helper.js'
 
 t.test('a module Worker is uploaded, and all of the result is true of it', async (t) => {
   const api = await uploader(t)
@@ -109,6 +109,36 @@ t.test('the SDK uploads in both of its forms', async (t) => {
     'worker.js': file,
   } as never)
   t.match(text, { id: 'text', handlers: ['fetch'] })
+})
+
+t.test('metadata alone comes as JSON by the name of a script, as the SDK sends it', async (t) => {
+  const api = await uploader(t)
+  const put = async (body: string, type = 'application/javascript') =>
+    await api.call('PUT', `${SCRIPTS}/site`, body, { 'content-type': type })
+  t.match(await put(JSON.stringify({ metadata: { assets: { jwt: 'a'.repeat(64) } }, files: [] })), {
+    status: 200,
+    body: { result: { has_assets: true, has_modules: false } },
+  })
+  const before = [...api.store.records()].length
+  const REFUSED: readonly (readonly [what: string, body: string, status: number, code: number, pointer?: string])[] = [
+    ['no JSON', '{', 400, 10026],
+    ['no metadata', '{}', 400, 10026],
+    ['files', '{"metadata":{},"files":["a"]}', 400, 10026],
+    ['other members', '{"metadata":{},"a":1}', 400, 10026],
+    ['a prototype', '{"metadata":{"__proto__":{}}}', 400, 10021, '/metadata/__proto__'],
+    ['metadata that is no object', '{"metadata":[]}', 400, 10021],
+    ['metadata without a module', '{"metadata":{}}', 400, 10021],
+    ['a raw script', PLAIN, 415, 10415],
+    ['too much of it', `{"a":"${'x'.repeat(10_000_000)}"}`, 413, 10413],
+  ]
+  for (const [what, body, status, code, pointer] of REFUSED) {
+    const answer = await put(body)
+    const [{ source } = { source: undefined }] = answer.body.errors as { source?: { pointer: string } }[]
+    t.match(answer, { status, body: { errors: [{ code }] } }, what)
+    t.equal(source?.pointer, pointer, what)
+  }
+  t.equal((await put('{"metadata":{}}', 'text/plain')).status, 415)
+  t.same([...api.store.records()].length, before, 'nothing was stored')
 })
 
 t.test('every kind of binding is taken as its example shows, and secrets are sealed', async (t) => {
