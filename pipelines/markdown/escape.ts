@@ -154,10 +154,12 @@ function escapeStart(line: string, isBelow = false): string {
   }
 }
 
+/** Parentheses inside each other that readers of Markdown follow. */
+const MAX_PARENTHESES = 30
+
 /** A link's or an image's destination and title, from the `](` to the `)`. Nothing in a `plain` url needs escapes. */
 export function destination(url: string, title?: string, plain = false): string {
-  let target = url
-  if (!plain && /[\s<>()\\&\x00-\x1f\x7f]/.test(url)) target = escapeUrl(url) // oxlint-disable-line no-control-regex
+  let target = plain || isTarget(url) ? url : escapeUrl(url)
   if (title === undefined || title === '') return `](${target})`
   if (target === '') target = '<>'
   if (!/[\\"&\r\n]/.test(title)) return `](${target} "${title}")`
@@ -167,6 +169,36 @@ export function destination(url: string, title?: string, plain = false): string 
     .replace(/&(?=[#A-Za-z\d]+;)/g, '\\&')
     .replace(/\r\n?|\n/g, '&#10;')
   return `](${target} "${text}")`
+}
+
+/** Whether an address can be written as it is. Says no of some that could be, those not all of ASCII. */
+function isTarget(url: string): boolean {
+  let depth = 0
+  let hasReference = false
+  for (let at = 0; at < url.length; at++) {
+    const char = url.charCodeAt(at)
+    switch (char) {
+      case 0x28: // (
+        if (++depth > MAX_PARENTHESES) return false
+        break
+      case 0x29: // )
+        if (--depth < 0) return false
+        break
+      case 0x26: // &
+        hasReference = true
+        break
+      case 0x3b: // ;
+        if (hasReference) return false
+        break
+      case 0x3c: // <
+      case 0x3e: // >
+      case 0x5c: // \
+        return false
+      default:
+        if (char <= 0x20 || char >= 0x7f) return false
+    }
+  }
+  return depth === 0
 }
 
 function escapeUrl(url: string): string {
@@ -183,7 +215,7 @@ function parenthesesAreBalanced(url: string): boolean {
   const { length } = url
   for (let at = 0; at < length; at++) {
     const char = url.charCodeAt(at)
-    if (char === 0x28 && ++depth > 30) return false
+    if (char === 0x28 && ++depth > MAX_PARENTHESES) return false
     if (char === 0x29 && --depth < 0) return false
   }
   return depth === 0

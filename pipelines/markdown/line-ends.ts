@@ -2,10 +2,13 @@
 export class LineEnds {
   #afterReturn = false
 
-  read(text: string): string {
-    if (text === '') return ''
-    const rest = this.#afterReturn && text.startsWith('\n') ? text.slice(1) : text
-    this.#afterReturn = text.endsWith('\r')
-    return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest
+  read(more: string): string {
+    if (more === '') return ''
+    const rest = this.#afterReturn && more.startsWith('\n') ? more.slice(1) : more
+    this.#afterReturn = more.endsWith('\r')
+    if (!rest.includes('\r')) return rest
+    // Of one flat copy: what `replace` gives is put together of its lines, and has to be copied once more to be read.
+    const text = rest.split('\r\n').join('\n')
+    return text.includes('\r') ? text.split('\r').join('\n') : text
   }
 }

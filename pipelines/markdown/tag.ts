@@ -1,5 +1,5 @@
-import { decodeHTMLAttribute } from 'entities/decode'
 import { indexOfUnit } from './code-units.js'
+import { decodeAttribute } from './entities.js'
 import type { Tag } from './events.js'
 import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
 
@@ -31,10 +31,12 @@ ENDS[EQUALS] = EQUALS_BIT
 /** What of an attribute's value takes another look: what may have to be decoded, what an address may have to escape. */
 const DECODE_BIT = 1
 const ESCAPE_BIT = 2
+const NUL_BIT = 4
 const VALUES = new Uint8Array(0x10000).fill(ESCAPE_BIT)
 VALUES.fill(0, 0x21, 0x7f)
 for (const char of '<>()\\') VALUES[char.charCodeAt(0)] = ESCAPE_BIT
-VALUES[AMPERSAND] = VALUES[0] = DECODE_BIT | ESCAPE_BIT
+VALUES[AMPERSAND] = DECODE_BIT | ESCAPE_BIT
+VALUES[0] = NUL_BIT | ESCAPE_BIT
 
 const isSpace = (char: number) => ENDS[char] === SPACE_BIT
 
@@ -194,7 +196,8 @@ export class OpenTag implements Tag {
     for (let at = start; at < end; at++) seen |= VALUES[units[at] as number] as number
     this.valueIsPlain = seen === 0
     const raw = this.#html.slice(start, end)
-    return (seen & DECODE_BIT) === 0 ? raw : decodeHTMLAttribute(raw).replaceAll('\0', '\ufffd')
+    const value = (seen & DECODE_BIT) === 0 ? raw : decodeAttribute(raw)
+    return (seen & NUL_BIT) === 0 ? value : value.replaceAll('\0', '\ufffd')
   }
 
   /** Lets go of the page. */

@@ -4,6 +4,9 @@ export const MAX_DEPTH = 64
 /** Characters spent on indentation and quote marks; a page that needs more has no reader. */
 const MAX_INDENTATION = 16 * 1024 * 1024
 
+/** Characters that are added up piece by piece. */
+const MANY = 16 * 1024
+
 /** What can be written as one piece. `text` has no element of its own, as in `<li>text</li>`. */
 export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table' | 'term' | 'detail' | 'empty'
 
@@ -47,6 +50,8 @@ const frame = (type: Frame['type'], ordered = false, number = 1, implied = false
  */
 export class Writer {
   #out = ''
+  /** What came before that, as flat text. */
+  #before = ''
   readonly #frames: Frame[] = [{ ...frame('page'), written: true }]
   /** Lists and quotes beyond the greatest depth. */
   #deepLists = 0
@@ -57,8 +62,8 @@ export class Writer {
 
   /** The Markdown since the last call. It ends without a line feed. */
   take(): string {
-    const out = this.#out
-    this.#out = ''
+    const out = this.#before + this.#out
+    this.#before = this.#out = ''
     return out
   }
 
@@ -66,13 +71,13 @@ export class Writer {
   putFirst(block: string): void {
     if (block === '') return
     const page = this.#frames[0] as Frame
-    this.#out = page.last === '' ? block : `${block}\n\n${this.#out}`
+    this.#before = page.last === '' ? block : `${block}\n\n${this.#before}`
     if (page.last === '') page.last = 'rule'
   }
 
   /** About how much `take` would give. */
   get length(): number {
-    return this.#out.length
+    return this.#before.length + this.#out.length
   }
 
   /** Whether nothing has been written in the list item that is open. */
@@ -97,7 +102,7 @@ export class Writer {
     const frames = this.#frames
     if (frames.length === 1) {
       const page = frames[0] as Frame
-      if (page.last !== '') this.#out += isDetail(page.last, kind) ? '\n' : '\n\n'
+      if (page.last !== '') this.#breakLine(isDetail(page.last, kind) ? '\n' : '\n\n')
       page.last = kind
       this.#out += markdown
       return
@@ -131,11 +136,21 @@ export class Writer {
     this.#out += kind === 'empty' ? line.trimEnd() : line + this.#indent(markdown, prefix)
   }
 
+  /** Adds what keeps two lines apart. */
+  #breakLine(line: string): void {
+    if (this.#out.length > MANY) {
+      // What is made of many pieces is copied while they are in a near cache: whoever reads it would copy it later.
+      this.#before += [this.#out, line].join('')
+      this.#out = ''
+    } else this.#out += line
+  }
+
   /** Adds a line to the block that was written last. */
   more(line: string): void {
     const { prefix } = this.#top
     this.#indentation += prefix.length
-    this.#out += '\n' + prefix + line
+    this.#breakLine('\n')
+    this.#out += prefix + line
   }
 
   /** Begins a line for a block, with a blank one before it where one is needed. */
@@ -149,7 +164,7 @@ export class Writer {
       (parent.type === 'list' ? !parent.loose : parent.type === 'item' && staysTight(parent.last, child, leaf, list))
     const blank = parent.prefix.trimEnd()
     this.#indentation += blank.length
-    this.#out += close ? '\n' : `\n${blank}\n`
+    this.#breakLine(close ? '\n' : `\n${blank}\n`)
   }
 
   #markerOf(open: Frame, parent: Frame): string {
