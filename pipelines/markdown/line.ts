@@ -71,6 +71,8 @@ export class Line {
   /** Contents of the last one that was written. */
   #span = ''
   #link: Format | undefined
+  /** A link that ended in this block without any contents. */
+  #bareLink: Link | undefined
   #strikes = 0
 
   /** Whether a line of what `take` gave last may be read as the start of a list, a heading or the like. */
@@ -151,6 +153,12 @@ export class Line {
     if (this.#gap === '') this.#gap = ' '
   }
 
+  /** The Markdown of a link without contents where it is all that the block holds, else ''. */
+  get loneLink(): string {
+    const link = this.#bareLink
+    return link === undefined || !this.isEmpty ? '' : `[${destination(link.url, link.title, link.plain)}`
+  }
+
   /** Whether the last thing was a line break. */
   get isBroken(): boolean {
     this.#flush()
@@ -228,6 +236,7 @@ export class Line {
   /** Ends the block and gives its Markdown, '' if there is none. What is open goes on in the next one, but no link. */
   take(): string {
     if (this.#text !== '') this.#flush()
+    this.#bareLink = undefined
     if (this.#empty && this.#written === 0 && this.#code === undefined) {
       this.#gap = ''
       return ''
@@ -498,9 +507,14 @@ export class Line {
 
   /** A link without contents has the name that its page gives it for those who do not see it. */
   #nameLink(format: Format): void {
-    const { name } = format.link as Link
+    const link = format.link as Link
+    const { name } = link
     const text = name === undefined || this.#code !== undefined ? '' : name.replace(/[\t\n\f\r ]+/g, ' ').trim()
-    if (text === '') return
+    if (text === '') {
+      // One that leads to its own page is a mark for the mouse or a mistake.
+      if (this.#empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
+      return
+    }
     this.#put(
       escapeInline(text, { before: 'mark', spaceAfter: false, inLink: true, inStrike: this.#strikes > 0 }),
       false,

@@ -190,15 +190,15 @@ export class Page implements Events {
     else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown) : markdown)
   }
 
+  /** Writes the heading that is open, one without contents too: it is part of the page's outline. */
   endHeading(): void {
     const level = this.heading
     if (level === 0) return
     this.heading = 0
-    let text = this.line.take()
-    if (text === '') return
-    if (text.includes('\n')) text = text.replaceAll('  \n', ' ')
-    if (this.table?.state === 'data') this.table.add(text)
-    else this.writer.leaf('heading', `${'#'.repeat(level)} ${escapeTrailingHashes(text)}`)
+    const text = this.line.take()
+    const line = text.includes('\n') ? text.replaceAll('  \n', ' ') : text
+    if (this.table?.state !== 'data') this.writer.leaf('heading', headingOf(level, line))
+    else if (line !== '') this.table.add(line)
   }
 
   endTable(): void {
@@ -240,6 +240,9 @@ export class Page implements Events {
     aside?.end(this)
   }
 }
+
+const headingOf = (level: number, text: string): string =>
+  text === '' ? '#'.repeat(level) : `${'#'.repeat(level)} ${escapeTrailingHashes(text)}`
 
 /** A row of `#` at the end would be taken off. CommonMark 0.31.2, 4.2. */
 function escapeTrailingHashes(text: string): string {

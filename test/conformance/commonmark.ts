@@ -13,22 +13,30 @@ interface Example {
 const { tests } = createRequire(import.meta.url)('commonmark-spec') as { tests: readonly Example[] }
 
 /** How much of all examples, and of those outside the two sections on raw HTML, has to come back as it was. */
-const ALL = 0.9
-const MARKDOWN = 0.97
+const ALL = 0.9075
+const MARKDOWN = 0.976
 
 /**
- * Examples whose HTML no Markdown without raw HTML can bring back. One that does come back has to be struck off.
- *
- * - bare text, tables of one cell, `div` and attributes without a meaning: there is no such Markdown
- * - scripts, styles, form controls and what is no element of HTML: left out on purpose
- * - links and headings without contents, which no reader would see: left out on purpose
- * - struck-out text: `~~` of GFM, which the reference implementation does not read
+ * Examples whose HTML does not come back, by the reason why. One that does has to be struck off. All but the last stand
+ * for what Markdown cannot say without tags of HTML in it, and whoever asks for Markdown does not want those.
  */
-const KNOWN_MISSES: ReadonlySet<number> = new Set([
-  21, 31, 79, 148, 149, 150, 151, 152, 153, 154, 155, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171,
-  172, 173, 174, 175, 176, 177, 178, 180, 184, 185, 186, 187, 188, 189, 190, 191, 201, 344, 475, 476, 477, 484, 487,
-  491, 494, 524, 536, 613, 614, 615, 616, 617, 623, 626, 630, 631, 642, 643,
-])
+const MISSES: readonly (readonly [why: string, examples: readonly number[]])[] = [
+  [
+    'text, links and emphasis outside of any paragraph, as a link that is not closed leaves them: Markdown makes one',
+    [21, 31, 151, 162, 164, 165, 177, 178, 180, 187, 344, 476, 477, 494, 613, 614, 615, 616, 630, 631, 642, 643],
+  ],
+  ['`div`', [150, 152, 153, 154, 155, 159, 161, 174, 175, 184, 185, 186, 188, 189]],
+  ['tables of one cell or none, which are there for layout', [148, 149, 160, 190, 191]],
+  ['scripts, styles, controls of forms', [170, 171, 172, 173, 176]],
+  ['elements that HTML does not have', [163, 201, 491, 524, 536, 617]],
+  ['text struck out with the `~~` of GFM, which the reference implementation does not read', [166, 167, 168]],
+  ['an attribute without a meaning', [169]],
+  ['an image without `alt`: those of Markdown have one', [475]],
+  ['a paragraph without contents', [623]],
+  ['spaces on both sides of a comment', [626]],
+  ['a link without contents that leads nowhere: left out, since on pages it is a mistake', [487]],
+]
+const KNOWN_MISSES: ReadonlySet<number> = new Set(MISSES.flatMap(([, examples]) => examples))
 
 const isRaw = ({ section }: Example) => section === 'HTML blocks' || section === 'Raw HTML'
 

@@ -39,7 +39,11 @@ export const paragraphs: Family = {
     if (page.kind === 'text') page.kind = 'paragraph'
   },
   close(page) {
+    const { loneLink } = page.line
     page.boundary()
+    // A paragraph of its own says that the link is meant to stand there, even if it has no name.
+    if (loneLink !== '' && page.kind === 'paragraph' && page.table === undefined)
+      page.writer.leaf('paragraph', loneLink)
     if (page.kind === 'paragraph') page.kind = 'text'
   },
 }

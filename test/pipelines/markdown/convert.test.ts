@@ -88,6 +88,20 @@ t.test('a page that is read in several goes is converted as a short one', async 
     }
 })
 
+t.test('a page of much Markdown comes out whole and in order', async (t) => {
+  const numbers = Array.from({ length: 3000 }, (_, number) => number)
+  const html = (tag: string) => numbers.map((number) => `<${tag}>number ${number}</${tag}>`).join('')
+  const body = `${html('p')}<ul>${html('li')}</ul><table>${numbers.map((n) => `<tr><td>a<td>${n}`).join('')}</table>`
+  const blocks = [
+    ...numbers.map((number) => `number ${number}`),
+    numbers.map((number) => `- number ${number}`).join('\n'),
+    ['| a | 0 |', '| --- | --- |', ...numbers.slice(1).map((number) => `| a | ${number} |`)].join('\n'),
+  ]
+  t.ok(convert(body) === `${blocks.join('\n\n')}\n`)
+  t.ok(convert(`<head><meta name=title content=x>${body}`) === `---\ntitle: x\n---\n\n${blocks.join('\n\n')}\n`)
+  t.ok(converted(body, [1, 70_000]) === `${blocks.join('\n\n')}\n`)
+})
+
 t.test('white space and references in code stay code', async (t) => {
   const CASES: [html: string, markdown: string][] = [
     ['<code> a</code>', '` a`\n'],
