@@ -15,7 +15,7 @@ const mix = (key: number, char: number): number => (key << 8) | char
 /** Most of the references by name that pages have. */
 const COMMON: ReadonlyMap<number, string> = new Map(
   Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }).map(([name, char]) => [
-    [...name].reduce((key, letter) => mix(key, letter.charCodeAt(0)), 0),
+    keyAt(name, 0, name.length),
     char,
   ]),
 )
