@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { LIST_ITEMS, LISTS } from '../../src/core/model/list.js'
 import { parseIp } from '../../src/expr/index.js'
 import { ServedLists } from '../../src/served-lists.js'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, client, CONFIG, NOWHERE, OTHER_ACCOUNT, ZONE, type Client } from './client.js'
 import { AT } from './rulesets-helper.js'
 
@@ -33,12 +34,6 @@ async function official(t: Test, options: Parameters<typeof client>[1] = {}) {
 }
 
 const inAccount = { account_id: ACCOUNT }
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
-}
 
 t.test('the official client makes lists of every kind, fills, reads and removes them', async (t) => {
   const { lists, api } = await official(t)

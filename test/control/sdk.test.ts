@@ -1,5 +1,6 @@
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, client, CONFIG, FREE_ZONE, OTHER_ZONE, ZONE } from './client.js'
 
 /** The official client, pointed at the API. */
@@ -12,13 +13,6 @@ async function official(t: Test, options: ConstructorParameters<typeof Cloudflar
     },
   })
   return new Cloudflare({ apiToken: ADMIN, maxRetries: 0, ...options, baseURL: url })
-}
-
-/** All entries of a list, page by page. */
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
 }
 
 t.test('the official client verifies its token and finds accounts and zones', async (t) => {

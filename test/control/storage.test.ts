@@ -5,7 +5,9 @@ import { fileBlobs } from '../../src/store/file-blobs.js'
 import { KV_NAMESPACES, KV_VALUES } from '../../src/core/model/storage.js'
 import { account } from '../../src/core/scope.js'
 import { blobsOfValues } from '../../src/workers/key-values.js'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, client, handClock, type Client } from './client.js'
+import { refusesAll, type RefusedRow } from './refused-rows.js'
 
 const KV = `/accounts/${ACCOUNT}/storage/kv/namespaces`
 const R2 = `/accounts/${ACCOUNT}/r2/buckets`
@@ -18,12 +20,6 @@ async function open(t: Test) {
   const api = await client(t, { clock, areas: (deps) => storage({ ...deps, blobs }) })
   const cf = new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url })
   return { ...api, blobs, cf }
-}
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
 }
 
 async function namespace({ call }: Pick<Client, 'call'>, title = 'mine'): Promise<string> {
@@ -204,15 +200,7 @@ t.test('the official client makes, lists, changes and removes databases', async 
 
 const ID = 'NAMESPACE'
 const far = '1'.repeat(513)
-const REFUSED: [
-  what: string,
-  method: string,
-  path: string,
-  body: unknown,
-  status: number,
-  code: number,
-  at?: string,
-][] = [
+const REFUSED: readonly RefusedRow[] = [
   ['a namespace without a title', 'POST', KV, {}, 400, 10012, '/title'],
   ['an empty title', 'POST', KV, { title: '' }, 400, 10012, '/title'],
   ['a title that is taken', 'POST', KV, { title: 'mine' }, 400, 10014],
@@ -279,13 +267,11 @@ const REFUSED: [
 t.test('what does not fit is refused, and nothing is changed', async (t) => {
   const api = await open(t)
   const id = await namespace(api)
-  const before = [...api.store.records()].length
-  for (const [what, method, path, body, status, code, pointer] of REFUSED) {
-    const error = { code, ...(pointer !== undefined && { source: { pointer } }) }
-    const answer = await api.call(method, path.replace(ID, id), body)
-    t.match({ status: answer.status, body: answer.body }, { status, body: { errors: [error] } }, what)
-  }
-  t.equal([...api.store.records()].length, before)
+  await refusesAll(
+    t,
+    api,
+    REFUSED.map(([what, method, path, ...rest]) => [what, method, path.replace(ID, id), ...rest]),
+  )
 })
 
 t.test('who may only read changes nothing', async (t) => {

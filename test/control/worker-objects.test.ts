@@ -1,6 +1,7 @@
 import t from 'tap'
 import Cloudflare from 'cloudflare'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../src/core/model/worker.js'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, type ApiAnswer } from './client.js'
 import { ESM, PLAIN, SCOPE, SCRIPTS, uploader } from './upload-helper.js'
 
@@ -21,12 +22,6 @@ const code = (text = PLAIN) => ({ main_module: 'index.js', modules: [module(text
 const first = ({ status, body }: ApiAnswer) => {
   const [{ code, source }] = body.errors as [{ code: number; source?: { pointer: string } }]
   return [status, code, source?.pointer]
-}
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
 }
 
 t.test('a Worker is made without code, changed, and deleted', async (t) => {

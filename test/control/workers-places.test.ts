@@ -2,18 +2,14 @@ import t from 'tap'
 import { parseCron } from '../../src/core/cron.js'
 import { WORKER_DOMAINS, WORKER_ROUTES } from '../../src/core/model/worker-places.js'
 import { routePattern } from '../../src/core/route-pattern.js'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, OTHER_ACCOUNT, OTHER_ZONE, ZONE } from './client.js'
+import { refusesAll, type RefusedRow } from './refused-rows.js'
 import { workersClient } from './workers-helper.js'
 
 const WORKERS = `/accounts/${ACCOUNT}/workers`
 const ROUTES = `/zones/${ZONE}/workers/routes`
 const inAccount = { account_id: ACCOUNT }
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
-}
 
 t.test('a subdomain belongs to one account', async (t) => {
   const { cf, call } = await workersClient(t)
@@ -192,15 +188,7 @@ t.test('settings of an account are kept', async (t) => {
 })
 
 const SCRIPT = `${WORKERS}/scripts/app`
-const REFUSED: [
-  what: string,
-  method: string,
-  path: string,
-  body: unknown,
-  status: number,
-  code: number,
-  at?: string,
-][] = [
+const REFUSED: readonly RefusedRow[] = [
   ['no subdomain', 'PUT', `${WORKERS}/subdomain`, {}, 400, 20401, '/subdomain'],
   ['a hyphen in front', 'PUT', `${WORKERS}/subdomain`, { subdomain: '-a' }, 400, 20401, '/subdomain'],
   ['a long subdomain', 'PUT', `${WORKERS}/subdomain`, { subdomain: 'a'.repeat(64) }, 400, 20401, '/subdomain'],
@@ -292,16 +280,10 @@ const REFUSED: [
   ['schedules of no Worker', 'PUT', `${WORKERS}/scripts/none/schedules`, [], 404, 10007],
 ]
 t.test('what does not fit is refused, and nothing is changed', async (t) => {
-  const { call, script, store } = await workersClient(t)
-  await script('app')
-  await call('POST', ROUTES, { pattern: 'example.test/taken' })
-  const before = [...store.records()].length
-  for (const [what, method, path, body, status, code, pointer] of REFUSED) {
-    const error = { code, ...(pointer !== undefined && { source: { pointer } }) }
-    const answer = await call(method, path, body)
-    t.match({ status: answer.status, body: answer.body }, { status, body: { errors: [error] } }, what)
-  }
-  t.equal([...store.records()].length, before)
+  const api = await workersClient(t)
+  await api.script('app')
+  await api.call('POST', ROUTES, { pattern: 'example.test/taken' })
+  await refusesAll(t, api, REFUSED)
 })
 
 t.test('cron expressions', (t) => {

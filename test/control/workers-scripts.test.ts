@@ -2,6 +2,7 @@ import t from 'tap'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../src/core/model/worker.js'
 import { WORKER_DOMAINS, WORKER_ROUTES } from '../../src/core/model/worker-places.js'
 import { account } from '../../src/core/scope.js'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, ZONE } from './client.js'
 import { workersClient } from './workers-helper.js'
 
@@ -9,12 +10,6 @@ const WORKERS = `/accounts/${ACCOUNT}/workers`
 const SCRIPT = `${WORKERS}/scripts/app`
 const inAccount = { account_id: ACCOUNT }
 const ofApp = { ...inAccount, script_name: 'app' }
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
-}
 
 t.test('the official client lists, searches, reads and deletes scripts', async (t) => {
   const { cf, url, script, store } = await workersClient(t)

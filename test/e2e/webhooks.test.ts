@@ -7,6 +7,7 @@ import { finding, instance, ndjson, TYPE } from '../control/posture-helper.js'
 import { Receiver, type Received } from '../helpers/receiver.js'
 import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, type Daemon } from './daemon.js'
 
 const options = { skip: unbuilt, timeout: 600_000 }
@@ -39,12 +40,6 @@ async function ingest({ control }: Daemon, ...findings: object[]): Promise<unkno
     body: ndjson(...findings),
   })
   return ((await answer.json()) as { result: unknown }).result
-}
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
 }
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

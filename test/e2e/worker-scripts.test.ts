@@ -1,5 +1,6 @@
 import t from 'tap'
 import Cloudflare, { toFile } from 'cloudflare'
+import { all } from '../helpers/all.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
 import { uploadFiles } from './worker-client.js'
 
@@ -7,12 +8,6 @@ const ESM = 'application/javascript+module'
 const CODE = 'export default { fetch() { return new Response("hi") } }\n'
 const inAccount = { account_id: ACCOUNT }
 const ofApp = { ...inAccount, script_name: 'app' }
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of pages) found.push(one)
-  return found
-}
 
 const file = async (text: string, name = 'worker.js', type = ESM) => await toFile(Buffer.from(text), name, { type })
 
