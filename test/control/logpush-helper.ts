@@ -11,7 +11,12 @@ import { silentLog } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import { SinkError, type Sink } from '../../src/core/sink.js'
 import { Keyring } from '../../src/store/keyring.js'
-import { ADMIN, client, handClock, type ApiAnswer, type Client } from './client.js'
+import { ACCOUNT, ADMIN, client, handClock, ZONE, type ApiAnswer, type Client } from './client.js'
+
+export const JOBS = `/zones/${ZONE}/logpush/jobs`
+export const ACCOUNT_JOBS = `/accounts/${ACCOUNT}/logpush/jobs`
+/** A destination with a secret in it. */
+export const HTTPS = 'https://logs.example.com/in?header_Authorization=Bearer%20hunter2&x=1'
 
 /** Destinations that remember what was asked of them; those of `down` refuse. */
 export class TestDestinations implements Destinations {
