@@ -1,7 +1,7 @@
 import t from 'tap'
 import { RULESETS } from '../../src/core/model/ruleset.js'
 import { kindsOf, phaseNamed } from '../../src/edge/phases.js'
-import { BAD_RULES } from './bad-rules.js'
+import { BAD_RULES } from './bad-rules/index.js'
 import { ACCOUNT, client, FREE_ZONE, ZONE, type ApiAnswer, type Client } from './client.js'
 
 const pointers = ({ body }: ApiAnswer): string[] =>
