@@ -13,6 +13,7 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { LiveClients } from '../live-clients.js'
 import { PREFIX } from '../paths.js'
+import { takeUnmasked } from './unmasked.js'
 
 const MOST_PER_SCRIPT = 10
 /** Of all scripts together. */
@@ -103,7 +104,10 @@ export class Tails {
     const [, secret = ''] = PATH.exec(request.url?.split('?', 1)[0] ?? '') ?? []
     const tail = this.#tails.get(secret)
     if (!tail || this.#deps.clock.now() >= tail.expiresAt) return false
-    this.#sockets.handleUpgrade(request, socket, head, (client) => join(tail, client))
+    this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      takeUnmasked(socket)
+      join(tail, client)
+    })
     return true
   }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
+import { Masking } from '../../control/workers/unmasked.js'
 import { ACCOUNT } from './client.js'
 import { workersClient } from './workers-helper.js'
 
@@ -13,7 +14,7 @@ async function listen(t: Test, url: string): Promise<WebSocket> {
   const socket = new WebSocket(url, 'trace-v1')
   t.teardown(() => socket.terminate())
   await once(socket, 'open')
-  socket.send(JSON.stringify({ debug: false }))
+  socket.send(JSON.stringify({ debug: false }), { binary: false, compress: false, mask: false, fin: true })
   return socket
 }
 
@@ -51,6 +52,27 @@ t.test('a tail is opened as wrangler does, listed, and ended', async (t) => {
   t.match(await call('DELETE', `${TAILS}/${id}`), { status: 404, body: { errors: [{ code: 20409 }] } })
   const bySdk = await cf.workers.scripts.tail.create('app', { account_id: ACCOUNT })
   t.match(bySdk, { id: String, url: String }, 'without a body')
+})
+
+t.test('frames without a mask get one that changes nothing, however they come', async (t) => {
+  const frame = (first: number, length: number, mask?: number[]): [head: number[], payload: Buffer] => {
+    const long = length < 126 ? [length] : length < 65_536 ? [126, length >> 8, length & 255] : [127, 0, 0, 0, 0]
+    if (length >= 65_536) long.push(length >>> 24, (length >> 16) & 255, (length >> 8) & 255, length & 255)
+    if (mask) long[0]! |= 0x80
+    return [[first, ...long, ...(mask ?? [])], Buffer.alloc(length, length % 251)]
+  }
+  const bytes = (...frames: [number[], Buffer][]) =>
+    Buffer.concat(frames.flatMap(([head, body]) => [Buffer.from(head), body]))
+  const LENGTHS = [0, 1, 125, 126, 65_535, 65_536, 0, 70_000]
+  const key = [1, 2, 3, 4]
+  const sent = bytes(...LENGTHS.flatMap((length) => [frame(0x81, length), frame(0x89, length, key)]))
+  const wanted = bytes(...LENGTHS.flatMap((length) => [frame(0x81, length, [0, 0, 0, 0]), frame(0x89, length, key)]))
+  for (const step of [1, 7, 4096, sent.length]) {
+    const masking = new Masking()
+    const got: Buffer[] = []
+    for (let at = 0; at < sent.length; at += step) got.push(masking.take(sent.subarray(at, at + step)))
+    t.ok(Buffer.concat(got).equals(wanted), `${step} bytes at a time`)
+  }
 })
 
 t.test('a tail ends with its time, with its script, and where nobody answers', async (t) => {

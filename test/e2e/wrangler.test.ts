@@ -90,9 +90,9 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
   const port = Number(new URL(daemon.proxy).port)
   const run = async (t: Test, files: Readonly<Record<string, string>>) => {
     const folder = await projects(t, files)
-    const wrangler = wranglerFor(folder, { api: daemon.control, token: TOKEN, account: ACCOUNT })
-    const well = async (command: string, input?: string): Promise<Ran> => {
-      const ran = await wrangler('project', command.split(' '), input)
+    const wrangler = wranglerFor(t, folder, { api: daemon.control, token: TOKEN, account: ACCOUNT })
+    const well = async (command: string, input = ''): Promise<Ran> => {
+      const ran = await wrangler('project', command.split(' '), { input })
       t.equal(ran.code, 0, `wrangler ${command}`)
       if (ran.code !== 0) t.comment(ran.out + ran.errors)
       return ran
@@ -104,7 +104,7 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
 
   await t.test('a Worker with variables and secrets, from its first deployment to its end', async (t) => {
     const config = json({ name: 'hello', main: 'index.js', vars: { GREETING: 'you', LIMITS: { a: [1] } } })
-    const { well, folder } = await run(t, { 'project/wrangler.json': config, 'project/index.js': HELLO })
+    const { well, wrangler, folder } = await run(t, { 'project/wrangler.json': config, 'project/index.js': HELLO })
     const { read, version, deployments, code } = reader(daemon, 'hello')
     t.match((await well('whoami')).out, /API Token[^]*Example +│ 023e105f4ecef8ad9ca31a8372d0c353/)
 
@@ -150,6 +150,9 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
       { version_id: third, percentage: 25 },
       { version_id: second, percentage: 75 },
     ])
+
+    const tail = await wrangler('project', ['tail', '--format', 'pretty'], { until: /waiting for logs/ })
+    t.match(tail, { out: /Connected to hello, waiting for logs/, errors: '' })
 
     const listed = JSON.parse((await well('deployments list --json')).out) as Deployment[]
     t.same(listed, (await deployments()).toReversed())

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
 
 const MAIN = fileURLToPath(new URL('../peers/node_modules/wrangler/wrangler-dist/cli.js', import.meta.url))
 
@@ -22,14 +23,22 @@ export interface Ran {
   readonly errors: string
 }
 
-/** Runs a command in a project folder below `folder`; `input` is what it reads from standard input. */
-export type Wrangler = (project: string, command: readonly string[], input?: string) => Promise<Ran>
+/**
+ * Runs a command in a project folder below `folder`. `input` is what it reads from standard input; once it has printed what
+ * `until` matches, it is asked to end.
+ */
+export type Wrangler = (
+  project: string,
+  command: readonly string[],
+  how?: { readonly input?: string; readonly until?: RegExp },
+) => Promise<Ran>
 
 /**
  * Wrangler for an API: quiet, without a terminal, and with everything that it writes in `folder`, where projects are. It ends
- * with code 86 where it asks anybody on another machine.
+ * with code 86 where it asks anybody on another machine, and with the test at the latest.
  */
 export function wranglerFor(
+  t: Test,
   folder: string,
   { api, token, account }: { readonly api: string; readonly token: string; readonly account: string },
 ): Wrangler {
@@ -49,11 +58,17 @@ export function wranglerFor(
     CLOUDFLARE_API_TOKEN: token,
     CLOUDFLARE_ACCOUNT_ID: account,
   }
-  return async (project, command, input = '') => {
+  return async (project, command, { input = '', until } = {}) => {
     const how = ['--no-warnings', '--experimental-vm-modules', '--import', GUARD]
     const cwd = join(folder, project)
     const child = spawn(process.execPath, [...how, MAIN, ...command], { cwd, env, stdio: 'pipe' })
+    t.teardown(() => child.kill('SIGKILL'))
     child.stdin.end(input)
+    let said = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      said += String(chunk)
+      if (until?.test(said)) child.kill('SIGINT')
+    })
     const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
     return { code: child.exitCode, out, errors }
   }
