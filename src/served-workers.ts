@@ -33,6 +33,8 @@ export class ServedWorkers implements WorkerSites {
   readonly #blobs: Blobs
   readonly #cache: BlobCache
   readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MOST_FILES })
+  /** Sites that are being read, by version. */
+  readonly #opening = new Map<string, Promise<AssetSite>>()
   /** Domains by host name, and what a removed record was called. */
   readonly #domains = new Map<string, { readonly service: string; readonly scope: Scope }>()
   readonly #names = new Map<string, string>()
@@ -95,7 +97,7 @@ export class ServedWorkers implements WorkerSites {
     let left = false
     const begin = async (): Promise<void> => {
       try {
-        const site = await this.#open(version, assets)
+        const site = await this.#opened(version, assets)
         if (!left) stop = this.#send(site, exchange, sink)
       } catch (error) {
         sink.fail(error)
@@ -112,6 +114,14 @@ export class ServedWorkers implements WorkerSites {
     const answer = new AssetAnswer(site, exchange, sink, this.#cache)
     answer.send()
     return () => answer.cancel()
+  }
+
+  /** Those who ask for a site that is being read wait for the same reading. */
+  async #opened(version: StoredVersion, assets: NonNullable<StoredVersion['assets']>): Promise<AssetSite> {
+    const { id } = version
+    const opening = this.#opening.get(id) ?? this.#open(version, assets).finally(() => this.#opening.delete(id))
+    this.#opening.set(id, opening)
+    return await opening
   }
 
   async #open(

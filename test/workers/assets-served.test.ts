@@ -14,7 +14,7 @@ import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import type { AssetConfig } from '../../src/workers/assets/config.js'
 import { deployed, uploaded, uploadsOver, type Content } from '../helpers/deployed-assets.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
-import { ask, type Ask } from '../helpers/web.js'
+import { ask, turns, type Ask } from '../helpers/web.js'
 
 const PAGE = '<!doctype html><title>Home</title><h1>Home</h1><p>Text of the page.</p>'
 const BIG = randomBytes(9_000_000)
@@ -40,7 +40,14 @@ async function served(
   const uploads = uploadsOver(store, blobs)
   const origin = await startOrigin(t, (_request, answer) => void answer.end('origin'))
   const at = testZone(origin.url, 'settings: { content_converter: on }')
-  const workers = new ServedWorkers(store, blobs, { cacheBytes })
+  const reads: string[] = []
+  const read = async (blob: string) => {
+    reads.push(blob)
+    // As long as a disk takes.
+    await turns(3)
+    return await blobs.get(blob)
+  }
+  const workers = new ServedWorkers(store, { ...blobs, get: read }, { cacheBytes })
   const stages = [
     markdownStage({ memory: new MemoryBudget(1e8), metrics: openMetrics({ process: false }), log: silentLog }),
   ]
@@ -55,8 +62,15 @@ async function served(
       manifest: await uploaded(uploads, at.accountId, 'site', files),
       config,
     })
-  return { store, get, deploy, zone: at, port: proxy.port, manifest }
+  return { store, get, deploy, zone: at, port: proxy.port, manifest, reads }
 }
+
+t.test('a site is read once, however many visitors are the first', async (t) => {
+  const { get, reads, manifest } = await served(t)
+  const answers = await Promise.all(Array.from({ length: 50 }, async () => await get('/digits.txt')))
+  t.ok(answers.every(({ status, body }) => status === 200 && body.toString() === '0123456789'))
+  t.equal(reads.filter((blob) => blob === manifest).length, 1)
+})
 
 t.test('files arrive byte for byte, with their types', async (t) => {
   const { get } = await served(t)
