@@ -33,12 +33,13 @@ export async function collectOrphans({ store, blobs, clock, olderThanMs }: Colle
   const inUse = await assetsInUse(store, blobs)
   const named = new Set(inUse.blobs)
   // All records of one moment: what a later one takes over from them is named by them.
-  for (const [index, { value }] of [...store.records()].entries()) {
+  const records = [...store.records()]
+  for (const [index, { value }] of records.entries()) {
     note(value, named)
     if (index % AT_ONCE === 0) await turn()
   }
   const collected = await blobs.collect(named, olderThanMs())
-  await forgetUnused(store, inUse)
+  await forgetUnused(store, inUse, records)
   return collected
 }
 

@@ -287,12 +287,12 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
       'elsewhere/index.js': HELLO,
     })
     const objects = await wrangler('objects', ['deploy'])
-    t.not(objects.code, 0)
+    t.equal(objects.code, 1)
     t.match(objects.errors, /code: 10061/, 'a class that no migration has made')
     t.equal((await call(daemon, 'GET', '/scripts/objects/settings')).status, 404, 'and nothing is kept')
 
     const elsewhere = await wrangler('elsewhere', ['deploy'])
-    t.not(elsewhere.code, 0)
+    t.equal(elsewhere.code, 1)
     t.match(elsewhere.errors, /elsewhere\.test/, 'a domain of no zone')
     t.same((await call(daemon, 'GET', '/domains?hostname=elsewhere.test')).result, [])
   })

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
-import { ASSET_SESSIONS, WORKER_ASSETS } from '../../core/model/worker-assets.js'
+import { ASSET_SESSIONS, WORKER_ASSETS, type StoredAsset } from '../../core/model/worker-assets.js'
 import { WORKER_VERSIONS } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
-import type { Store, Write } from '../../core/store.js'
+import type { Store, Stored, Write } from '../../core/store.js'
 import { readManifest, type AnnouncedFiles } from './manifest.js'
 
 /** What versions and uploads under way need of the files that were uploaded, at one moment. */
@@ -57,13 +57,20 @@ export async function assetsInUse(store: Store, blobs: Blobs): Promise<AssetsInU
 }
 
 /**
- * Forgets the files that nothing needs; a client uploads them anew where they come again. Their blobs are for a later
- * collection: an upload that began just now may have found them here.
+ * Forgets those of these records that are files which nothing needs; a client uploads them anew where they come again. Their
+ * blobs are for a later collection: an upload that began just now may have found them here.
  */
-export async function forgetUnused(store: Store, { blobs, announced, sessions }: AssetsInUse): Promise<void> {
-  const unused = store
-    .list(WORKER_ASSETS)
-    .filter(({ scope, id, value }) => !blobs.has(value.blob) && !announced.has(`${scope.id} ${id}`))
+export async function forgetUnused(
+  store: Store,
+  { blobs, announced, sessions }: AssetsInUse,
+  records: readonly Stored<unknown>[],
+): Promise<void> {
+  const unused = records.filter(
+    (record): record is Stored<StoredAsset> =>
+      record.kind === WORKER_ASSETS.name &&
+      !blobs.has((record.value as StoredAsset).blob) &&
+      !announced.has(`${record.scope.id} ${record.id}`),
+  )
   const begun = (scope: Scope) => store.list(ASSET_SESSIONS, scope).some(({ id }) => !sessions.has(id))
   for (let at = 0; at < unused.length; at += AT_ONCE) {
     const writes = unused
