@@ -34,6 +34,7 @@ import { openBlobs } from './store/open-blobs.js'
 import { openVault, secretKeys } from './store/vault.js'
 import { startWebhooks } from './webhooks/index.js'
 import { AssetUploads } from './workers/assets/uploads.js'
+import { CodeReader } from './workers/code/reader.js'
 import { startCollector } from './workers/collector.js'
 import { ScriptShelf } from './workers/shelf.js'
 
@@ -146,7 +147,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     limits: () => config.workers.assets,
   })
   const uploads = new MemoryBudget(config.workers.upload.memory)
-  const scripts = { vault: keys, blobs, shelf, uploads, assets, tails, limits: () => config.workers }
+  const code = stack.use(new CodeReader())
+  const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
   const areas = [
     ...basicEndpoints(deps),
     ...posture({ ...deps, posture: () => engine }),

@@ -50,7 +50,7 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
   const save = async (call: Call<'script_name'>, parts: readonly FormPart[]) => {
     const engine = deps.workers()
     const { named, ignored, files } = read(call, parts)
-    const code = prepareCode(engine, named, files)
+    const code = await prepareCode(engine, named, files)
     const modules = await engine.shelf.putModules(files)
     const saved = await saveSuccessor(deps, call, {
       name: call.params.script_name,

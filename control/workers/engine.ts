@@ -3,6 +3,7 @@ import type { Blobs } from '../../src/core/blobs.js'
 import type { Vault } from '../../src/core/vault.js'
 import type { MemoryBudget } from '../../src/edge/memory-budget.js'
 import type { AssetUploads } from '../../src/workers/assets/uploads.js'
+import type { CodeReader } from '../../src/workers/code/reader.js'
 import type { ScriptShelf } from '../../src/workers/shelf.js'
 import type { Edits } from '../edits.js'
 import type { ControlDeps } from '../state.js'
@@ -16,6 +17,7 @@ export interface WorkersEngine {
   /** What uploads under way hold, all together. */
   readonly uploads: MemoryBudget
   readonly assets: AssetUploads
+  readonly code: CodeReader
   readonly tails: Tails
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig

@@ -1,4 +1,4 @@
-import { analyse, type CodeReport } from '../../src/workers/code/analyse.js'
+import type { CodeReport } from '../../src/workers/code/analyse.js'
 import type { UploadedFile } from '../../src/workers/form.js'
 import type { Metadata } from '../../src/workers/metadata/schema.js'
 import { contentEtag, isModule, mainModule, type MainModule } from '../../src/workers/modules.js'
@@ -16,13 +16,17 @@ export interface PreparedCode {
 const NOTHING: CodeReport = { handlers: [], named: [], startup_time_ms: 0 }
 
 /** Reads the code of an upload. Throws `scriptTooLarge` and UploadRefused. */
-export function prepareCode(engine: WorkersEngine, metadata: Metadata, files: readonly UploadedFile[]): PreparedCode {
+export async function prepareCode(
+  engine: WorkersEngine,
+  metadata: Metadata,
+  files: readonly UploadedFile[],
+): Promise<PreparedCode> {
   const { module_bytes: most } = engine.limits().upload
   const main = mainModule(metadata, files)
   const size = files.filter(isModule).reduce((sum, { bytes }) => sum + bytes.length, 0)
   if (size > most)
     throw new ApiError('scriptTooLarge', undefined, `the modules have ${size} bytes, ${most} are allowed`)
-  return { files, main, report: main ? analyse(main.format, main.main, files) : NOTHING }
+  return { files, main, report: main ? await engine.code.analyse(main.format, main.main, files) : NOTHING }
 }
 
 /** What of a version follows from its code. */

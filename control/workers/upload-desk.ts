@@ -66,15 +66,15 @@ export class UploadDesk {
 
   /** Stores an upload, however it came, as a version. Throws UploadRefused. */
   async keep(call: Call, name: string, upload: UploadForm, options: UploadOptions): Promise<Uploaded> {
-    return await this.#store(call, name, this.#prepare(upload), options)
+    return await this.#store(call, name, await this.#prepare(upload), options)
   }
 
-  #prepare({ metadata: document, files }: UploadForm): Prepared {
+  async #prepare({ metadata: document, files }: UploadForm): Promise<Prepared> {
     const { quotas } = this.#deps.workers().limits()
     refuseHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
-    return { metadata, ...prepareCode(this.#deps.workers(), metadata, files) }
+    return { metadata, ...(await prepareCode(this.#deps.workers(), metadata, files)) }
   }
 
   async #store(call: Call, name: string, prepared: Prepared, options: UploadOptions): Promise<Uploaded> {

@@ -14,6 +14,7 @@ import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { Keyring } from '../../src/store/keyring.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import { AssetUploads, BadToken } from '../../src/workers/assets/uploads.js'
+import { CodeReader } from '../../src/workers/code/reader.js'
 import { ScriptShelf } from '../../src/workers/shelf.js'
 import { ACCOUNT, ADMIN, client, conformance, type ApiAnswer, type Client } from './client.js'
 
@@ -111,6 +112,7 @@ export async function uploader(
         blobs,
         limits: () => config,
         uploads: new MemoryBudget(config.upload.memory),
+        code: new CodeReader(),
         tails: new Tails({ store, clock }),
         shelf: new ScriptShelf({
           store,

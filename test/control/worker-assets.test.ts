@@ -12,6 +12,7 @@ import { account } from '../../src/core/scope.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import { readManifest } from '../../src/workers/assets/manifest.js'
 import { BadToken } from '../../src/workers/assets/uploads.js'
+import { CodeReader } from '../../src/workers/code/reader.js'
 import type { ScriptShelf } from '../../src/workers/shelf.js'
 import { hashOf, uploadsOver } from '../helpers/deployed-assets.js'
 import { ACCOUNT, ADMIN, client, handClock, NOWHERE, OTHER_ACCOUNT } from './client.js'
@@ -33,6 +34,7 @@ async function api(t: Test) {
         shelf: {} as ScriptShelf,
         assets: uploadsOver(deps.store, blobs, clock),
         uploads: new MemoryBudget(Infinity),
+        code: new CodeReader(),
         tails: new Tails({ store: deps.store, clock }),
         limits: () => limits,
       }

@@ -10,6 +10,7 @@ import { Tails } from '../../control/workers/tail-book.js'
 import { account } from '../../src/core/scope.js'
 import type { StoredVersion } from '../../src/core/model/worker.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
+import { CodeReader } from '../../src/workers/code/reader.js'
 import { ScriptShelf, type VersionDraft } from '../../src/workers/shelf.js'
 import { Keyring } from '../../src/store/keyring.js'
 import type { Store } from '../../src/core/store.js'
@@ -51,6 +52,7 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
           blobs,
           shelf: shelfOf(deps.store),
           assets: uploadsOver(deps.store, blobs, clock),
+          code: new CodeReader(),
           tails: made,
           uploads: new MemoryBudget(Infinity),
           limits: () => config,

@@ -24,13 +24,16 @@ export function analyse(format: ScriptFormat, main: UploadedFile, files: readonl
   return { ...report, startup_time_ms: Math.round(performance.now() - begun) }
 }
 
+/** Whether the text of a file is read, besides that of the main one. */
+export const isRead = ({ type }: Pick<UploadedFile, 'type'>): boolean => type.endsWith('+module')
+
 type Report = Omit<CodeReport, 'startup_time_ms'>
 
 const text = ({ bytes }: UploadedFile): string => bytes.toString('utf8')
 
 function modules(main: UploadedFile, files: readonly UploadedFile[]): Report {
   const scopes = new Map<string, ModuleScope>()
-  for (const file of files) if (file.type.endsWith('+module')) scopes.set(file.name, moduleScope(file.name, text(file)))
+  for (const file of files) if (isRead(file)) scopes.set(file.name, moduleScope(file.name, text(file)))
   const names = new Set(files.map(({ name }) => name))
   const missing = [...scopes.values()].flatMap(({ name, imports }) =>
     imports

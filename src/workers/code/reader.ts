@@ -1,0 +1,93 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { ScriptFormat } from '../../core/model/worker.js'
+import { InTurn } from '../../core/in-turn.js'
+import { UploadRefused, type Fault } from '../fault.js'
+import type { UploadedFile } from '../form.js'
+import { analyse, isRead, type CodeReport } from './analyse.js'
+
+/** What a thread is started with. */
+export interface CodeToRead {
+  readonly format: ScriptFormat
+  readonly main: UploadedFile
+  readonly files: readonly UploadedFile[]
+}
+
+/** What comes back from it. */
+export type CodeRead = { readonly report: CodeReport } | { readonly faults: readonly Fault[] }
+
+/** Code of this many bytes takes some tens of milliseconds. */
+const AT_ONCE = 128 * 1024
+/** A syntax tree can take a hundred times the room of its text. */
+const MOST_MEGABYTES = 1024
+const LONGEST_MS = 120_000
+
+const THREAD = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
+
+/**
+ * Reads the code of uploads: short code at once, longer code in a thread, one upload after the other, so that nothing else
+ * waits for it. Code that takes more than 1 GiB or two minutes to be read is refused.
+ */
+export class CodeReader {
+  readonly #turns = new InTurn()
+  readonly #mostMegabytes: number
+  #thread: Worker | undefined
+  #closed = false
+
+  constructor({ mostMegabytes = MOST_MEGABYTES }: { readonly mostMegabytes?: number } = {}) {
+    this.#mostMegabytes = mostMegabytes
+  }
+
+  /** As {@link analyse}. */
+  async analyse(format: ScriptFormat, main: UploadedFile, files: readonly UploadedFile[]): Promise<CodeReport> {
+    const read = files.filter((file) => file === main || isRead(file))
+    const size = read.reduce((sum, { bytes }) => sum + bytes.length, 0)
+    if (size <= AT_ONCE) return analyse(format, main, files)
+    // Of other files, the names are enough.
+    const sent = files.map((file) => (read.includes(file) ? file : { ...file, bytes: Buffer.alloc(0) }))
+    return await this.#turns.run('', async () => await this.#inThread({ format, main, files: sent }))
+  }
+
+  /** Ends a thread that is at work: its upload fails. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#thread?.terminate()
+  }
+
+  async #inThread(code: CodeToRead): Promise<CodeReport> {
+    if (this.#closed) throw new Error('the daemon stops')
+    const thread = new Worker(THREAD, {
+      workerData: code,
+      resourceLimits: { maxOldGenerationSizeMb: this.#mostMegabytes },
+    })
+    this.#thread = thread
+    try {
+      const read = await answerOf(thread)
+      if ('report' in read) return read.report
+      throw new UploadRefused(read.faults)
+    } finally {
+      this.#thread = undefined
+      await thread.terminate()
+    }
+  }
+}
+
+/** What a thread says; rejects with UploadRefused where it had too little room or time. */
+async function answerOf(thread: Worker): Promise<CodeRead> {
+  let timer: NodeJS.Timeout | undefined
+  try {
+    return await new Promise<CodeRead>((resolve, reject) => {
+      thread.once('message', resolve)
+      thread.once('error', (error: NodeJS.ErrnoException) => {
+        reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch('memory') : error)
+      })
+      thread.once('exit', () => reject(new Error('the thread that reads code ended')))
+      timer = setTimeout(() => reject(tooMuch('time')), LONGEST_MS)
+    })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const tooMuch = (what: string): Error =>
+  new UploadRefused([{ kind: 'invalidScript', message: `the code takes too much ${what} to be read` }])
