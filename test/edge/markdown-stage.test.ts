@@ -2,156 +2,20 @@ import { randomBytes } from 'node:crypto'
 import zlib from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { NotConvertible } from '../../pipelines/markdown/not-convertible.js'
-import { silentLog } from '../../src/core/log.js'
-import { openMetrics } from '../../src/core/metrics.js'
-import type { AnswerSink, RawHeaders } from '../../src/edge/answer.js'
-import type { Exchange } from '../../src/edge/exchange.js'
-import { markdownStage } from '../../src/edge/markdown.js'
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
-
-/*
- * The stage between a source and a sink that the test holds in its hands, with a converter that is easy to predict:
- * what matters here is which bytes go out and when. Real pages over real sockets: markdown.test.ts.
- */
-
-const LIMIT = 6_291_456
-const MEMORY = 64 * 1024 * 1024
-
-/** Upper case; "boom" in an XHTML page is a mistake, in an HTML page it is ours. */
-const shouting = (contentType: string) => ({
-  write(html: Uint8Array): string {
-    const text = Buffer.from(html).toString('latin1')
-    if (text.includes('boom')) throw contentType.startsWith('text/html') ? new Error('bug') : new NotConvertible('boom')
-    return text.toUpperCase()
-  },
-  end: () => 'THE END',
-})
-const shout = (html: Buffer): string => `${html.toString('latin1').toUpperCase()}THE END`
-
-/** The client's end: takes `window` chunks, then one more each time it is asked to. */
-class Client implements AnswerSink {
-  status = 0
-  headers: Record<string, string | undefined> = {}
-  readonly chunks: Buffer[] = []
-  state: 'waiting' | 'open' | 'ended' | 'failed' = 'waiting'
-  window = Infinity
-  #blocked = false
-  #listener = (): void => {}
-
-  head(status: number, headers: RawHeaders): void {
-    if (this.state !== 'waiting') throw new Error(`head when ${this.state}`)
-    this.state = 'open'
-    this.status = status
-    for (let i = 0; i < headers.length; i += 2) {
-      const name = headers[i]!.toLowerCase()
-      this.headers[name] = name in this.headers ? `${this.headers[name]!} | ${headers[i + 1]!}` : headers[i + 1]!
-    }
-  }
-
-  data(chunk: Buffer): boolean {
-    if (this.state !== 'open') throw new Error(`data when ${this.state}`)
-    if (this.#blocked) throw new Error('data after "no more"')
-    this.chunks.push(chunk)
-    this.#blocked = --this.window <= 0
-    return !this.#blocked
-  }
-
-  end(): void {
-    if (this.state !== 'open') throw new Error(`end when ${this.state}`)
-    this.state = 'ended'
-  }
-
-  fail(): void {
-    this.state = 'failed'
-  }
-
-  onDrain(listener: () => void): void {
-    this.#listener = listener
-  }
-
-  /** Room for more. */
-  drain(chunks = 1): void {
-    this.window = chunks
-    if (!this.#blocked) return
-    this.#blocked = false
-    this.#listener()
-  }
-
-  get body(): Buffer {
-    return Buffer.concat(this.chunks)
-  }
-}
-
-interface Case {
-  readonly accept?: string | string[]
-  readonly method?: string
-  readonly on?: boolean
-  readonly memory?: number
-  readonly window?: number
-}
-
-/** A stage with a client behind it, and what a source does in front of it. */
-function stand({ accept = 'text/markdown', method = 'GET', on = true, memory = MEMORY, window = Infinity }: Case = {}) {
-  const budget = new MemoryBudget(memory)
-  const metrics = openMetrics({ process: false })
-  const stage = markdownStage({ memory: budget, metrics, log: silentLog, converter: shouting })
-  const client = new Client()
-  client.window = window
-  const exchange = {
-    method,
-    rawHeaders: [accept].flat().flatMap((value) => ['Accept', value]),
-    headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
-    settings: { content_converter: on },
-    zone: { negotiation: 'listed' },
-  } as unknown as Exchange
-  const sink = stage(exchange, client)
-
-  let welcome: (() => void) | undefined
-  sink.onDrain(() => {
-    const then = welcome
-    welcome = undefined
-    then?.()
-  })
-  const send = async (chunk: Buffer): Promise<void> => {
-    if (sink.data(chunk)) return
-    await new Promise<void>((resolve) => (welcome = resolve))
-  }
-  const outcome = async (): Promise<string | undefined> => {
-    const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
-    return values.find(({ value }) => value > 0)?.labels['outcome'] as string | undefined
-  }
-  /** Until the client has all of the answer, or has lost it. */
-  const settled = async (): Promise<void> => {
-    while (client.state !== 'ended' && client.state !== 'failed') {
-      await new Promise((resolve) => setImmediate(resolve))
-      client.drain()
-    }
-  }
-  return { sink, client, exchange, budget, send, outcome, settled }
-}
-
-const chunked = ['Content-Type', 'text/html; charset=utf-8']
-const withLength = (bytes: number) => [...chunked, 'Content-Length', String(bytes)]
-const encoded = (coding: string) => [...chunked, 'Content-Encoding', coding]
-
-/** The answer to one whole body. */
-async function answer(
-  headers: string[],
-  body: Buffer,
-  { status = 200, piece = 16_384, ...rest }: Case & { status?: number; piece?: number } = {},
-) {
-  const all = stand(rest)
-  all.sink.head(status, headers)
-  const sent = (async () => {
-    for (let at = 0; at < body.length; at += piece) await all.send(body.subarray(at, at + piece))
-    all.sink.end()
-  })()
-  await Promise.all([sent, all.settled()])
-  t.equal(all.budget.used, 0, 'everything held was let go of')
-  const { status: sentStatus, headers: sentHeaders, body: sentBody } = all.client
-  return { status: sentStatus, headers: sentHeaders, body: sentBody, outcome: await all.outcome() }
-}
+import {
+  LIMIT,
+  MEMORY,
+  type Case,
+  shout,
+  stand,
+  chunked,
+  withLength,
+  encoded,
+  answer,
+  ENCODERS,
+  PAGE,
+} from './markdown-stand.js'
 
 t.test('a converted answer has the header fields of Markdown, and keeps those that hold for it too', async (t) => {
   const gone = [
@@ -213,6 +77,7 @@ const VARY: [origin: string[], sent: string | undefined][] = [
   [['Cookie', 'foo,ACCEPT ,bar'], 'Cookie | foo,ACCEPT ,bar'],
   [['Accept-Encoding'], 'Accept-Encoding, accept'],
 ]
+
 for (const [origin, sent] of VARY) {
   t.test(`Vary ${JSON.stringify(origin)} becomes ${sent}, in Markdown and in HTML`, async (t) => {
     const headers = [...chunked, ...origin.flatMap((value) => ['vary', value])]
@@ -247,6 +112,7 @@ const PASSING: [what: string, status: number, headers: string[]][] = [
   ['an unknown coding', 200, encoded('compress')],
   ['too many codings', 200, encoded('gzip, gzip, gzip, gzip')],
 ]
+
 for (const [what, status, headers] of PASSING) {
   t.test(`${what} passes as it came`, async (t) => {
     const body = status === 204 || status === 304 ? Buffer.alloc(0) : randomBytes(50_000)
@@ -313,157 +179,6 @@ t.test('HEAD gets the head of GET', async (t) => {
   t.match(await head(withLength(LIMIT + 1)), { 'content-type': /html/, 'content-length': '6291457', vary: 'accept' })
   t.match(await head([...encoded('br'), 'Content-Length', '9000000']), { 'content-type': /html/ })
   t.match(await head(['Content-Type', 'image/png']), { 'content-type': 'image/png' })
-})
-
-const ENCODERS: [coding: string, encode: (body: Buffer) => Buffer][] = [
-  ['gzip', (body) => zlib.gzipSync(body, { level: 1 })],
-  ['x-gzip', (body) => zlib.gzipSync(body, { level: 1 })],
-  ['GZIP', (body) => Buffer.concat([zlib.gzipSync(body.subarray(0, 9)), zlib.gzipSync(body.subarray(9))])],
-  ['deflate', (body) => zlib.deflateSync(body, { level: 1 })],
-  ['deflate', (body) => zlib.deflateRawSync(body, { level: 1 })],
-  ['deflate', (body) => zlib.deflateRawSync(body, { level: 0 })],
-  ['br', (body) => zlib.brotliCompressSync(body, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })],
-  ['identity', (body) => body],
-  ['gzip, deflate', (body) => zlib.deflateSync(zlib.gzipSync(body, { level: 1 }))],
-  ['deflate, identity, br, gzip', (body) => zlib.gzipSync(zlib.brotliCompressSync(zlib.deflateRawSync(body)))],
-]
-if ('zstdCompressSync' in zlib)
-  ENCODERS.push(['zstd', (body) => (zlib as unknown as { zstdCompressSync(b: Buffer): Buffer }).zstdCompressSync(body)])
-
-const PAGE = Buffer.from('<p>a page, </p>'.repeat(10_000))
-
-for (const [i, [coding, encode]] of ENCODERS.entries()) {
-  t.test(`${coding} (${i}) is undone, however it is cut`, async (t) => {
-    for (const piece of [1, 7, 16_384, Infinity]) {
-      const body = encode(piece === 1 ? PAGE.subarray(0, 3000) : PAGE)
-      const { headers, ...page } = await answer(encoded(coding), body, { piece, window: 1 })
-      t.equal(page.outcome, 'converted')
-      const expected = shout(piece === 1 ? PAGE.subarray(0, 3000) : PAGE)
-      t.equal(page.body.toString(), expected)
-      t.equal(headers['content-encoding'], undefined)
-      t.equal(headers['x-markdown-tokens'], String(Math.ceil(expected.length / 4)))
-    }
-  })
-
-  if (coding === 'identity') continue
-  t.test(`${coding} (${i}) that is cut short, has more behind its end or is broken passes as it came`, async (t) => {
-    const whole = encode(PAGE.subarray(0, 90_000))
-    const bodies = [
-      Buffer.alloc(0),
-      whole.subarray(0, 1),
-      whole.subarray(0, whole.length >> 1),
-      whole.subarray(0, -1),
-      Buffer.concat([whole, Buffer.from('and more')]),
-      Buffer.concat([whole, Buffer.alloc(3)]),
-      Buffer.from('<p>not encoded at all</p>'),
-    ]
-    for (const [j, body] of bodies.entries()) {
-      for (const piece of [500, Infinity]) {
-        const page = await answer(encoded(coding), body, { piece, window: 1 })
-        t.match(page, { outcome: 'undecodable', headers: { 'content-encoding': coding, vary: 'accept' } }, `body ${j}`)
-        t.ok(page.body.equals(body), `body ${j}`)
-      }
-    }
-  })
-}
-
-t.test('gzip with a wrong checksum passes as it came', async (t) => {
-  const body = zlib.gzipSync(PAGE)
-  body[body.length - 6]! ^= 1
-  const page = await answer(encoded('gzip'), body)
-  t.equal(page.outcome, 'undecodable')
-  t.ok(page.body.equals(body))
-})
-
-const full = Buffer.alloc(LIMIT, '<p>x</p>')
-const over = Buffer.concat([full, Buffer.from('y')])
-const LIMITS: [what: string, headers: (body: Buffer) => string[], encode: (body: Buffer) => Buffer, outcome: string][] =
-  [
-    ['with its length', (body) => withLength(body.length), (body) => body, 'streamed'],
-    ['chunked', () => chunked, (body) => body, 'converted'],
-    ['in gzip', () => encoded('gzip'), (body) => zlib.gzipSync(body, { level: 1 }), 'converted'],
-    ['in gzip that makes it longer', () => encoded('gzip'), (body) => zlib.gzipSync(body, { level: 0 }), 'converted'],
-    ['in br', () => encoded('br'), ENCODERS[6]![1], 'converted'],
-    ['in gzip of gzip', () => encoded('gzip, gzip'), (body) => zlib.gzipSync(zlib.gzipSync(body)), 'converted'],
-  ]
-for (const [what, headers, encode, outcome] of LIMITS) {
-  t.test(`a page of 6,291,456 bytes ${what} converts, and one byte more passes as it came`, async (t) => {
-    const fits = await answer(headers(full), encode(full), { piece: 65_536 })
-    t.equal(fits.outcome, outcome)
-    t.ok(fits.body.equals(Buffer.from(shout(full))))
-    const body = encode(over)
-    const page = await answer(headers(over), body, { piece: 65_536, window: 1 })
-    t.equal(page.outcome, 'too_large')
-    t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', vary: 'accept' })
-    t.ok(page.body.equals(body))
-  })
-}
-
-t.test('encoded data that never becomes a page is not held beyond what a page needs', async (t) => {
-  const { sink, client, budget, send } = stand()
-  sink.head(200, encoded('gzip'))
-  // A gzip member of nothing, again and again.
-  const empty = Buffer.concat(Array.from({ length: 3000 }, () => zlib.gzipSync('')))
-  let most = 0
-  for (let sent = 0; sent < 3 * LIMIT; sent += empty.length) {
-    await send(empty)
-    most = Math.max(most, budget.used)
-  }
-  t.equal(client.state, 'open')
-  t.ok(most > 1_000_000 && most < LIMIT + 1_000_000, String(most))
-  t.equal(budget.used, 0)
-  sink.fail(new Error('enough'))
-})
-
-t.test('a bomb in gzip costs no more than a page and goes out as it came', async (t) => {
-  const { sink, client, budget, send, settled, outcome } = stand()
-  sink.head(200, encoded('gzip'))
-  const gzip = zlib.createGzip({ level: 9 })
-  const came: Buffer[] = []
-  let most = 0
-  const zeros = Buffer.alloc(1 << 20)
-  const written = (async () => {
-    for (let i = 0; i < 1024; i++) if (!gzip.write(zeros)) await new Promise((resolve) => gzip.once('drain', resolve))
-    gzip.end()
-  })()
-  for await (const chunk of gzip as AsyncIterable<Buffer>) {
-    came.push(chunk)
-    await send(chunk)
-    most = Math.max(most, budget.used)
-  }
-  await written
-  sink.end()
-  await settled()
-  t.equal(await outcome(), 'too_large')
-  t.ok(most < 8 * LIMIT, String(most))
-  t.ok(client.body.equals(Buffer.concat(came)))
-  t.match(client.headers, { 'content-encoding': 'gzip' })
-  t.equal(budget.used, 0)
-})
-
-const XHTML = ['Content-Type', 'Application/XHTML+XML; charset=utf-8']
-
-t.test('XHTML converts when its end is there and it is well-formed', async (t) => {
-  const { sink, client, send, settled } = stand()
-  sink.head(200, [...XHTML, 'Content-Length', '10'])
-  await send(Buffer.from('<p>hi'))
-  t.equal(client.state, 'waiting', 'nothing goes out before the end')
-  await send(Buffer.from('boo..'))
-  sink.end()
-  await settled()
-  t.equal(client.body.toString(), '<P>HIBOO..THE END')
-})
-
-t.test('malformed XHTML passes as it came', async (t) => {
-  const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
-  for (const [headers, sent] of [
-    [XHTML, body],
-    [[...XHTML, 'Content-Encoding', 'gzip'], zlib.gzipSync(body)],
-  ] as const) {
-    const page = await answer([...headers], sent, { window: 1, piece: 1000 })
-    t.match(page, { outcome: 'malformed', headers: { 'content-type': XHTML[1]! } })
-    t.ok(page.body.equals(sent))
-  }
 })
 
 t.test('a fault of the converter costs the conversion, not the page', async (t) => {

@@ -1,0 +1,25 @@
+import type { IncomingMessage } from 'node:http'
+
+export const HOST = 'Host: example.test\r\n'
+export const LAST = 'Connection: close\r\n'
+
+/** A request that is the last one on its connection; `head`: more lines of its head. */
+export const page = (head = '', method = 'GET', target = '/') =>
+  `${method} ${target} HTTP/1.1\r\n${HOST}${LAST}${head}\r\n`
+
+/** An origin that answers with what it got. */
+export const echo = (request: IncomingMessage) =>
+  JSON.stringify({ line: `${request.method} ${request.url}`, raw: request.rawHeaders })
+
+/** What such an origin got: names and values in turn. */
+export interface Echo {
+  line: string
+  raw: string[]
+}
+
+export const echoed = (text: string): Echo =>
+  JSON.parse(text.slice(text.indexOf('{"line"'), text.lastIndexOf('}') + 1)) as Echo
+
+/** The values of a header field that the origin got; `name` in lower case. */
+export const values = ({ raw }: Echo, name: string): string[] =>
+  raw.filter((_, i) => i % 2 === 1 && raw[i - 1]!.toLowerCase() === name)
