@@ -1,4 +1,4 @@
-import { trimControls } from './characters.js'
+import { codeAt, trimControls } from './characters.js'
 
 /** The addresses of a page: as they are written, or as its `<base>` says. */
 export class Addresses {
@@ -32,7 +32,7 @@ const parse = (url: string, base: string | URL): URL | undefined =>
 /** Whether a link to it leads anywhere outside of a browser. */
 export function isReachable(url: string): boolean {
   // Most addresses do not begin like any of these.
-  switch (url.charCodeAt(0) | 0x20) {
+  switch (url === '' ? 0 : codeAt(url, 0) | 0x20) {
     case 0x61: // a
     case 0x62: // b
     case 0x64: // d

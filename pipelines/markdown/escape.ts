@@ -1,4 +1,4 @@
-import { classOf, isAsciiPunctuation, lastCodePoint, type CharacterClass } from './characters.js'
+import { classOf, codeAt, isAsciiPunctuation, lastCodePoint, type CharacterClass } from './characters.js'
 
 /** What may have to be escaped inside of text. */
 const SPECIAL = /[\\`*_~<&[\]]/
@@ -24,7 +24,7 @@ function bracketsAreSafe(text: string): boolean {
   let depth = 0
   const { length } = text
   for (let at = 0; at < length; at++) {
-    const char = text.charCodeAt(at)
+    const char = codeAt(text, at)
     if (char === 0x5b) depth++
     else if (char === 0x5d && (--depth < 0 || text.charCodeAt(at + 1) === 0x28)) return false
   }
@@ -48,7 +48,7 @@ export function escapeInline(text: string, around: Surroundings): string {
     done = at
   }
   for (let at = first; at < length; at++) {
-    const char = text.charCodeAt(at)
+    const char = codeAt(text, at)
     switch (char) {
       case 0x60: // `
         escape(at)
@@ -58,7 +58,7 @@ export function escapeInline(text: string, around: Surroundings): string {
       case 0x5f: // _
       case 0x7e: {
         let end = at + 1
-        while (end < length && text.charCodeAt(end) === char) end++
+        while (end < length && codeAt(text, end) === char) end++
         if (delimits(text, char, at, end, around)) for (let each = at; each < end; each++) escape(each)
         at = end - 1
         break
@@ -176,7 +176,7 @@ function isTarget(url: string): boolean {
   let depth = 0
   let hasReference = false
   for (let at = 0; at < url.length; at++) {
-    const char = url.charCodeAt(at)
+    const char = codeAt(url, at)
     switch (char) {
       case 0x28: // (
         if (++depth > MAX_PARENTHESES) return false
@@ -214,7 +214,7 @@ function parenthesesAreBalanced(url: string): boolean {
   let depth = 0
   const { length } = url
   for (let at = 0; at < length; at++) {
-    const char = url.charCodeAt(at)
+    const char = codeAt(url, at)
     if (char === 0x28 && ++depth > MAX_PARENTHESES) return false
     if (char === 0x29 && --depth < 0) return false
   }

@@ -1,4 +1,4 @@
-import { classOf } from './characters.js'
+import { classOf, codeAt } from './characters.js'
 
 /** What an inline element is written as; `plain` leaves no trace. */
 export type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
@@ -42,7 +42,7 @@ export const newFormat = (kind: Kind, name: string, mark: string, link: Link | u
 /** White space at the end of a text, that of Unicode included. */
 export function trailingSpaces(text: string): string {
   let at = text.length
-  while (at > 0 && classOf(text.charCodeAt(at - 1)) === 'space') at--
+  while (at > 0 && classOf(codeAt(text, at - 1)) === 'space') at--
   return text.slice(at)
 }
 

@@ -1,4 +1,4 @@
-import { classOf, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
+import { classOf, codeAt, part, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
 import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
 import {
   chooseMark,
@@ -250,12 +250,12 @@ export class Line {
     if (this.#empty) return ''
 
     // What is put together of pieces is looked at as little as can be: the first look makes a copy of it.
-    const mayEndInSpace = this.#last === '' || this.#last.charCodeAt(this.#last.length - 1) === NBSP
+    const mayEndInSpace = this.#last === '' || codeAt(this.#last, this.#last.length - 1) === NBSP
     this.startsMayMean = this.#hasBreaks || isLineStart(this.#first)
     let markdown = this.#done + this.#previous + this.#last
     if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
-    if (this.#first === NBSP && markdown.charCodeAt(0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
-    if (mayEndInSpace && markdown.charCodeAt(markdown.length - 1) === NBSP && !markdown.endsWith('\\\u00a0'))
+    if (this.#first === NBSP && codeAt(markdown, 0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
+    if (mayEndInSpace && codeAt(markdown, markdown.length - 1) === NBSP && !markdown.endsWith('\\\u00a0'))
       markdown = markdown.slice(0, -1) + '&nbsp;'
     this.#done = this.#previous = this.#last = ''
     this.#empty = true
@@ -308,17 +308,17 @@ export class Line {
     if ((traits & OUTER_SPACE) !== 0) {
       let start = 0
       let end = raw.length
-      while (start < end && isSpace(raw.charCodeAt(start))) start++
+      while (start < end && isSpace(codeAt(raw, start))) start++
       if (start > 0 && this.#gap === '') this.#gap = ' '
       if (start === end) return
-      while (isSpace(raw.charCodeAt(end - 1))) end--
+      while (isSpace(codeAt(raw, end - 1))) end--
       if (end < raw.length) spaceAfter = true
-      text = raw.slice(start, end)
+      text = part(raw, start, end)
     }
     if ((traits & INNER_SPACE) !== 0) text = text.replace(SPACES, ' ')
     const plain = text
     if ((traits & SPECIALS) !== 0) {
-      if (this.#empty && text.charCodeAt(0) === 0x5b) this.#bracket = true
+      if (this.#empty && codeAt(text, 0) === 0x5b) this.#bracket = true
       text = escapeInline(text, {
         before: this.#before(),
         // The mark that closes an element comes before the space.
@@ -340,7 +340,7 @@ export class Line {
   }
 
   #append(piece: string): void {
-    if (this.#first < 0) this.#first = piece.charCodeAt(0)
+    if (this.#first < 0) this.#first = codeAt(piece, 0)
     this.#done += this.#previous
     this.#previous = this.#last
     this.#last = piece
@@ -348,7 +348,7 @@ export class Line {
 
   #put(markdown: string, marked: boolean): void {
     let piece = markdown
-    if (!marked && this.#written < this.#formats.length && piece.charCodeAt(0) > 0x7f) {
+    if (!marked && this.#written < this.#formats.length && codeAt(piece, 0) > 0x7f) {
       // Other spaces than those of HTML are text, but next to them no mark opens anything.
       const rest = piece.replace(/^\p{Zs}+/u, '')
       if (rest !== piece) {

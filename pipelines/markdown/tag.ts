@@ -1,3 +1,4 @@
+import { part } from './characters.js'
 import { indexOfUnit } from './code-units.js'
 import { decodeAttribute } from './entities.js'
 import type { Tag } from './events.js'
@@ -195,7 +196,7 @@ export class OpenTag implements Tag {
     let seen = 0
     for (let at = start; at < end; at++) seen |= VALUES[units[at] as number] as number
     this.valueIsPlain = seen === 0
-    const raw = this.#html.slice(start, end)
+    const raw = part(this.#html, start, end)
     const value = (seen & DECODE_BIT) === 0 ? raw : decodeAttribute(raw)
     return (seen & NUL_BIT) === 0 ? value : value.replaceAll('\0', '\ufffd')
   }

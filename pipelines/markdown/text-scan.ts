@@ -1,3 +1,4 @@
+import { part } from './characters.js'
 import {
   AMPERSAND,
   BLANK,
@@ -99,17 +100,17 @@ export class TextScan {
   /** What is left of the text in `html`, whose code units these are, with one space for each run of white space. */
   collapsed(html: string, units: Uint16Array): string {
     const { from, to } = this
-    if ((this.traits & INNER_SPACE) === 0) return html.slice(from, to)
+    if ((this.traits & INNER_SPACE) === 0) return part(html, from, to)
     let text = ''
     let start = from
     for (let at = from; at < to; at++) {
       const char = units[at] as number
       if (!isWhite(char) || (char === SPACE && !isWhite(units[at + 1] as number))) continue
-      text += html.slice(start, at) + ' '
+      text += part(html, start, at) + ' '
       while (isWhite(units[at + 1] as number)) at++
       start = at + 1
     }
-    return text + html.slice(start, to)
+    return text + part(html, start, to)
   }
 
   #leaveSpace(units: Uint16Array): void {

@@ -1,3 +1,4 @@
+import { part } from './characters.js'
 import { CodeUnits, indexOfUnit } from './code-units.js'
 import { readDoctype } from './doctype.js'
 import { decodeText, unfinishedReference } from './entities.js'
@@ -377,7 +378,7 @@ export class HtmlTokenizer implements Tokenizer {
     }
     const events = this.#events
     if (events.collapses !== true) {
-      const text = html.slice(start, end)
+      const text = part(html, start, end)
       events.text(hasReferences ? decodeText(text) : text, scan.traits | scan.outerSpace)
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)

@@ -1,4 +1,5 @@
 import { isReachable } from '../address.js'
+import { codeAt } from '../characters.js'
 import type { Family } from './element.js'
 
 export const links: Family = {
@@ -14,7 +15,7 @@ export const links: Family = {
       return
     }
     // What has no text and leads to the page itself is a mark for the mouse, such as those behind headings.
-    const name = url.startsWith('#') ? undefined : tag.attribute('aria-label')
+    const name = url !== '' && codeAt(url, 0) === 0x23 ? undefined : tag.attribute('aria-label')
     line.openLink('a', { url, plain: plain && url === href, title: tag.attribute('title'), name })
   },
   close(page) {
