@@ -1,3 +1,4 @@
+import type { Test } from 'tap'
 import { BatchText, compileFormat, DATASETS, Scanner, type Dataset } from '../../../pipelines/records/index.js'
 
 export const named = (name: string): Dataset => {
@@ -21,4 +22,19 @@ export function scannedText(line: string | Uint8Array, field: string, dataset = 
   const { bytes, starts, ends } = new Scanner(dataset).scan(Buffer.from(line))
   const place = dataset.places.get(field) ?? -1
   return starts[place]! < 0 ? undefined : Buffer.from(bytes.subarray(starts[place], ends[place])).toString()
+}
+
+/** Two options and one record that most cases begin with. */
+export const names = (...field_names: string[]) => ({ field_names })
+export const csv = (...field_names: string[]) => ({ output_type: 'csv', field_names })
+export const RAY = '{"RayID":"r1","EdgeResponseStatus":200}'
+export const TWO = [RAY, '{"RayID":"r2","EdgeResponseStatus":404}']
+export const BOTH = ['RayID', 'EdgeResponseStatus']
+export const GUARD = { 'CVE-2021-44228': true }
+
+/** Options and records, and the file that they become, byte for byte. */
+export type FormatCase = [what: string, options: object, lines: string[], want: string]
+
+export function formats(t: Test, cases: readonly FormatCase[]): void {
+  for (const [what, options, lines, want] of cases) t.test(what, async (t) => t.equal(written(options, lines), want))
 }
