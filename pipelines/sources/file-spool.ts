@@ -114,6 +114,7 @@ export class FileSpool implements Input, ReadableSpool {
   /** Of files that are followed: what they have by now is all. */
   stop(): void {
     this.#stopped = true
+    this.#trail.finish()
   }
 
   /** Keeps where the run is; durable when it resolves. */

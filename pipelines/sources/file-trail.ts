@@ -60,6 +60,7 @@ export class FileTrail {
   #line = 1
   /** Where the last line began that was given. */
   #through = 0
+  #ending = false
   /** So often nothing was found since another file got the name. */
   #quiet = 0
   /** Followed files that were rotated away, by index: they are read from again only by what is open. */
@@ -90,6 +91,11 @@ export class FileTrail {
       if (this.#follow) this.#files.push({ path: this.#files[this.#index]!.path })
       this.#goTo({ file: this.#index + 1, offset: 0, line: 1 })
     }
+  }
+
+  /** What is there by now is all: writers of files that were rotated away are not waited for. */
+  finish(): void {
+    this.#ending = true
   }
 
   /** Goes to a place, also back. */
@@ -130,7 +136,8 @@ export class FileTrail {
     this.#kept.delete(index)
     if (this.#follow && !this.#input.plain)
       throw new InputGone(`${path} cannot be followed: it is no plain file of lines`)
-    this.#files[index] = { path: this.#input.path, identity: this.#input.identity }
+    // Under its first name, also where it was found under another: that is where the file behind it comes.
+    this.#files[index] = { path, identity: this.#input.identity }
     return new LineBlocks(this.#input.bytes(this.#from, this.#progress), this.#memory)
   }
 
@@ -152,7 +159,7 @@ export class FileTrail {
     const found = await stat(path).catch(() => undefined)
     if (found === undefined) return false
     if (identityOf(found) === identity) return found.size < this.#through
-    return ++this.#quiet > QUIET_LOOKS
+    return this.#ending || ++this.#quiet > QUIET_LOOKS
   }
 
   #numbered(block: LineBlock): TrailBlock {
@@ -171,9 +178,9 @@ export class FileTrail {
 
 /** Opens a file; one that is known by its identity also under another name in the same folder, as rotation leaves it. */
 async function opened(path: string, identity: string | undefined): Promise<InputFile> {
-  const here = await openInput(path)
-  if (identity === undefined || here.identity === identity) return here
-  await here.close()
+  if (identity === undefined) return await openInput(path)
+  const here = await stat(path).catch(() => undefined)
+  if (here !== undefined && identityOf(here) === identity) return await openInput(path)
   const folder = dirname(path)
   for (const name of await readdir(folder)) {
     const found = await stat(join(folder, name)).catch(() => undefined)

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -57,11 +57,11 @@ async function receiver(t: Test, status: (index: number) => number | undefined |
   return { bodies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in` }
 }
 
-function pipeline(folder: string, to: string, more = ''): string {
+function pipeline(folder: string, to: string, more = '', source = "{ file: ['in-*'] }"): string {
   const file = join(folder, 'p.yaml')
   writeFileSync(
     file,
-    `source: { file: ['in-*'] }
+    `source: ${source}
 dataset: http_requests
 output_options: { field_names: [RayID, EdgeStartTimestamp] }
 max_upload_records: ${BATCH}
@@ -116,6 +116,52 @@ t.test('a run that is killed again and again goes on with the same batches and l
     'all records, in order',
   )
   t.notOk(readdirSync(folder).includes('p.yaml.state'), 'nothing is left to resume')
+})
+
+t.test('a followed file goes on behind a crash and a stop, through a rotation, without a gap', options, async (t) => {
+  const folder = t.testdir()
+  const log = join(folder, 'access.ndjson')
+  const { bodies, url } = await receiver(t, () => 200)
+  const file = pipeline(folder, url, '', '{ file: access.ndjson, follow: true }')
+  const append = (from: number, to: number) => appendFileSync(log, `${records(from, to - from).join('\n')}\n`)
+  /** What has arrived; a batch that came again comes once. */
+  const arrived = () => [...new Set(bodies.map((body) => gunzipSync(body).toString()))]
+
+  append(0, 2500)
+  const killed = start(t, file)
+  await until(() => arrived().length === 2)
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  // Nobody follows it while it grows, is rotated, and grows again.
+  append(2500, 3200)
+  renameSync(log, `${log}.1`)
+  append(3200, 3700)
+
+  const stopped = start(t, file, ['--resume'])
+  await until(() => arrived().length === 3)
+  append(3700, 4100)
+  await until(() => arrived().length === 4)
+  stopped.child.kill('SIGTERM')
+  t.equal(await stopped.ended, 0, stopped.told())
+  t.equal(
+    arrived()[4],
+    records(4000, 100)
+      .map((text) => `${text}\n`)
+      .join(''),
+    'a stop sends what is there',
+  )
+
+  append(4100, 5200)
+  const last = start(t, file, ['--resume'])
+  await until(() => arrived().length === 6)
+  last.child.kill('SIGTERM')
+  t.equal(await last.ended, 0, last.told())
+  t.equal(
+    arrived().join(''),
+    records(0, 5200)
+      .map((text) => `${text}\n`)
+      .join(''),
+  )
 })
 
 t.test('an interrupt stops a run at a batch, and says how to go on', options, async (t) => {

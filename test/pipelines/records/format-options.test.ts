@@ -173,7 +173,7 @@ formats(t, [
     'all of them at once',
     { ...names(...BOTH), ...Object.fromEntries(ALL.map((option, at) => [option, String(at)])) },
     TWO,
-    '0' + '2"RayID":"r1"5"EdgeResponseStatus":2003' + '4' + '2"RayID":"r2"5"EdgeResponseStatus":4043' + '1',
+    '02"RayID":"r1"5"EdgeResponseStatus":200342"RayID":"r2"5"EdgeResponseStatus":40431',
   ],
 ])
 
