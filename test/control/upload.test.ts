@@ -144,7 +144,7 @@ t.test('metadata alone comes as JSON by the name of a script, as the SDK sends i
 t.test('every kind of binding is taken as its example shows, and secrets are sealed', async (t) => {
   const api = await uploader(t)
   const kinds = [...BINDINGS.values()]
-  t.equal(kinds.length, 38)
+  t.equal(kinds.length, 43)
   const examples = kinds
     .filter(({ type, part }) => !part && type !== 'inherit' && type !== 'durable_object_namespace')
     .map(({ example, type }) => ({ ...example, name: `B_${type}` }))

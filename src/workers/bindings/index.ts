@@ -1,4 +1,5 @@
 import type { BindingKind } from './binding-kind.js'
+import { agentMemory } from './agent-memory.js'
 import { ai } from './ai.js'
 import { aiSearch } from './ai-search.js'
 import { aiSearchNamespace } from './ai-search-namespace.js'
@@ -17,6 +18,7 @@ import { inherit } from './inherit.js'
 import { json } from './json.js'
 import { k2 } from './k2.js'
 import { kvNamespace } from './kv-namespace.js'
+import { logfwdr } from './logfwdr.js'
 import { media } from './media.js'
 import { messaging } from './messaging.js'
 import { mtlsCertificate } from './mtls-certificate.js'
@@ -30,15 +32,19 @@ import { secretText } from './secret-text.js'
 import { secretsStoreSecret } from './secrets-store-secret.js'
 import { sendEmail } from './send-email.js'
 import { service } from './service.js'
+import { stream } from './stream.js'
 import { textBlob } from './text-blob.js'
 import { vectorize } from './vectorize.js'
 import { versionMetadata } from './version-metadata.js'
 import { vpcNetwork } from './vpc-network.js'
 import { vpcService } from './vpc-service.js'
 import { wasmModule } from './wasm-module.js'
+import { websearch } from './websearch.js'
+import { workerLoader } from './worker-loader.js'
 import { workflow } from './workflow.js'
 
 const ALL = [
+  agentMemory,
   ai,
   aiSearch,
   aiSearchNamespace,
@@ -57,6 +63,7 @@ const ALL = [
   json,
   k2,
   kvNamespace,
+  logfwdr,
   media,
   messaging,
   mtlsCertificate,
@@ -70,12 +77,15 @@ const ALL = [
   secretsStoreSecret,
   sendEmail,
   service,
+  stream,
   textBlob,
   vectorize,
   versionMetadata,
   vpcNetwork,
   vpcService,
   wasmModule,
+  websearch,
+  workerLoader,
   workflow,
 ]
 

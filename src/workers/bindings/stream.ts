@@ -1,0 +1,7 @@
+import { bindingKind } from './binding-kind.js'
+
+/** Videos. */
+export const stream = bindingKind({
+  type: 'stream',
+  description: 'Videos.',
+})
