@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { Exit, type AddCommand } from './commands/command.js'
 import { BadConfig } from './config/yaml.js'
 import { messageOf } from './core/errors.js'
+import { holdHeap } from './core/heap-size.js'
 import { VERSION } from './package.js'
 
 /** Every command, in the order of `edged --help`. Each is loaded when it is asked for: all of them take a second. */
@@ -18,6 +19,7 @@ const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand
   ['schema', async () => (await import('./commands/schema.js')).schema],
 ]
 
+holdHeap()
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')
   .version(VERSION)

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw } from 'node:zlib'
 import PQueue from 'p-queue'
-import { Buffers } from './spool/buffers.js'
+import type { Buffers } from './spool/buffers.js'
 
 /** A part of a deflate stream that looks back at nothing before it. */
 export interface Piece {
@@ -19,8 +19,6 @@ export const DEFLATE_END = Uint8Array.of(3, 0)
 const OPTIONS = { level: 6, memLevel: 9, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH }
 // A deflate state of its own for each piece: one that is used again can give other bytes for the same text.
 const deflated = promisify(deflateRaw)
-/** A piece is 256 KiB and a record. */
-const PIECE_BYTES = 320 * 1024
 /** Not all threads of the pool: files wait for them too. */
 const AT_ONCE = Math.min(2, availableParallelism())
 
@@ -30,12 +28,17 @@ const AT_ONCE = Math.min(2, availableParallelism())
  */
 export class Deflater {
   readonly #queue = new PQueue({ concurrency: AT_ONCE })
-  readonly #buffers = new Buffers(PIECE_BYTES, AT_ONCE * 2)
+  readonly #buffers: Buffers
+
+  /** Copies what it compresses into `buffers`, where it is not larger. */
+  constructor(buffers: Buffers) {
+    this.#buffers = buffers
+  }
 
   /** Compresses a text, which can be changed as soon as this returns. */
   async deflate(text: Uint8Array): Promise<Piece> {
     const { length } = text
-    const memory = length <= PIECE_BYTES ? this.#buffers.take() : Buffer.allocUnsafeSlow(length)
+    const memory = length <= this.#buffers.size ? this.#buffers.take() : Buffer.allocUnsafeSlow(length)
     memory.set(text)
     const copy = memory.subarray(0, length)
     try {

@@ -7,6 +7,7 @@ import type { Place } from './place.js'
 import type { Lines } from './reader.js'
 import type { Shared } from './sharing.js'
 import type { Frame } from './spool.js'
+import type { Buffers } from './spool/buffers.js'
 import type { SharedPiece, Stage, StagedBody } from './staging.js'
 
 /** A batch that is ready to be sent, and the lines that it holds. */
@@ -25,6 +26,9 @@ export class OpenBatch {
   readonly #job: CompiledJob
   readonly #limits: BatchLimits
   readonly #stage: Stage
+  readonly #buffers: Buffers
+  /** Of `#buffers`. */
+  #memory: Buffer<ArrayBuffer> | undefined
   readonly #text: BatchText
   readonly #shared: Shared | undefined
   #handedOn = 0
@@ -38,13 +42,14 @@ export class OpenBatch {
   /** It takes no further line. */
   full = false
 
-  /** `shared`: with jobs of the same recipe. */
-  constructor(job: CompiledJob, limits: BatchLimits, stage: Stage, shared?: Shared) {
+  /** `buffers`: for its text. `shared`: with jobs of the same recipe. */
+  constructor(job: CompiledJob, limits: BatchLimits, stage: Stage, buffers: Buffers, shared?: Shared) {
     this.#job = job
     this.#limits = limits
     this.#stage = stage
     this.#shared = shared
-    this.#text = new BatchText(job.format)
+    this.#buffers = buffers
+    this.#text = new BatchText(job.format, (bytes) => this.#room(bytes))
   }
 
   get records(): number {
@@ -143,12 +148,27 @@ export class OpenBatch {
     const { records, size } = this.#text
     const range = { from: new Date(this.#from), to: new Date(this.#to), first: this.#first, end }
     const of = this.#piece(end)
-    const body = await this.#text.close(async (text) => await this.#stage.end(text, of))
+    const ended = this.#text.close(async (text) => await this.#stage.end(text, of))
+    this.#giveBack()
+    const body = await ended
     return { ...range, name: nameOf(range), records, size, body }
   }
 
   async discard(): Promise<void> {
+    this.#giveBack()
     await this.#stage.discard()
+  }
+
+  #room(bytes: number): Uint8Array<ArrayBuffer> {
+    if (bytes > this.#buffers.size) return new Uint8Array(bytes)
+    this.#memory = this.#buffers.take()
+    return this.#memory
+  }
+
+  /** The text is not written to any more. */
+  #giveBack(): void {
+    if (this.#memory !== undefined) this.#buffers.give(this.#memory)
+    this.#memory = undefined
   }
 
   /** What the text is that goes on up to `end`, where others may have the same. */

@@ -1,4 +1,4 @@
-import { copied, type Output } from '../records/index.js'
+import type { Output } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Frame } from './spool.js'
 
@@ -12,11 +12,12 @@ export interface Page {
   readonly ends: Int32Array
 }
 
-/** Writes a page; `output` is empty before and afterwards. */
+/** Writes a page, whose text stands until `output` is used again. */
 export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJob, output: Output): Page {
   const indexes = new Int32Array(frame.count)
   const ends = new Int32Array(frame.count)
   let lines = 0
+  output.length = 0
   for (let index = 0; index < frame.count; index++) {
     if (!keeps(frame.record(index, looks))) continue
     output.append(format.delimiter)
@@ -24,7 +25,7 @@ export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJ
     indexes[lines] = index
     ends[lines++] = output.length
   }
-  const text = output.take(output.length, copied)
+  const text = output.bytes.subarray(0, output.length)
   return { text, indexes: indexes.slice(0, lines), ends: ends.slice(0, lines) }
 }
 

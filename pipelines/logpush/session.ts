@@ -118,7 +118,8 @@ export class Session {
     const { staging, breather, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
     const limits = { bytes: redo ? Infinity : Math.min(bytes, this.#ceiling), records: redo?.records ?? records }
-    const begin = () => new OpenBatch(job, { ...limits, intervalMs }, staging.begin(sink.encoding), shared)
+    const begin = () =>
+      new OpenBatch(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, shared)
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0
         ? redo.name

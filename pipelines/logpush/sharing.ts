@@ -2,12 +2,13 @@ import { LRUCache } from 'lru-cache'
 import { Output } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Piece } from './deflater.js'
+import { PageRing } from './page-ring.js'
 import { pageOf, type Page } from './page.js'
 import type { Frame } from './spool.js'
 
 /** All jobs together keep so many bytes of pages, and of compressed pieces; jobs that are further apart work for themselves. */
-const PAGE_BYTES = 4 * 2 ** 20
-const PIECE_BYTES = 4 * 2 ** 20
+const PAGE_BYTES = 2 * 2 ** 20
+const PIECE_BYTES = 2 * 2 ** 20
 /** A piece counts for so much while it is compressed. */
 const UNDER_WAY = 64 * 1024
 /** What an entry costs besides its bytes. */
@@ -17,7 +18,7 @@ const OVERHEAD = 512
 export interface Shared {
   /** No other job does now. */
   readonly alone: boolean
-  /** The lines of a frame. */
+  /** The lines of a frame; they stand until the next call, by whichever job. */
   page(frame: Frame, job: CompiledJob): Page
   /** What `deflate` gives for a text; `id` says which text. */
   deflated(id: string, deflate: () => Promise<Piece>): Promise<Piece>
@@ -30,10 +31,7 @@ export interface Shared {
  */
 export class Sharing {
   readonly #groups = new Map<string, Group>()
-  readonly #pages = new LRUCache<string, Page>({
-    maxSize: PAGE_BYTES,
-    sizeCalculation: ({ text, indexes, ends }) => OVERHEAD + text.length + indexes.byteLength + ends.byteLength,
-  })
+  readonly #pages = new PageRing(PAGE_BYTES)
   readonly #pieces = new LRUCache<string, Deflated>({
     maxSize: PIECE_BYTES,
     sizeCalculation: ({ size }) => OVERHEAD + size,
@@ -65,10 +63,7 @@ export class Sharing {
 
   #page(key: string, frame: Frame, job: CompiledJob): Page {
     const known = this.#pages.get(key)
-    if (known !== undefined) return known
-    const page = pageOf(frame, job, this.#output)
-    this.#pages.set(key, page)
-    return page
+    return known ?? this.#pages.put(key, pageOf(frame, job, this.#output))
   }
 
   async #deflated(key: string, deflate: () => Promise<Piece>): Promise<Piece> {

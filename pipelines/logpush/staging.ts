@@ -4,8 +4,13 @@ import type { BatchBody, Encoding } from '../../src/core/sink.js'
 import { joinedCrc } from './crc.js'
 import { DEFLATE_END, Deflater, type Piece } from './deflater.js'
 import type { Shared } from './sharing.js'
+import { Buffers } from './spool/buffers.js'
 
-const READ_BYTES = 256 * 1024
+const READ_BYTES = 64 * 1024
+/** A piece of a batch is 256 KiB and a record. */
+const TEXT_BYTES = 320 * 1024
+/** Buffers that are kept while nobody uses them. */
+const MOST_FREE = 12
 
 /** A body that is there until it is discarded. */
 export interface StagedBody extends BatchBody {
@@ -30,12 +35,14 @@ export interface SharedPiece {
 export class Staging {
   readonly folder: string
   readonly bodyBytes: number
-  readonly deflater = new Deflater()
+  /** For texts while they are written, and while they are compressed. */
+  readonly buffers = new Buffers(TEXT_BYTES, MOST_FREE)
+  readonly deflater = new Deflater(this.buffers)
   readonly #memoryBytes: number
   #used = 0
   #files = 0
 
-  private constructor(folder: string, { bodyBytes = 2 ** 20, memoryBytes = 24 * 2 ** 20 }: StagingOptions) {
+  private constructor(folder: string, { bodyBytes = 2 ** 19, memoryBytes = 8 * 2 ** 20 }: StagingOptions) {
     this.folder = folder
     this.bodyBytes = bodyBytes
     this.#memoryBytes = memoryBytes

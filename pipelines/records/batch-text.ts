@@ -1,5 +1,5 @@
 import type { Format } from './format.js'
-import { copied, Output, type Use } from './output.js'
+import { copied, Output, type Room, type Use } from './output.js'
 import type { ScannedRecord } from './scan.js'
 
 const DOLLAR = 0x24
@@ -9,15 +9,17 @@ const X = 0x78
 /** The text of one batch after the other, with all that stands between records and around them. */
 export class BatchText {
   readonly #format: Format
-  readonly #output = new Output()
+  readonly #output: Output
   #records = 0
   #taken = 0
   /** Where the last record began, -1 when it cannot be removed, and the byte before it as it was then. */
   #lastFrom = -1
   #border = 0
 
-  constructor(format: Format) {
+  /** `room` gives it memory beyond 16 KiB. */
+  constructor(format: Format, room?: Room) {
     this.#format = format
+    this.#output = new Output(room)
     this.#begin()
   }
 

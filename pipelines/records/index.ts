@@ -25,7 +25,7 @@ export { compileFilter, OPERATORS, type Filter, type FilterLimits } from './filt
 export { Format } from './format.js'
 export { OutputOptions, parseLogpullOptions, parseOutputOptions } from './options.js'
 export { MERGE_WINDOW_MS, MOST_MERGED, SubrequestMerger } from './merge.js'
-export { copied, Output, type Use } from './output.js'
+export { copied, Output, type Room, type Use } from './output.js'
 export { recordCheck, UnfitRecord } from './record-check.js'
 export { sampler, type Sampler } from './sample.js'
 export { MalformedRecord, Scanner, type ScannedRecord } from './scan.js'

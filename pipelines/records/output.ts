@@ -3,16 +3,25 @@ export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
 
 export const copied: Use<Uint8Array<ArrayBuffer>> = (text) => text.slice()
 
+/** Gives memory of at least so many bytes. */
+export type Room = (bytes: number) => Uint8Array<ArrayBuffer>
+
 /** Bytes that grow at the end. */
 export class Output {
-  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(64 * 1024)
+  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(16 * 1024)
   length = 0
+  readonly #room: Room
+
+  /** `room` gives it larger memory. */
+  constructor(room: Room = (bytes) => new Uint8Array(bytes)) {
+    this.#room = room
+  }
 
   /** Makes sure that `more` bytes have room. */
   reserve(more: number): void {
     const needed = this.length + more
     if (needed <= this.bytes.length) return
-    const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2))
+    const larger = this.#room(Math.max(needed, this.bytes.length * 2))
     larger.set(this.bytes.subarray(0, this.length))
     this.bytes = larger
   }

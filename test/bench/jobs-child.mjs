@@ -1,4 +1,5 @@
-// One run of the jobs of log push in a process of its own: jobs-child.mjs fill FOLDER RECORDS, or run FOLDER JOBS BYTES.
+// One run of the jobs of log push in a process of its own: jobs-child.mjs fill FOLDER RECORDS, or
+// run FOLDER JOBS BYTES, or differ FOLDER JOBS BYTES.
 import { setTimeout as wait } from 'node:timers/promises'
 import { startLogpush } from '../../dist/pipelines/logpush/runner.js'
 import { openSpools } from '../../dist/pipelines/logpush/spool/index.js'
@@ -8,7 +9,8 @@ import { silentLog as log } from '../../dist/src/core/log.js'
 import { openMetrics } from '../../dist/src/core/metrics.js'
 import { LOGPUSH_JOBS } from '../../dist/src/core/model/logpush-job.js'
 import { openStore } from '../../dist/src/store/index.js'
-import { FIELDS, HOSTS, lines } from './log-records.mjs'
+import { FILTER, OUTPUT, unlike } from './log-job.mjs'
+import { lines } from './log-records.mjs'
 
 const [what, folder, ...numbers] = process.argv.slice(2)
 const ZONE = { type: 'zone', id: '9f1839b6152d298aca64c4e906b6d074' }
@@ -44,8 +46,9 @@ async function run(jobs, maxBytes) {
     enabled: true,
     kind: '',
     destination_conf: { sealed: 'file:///bench' },
-    filter: JSON.stringify({ where: { key: 'ClientRequestHost', operator: 'in', value: HOSTS.slice(0, 2) } }),
-    output_options: { output_type: 'csv', field_names: FIELDS, timestamp_format: 'rfc3339' },
+    filter: JSON.stringify(FILTER),
+    output_options: OUTPUT,
+    ...(what === 'differ' && unlike(id - 1)),
     ...(maxBytes > 0 && { max_upload_bytes: maxBytes, max_upload_records: 0 }),
   })
   for (let id = 1; id <= jobs; id++)

@@ -6,6 +6,16 @@ export const KEPT = new Set(HOSTS.slice(0, 2))
 export const FILTER = { where: { key: 'ClientRequestHost', operator: 'in', value: [...KEPT] } }
 export const OUTPUT = { output_type: 'csv', field_names: FIELDS, timestamp_format: 'rfc3339' }
 
+/** A job like that with a filter and fields of its own, for each number. */
+export function unlike(n) {
+  const hosts = [HOSTS[n % HOSTS.length], HOSTS[(n + 1) % HOSTS.length]]
+  const fields = [...FIELDS.slice(n), ...FIELDS.slice(0, n)]
+  return {
+    filter: JSON.stringify({ where: { key: 'ClientRequestHost', operator: 'in', value: hosts } }),
+    output_options: { ...OUTPUT, field_names: fields },
+  }
+}
+
 const csvText = (text) => `"${text.replaceAll('"', '""')}"`
 const write = (value) => (typeof value === 'string' ? csvText(value) : String(value ?? ''))
 // Milliseconds are all that is left of a nanosecond timestamp here, which is enough for seconds.

@@ -13,6 +13,7 @@ const BENCHMARKS = {
   spool: 'the durable log spool: appending, reading for one job and for eight, events, start with 1 GB',
   jobs: 'jobs of log push from the spool to gzip batches: one, eight, large batches, memory',
   'logpush-daemon': 'the daemon with one job and with eight: CPU from ingest to delivery, memory',
+  'logpush-backlog': 'the daemon with 1 GB of log spool: start, memory while destinations are down and afterwards',
   webhooks: 'durable accepts and deliveries of webhooks against BullMQ with got, where redis-server is installed',
   'webhooks-hostile': 'webhooks to receivers that send 1 GB, trickle, hang or reset: memory, delay of healthy ones',
   logpush: 'files and spools to CSV files, against JSON.parse, and syslog-ng, rsyslog, Miller where installed',

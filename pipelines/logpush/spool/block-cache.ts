@@ -3,7 +3,7 @@ import { Buffers } from './buffers.js'
 import { BLOCK_BYTES, type Block, type Damage, type Segment } from './segment.js'
 
 /** All spools together keep no more than this; readers that are further apart read for themselves. */
-const CACHE_BYTES = 8 * 2 ** 20
+const CACHE_BYTES = 4 * 2 ** 20
 /** What a block costs besides its bytes. */
 const BLOCK_OVERHEAD = 1024
 

@@ -5,7 +5,7 @@
 export class Buffers {
   readonly size: number
   readonly #most: number
-  readonly #free: Buffer[] = []
+  readonly #free: Buffer<ArrayBuffer>[] = []
 
   /** Keeps no more than `most` that nobody uses. */
   constructor(size: number, most: number) {
@@ -13,12 +13,12 @@ export class Buffers {
     this.#most = most
   }
 
-  take(): Buffer {
+  take(): Buffer<ArrayBuffer> {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.size)
   }
 
   /** Takes back a buffer that nobody looks at any more; one of another size is left to the collector. */
-  give(buffer: Buffer): void {
+  give(buffer: Buffer<ArrayBuffer>): void {
     if (buffer.length === this.size && this.#free.length < this.#most) this.#free.push(buffer)
   }
 }

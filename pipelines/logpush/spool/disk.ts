@@ -82,7 +82,12 @@ function without(pieces: readonly Buffer[], count: number): Buffer[] {
 }
 
 /** Bytes from `from` up to `to`, or to the end of the file; in `memory` where it is given, which has room for them. */
-export async function readAt(file: FileHandle, from: number, to: number, memory?: Buffer): Promise<Buffer> {
+export async function readAt(
+  file: FileHandle,
+  from: number,
+  to: number,
+  memory?: Buffer<ArrayBuffer>,
+): Promise<Buffer<ArrayBuffer>> {
   const bytes = memory?.subarray(0, to - from) ?? Buffer.allocUnsafeSlow(to - from)
   let filled = 0
   while (filled < bytes.length) {

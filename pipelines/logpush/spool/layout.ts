@@ -38,12 +38,12 @@ export const fingerprint = (names: readonly string[]): number => crc32(names.joi
 export class FramePacker {
   readonly #names: readonly string[]
   readonly #buffers: Buffers
-  #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_ROOM)
+  #bytes: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(FIRST_ROOM)
   #at = HEADER_BYTES
   #starts: number[] = []
   #closed: FrameParts[] = []
   /** What the closed frames lie in. */
-  readonly #memory: Buffer[] = []
+  readonly #memory: Buffer<ArrayBuffer>[] = []
   #closedCount = 0
   #closedBytes = 0
 

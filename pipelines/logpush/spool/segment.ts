@@ -7,7 +7,7 @@ import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } fro
 import type { OpenFiles } from './open-files.js'
 
 /** So much is read at once, unless a frame is larger. */
-export const BLOCK_BYTES = 1024 * 1024
+export const BLOCK_BYTES = 512 * 1024
 /** Less than this is read into memory of its own: at the end of a spool there are many such blocks. */
 const SMALL_BLOCK = 64 * 1024
 /** How far apart the places are that a segment remembers. */
@@ -22,7 +22,7 @@ export interface FramePlace extends FrameHeader {
 export interface Block {
   readonly bytes: Buffer
   /** What the bytes lie in. */
-  readonly memory: Buffer
+  readonly memory: Buffer<ArrayBuffer>
   readonly frames: readonly FramePlace[]
   /** Where in the segment the next block begins. */
   readonly next: number
@@ -119,7 +119,7 @@ export class Segment {
     return { from: offset, to: await this.#nextFrame(file, offset + 1) }
   }
 
-  #parse(bytes: Buffer, memory: Buffer, offset: number): Block {
+  #parse(bytes: Buffer, memory: Buffer<ArrayBuffer>, offset: number): Block {
     const frames: FramePlace[] = []
     let names: readonly string[] | undefined
     let at = 0

@@ -10,6 +10,7 @@ import { DEFLATE_END, Deflater } from '../../../pipelines/logpush/deflater.js'
 import { OpenBatch } from '../../../pipelines/logpush/open-batch.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
 import { Sharing, type Shared } from '../../../pipelines/logpush/sharing.js'
+import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
 import type { Spool } from '../../../pipelines/logpush/spool.js'
 import { Staging } from '../../../pipelines/logpush/staging.js'
 import { Bench } from './jobs-helper.js'
@@ -25,7 +26,8 @@ async function batchesOf(
   const { from, bytes, records, shared } = of
   const reader = await openReader(spool, job, { position: from, skip: 0 })
   const made: { end: number; records: number; size: number; bytes: Buffer }[] = []
-  const begin = () => new OpenBatch(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), shared)
+  const begin = () =>
+    new OpenBatch(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, shared)
   const close = async (batch: OpenBatch) => {
     const ready = await batch.close(reader.place, () => 'name')
     made.push({
@@ -153,7 +155,7 @@ t.test('jobs that are out of step compress their batches once', async (t) => {
 })
 
 t.test('pieces of a stream are the same whatever was compressed before them', async (t) => {
-  const deflater = new Deflater()
+  const deflater = new Deflater(new Buffers(8 * 1024, 2))
   const texts = Array.from({ length: 20 }, (_, i) =>
     Buffer.from(
       randomBytes(i * 500)
