@@ -56,7 +56,7 @@ async function run(jobs) {
   // A change of its settings makes a job try again at once.
   for (const { id } of made) {
     const body = JSON.stringify({ max_upload_interval_seconds: 31 })
-    await running.post(`/logpush/jobs/${id}`, body, 'application/json', 'PUT')
+    await running.put(`/logpush/jobs/${id}`, body)
   }
   while ((await running.behind()) > 0) await pause(200)
   const row = {

@@ -2,8 +2,7 @@
 import { createReadStream, createWriteStream, rmSync, writeSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { csvOf, FILTER, KEPT, OUTPUT } from './log-job.mjs'
-import { dataset } from './log-records.mjs'
+import { csvOf, FILTER, KEPT, OUTPUT, unlike } from './log-job.mjs'
 
 const [what, ...args] = process.argv.slice(2)
 
@@ -42,18 +41,15 @@ const RUNS = {
   },
 
   /** Jobs that have all records in their spool already. */
-  async spool(input, folder, jobs) {
+  async spool(input, folder, jobs, differ) {
     const { openSpools } = await import('../../dist/pipelines/logpush/spool/index.js')
-    const { compileJob } = await import('../../dist/pipelines/logpush/compiled-job.js')
-    const { run } = await import('../../dist/pipelines/run/run.js')
-    const { Tally } = await import('../../dist/pipelines/sources/tally.js')
     const { systemClock: clock } = await import('../../dist/src/core/clock.js')
     const { silentLog: log } = await import('../../dist/src/core/log.js')
+    const { cursorOf, runJobs, ZONE } = await import('./run-jobs.mjs')
     rmSync(folder, { recursive: true, force: true })
     const spools = await openSpools(folder, { clock, log, limits: { bytes: 1e11 } })
-    const spool = await spools.open('http_requests', { type: 'zone', id: 'z' })
-    const cursors = []
-    for (let job = 0; job < Number(jobs); job++) cursors.push(await spool.cursor(`job-${job}`))
+    const spool = await spools.open('http_requests', ZONE)
+    for (let job = 1; job <= Number(jobs); job++) await spool.cursor(cursorOf(job))
     const writer = spool.writer()
     let kept = 0
     let rest = Buffer.alloc(0)
@@ -68,37 +64,12 @@ const RUNS = {
       rest = bytes.subarray(start)
       await writer.commit()
     }
-    const job = compileJob({ dataset: dataset.name, filter: FILTER, output_options: OUTPUT }, 'bench')
-    const nowhere = { encoding: 'gzip', limits: {}, daily: false, async write() {}, async check() {}, async close() {} }
-    const alive = setInterval(() => {}, 1 << 30)
-    const before = process.cpuUsage()
-    const tallies = await Promise.all(
-      cursors.map(async (cursor, index) => {
-        const tally = new Tally(() => {})
-        const over = (position) => position >= spool.end
-        const input = { id: spools.id, spool, cursor, over, endless: false, stop() {}, failed: new Promise(() => {}) }
-        await run({
-          name: `job-${index}`,
-          job,
-          input,
-          sink: nowhere,
-          aside: undefined,
-          folder: `${folder}/state-${index}`,
-          retryForMs: 0,
-          tally,
-          failing: () => {},
-          stop: new AbortController().signal,
-          clock,
-          log,
-        })
-        return tally
-      }),
-    )
-    const result = taken(before)
-    clearInterval(alive)
-    if (tallies.some(({ delivered }) => delivered !== kept)) throw new Error('not all were delivered')
+    const settings = { filter: JSON.stringify(FILTER), output_options: OUTPUT }
+    const of = (id) => ({ ...settings, ...(differ && unlike(id - 1)) })
+    const { cpu, records } = await runJobs({ spools, spool, folder, jobs: Number(jobs), of })
+    if (!differ && records !== kept * Number(jobs)) throw new Error('not all were delivered')
     await spools.close()
-    tell(result)
+    tell({ ...taken(), cpu })
   },
 }
 await RUNS[what](...args)

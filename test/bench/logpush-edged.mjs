@@ -48,6 +48,13 @@ export async function daemon(folder, out) {
     })
   })
   const proc = (name) => readFileSync(`/proc/${child.pid}/${name}`, 'utf8')
+  const called = async (method, path, body, type) => {
+    const sent = { headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type }, body }
+    const answer = await fetch(`${ready.control}/zones/${ZONE}${path}`, { method, ...sent })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text.slice(0, 300)}`)
+    return JSON.parse(text).result
+  }
   return {
     startMs: performance.now() - began,
     cpu() {
@@ -55,19 +62,10 @@ export async function daemon(folder, out) {
       return (user + system) * TICK
     },
     peakMb: () => Math.round(Number(/VmHWM:\s+(\d+)/.exec(proc('status'))[1]) / 1024),
-    rssMb: () => Math.round(Number(/VmRSS:\s+(\d+)/.exec(proc('status'))[1]) / 1024),
     /** The peak is counted anew. */
     forgetPeak: () => writeFileSync(`/proc/${child.pid}/clear_refs`, '5'),
-    async post(path, body, type = 'application/json', method = 'POST') {
-      const answer = await fetch(`${ready.control}/zones/${ZONE}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type },
-        body,
-      })
-      const text = await answer.text()
-      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text.slice(0, 300)}`)
-      return JSON.parse(text).result
-    },
+    post: async (path, body, type = 'application/json') => await called('POST', path, body, type),
+    put: async (path, body) => await called('PUT', path, body, 'application/json'),
     /** Records that any job has yet to deliver. */
     async behind() {
       const text = await (await fetch(`${ready.admin}/metrics`)).text()

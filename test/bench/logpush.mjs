@@ -2,7 +2,7 @@
 // files out. `edged run` and, from the spool, a job of the daemon, against JSON.parse and string formatting, and against
 // Miller, syslog-ng and rsyslog where installed. Each run is a process of its own, start included; rounds take turns.
 //
-//   npm run bench -- logpush [--rounds 3] [--records 100000]
+//   npm run bench -- logpush [--rounds 3] [--records 300000]
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -28,7 +28,7 @@ import { FIELDS, line } from './log-records.mjs'
 const option = (name, fallback) =>
   process.argv.includes(name) ? Number(process.argv[process.argv.indexOf(name) + 1]) : fallback
 const ROUNDS = option('--rounds', 3)
-const RECORDS = option('--records', 100_000)
+const RECORDS = option('--records', 300_000)
 
 const CHILD = fileURLToPath(new URL('./logpush-child.mjs', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
@@ -178,7 +178,8 @@ try {
     'JSON.parse, strings': () => ours('baseline', input, join(folder, 'baseline.gz')),
     'edged run': () => ours('run', pipeline),
     'spool, 1 job': () => ours('spool', input, join(folder, 'spool-1'), '1'),
-    'spool, 8 jobs': () => ours('spool', input, join(folder, 'spool-8'), '8'),
+    'spool, 8 jobs, the same': () => ours('spool', input, join(folder, 'spool-8'), '8'),
+    'spool, 8 jobs, all different': () => ours('spool', input, join(folder, 'spool-8'), '8', 'differ'),
   }
   for (const [name, { command, run }] of Object.entries(PEERS)) {
     if (installed(command)) RUNS[name] = run
@@ -208,7 +209,13 @@ try {
       'peak RSS MB': Math.round(Math.max(...taken[name].map(({ rss = 0 }) => rss)) / 1000) || '',
     })),
   )
-  console.log(`8 jobs: ${(cpu('spool, 8 jobs') / cpu('spool, 1 job')).toFixed(2)} x one job`)
+  const times = (name, one) => `${(cpu(name) / cpu(one)).toFixed(2)}x`
+  const eight = (what) => times(`spool, 8 jobs, ${what}`, 'spool, 1 job')
+  console.log(
+    `8 jobs cost ${eight('the same')} one job where they are the same, ${eight('all different')} where they differ`,
+  )
+  for (const name of Object.keys(PEERS))
+    if (name in RUNS) console.log(`edged run costs ${times('edged run', name)} ${name}`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
