@@ -7,9 +7,11 @@ export class LiveClients implements Iterable<WebSocket> {
   /** Each with whether it has answered since it was last asked. */
   readonly #clients = new Map<WebSocket, boolean>()
   #probedAt: number
+  #usedAt: number
 
   constructor(now: number) {
     this.#probedAt = now
+    this.#usedAt = now
   }
 
   get size(): number {
@@ -25,8 +27,19 @@ export class LiveClients implements Iterable<WebSocket> {
     client.on('pong', () => this.#clients.has(client) && this.#clients.set(client, true))
   }
 
-  leave(client: WebSocket): void {
+  leave(client: WebSocket, now: number): void {
     this.#clients.delete(client)
+    this.#usedAt = now
+  }
+
+  /** Forgets all. */
+  clear(): void {
+    this.#clients.clear()
+  }
+
+  /** How long nobody has listened, in milliseconds. */
+  unusedFor(now: number): number {
+    return this.size > 0 ? 0 : now - this.#usedAt
   }
 
   /** Asks clients now and then whether they are still there, and lets go of those that did not answer. */

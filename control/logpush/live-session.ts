@@ -53,8 +53,6 @@ export class LiveSession {
   readonly scope: Scope
   readonly job: LiveJob
   readonly madeAt: number
-  /** When its last client left. */
-  usedAt: number
   readonly #made: Made
   readonly #compiled: CompiledJob
   readonly clients: LiveClients
@@ -66,7 +64,6 @@ export class LiveSession {
     this.scope = made.scope
     this.job = job
     this.madeAt = made.now
-    this.usedAt = made.now
     this.#made = made
     this.clients = new LiveClients(made.now)
     const { fields, filter, sample = 1 } = job
@@ -88,8 +85,7 @@ export class LiveSession {
   }
 
   leave(client: WebSocket, now: number): void {
-    this.clients.leave(client)
-    this.usedAt = now
+    this.clients.leave(client, now)
     if (this.clients.size === 0) this.#reading?.stop.abort()
   }
 
@@ -112,7 +108,7 @@ export class LiveSession {
       if (!signal.aborted) {
         log.error({ event: 'live_session_failed', zone: scope.id, error: messageOf(error) })
         this.clients.close(UNEXPECTED, 'the records cannot be read')
-        for (const client of this.clients) this.clients.leave(client)
+        this.clients.clear()
       }
     }
     // Somebody may have come while it was ending.

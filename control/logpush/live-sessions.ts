@@ -78,7 +78,7 @@ export class LiveSessions {
     for (const [id, session] of this.#sessions) {
       const over = now - session.madeAt >= LONGEST_MS
       if (!over) session.clients.probe(now)
-      if (!over && (session.clients.size > 0 || now - session.usedAt < UNUSED_MS)) continue
+      if (!over && session.clients.unusedFor(now) < UNUSED_MS) continue
       this.#sessions.delete(id)
       session.clients.close(NORMAL, 'the session is over')
     }

@@ -4,6 +4,9 @@ import { ApiError } from '../errors.js'
 /** Host names are made of them, and a label has 63 characters at most. */
 const SCRIPT_NAME = /^[a-z0-9_][a-z0-9-_]{0,62}$/
 
+/** RFC 7396. */
+export const MERGE_PATCH = ['application/merge-patch+json'] as const
+
 /** The name of a script, as the path has it, or the body at `pointer`. Throws `badScriptName`. */
 export function scriptName(name: string, pointer?: string): string {
   if (!SCRIPT_NAME.test(name)) throw new ApiError('badScriptName', pointer)

@@ -10,6 +10,7 @@ import { saveBindings } from './binding-changes.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
+import { MERGE_PATCH } from './request.js'
 
 const PATH = '/workers/scripts/:script_name/secrets'
 const Shown = Type.Object({ name: Type.String(), type: Type.Enum(['secret_text', 'secret_key']) })
@@ -25,8 +26,6 @@ const Changes = Type.Object(
   },
   strict,
 )
-/** RFC 7396. */
-export const MERGE_PATCH = ['application/merge-patch+json'] as const
 
 /** Secrets of scripts. Each change makes a version, with all else as it is. */
 export function secrets(deps: WorkersDeps): Endpoint[] {

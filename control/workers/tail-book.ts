@@ -20,6 +20,7 @@ const MOST_PER_SCRIPT = 10
 const MOST = 1000
 const MOST_CLIENTS = 10
 const LIFE_MS = 6 * 60 * 60_000
+const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
 const CLOSE_MS = 1000
 
@@ -106,18 +107,22 @@ export class Tails {
     if (!tail || this.#deps.clock.now() >= tail.expiresAt) return false
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
       takeUnmasked(socket)
-      join(tail, client)
+      this.#join(tail, client)
     })
     return true
   }
 
-  /** Ends what is over: tails whose time has come, or whose script is gone, and clients that answer no more. */
+  /**
+   * Ends what is over: tails whose time has come, whose script is gone, or which nobody has used for five minutes, and clients
+   * that answer no more.
+   */
   sweep(): void {
     const { clock, store } = this.#deps
     const now = clock.now()
     for (const tail of this.#tails.values()) {
       const { scope, script, expiresAt, clients } = tail
       if (now >= expiresAt) this.#end(tail, 'the tail has expired')
+      else if (clients.unusedFor(now) >= UNUSED_MS) this.#end(tail, 'nobody listened')
       else if (store.get(WORKER_SCRIPTS, scope, script.name)?.value.tag !== script.tag)
         this.#end(tail, 'the script was deleted')
       else clients.probe(now)
@@ -145,18 +150,18 @@ export class Tails {
     tail.clients.close(NORMAL, why)
   }
 
+  #join({ clients }: Tail, client: WebSocket): void {
+    client.on('error', () => client.terminate())
+    if (clients.size >= MOST_CLIENTS) {
+      client.close(TRY_LATER, `a tail has at most ${MOST_CLIENTS} clients`)
+      return
+    }
+    clients.join(client)
+    client.once('close', () => clients.leave(client, this.#deps.clock.now()))
+  }
+
   #rest(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
-}
-
-function join({ clients }: Tail, client: WebSocket): void {
-  client.on('error', () => client.terminate())
-  if (clients.size >= MOST_CLIENTS) {
-    client.close(TRY_LATER, `a tail has at most ${MOST_CLIENTS} clients`)
-    return
-  }
-  clients.join(client)
-  client.once('close', () => clients.leave(client))
 }

@@ -76,7 +76,7 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       path: PATH,
       scopes,
       permissions,
-      summary: 'Open a tail of a script, for six hours',
+      summary: 'Open a tail of a script: for six hours, or until nobody has listened for five minutes',
       body: NewTail,
       jsonAs: ['text/plain'],
       result: Shown,

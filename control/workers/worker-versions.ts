@@ -18,7 +18,7 @@ import { missingTargets } from './missing-targets.js'
 import { JsonModule, uploadOf } from './json-modules.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { told } from './refused.js'
-import { MERGE_PATCH } from './secrets.js'
+import { MERGE_PATCH } from './request.js'
 import { shownVersion } from './shown.js'
 import { UploadDesk } from './upload-desk.js'
 

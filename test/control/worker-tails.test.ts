@@ -96,6 +96,10 @@ t.test('a tail ends with its time, with its script, and where nobody answers', a
   t.equal(answer.statusCode, 404)
   answer.destroy()
 
+  await call('POST', TAILS)
+  clock.advance(5 * 60_000)
+  t.same((await call('GET', TAILS)).body.result, [], 'nobody has listened')
+
   const gone = closing(await open())
   await call('DELETE', SCRIPT)
   tails().sweep()
