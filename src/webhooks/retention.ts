@@ -17,9 +17,10 @@ const MOST_IN_BATCH = 250
 export class Retention {
   readonly #store: Store
   readonly #clock: Clock
-  readonly #options: RetentionOptions
+  readonly #options: () => RetentionOptions
 
-  constructor(store: Store, clock: Clock, options: RetentionOptions) {
+  /** `options`: as they are at the time. */
+  constructor(store: Store, clock: Clock, options: () => RetentionOptions) {
     this.#store = store
     this.#clock = clock
     this.#options = options
@@ -32,14 +33,13 @@ export class Retention {
   }
 
   async #forget(scope: Scope): Promise<void> {
-    const old = new Date(this.#clock.now() - this.#options.age).toISOString()
+    const { jobs, age } = this.#options()
+    const old = new Date(this.#clock.now() - age).toISOString()
     const over = this.#store
       .list(DELIVERY_STATES, scope)
       .filter(({ value }) => value.status === 'completed' || value.status === 'failed')
     // In the order of their ids, which is that of their acceptance.
-    const gone = over.filter(
-      ({ value }, index) => index < over.length - this.#options.jobs || value.last_updated_at < old,
-    )
+    const gone = over.filter(({ value }, index) => index < over.length - jobs || value.last_updated_at < old)
     for (let at = 0; at < gone.length; at += MOST_IN_BATCH) {
       const writes = gone.slice(at, at + MOST_IN_BATCH).flatMap(({ id, version }): Write[] => [
         { kind: DELIVERIES, scope, id, value: undefined },

@@ -84,11 +84,11 @@ export class WebhookSender {
 
   constructor(deps: SenderDeps) {
     this.#deps = deps
-    const { store, clock, metrics, sharedAs, options } = deps
+    const { store, clock, metrics, sharedAs } = deps
     // Each try under way listens to it.
     setMaxListeners(0, this.#giveUp.signal)
     this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, sharedAs)
-    this.#retention = new Retention(store, clock, options.keep)
+    this.#retention = new Retention(store, clock, () => deps.options.keep)
     const counts = senderMetrics(
       metrics,
       () => [...this.#targets.values()].map(({ lane }) => lane),

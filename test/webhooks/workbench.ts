@@ -38,6 +38,8 @@ export class Workbench {
   readonly sender: WebhookSender
   readonly deliveries: StoredDeliveries
   readonly clock: Clock
+  /** In force; may be changed. */
+  readonly options: { -readonly [name in keyof SenderOptions]: SenderOptions[name] }
 
   constructor(
     t: Test,
@@ -51,6 +53,7 @@ export class Workbench {
   ) {
     this.clock = clock
     this.store = store
+    this.options = { ...OPTIONS, ...options }
     const metrics = openMetrics({ process: false })
     this.deliveries = new StoredDeliveries(store, clock, () => ({ jobs: 100_000, bytes: 2 ** 30 }), metrics)
     this.sender = new WebhookSender({
@@ -60,7 +63,7 @@ export class Workbench {
       clock,
       log: silentLog,
       metrics,
-      options: { ...OPTIONS, ...options },
+      options: this.options,
       sharedAs,
       random: () => 0.5,
     })
