@@ -151,6 +151,12 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
       { version_id: second, percentage: 75 },
     ])
 
+    await well('rollback -y --message back')
+    t.match((await deployments())[0], {
+      annotations: { 'workers/message': 'back' },
+      versions: [{ version_id: second, percentage: 100 }],
+    })
+
     const tail = await wrangler('project', ['tail', '--format', 'pretty'], { until: /waiting for logs/ })
     t.match(tail, { out: /Connected to hello, waiting for logs/, errors: '' })
 
