@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import Cloudflare from 'cloudflare'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { textsBelow } from '../helpers/folder.js'
 import { httpReceiver } from '../helpers/http-receiver.js'
 import { KEYS, s3Fake } from '../helpers/s3-fake.js'
@@ -13,16 +13,21 @@ import { configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
 const zone = { zone_id: ZONE }
 const FIELDS = ['RayID', 'EdgeStartTimestamp', 'EdgeResponseStatus']
 
+/** A daemon that may write below a folder `out`, and the official client for its API. */
+async function withFiles(t: Test) {
+  const folder = t.testdir()
+  const out = join(folder, 'out')
+  await mkdir(out)
+  const config = configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [out] } } })
+  const daemon = await startDaemon(t, config, folder)
+  return { out, daemon, cf: new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 }) }
+}
+
 t.test(
   'the official client makes a job, and records that come in reach its files',
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
-    const folder = t.testdir()
-    const out = join(folder, 'out')
-    await mkdir(out)
-    const config = configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [out] } } })
-    const daemon = await startDaemon(t, config, folder)
-    const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
+    const { out, daemon, cf } = await withFiles(t)
 
     const destination_conf = `file://${out}/logs`
     const verdict = await cf.logpush.validate.destination({ ...zone, destination_conf })
@@ -90,12 +95,7 @@ t.test(
   'numbers reach the file with the digits that they came in with',
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
-    const folder = t.testdir()
-    const out = join(folder, 'out')
-    await mkdir(out)
-    const config = configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [out] } } })
-    const daemon = await startDaemon(t, config, folder)
-    const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
+    const { out, daemon, cf } = await withFiles(t)
     const field_names = [
       'EdgeStartTimestamp',
       'EdgeEndTimestamp',
