@@ -1,6 +1,6 @@
 /** Builds what a pipeline of a file needs, runs it to its end, and puts it away. */
 import { join } from 'node:path'
-import { openFolder, removeFolder, run, type RunEnd } from '../pipelines/run/run.js'
+import { openFolder, removeEmpty, removeFolder, run, type RunEnd } from '../pipelines/run/run.js'
 import { FileSpool } from '../pipelines/sources/file-spool.js'
 import { httpInput } from '../pipelines/sources/http.js'
 import type { Input } from '../pipelines/sources/input.js'
@@ -52,6 +52,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     return end
   } finally {
     await stack.close()
+    await removeEmpty(folder)
   }
 }
 

@@ -96,6 +96,13 @@ export async function openFolder(path: string): Promise<string> {
   return path
 }
 
+/** Removes the folder of a run that kept nothing in it, and the one around it when it was the last. */
+export async function removeEmpty(path: string): Promise<void> {
+  await rmdir(path)
+    .then(async () => await rmdir(dirname(path)))
+    .catch(() => {})
+}
+
 /** Removes the folder of a run that has nothing left to deliver, and the one around it when it was the last. */
 export async function removeFolder(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true })

@@ -1,6 +1,7 @@
 /** A Redis stream, read as one consumer of a group: entries are acknowledged once their records are safe on disk. */
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
+import { messageOf } from '../../src/core/errors.js'
 import { MalformedRecord, UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
 import { MOST_LINE_BYTES } from './line-blocks.js'
@@ -29,13 +30,19 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
   const { tally, clock } = deps
   const { Redis } = await import('ioredis')
   const redis = new Redis(url, { maxRetriesPerRequest: null, lazyConnect: true })
-  redis.on('error', (error) => deps.log.warn({ event: 'redis_stream', key, error: error.message }))
+  let refusal: Error | undefined
+  redis.on('error', (error) => {
+    refusal ??= error
+    deps.log.warn({ event: 'redis_stream', key, error: error.message })
+  })
   try {
     await redis.connect()
     await makeGroup(redis, key, group)
   } catch (error) {
     redis.disconnect()
-    throw error
+    // What comes of a command is told as a closed connection, whatever closed it.
+    const why = messageOf(refusal ?? error)
+    throw new Error(`the stream ${key} of ${new URL(url).host} cannot be read: ${why}`, { cause: error })
   }
   const wanted = Buffer.from(field)
   return await spoolInput(deps, {

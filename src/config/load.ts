@@ -5,9 +5,9 @@ import type { Issue } from '../core/errors.js'
 import { issuesOf, parser, soundMembers } from '../core/schema.js'
 import { crossCheck, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
-import { configuredPipelines, keepDigits, type PipelineChecks } from './pipeline-file.js'
+import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { settle } from './units.js'
-import { readText, readYaml, type Environment } from './yaml.js'
+import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
 export { BadConfig, type Environment, type Fault } from './yaml.js'
 
@@ -34,6 +34,7 @@ export function readConfig(
   checks: PipelineChecks = ANY_DESTINATION,
 ): Config {
   const yaml = readYaml(text, file, environment)
+  if (isOnePipeline(yaml.document.contents)) throw badFile(file, 'is a pipeline file: edged run FILE runs it')
   const listed = yaml.document.get('pipelines', true)
   if (isNode(listed)) keepDigits(listed)
   return yaml.checked((value, refuse) => {

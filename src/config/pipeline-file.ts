@@ -1,7 +1,7 @@
 /** Pipeline files: YAML, checked as a whole, every fault with its line and column. */
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
-import { isScalar, visit, type Document, type Node } from 'yaml'
+import { isMap, visit, type Document, type Node } from 'yaml'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { DATASETS } from '../../pipelines/records/index.js'
@@ -11,7 +11,7 @@ import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
 import { PipelineDocument, PipelineList, SOURCE_SCHEMAS, type Source, type SourceKind } from './pipeline.js'
 import { settle } from './units.js'
-import { readText, readYaml, type Environment } from './yaml.js'
+import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
 /** A pipeline that can be run: checked, its paths absolute. */
 export interface Pipeline extends PipelineDocument {
@@ -35,7 +35,10 @@ export function loadPipelines(
   checks: PipelineChecks,
   environment: Environment = process.env,
 ): Pipeline[] {
-  return readPipelines(readText(file), file, checks, environment)
+  const text = readText(file)
+  if (isOther(text, file, environment))
+    throw badFile(file, 'is no pipeline file: it has no source; edged serve -c FILE runs a configuration of the daemon')
+  return readPipelines(text, file, checks, environment)
 }
 
 /** Reads the text of a pipeline file; `file` names it in messages and is what its paths are relative to. */
@@ -99,12 +102,17 @@ const stemOf = (file: string): string =>
 /** Whether the text of a configuration file is a pipeline file, rather than one of the daemon. */
 export function isPipelineFile(text: string, file: string, environment: Environment = process.env): boolean {
   const { contents } = readYaml(text, file, environment).document
-  const keys: unknown[] =
-    (contents as { items?: { key?: unknown }[] } | null)?.items?.map(({ key }) =>
-      isScalar(key) ? key.value : undefined,
-    ) ?? []
-  return keys.includes('source') || keys.includes('destination_conf') || (keys.length === 1 && keys[0] === 'pipelines')
+  if (isOnePipeline(contents)) return true
+  return isMap(contents) && contents.items.length === 1 && contents.has('pipelines')
 }
+
+/** Whether a document is a single pipeline. */
+export const isOnePipeline = (contents: unknown): boolean =>
+  isMap(contents) && (contents.has('source') || contents.has('destination_conf'))
+
+/** Whether a file has members, but none of a pipeline. */
+const isOther = (text: string, file: string, environment: Environment): boolean =>
+  isMap(readYaml(text, file, environment).document.contents) && !isPipelineFile(text, file, environment)
 
 /** Integers beyond 2^53 become bigint, with all their digits. */
 export function keepDigits(document: Document | Node): void {

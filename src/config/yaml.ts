@@ -135,11 +135,15 @@ function withoutNulls(value: unknown): unknown {
   )
 }
 
+/** What is wrong with a file as a whole. */
+export const badFile = (file: string, message: string): BadConfig =>
+  new BadConfig([{ file, line: 1, column: 1, message }])
+
 /** The text of a configuration file; throws {@link BadConfig} where it cannot be read. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new BadConfig([{ file, line: 1, column: 1, message: `cannot be read: ${messageOf(error)}` }])
+    throw badFile(file, `cannot be read: ${messageOf(error)}`)
   }
 }

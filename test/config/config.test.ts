@@ -98,6 +98,11 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     'egress: { resolver_overrides: { a.test: [b] } }',
     /^f.yaml:1:42: egress.resolver_overrides.a.test.0 must be an address/,
   ],
+  [
+    'a pipeline file',
+    'source: stdin\ndataset: http_requests',
+    'f.yaml:1:1: is a pipeline file: edged run FILE runs it',
+  ],
   ['no CIDR', 'proxy: { trusted_proxies: [nobody] }', /^f.yaml:1:28: proxy.trusted_proxies.0 must be a CIDR/],
   ['a list where an object belongs', 'proxy: []', /^f.yaml:1:1: proxy must be object/],
   [

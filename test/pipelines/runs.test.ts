@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ import { Command } from 'commander'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { test as testCommand } from '../../src/commands/test.js'
-import { readPipelines } from '../../src/config/pipeline-file.js'
+import { loadPipelines, readPipelines } from '../../src/config/pipeline-file.js'
 import { BadConfig } from '../../src/config/yaml.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
@@ -284,6 +284,30 @@ t.test('the last batch is tried again as well, until it has arrived', async (t) 
   t.same(await run(), { end: 'done' })
   t.equal(answers, 3)
   t.equal(arrived, EXPECTED)
+})
+
+t.test('a run without input says what is missing, and leaves nothing behind', async (t) => {
+  const folder = t.testdir({ 'a.ndjson': '{}\n' })
+  const MISSING: [source: string, message: RegExp][] = [
+    ['{ file: b.ndjson }', /^there is no file .*b\.ndjson$/],
+    ['{ file: [a.ndjson, b.ndjson] }', /^there is no file .*b\.ndjson$/],
+    ["{ file: ['*.gz', 'c*'] }", /^there is no file .*\*\.gz or .*c\*$/],
+    [
+      "{ redis_stream: 'redis://127.0.0.1:1', key: logs }",
+      /^the stream logs of 127\.0\.0\.1:1 cannot be read: .*REFUSED/,
+    ],
+  ]
+  for (const [source, message] of MISSING) await t.rejects(ran(folder, source, 'file:out').run(), { message }, source)
+  t.notOk(existsSync(join(folder, 'state')))
+  t.same(await ran(folder, "{ file: ['*.ndjson', '*.gz'] }", 'file:out').run(), { end: 'done' }, 'one glob is enough')
+})
+
+t.test('a configuration of the daemon is no pipeline file', async (t) => {
+  const folder = t.testdir({ 'edged.yaml': 'data: ./data\n', 'empty.yaml': '' })
+  t.throws(() => loadPipelines(join(folder, 'edged.yaml'), checks), {
+    message: /:1:1: is no pipeline file: .* edged serve/,
+  })
+  t.throws(() => loadPipelines(join(folder, 'empty.yaml'), checks), { message: /:1:1: must be a pipeline/ })
 })
 
 t.test('a followed file is read through its rotation', async (t) => {
