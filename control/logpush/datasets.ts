@@ -15,30 +15,8 @@ const Fields = mapOf(Type.String(), { description: 'What the values of each fiel
 /** The datasets: their fields, and the jobs that push them. */
 export function datasets(book: JobBook): Endpoint[] {
   return [
-    endpoint({
-      method: 'get',
-      path: `${PATH}/fields`,
-      scopes,
-      permissions: READ,
-      summary: 'List the fields of a dataset',
-      result: Fields,
-      answer({ params }) {
-        const dataset = known(params.dataset_id)
-        return described(dataset, dataset.names)
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/fields/default`,
-      scopes,
-      permissions: READ,
-      summary: 'List the fields that a job without field_names pushes',
-      result: Fields,
-      answer({ params }) {
-        const dataset = known(params.dataset_id)
-        return described(dataset, dataset.defaults)
-      },
-    }),
+    fields('fields', 'List the fields of a dataset', ({ names }) => names),
+    fields('fields/default', 'List the fields that a job without field_names pushes', ({ defaults }) => defaults),
     endpoint({
       method: 'get',
       path: `${PATH}/jobs`,
@@ -54,6 +32,21 @@ export function datasets(book: JobBook): Endpoint[] {
     }),
   ]
 }
+
+/** Tells some of the fields of a dataset. */
+const fields = (path: string, summary: string, namesOf: (dataset: Dataset) => readonly string[]): Endpoint =>
+  endpoint({
+    method: 'get',
+    path: `${PATH}/${path}`,
+    scopes,
+    permissions: READ,
+    summary,
+    result: Fields,
+    answer({ params }) {
+      const dataset = known(params.dataset_id)
+      return described(dataset, namesOf(dataset))
+    },
+  })
 
 /** The dataset of a path. Throws `datasetNotFound`. */
 export function known(name: string): Dataset {
