@@ -226,6 +226,8 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'logpush.uploads.at_once': ({ logpush }) => logpush.uploads.at_once,
   'logpush.uploads.per_destination': ({ logpush }) => logpush.uploads.per_destination,
   'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
+  'webhooks.tries.per_destination': ({ webhooks }) => webhooks.tries.per_destination,
+  'webhooks.breaker': ({ webhooks }) => webhooks.breaker,
   'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }
 
