@@ -1,11 +1,15 @@
 // One run of the jobs of log push in a process of its own: jobs-child.mjs fill FOLDER RECORDS, or
 // run FOLDER JOBS BYTES, or differ FOLDER JOBS BYTES.
-import { openSpools } from '../../dist/pipelines/logpush/spool/index.js'
 import { systemClock } from '../../dist/src/core/clock.js'
+import { holdHeap } from '../../dist/src/core/heap-size.js'
 import { silentLog as log } from '../../dist/src/core/log.js'
 import { FILTER, OUTPUT, unlike } from './log-job.mjs'
 import { lines } from './log-records.mjs'
-import { cursorOf, LATER, runJobs, ZONE } from './run-jobs.mjs'
+
+// As the daemon does, before most is loaded.
+holdHeap()
+const { openSpools } = await import('../../dist/pipelines/logpush/spool/index.js')
+const { cursorOf, LATER, runJobs, ZONE } = await import('./run-jobs.mjs')
 
 const [what, folder, ...numbers] = process.argv.slice(2)
 const MOST_JOBS = 8

@@ -42,6 +42,9 @@ const RUNS = {
 
   /** Jobs that have all records in their spool already. */
   async spool(input, folder, jobs, differ) {
+    const { holdHeap } = await import('../../dist/src/core/heap-size.js')
+    // As the daemon does, before most is loaded.
+    holdHeap()
     const { openSpools } = await import('../../dist/pipelines/logpush/spool/index.js')
     const { systemClock: clock } = await import('../../dist/src/core/clock.js')
     const { silentLog: log } = await import('../../dist/src/core/log.js')
