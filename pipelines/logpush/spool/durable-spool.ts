@@ -222,6 +222,8 @@ export class DurableSpool implements Spool, Holder {
     if (frames.length === 0 || this.#cursors.size === 0) return
     await this.#deps.ledger.reserve(bytes, whenFull)
     try {
+      // It may have been closed while there was no room.
+      if (this.#closed) throw new SpoolFull('the spool is closed')
       await new Promise<void>((resolve, reject) => {
         this.#waiting.push({ frames, bytes, resolve, reject })
         this.#writing ??= this.#write()
@@ -339,6 +341,7 @@ export class DurableSpool implements Spool, Holder {
   /** Deletes the segments that every cursor has passed; the last one too if it has grown. */
   async #release(worth = WORTH_DELETING): Promise<void> {
     await this.#inTurn(async () => {
+      if (this.#closed) return
       const least = this.#cursors.least(this.#end)
       const last = this.#segments.at(-1)!
       const passed = least >= this.#end && last.first < this.#end
