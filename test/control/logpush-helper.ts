@@ -12,6 +12,7 @@ import type { Scope } from '../../src/core/scope.js'
 import { SinkError, type Sink } from '../../src/core/sink.js'
 import { Keyring } from '../../src/store/keyring.js'
 import { ACCOUNT, ADMIN, client, handClock, ZONE, type ApiAnswer, type Client } from './client.js'
+import { testFolder } from '../helpers/folder.js'
 
 export const JOBS = `/zones/${ZONE}/logpush/jobs`
 export const ACCOUNT_JOBS = `/accounts/${ACCOUNT}/logpush/jobs`
@@ -84,7 +85,7 @@ export async function logpushClient(
 ): Promise<LogpushClient> {
   const clock = handClock()
   const ring = new Keyring([Buffer.alloc(32, 7)])
-  const spools = await openSpools(t.testdir(), { clock: systemClock, log: silentLog, limits: { bytes: spoolBytes } })
+  const spools = await openSpools(testFolder(t), { clock: systemClock, log: silentLog, limits: { bytes: spoolBytes } })
   const destinations = new TestDestinations()
   let streams = 0
   const lines: LiveLines = async function* (scope, job, signal) {

@@ -8,6 +8,7 @@ import { blobsOfValues } from '../../src/workers/key-values.js'
 import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, client, handClock, type Client } from './client.js'
 import { refusesAll, type RefusedRow } from './refused-rows.js'
+import { testFolder } from '../helpers/folder.js'
 
 const KV = `/accounts/${ACCOUNT}/storage/kv/namespaces`
 const R2 = `/accounts/${ACCOUNT}/r2/buckets`
@@ -16,7 +17,7 @@ const inAccount = { account_id: ACCOUNT }
 
 async function open(t: Test) {
   const clock = handClock()
-  const blobs = fileBlobs(t.testdir(), clock)
+  const blobs = fileBlobs(testFolder(t), clock)
   const api = await client(t, { clock, areas: (deps) => storage({ ...deps, blobs }) })
   const cf = new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url })
   return { ...api, blobs, cf }
@@ -279,7 +280,7 @@ t.test('who may only read changes nothing', async (t) => {
   const permissions = ['Workers KV Storage Read', 'Workers R2 Storage Read', 'D1 Read']
   const { as } = await client(t, {
     config: { tokens: [{ name: 'reader', token, permissions, accounts: ['*'], zones: ['*'] }] },
-    areas: (deps) => storage({ ...deps, blobs: fileBlobs(t.testdir(), deps.clock) }),
+    areas: (deps) => storage({ ...deps, blobs: fileBlobs(testFolder(t), deps.clock) }),
   })
   const call = as(token)
   for (const path of [KV, R2, D1]) {

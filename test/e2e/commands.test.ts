@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { CLI, unbuilt } from './daemon.js'
+import { testFolder } from '../helpers/folder.js'
 
 const options = { skip: unbuilt }
 
@@ -33,7 +34,7 @@ t.test('convert says by its exit code why there is no Markdown, and prints none'
 })
 
 t.test('a reader that has enough ends convert without a word', options, async (t) => {
-  const folder = t.testdir({ 'a.html': `<p>${'a '.repeat(1 << 20)}` })
+  const folder = testFolder(t, { 'a.html': `<p>${'a '.repeat(1 << 20)}` })
   const { status, stderr } = spawnSync(
     'sh',
     ['-c', '"$1" "$2" convert "$3" | head -c 9', 'sh', process.execPath, CLI, join(folder, 'a.html')],
@@ -45,7 +46,7 @@ t.test('a reader that has enough ends convert without a word', options, async (t
 
 t.test('check --json prints no secrets', options, async (t) => {
   const file = join(
-    t.testdir({
+    testFolder(t, {
       'edged.yaml': `store: 'redis://user:planted-password@127.0.0.1/0'
 secrets: { key: '${'01'.repeat(32)}', old_keys: ['${'02'.repeat(32)}'] }
 tokens: [{ name: a, token: planted-token-of-an-admin, permissions: ['*'] }]
@@ -63,7 +64,7 @@ pipelines:
 })
 
 t.test('a token is not made in a store that nobody else sees', options, async (t) => {
-  const file = join(t.testdir({ 'edged.yaml': 'store: memory' }), 'edged.yaml')
+  const file = join(testFolder(t, { 'edged.yaml': 'store: memory' }), 'edged.yaml')
   const { status, stdout, stderr } = edged(['token', 'create', '-c', file, '--name', 'a', '--permission', '*'])
   t.equal(status, 1)
   t.equal(stdout, '')

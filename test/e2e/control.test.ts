@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
+import { testFolder } from '../helpers/folder.js'
 import { ask, originServer, until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
@@ -199,7 +200,7 @@ t.test('who may do what', options, async (t) => {
 })
 
 t.test('secrets stand neither in the data folder nor in the log', options, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { cf, daemon } = await running(t, folder)
   const groups = await cf.user.tokens.permissionGroups.list({ name: 'Zone Settings Read' })
   const made = await cf.user.tokens.create({
@@ -239,7 +240,7 @@ t.test('secrets stand neither in the data folder nor in the log', options, async
 })
 
 t.test('a setting survives a restart', options, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const first = await running(t, folder)
   await first.cf.zones.settings.edit('content_converter', { ...zone, value: 'on' })
   first.daemon.signal('SIGTERM')

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { until } from '../helpers/web.js'
 import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
@@ -105,12 +106,12 @@ t.test(
   'kill -9 while 32 clients write: nothing acknowledged is lost',
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
-    await loop(t, t.testdir(), 'embedded')
+    await loop(t, testFolder(t), 'embedded')
   },
 )
 
 t.test('the same with Redis, which is killed too', { skip: unbuilt || NO_REDIS, timeout: 600_000 }, async (t) => {
-  const folder = t.testdir({ redis: {}, edged: {} })
+  const folder = testFolder(t, { redis: {}, edged: {} })
   const redis = await redisServer(join(folder, 'redis'))
   t.teardown(async () => await redis.kill())
   await loop(t, join(folder, 'edged'), redis.url, async () => {

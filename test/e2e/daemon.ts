@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
+import { testFolder } from '../helpers/folder.js'
 
 /** The built command. */
 export const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
@@ -63,7 +64,7 @@ export function configuration(origin: string, more: object = {}): object {
  * Starts `edged serve` on free ports with its files in `folder`, one of the test's own, and waits until it is ready. It is stopped
  * with the test, by force where it does not stop by itself in time.
  */
-export async function startDaemon(t: Test, config: object, folder = t.testdir()): Promise<Daemon> {
+export async function startDaemon(t: Test, config: object, folder = testFolder(t)): Promise<Daemon> {
   const file = join(folder, 'edged.yaml')
   const write = async (from: object): Promise<void> => {
     const listen = { listen: '127.0.0.1:0' }

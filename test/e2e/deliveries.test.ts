@@ -4,7 +4,7 @@ import Cloudflare from 'cloudflare'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
 import { finding, instance, ndjson } from '../control/posture-helper.js'
-import { filesBelow } from '../helpers/folder.js'
+import { filesBelow, testFolder } from '../helpers/folder.js'
 import { Receiver } from '../helpers/receiver.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -57,7 +57,7 @@ async function withFindings(daemon: Daemon, count: number): Promise<string[]> {
 t.test('the official client, from the first webhook to a delivery that is signed', options, async (t) => {
   const to = await Receiver.start()
   t.teardown(() => to.close())
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const daemon = await startDaemon(t, opened([to]), folder)
   const { webhooks } = client(daemon).zeroTrust.casb.posture
   const destination_url = to.url('/hook?key=secret-in-the-query')
@@ -218,12 +218,12 @@ t.test(
   'kill -9 while deliveries are made: each accepted one arrives',
   { skip: unbuilt, timeout: 900_000 },
   async (t) => {
-    await killLoop(t, t.testdir(), 'embedded')
+    await killLoop(t, testFolder(t), 'embedded')
   },
 )
 
 t.test('the same on Redis', { skip: unbuilt || NO_REDIS, timeout: 900_000 }, async (t) => {
-  const folder = t.testdir({ redis: {}, edged: {} })
+  const folder = testFolder(t, { redis: {}, edged: {} })
   const redis = await redisServer(join(folder, 'redis'))
   t.teardown(async () => await redis.kill())
   await killLoop(t, join(folder, 'edged'), redis.url)

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { until } from '../helpers/web.js'
 import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
@@ -39,7 +40,7 @@ t.test(
   'a real browser passes the challenge by itself',
   { skip: unbuilt || (BROWSER ? false : 'no Chromium here') },
   async (t) => {
-    const folder = t.testdir({ browser: {} })
+    const folder = testFolder(t, { browser: {} })
     const daemon = await startDaemon(t, configuration(await startOrigin(t)), folder)
     await setRules(t, daemon, 'http_request_firewall_custom', [{ action: 'managed_challenge', expression: 'true' }])
     t.equal((await fetch(`${daemon.proxy}/page`, { headers: { accept: 'text/html' } })).status, 403)
@@ -56,7 +57,7 @@ t.test(
 )
 
 t.test('two daemons on one Redis share a limit', { skip: unbuilt || NO_REDIS }, async (t) => {
-  const folder = t.testdir({ redis: {}, one: {}, two: {} })
+  const folder = testFolder(t, { redis: {}, one: {}, two: {} })
   const redis = await redisServer(`${folder}/redis`)
   t.teardown(async () => await redis.kill())
   const secrets = { key: 'a1'.repeat(32) }

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { testFolder } from '../helpers/folder.js'
 import { until } from '../helpers/web.js'
 import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
@@ -122,7 +123,7 @@ t.test(
   'kill -9 during ingest and uploads: nothing acknowledged is lost, and what comes twice is a whole batch as it was',
   { skip: unbuilt, timeout: 600_000 + KILLS * 30_000 },
   async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const into = await receiver(t)
     const config = configFor(into)
     const acknowledged = new Set<string>()

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { parse } from 'yaml'
 import { finding, instance, ndjson } from '../control/posture-helper.js'
-import { textsBelow } from '../helpers/folder.js'
+import { testFolder, textsBelow } from '../helpers/folder.js'
 import { httpReceiver } from '../helpers/http-receiver.js'
 import { startOrigin } from '../helpers/proxy.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -48,7 +48,7 @@ async function origin(t: Test): Promise<string> {
 }
 
 t.test("the proxy's own records reach a file and an HTTPS collector, byte for byte", options, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const out = join(folder, 'out')
   await mkdir(out)
   const collector = await httpReceiver(t)
@@ -177,7 +177,7 @@ t.test("the proxy's own records reach a file and an HTTPS collector, byte for by
 })
 
 t.test('changes and findings become records of their account', options, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const daemon = await startDaemon(
     t,
     configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [folder] } } }),
@@ -218,7 +218,7 @@ t.test('changes and findings become records of their account', options, async (t
 })
 
 t.test('the demo ships its own requests to files', options, async (t) => {
-  const folder = t.testdir({ config: {} })
+  const folder = testFolder(t, { config: {} })
   const demo = await readFile(new URL('../../config/demo.yaml', import.meta.url), 'utf8')
   const { proxy: _proxy, control: _control, admin: _admin, ...rest } = parse(demo) as Record<string, unknown>
   const config = { ...rest, tokens: [], data: '../data/demo' }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
-import { textsBelow } from '../helpers/folder.js'
+import { testFolder, textsBelow } from '../helpers/folder.js'
 import { httpReceiver } from '../helpers/http-receiver.js'
 import { KEYS, s3Fake } from '../helpers/s3-fake.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -15,7 +15,7 @@ const FIELDS = ['RayID', 'EdgeStartTimestamp', 'EdgeResponseStatus']
 
 /** A daemon that may write below a folder `out`, and the official client for its API. */
 async function withFiles(t: Test) {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const out = join(folder, 'out')
   await mkdir(out)
   const config = configuration('http://127.0.0.1:1', { logpush: { destinations: { allow_file_under: [out] } } })
@@ -151,7 +151,7 @@ t.test(
 )
 
 t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt, timeout: 600_000 }, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const daemon = await startDaemon(t, configuration('http://127.0.0.1:1'), folder)
   const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
   const destination_conf = 'https://192.0.2.1/in?header_Authorization=Bearer%20hunter2hunter2'
@@ -167,7 +167,7 @@ t.test(
   'jobs deliver with credentials that stand nowhere in the clear',
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const [receiver, bucket] = [await httpReceiver(t), await s3Fake(t)]
     const config = configuration('http://127.0.0.1:1', {
       egress: {

@@ -6,6 +6,7 @@ import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { testFolder } from '../helpers/folder.js'
 import { until } from '../helpers/web.js'
 import { CLI, unbuilt } from './daemon.js'
 
@@ -73,7 +74,7 @@ ${more}`,
 
 t.test('a run that is killed again and again goes on with the same batches and loses nothing', options, async (t) => {
   const BATCHES = 12
-  const folder = t.testdir({
+  const folder = testFolder(t, {
     'in-1.ndjson': records(0, 3500).join('\n'),
     'in-2.ndjson.gz': gzipSync(`${records(3500, 4250).join('\n')}\n`),
     'in-3.json': `[${records(7750, 4250).join(',\n')}]`,
@@ -119,7 +120,7 @@ t.test('a run that is killed again and again goes on with the same batches and l
 })
 
 t.test('a followed file goes on behind a crash and a stop, through a rotation, without a gap', options, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const log = join(folder, 'access.ndjson')
   const { bodies, url } = await receiver(t, () => 200)
   const file = pipeline(folder, url, '', '{ file: access.ndjson, follow: true }')
@@ -165,7 +166,7 @@ t.test('a followed file goes on behind a crash and a stop, through a rotation, w
 })
 
 t.test('an interrupt stops a run at a batch, and says how to go on', options, async (t) => {
-  const folder = t.testdir({ 'in-1.ndjson': records(0, 3000).join('\n') })
+  const folder = testFolder(t, { 'in-1.ndjson': records(0, 3000).join('\n') })
   let open = false
   const { bodies, url } = await receiver(t, (index) => (open || index === 0 ? 200 : undefined))
   const file = pipeline(folder, url)
@@ -189,7 +190,7 @@ t.test('a destination that fails for retry_for ends the run, whenever it would b
     ['refuses', 403],
     ['fails', 503],
   ] as const) {
-    const folder = t.testdir({ 'in-1.ndjson': records(0, 1000).join('\n') })
+    const folder = testFolder(t, { 'in-1.ndjson': records(0, 1000).join('\n') })
     const { url } = await receiver(t, () => status)
     // A refusal is tried again after a minute at the earliest: the run ends before.
     const { ended, told, summary } = start(t, pipeline(folder, url, 'retry_for: 2s'))

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import Cloudflare from 'cloudflare'
 import t from 'tap'
 import { finding, instance, ndjson } from '../control/posture-helper.js'
+import { testFolder } from '../helpers/folder.js'
 import { Receiver } from '../helpers/receiver.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { CA_FILE } from '../helpers/tls.js'
@@ -24,7 +25,7 @@ t.test(
       setTimeout(() => response.writeHead(204).end(), 20)
     })
     t.teardown(() => to.close())
-    const folder = t.testdir({ redis: {}, one: {}, two: {} })
+    const folder = testFolder(t, { redis: {}, one: {}, two: {} })
     const redis = await redisServer(join(folder, 'redis'))
     t.teardown(async () => await redis.kill())
     const config = configuration('http://127.0.0.1:9', {

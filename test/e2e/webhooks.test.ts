@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { issuesOf } from '../../src/core/schema.js'
 import { TestPayload, WebhookPayload } from '../../src/webhooks/payload-schema.js'
 import { finding, instance, ndjson, TYPE } from '../control/posture-helper.js'
+import { testFolder } from '../helpers/folder.js'
 import { Receiver, type Received } from '../helpers/receiver.js'
 import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
@@ -190,7 +191,7 @@ t.test(
   options,
   async (t) => {
     const to = await receiver(t)
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const first = await running(t, to, folder)
     const { policies, webhooks } = first.cf.zeroTrust.casb.posture
     const hooks: string[] = []

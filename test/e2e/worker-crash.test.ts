@@ -10,6 +10,7 @@ import { openStore } from '../../src/store/index.js'
 import { openBlobs } from '../../src/store/open-blobs.js'
 import { readManifest } from '../../src/workers/assets/manifest.js'
 import { collectOrphans } from '../../src/workers/collector.js'
+import { testFolder } from '../helpers/folder.js'
 import { ask, until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 import { call, uploadFiles, uploadScript, workersOf } from './worker-client.js'
@@ -138,7 +139,7 @@ t.test(
   'kill -9 during uploads: each script is its old or its new version, and what broke off is cleared away',
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const clients: Told[] = Array.from({ length: CLIENTS }, (_, i) => ({
       name: `script-${i}`,
       site: i % 2 === 0,

@@ -3,6 +3,7 @@ import Cloudflare, { toFile } from 'cloudflare'
 import { all } from '../helpers/all.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
 import { uploadFiles } from './worker-client.js'
+import { testFolder } from '../helpers/folder.js'
 
 const ESM = 'application/javascript+module'
 const CODE = 'export default { fetch() { return new Response("hi") } }\n'
@@ -22,7 +23,7 @@ async function namesOf(scripts: Cloudflare['workers']['scripts']): Promise<strin
 }
 
 t.test('the official client drives Worker scripts', { skip: unbuilt, timeout: 240_000 }, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const config = configuration('http://127.0.0.1:9')
   const daemon = await startDaemon(t, config, folder)
   const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })

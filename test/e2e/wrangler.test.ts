@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { convert } from '../../pipelines/markdown/convert.js'
+import { testFolder } from '../helpers/folder.js'
 import { ask } from '../helpers/web.js'
 import { NO_WRANGLER, wranglerFor, type Ran } from '../helpers/wrangler.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
@@ -12,7 +13,7 @@ const DATE = '2026-04-01'
 
 /** A folder for wrangler, with the files of projects in it. */
 async function projects(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = t.testdir({ home: {} })
+  const folder = testFolder(t, { home: {} })
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)

@@ -15,6 +15,7 @@ import {
 } from '../../src/edge/fields/index.js'
 import { VOUCHABLE } from '../../src/edge/fields/trusted.js'
 import { compile, parse, SCHEME } from '../../src/expr/index.js'
+import { testFolder } from '../helpers/folder.js'
 import { mmdb } from '../helpers/mmdb.js'
 import { testZone } from '../helpers/proxy.js'
 import { read, bytes, URI, HEADERS } from './fields-helper.js'
@@ -223,7 +224,7 @@ const CITY = {
 }
 
 t.test('where a client is, from databases', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const write = (name: string, content: Buffer | string) => {
     writeFileSync(join(folder, name), content)
     return join(folder, name)

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { zoneTable } from '../../src/edge/zones.js'
+import { testFolder } from '../helpers/folder.js'
 import { metric, sendRaw, startProxy, testZone } from '../helpers/proxy.js'
 
 /** A certificate for `localhost` and 127.0.0.1 that signs itself; undefined where there is no openssl. */
@@ -38,7 +39,7 @@ function certificate(folder: string): { key: string; cert: string } | undefined 
 }
 
 t.test('https origins are checked by their own name, whatever host is asked for', async (t) => {
-  const pair = certificate(t.testdir())
+  const pair = certificate(testFolder(t))
   if (!pair) {
     t.pass('checked', { skip: 'no openssl here' })
     return
@@ -74,7 +75,7 @@ t.test('https origins are checked by their own name, whatever host is asked for'
 })
 
 t.test('bodies pass through TLS both ways, with and without a length', async (t) => {
-  const pair = certificate(t.testdir())
+  const pair = certificate(testFolder(t))
   if (!pair) {
     t.pass('checked', { skip: 'no openssl here' })
     return

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { testFolder } from './folder.js'
 import { tlsFile } from './tls.js'
 
 const MAIN = fileURLToPath(new URL('../peers/node_modules/azurite/dist/src/blob/main.js', import.meta.url))
@@ -31,7 +32,7 @@ export async function azurite(t: Test): Promise<{ readonly port: number; readonl
   ]
   const how = ['--inMemoryPersistence', '--skipApiVersionCheck', '--disableTelemetry']
   const child = spawn(process.execPath, [MAIN, ...names, ...how], {
-    cwd: t.testdir(),
+    cwd: testFolder(t),
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   t.teardown(async () => {

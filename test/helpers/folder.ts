@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Test } from 'tap'
 
 /**
  * The bytes of all files below a folder that a running daemon writes to, in the order of their paths. A file that goes
@@ -21,4 +22,13 @@ export async function textsBelow(folder: string): Promise<string[]> {
 
 function gone(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
+}
+
+/**
+ * A folder of the test's own, with this content. It goes after everything that the test tears down: tap removes a folder
+ * before that where it was asked for first, and what still runs would write into it meanwhile.
+ */
+export function testFolder(t: Test, content?: Parameters<Test['testdir']>[0]): string {
+  t.teardown(() => undefined)
+  return t.testdir(content)
 }

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
+import { testFolder } from './folder.js'
 
 // Not the first `python3` of the path: Debian's own has the packages of Debian.
 const PYTHON = '/usr/bin/python3'
@@ -20,7 +21,7 @@ export interface SwiftServer {
 
 export async function swiftServer(t: Test): Promise<SwiftServer> {
   const script = new URL('swift-server.py', import.meta.url).pathname
-  const child = spawn(PYTHON, [script, t.testdir()], { stdio: 'pipe' })
+  const child = spawn(PYTHON, [script, testFolder(t)], { stdio: 'pipe' })
   t.teardown(async () => {
     if (child.exitCode !== null) return
     child.kill('SIGKILL')

@@ -18,6 +18,7 @@ import { fairResolve } from '../../src/net/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../src/net/guarded-egress.js'
 import { hostOf, portOf, publicUrl } from '../../src/net/public-url.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
+import { testFolder } from '../helpers/folder.js'
 import { metric } from '../helpers/proxy.js'
 import { CA_FILE, SERVER_TLS } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
@@ -112,7 +113,7 @@ t.test('unix sockets and proxies of the environment are no way out', async (t) =
   const egress = await openEgress([server])
   const agents = egress.agents()
   t.teardown(() => agents.destroy())
-  t.type(await status('http://8.8.8.8/', agents, { socketPath: `${t.testdir()}/socket` }), NotPublic)
+  t.type(await status('http://8.8.8.8/', agents, { socketPath: `${testFolder(t)}/socket` }), NotPublic)
   for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'NODE_USE_ENV_PROXY']) {
     process.env[name] = 'http://127.0.0.1:1'
     t.teardown(() => delete process.env[name])

@@ -20,6 +20,7 @@ import { streamBytes } from '../../pipelines/sources/byte-source.js'
 import { FileTrail } from '../../pipelines/sources/file-trail.js'
 import { LineBlocks, MOST_LINE_BYTES as MOST, type LineBlock } from '../../pipelines/sources/line-blocks.js'
 import { Tally } from '../../pipelines/sources/tally.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 /** A day that no test runs to the end of. */
@@ -222,7 +223,7 @@ t.test('files of every form come out as a slow reader would write them', async (
     ['a.json.gz', gzipSync(array), 0],
   ]
   for (const [name, content, rejected] of FORMS) {
-    const folder = t.testdir({ [name]: content })
+    const folder = testFolder(t, { [name]: content })
     const { run, tally, told } = ran(folder, `{ file: '*' }`, 'file:out/{DATE}?gzip=true', 'max_upload_records: 1000')
     t.same(await run(), { end: 'done' }, name)
     t.strictSame(readdirSync(join(folder, 'out')), ['20261121'])
@@ -237,7 +238,7 @@ t.test('files of every form come out as a slow reader would write them', async (
 })
 
 t.test('a run that could not deliver goes on with the same batch', async (t) => {
-  const folder = t.testdir({ 'a.ndjson': `${RECORDS.join('\n')}\n` })
+  const folder = testFolder(t, { 'a.ndjson': `${RECORDS.join('\n')}\n` })
   const bodies: string[] = []
   let good = 1
   const server = createServer((request, response) => {
@@ -265,7 +266,7 @@ t.test('a run that could not deliver goes on with the same batch', async (t) => 
 })
 
 t.test('the last batch is tried again as well, until it has arrived', async (t) => {
-  const folder = t.testdir({ 'a.ndjson': `${RECORDS.join('\n')}\n` })
+  const folder = testFolder(t, { 'a.ndjson': `${RECORDS.join('\n')}\n` })
   let answers = 0
   let arrived = ''
   const server = createServer((request, response) => {
@@ -287,7 +288,7 @@ t.test('the last batch is tried again as well, until it has arrived', async (t) 
 })
 
 t.test('a run without input says what is missing, and leaves nothing behind', async (t) => {
-  const folder = t.testdir({ 'a.ndjson': '{}\n' })
+  const folder = testFolder(t, { 'a.ndjson': '{}\n' })
   const MISSING: [source: string, message: RegExp][] = [
     ['{ file: b.ndjson }', /^there is no file .*b\.ndjson$/],
     ['{ file: [a.ndjson, b.ndjson] }', /^there is no file .*b\.ndjson$/],
@@ -303,7 +304,7 @@ t.test('a run without input says what is missing, and leaves nothing behind', as
 })
 
 t.test('a configuration of the daemon is no pipeline file', async (t) => {
-  const folder = t.testdir({ 'edged.yaml': 'data: ./data\n', 'empty.yaml': '' })
+  const folder = testFolder(t, { 'edged.yaml': 'data: ./data\n', 'empty.yaml': '' })
   t.throws(() => loadPipelines(join(folder, 'edged.yaml'), checks), {
     message: /:1:1: is no pipeline file: .* edged serve/,
   })
@@ -311,7 +312,7 @@ t.test('a configuration of the daemon is no pipeline file', async (t) => {
 })
 
 t.test('a followed file is read through its rotation', async (t) => {
-  const folder = t.testdir({ log: 'a\nb' })
+  const folder = testFolder(t, { log: 'a\nb' })
   const path = join(folder, 'log')
   const trail = new FileTrail([{ path }], {
     follow: true,
@@ -337,7 +338,7 @@ t.test('a followed file is read through its rotation', async (t) => {
 })
 
 t.test('a listener takes records, and stops with all of them delivered', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const more = 'on_invalid: skip'
   const { run, tally, stop, listening } = ran(
     folder,
@@ -370,7 +371,7 @@ t.test('a listener takes records, and stops with all of them delivered', async (
 })
 
 t.test('entries of a Redis stream are acknowledged once they are safe', { skip: NO_REDIS }, async (t) => {
-  const folder = t.testdir({ redis: {} })
+  const folder = testFolder(t, { redis: {} })
   const server = await redisServer(join(folder, 'redis'))
   t.teardown(() => server.kill())
   const client = new Redis(server.url)

@@ -10,6 +10,7 @@ import { stdoutTo } from '../../sinks/stdout.js'
 import { sinkContract, type SinkPlace } from '../contracts/sink.js'
 import { blobFake } from '../helpers/blob-fake.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
+import { testFolder } from '../helpers/folder.js'
 import { httpReceiver, type Fault } from '../helpers/http-receiver.js'
 import { kinesisFake } from '../helpers/kinesis-fake.js'
 import { kafkaCluster, noKafka, type KafkaMessage } from '../helpers/kafka-cluster.js'
@@ -138,7 +139,7 @@ function messages(bytes: Buffer): string {
 }
 
 t.test('redis streams', { skip: NO_REDIS }, async (t) => {
-  const server = await redisServer(t.testdir(), '--appendonly', 'no')
+  const server = await redisServer(testFolder(t), '--appendonly', 'no')
   t.teardown(() => server.kill())
   const client = new Redis(server.port, '127.0.0.1')
   t.teardown(() => client.disconnect())
@@ -203,7 +204,7 @@ const IN_THE_WAY: Fault = { status: 403 }
 for (const gzip of [false, true])
   t.test(gzip ? 'files, gzipped' : 'files', async (t) => {
     const place = async (t: Test): Promise<SinkPlace> => {
-      const root = t.testdir()
+      const root = testFolder(t)
       const folder = join(root, 'logs')
       const conf = `file://${folder}/all${gzip ? '?gzip=true' : ''}`
       let failed = 0

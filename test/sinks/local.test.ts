@@ -4,10 +4,11 @@ import { PassThrough, Writable } from 'node:stream'
 import { t } from 'tap'
 import { file } from '../../sinks/file.js'
 import { stdoutTo } from '../../sinks/stdout.js'
+import { testFolder } from '../helpers/folder.js'
 import { batchOf, never, sinkDeps, unzipped } from '../helpers/sink-deps.js'
 
 t.test('files', async (t) => {
-  const root = t.testdir({ other: {} })
+  const root = testFolder(t, { other: {} })
   const deps = sinkDeps({ allowFileUnder: [join(root, 'logs')] })
   const to = (rest: string) => file.open(new URL(`file://${root}/logs${rest}`), deps)
 

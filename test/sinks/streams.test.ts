@@ -10,6 +10,7 @@ import { redis, rediss } from '../../sinks/redis.js'
 import type { SinkType } from '../../sinks/sink-type.js'
 import { lines } from '../../sinks/streams/lines.js'
 import { syslog } from '../../sinks/syslog.js'
+import { testFolder } from '../helpers/folder.js'
 import { kafkaCluster, noKafka } from '../helpers/kafka-cluster.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { saslBroker, scramServer } from '../helpers/sasl-broker.js'
@@ -124,7 +125,7 @@ t.test('syslog', async (t) => {
 
   const rsyslogd = spawnSync('rsyslogd', ['-v']).status === 0
   await t.test('a real rsyslogd', { skip: rsyslogd ? false : 'rsyslogd is not installed' }, async (t) => {
-    const folder = t.testdir({ 'rsyslog.conf': '' })
+    const folder = testFolder(t, { 'rsyslog.conf': '' })
     const { writeFile, readFile } = await import('node:fs/promises')
     const probe = createServer()
     probe.listen(0, '127.0.0.1')
@@ -164,7 +165,7 @@ t.test('syslog', async (t) => {
 })
 
 t.test('redis streams', { skip: NO_REDIS }, async (t) => {
-  const server = await redisServer(t.testdir())
+  const server = await redisServer(testFolder(t))
   t.teardown(() => server.kill())
   const client = new Redis(server.port, '127.0.0.1', { db: 2 })
   t.teardown(() => client.disconnect())

@@ -7,10 +7,11 @@ import { fileBlobs } from '../../src/store/file-blobs.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import { redisBlobs } from '../../src/store/redis-blobs.js'
 import { blobsContract } from '../contracts/blobs.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 t.test('blobs in files', async (t) => {
-  await blobsContract(t, (clock) => fileBlobs(join(t.testdir(), 'blobs'), clock))
+  await blobsContract(t, (clock) => fileBlobs(join(testFolder(t), 'blobs'), clock))
 })
 
 t.test('blobs in memory', async (t) => {
@@ -18,7 +19,7 @@ t.test('blobs in memory', async (t) => {
 })
 
 t.test('blobs in Redis', { skip: NO_REDIS }, async (t) => {
-  const server = await redisServer(t.testdir())
+  const server = await redisServer(testFolder(t))
   const redis = new Redis(server.url)
   t.teardown(async () => {
     redis.disconnect()
@@ -28,7 +29,7 @@ t.test('blobs in Redis', { skip: NO_REDIS }, async (t) => {
 })
 
 t.test('a damaged file is noticed, an unfinished one is no blob and is cleared away', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const blobs = fileBlobs(folder, { ...systemClock, now: () => Date.now() + 120_000 })
   const name = await blobs.put(Buffer.from('as it was'))
   const shard = join(folder, name.slice(0, 2))

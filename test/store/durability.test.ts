@@ -14,6 +14,7 @@ import { kind, StoreUnavailable, type Store } from '../../src/core/store.js'
 import { openStore } from '../../src/store/index.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { COUNTS, numberOf, PARTS, SCOPE, WRITERS, writeOn } from '../helpers/crash-writer.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { until } from '../helpers/web.js'
 
@@ -46,7 +47,7 @@ async function checkCounts(t: Test, store: Store, confirmed: readonly number[]):
 }
 
 t.test('embedded: what was confirmed survives kill -9, and no batch is torn', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const program = fileURLToPath(new URL('../helpers/crash-writer.ts', import.meta.url))
   const confirmed = Array.from({ length: WRITERS }, () => 0)
   for (let kill = 0; kill < KILLS; kill += 1) {
@@ -79,7 +80,7 @@ t.test(
   'redis: what was confirmed survives kill -9 of the server, and the store recovers',
   { skip: NO_REDIS },
   async (t) => {
-    const server = await redisServer(t.testdir())
+    const server = await redisServer(testFolder(t))
     t.teardown(() => server.kill())
     const store = await openStore(server.url, { folder: '', log: silentLog })
     t.teardown(() => store.close())
@@ -110,7 +111,7 @@ t.test(
 )
 
 t.test('embedded: a full disk refuses writes, loses nothing, and recovers by itself', async (t) => {
-  const folder = join(t.testdir(), 'disk')
+  const folder = join(testFolder(t), 'disk')
   mkdirSync(folder)
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder]).status === 0) {
     await fullDisk(t, folder).finally(() => spawnSync('umount', ['-l', folder]))
@@ -159,7 +160,7 @@ async function fullDisk(t: Test, folder: string): Promise<void> {
 }
 
 t.test('embedded: a second process on one folder is told of Redis', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const store = await embedded(folder)
   t.teardown(() => store.close())
   await t.rejects(embedded(folder), /is in use by another process; .* through Redis: store: redis:/)
@@ -198,7 +199,7 @@ t.test('embedded: a store that was damaged is not opened', async (t) => {
     }],
   ] // prettier-ignore
   for (const [what, damage] of damages) {
-    const folder = t.testdir({ [what]: {} })
+    const folder = testFolder(t, { [what]: {} })
     const inside = join(folder, what)
     await damage(await write(inside))
     await t.rejects(embedded(inside), /is damaged|cannot be opened/, what)
@@ -206,7 +207,7 @@ t.test('embedded: a store that was damaged is not opened', async (t) => {
 })
 
 t.test('embedded: a store of a newer version is left alone', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await (await embedded(folder)).close()
   const db = new ClassicLevel(join(folder, 'store'))
   await db.put('meta', JSON.stringify({ schema: 2, version: 0, records: 0, sum: 0, audit: 0 }))
@@ -215,7 +216,7 @@ t.test('embedded: a store of a newer version is left alone', async (t) => {
 })
 
 t.test('embedded: audit entries that are too old go, and numbers are not used again', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   let now = Date.parse('2026-01-01T00:00:00Z')
   const clock: Clock = { ...systemClock, now: () => now }
   const open = () => openStore('embedded', { folder, log: silentLog, clock, retention: { entries: 1000, days: 30 } })

@@ -1,10 +1,11 @@
 import t from 'tap'
 import { Limiter, type Limit } from '../../src/edge/limits/limiter.js'
 import { RedisCounters } from '../../src/store/redis-counters.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 t.test('two limiters on one Redis share a limit', { skip: NO_REDIS }, async (t) => {
-  const redis = await redisServer(t.testdir())
+  const redis = await redisServer(testFolder(t))
   const counters = [await RedisCounters.open(redis.url), await RedisCounters.open(redis.url)] as const
   t.teardown(async () => {
     for (const one of counters) one.close()

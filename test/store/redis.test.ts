@@ -13,6 +13,7 @@ import { recordName } from '../../src/store/record.js'
 import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
 import { openVault } from '../../src/store/vault.js'
 import { auditEntry, found } from '../contracts/store.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer, type RedisServer } from '../helpers/redis.js'
 import { until } from '../helpers/web.js'
 
@@ -37,7 +38,7 @@ const held = (store: Store) => store.list(THINGS, A).map(({ id, version, value }
 
 if (NO_REDIS) t.test('redis', { skip: NO_REDIS }, async () => undefined)
 else {
-  const server = await redisServer(t.testdir(), '--databases', '64')
+  const server = await redisServer(testFolder(t), '--databases', '64')
   t.teardown(() => server.kill())
   await withServer(server)
 }
@@ -171,7 +172,7 @@ async function withServer(server: RedisServer): Promise<void> {
 
   t.test('a second machine with another key is refused', async (t) => {
     const url = freshUrl()
-    const [one, two] = [t.testdir({ one: {}, two: {} })].flatMap((dir) => [join(dir, 'one'), join(dir, 'two')])
+    const [one, two] = [testFolder(t, { one: {}, two: {} })].flatMap((dir) => [join(dir, 'one'), join(dir, 'two')])
     const first = await openVault(await open(t, url), { keyFile: join(one!, 'secret.key') }, silentLog)
     const again = await openVault(await open(t, url), { keyFile: join(one!, 'secret.key') }, silentLog)
     t.equal(again.open(first.seal('x', 'a'), 'a'), 'x')
@@ -193,7 +194,7 @@ async function withServer(server: RedisServer): Promise<void> {
 }
 
 t.test('a Redis that keeps nothing: a warning, and after its restart an empty store', { skip: NO_REDIS }, async (t) => {
-  const server = await redisServer(t.testdir(), '--appendonly', 'no')
+  const server = await redisServer(testFolder(t), '--appendonly', 'no')
   t.teardown(() => server.kill())
   const lines: { event: string; setting?: string }[] = []
   const log: Log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
@@ -213,7 +214,7 @@ t.test('a Redis that keeps nothing: a warning, and after its restart an empty st
 })
 
 t.test('a Redis that cannot be used is named, its password is not', { skip: NO_REDIS }, async (t) => {
-  const server = await redisServer(t.testdir(), '--requirepass', 'right-password')
+  const server = await redisServer(testFolder(t), '--requirepass', 'right-password')
   t.teardown(() => server.kill())
   const at = `127.0.0.1:${server.port}`
   await open(t, `redis://:right-password@${at}/0`)

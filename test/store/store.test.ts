@@ -3,6 +3,7 @@ import { AuditedStore } from '../../src/audit-log.js'
 import { silentLog } from '../../src/core/log.js'
 import { openStore } from '../../src/store/index.js'
 import { storeContract } from '../contracts/store.js'
+import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 storeContract(t, 'memory', () => ({
@@ -16,13 +17,13 @@ storeContract(t, 'with somebody told of changes', () => ({
 }))
 
 storeContract(t, 'embedded', (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   return { durable: true, open: (options) => openStore('embedded', { folder, log: silentLog, ...options }) }
 })
 
 if (NO_REDIS) t.test('redis', { skip: NO_REDIS }, async () => undefined)
 else {
-  const server = await redisServer(t.testdir(), '--databases', '64')
+  const server = await redisServer(testFolder(t), '--databases', '64')
   t.teardown(() => server.kill())
   let database = 0
   storeContract(t, 'redis', () => {

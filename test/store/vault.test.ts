@@ -8,6 +8,7 @@ import { kind } from '../../src/core/store.js'
 import { secretOf, type Sealed } from '../../src/core/vault.js'
 import { openStore } from '../../src/store/index.js'
 import { openVault, rotate, type SecretKeys } from '../../src/store/vault.js'
+import { testFolder } from '../helpers/folder.js'
 
 interface Hook {
   readonly signing_secret?: Sealed
@@ -42,7 +43,7 @@ async function opened(t: Test, folder: string, keys: Partial<SecretKeys> = {}) {
 }
 
 t.test('a secret opens for the record that it was sealed for, and for no other', async (t) => {
-  const { vault } = await opened(t, t.testdir())
+  const { vault } = await opened(t, testFolder(t))
   const mine = secretOf(HOOKS, A, 'one')
   for (const text of ['', 'x', 'é💥', 'x'.repeat(100_000)]) t.equal(vault.open(vault.seal(text, mine), mine), text)
   const sealed = vault.seal(PLANTED, mine)
@@ -57,7 +58,7 @@ t.test('a secret opens for the record that it was sealed for, and for no other',
 })
 
 t.test('a sealed text that was changed does not open', async (t) => {
-  const { vault } = await opened(t, t.testdir())
+  const { vault } = await opened(t, testFolder(t))
   const sealed = vault.seal(PLANTED, 'a')
   for (let at = 12; at < sealed.length - 1; at += 1) {
     const other = sealed[at] === 'A' ? 'B' : 'A'
@@ -68,7 +69,7 @@ t.test('a sealed text that was changed does not open', async (t) => {
 })
 
 t.test('a key is made once, for its owner only, and found again', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const first = await vaultIn(folder)
   const sealed = first.vault.seal(PLANTED, 'a')
   await first.store.close()
@@ -87,7 +88,7 @@ t.test('a key is made once, for its owner only, and found again', async (t) => {
 })
 
 t.test('a wrong key and what is no key are refused, without a word of the key', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const first = await vaultIn(folder, { key: KEY_1 })
   await first.store.close()
   await t.rejects(vaultIn(folder, { key: KEY_2 }), {
@@ -96,13 +97,13 @@ t.test('a wrong key and what is no key are refused, without a word of the key', 
   const again = await vaultIn(folder, { key: KEY_1.toUpperCase() })
   await again.store.close()
   for (const key of ['', 'short', KEY_1.slice(1), `${KEY_1}00`, `${KEY_1}!`]) {
-    const error = await vaultIn(t.testdir(), { key }).catch((error: unknown) => error)
+    const error = await vaultIn(testFolder(t), { key }).catch((error: unknown) => error)
     t.match(error, { message: 'secrets.key is no key: 64 hexadecimal digits or 44 of base64 are needed' })
   }
 })
 
 t.test('rotation seals everything under the new key and leaves all else alone', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const before = await vaultIn(folder, { key: KEY_1 })
   const imitation = { sealed: `v1.${idOf(KEY_1, 'hex')}.${'A'.repeat(60)}` }
   for (let index = 0; index < 150; index += 1) {
@@ -143,7 +144,7 @@ t.test('rotation seals everything under the new key and leaves all else alone', 
 })
 
 t.test('no file of the store holds a secret that was sealed', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { store, vault } = await vaultIn(folder)
   const aad = secretOf(HOOKS, A, 'one')
   const value = { signing_secret: { sealed: vault.seal(PLANTED, aad) }, user_data: 'marker-in-plain-text' }

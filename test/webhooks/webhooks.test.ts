@@ -15,6 +15,7 @@ import { deliveryOf, testPayload } from '../../src/webhooks/payload.js'
 import { TestPayload, WebhookPayload } from '../../src/webhooks/payload-schema.js'
 import { keyOf, signatureOf } from '../../src/webhooks/signature.js'
 import { handClock } from '../control/client.js'
+import { testFolder } from '../helpers/folder.js'
 
 const scope = account('023e105f4ecef8ad9ca31a8372d0c353')
 
@@ -140,7 +141,7 @@ t.test(
   'what was accepted is there after a restart, with its bytes, its order and its place in the counts',
   async (t) => {
     const clock = handClock()
-    const options = { folder: t.testdir(), log: silentLog, clock }
+    const options = { folder: testFolder(t), log: silentLog, clock }
     const limits = () => ({ jobs: 100, bytes: 1e6 })
     const first = await openStore('embedded', options)
     const before = new StoredDeliveries(first, clock, limits, openMetrics({ process: false }))

@@ -6,6 +6,7 @@ import { silentLog } from '../../../src/core/log.js'
 import { zone } from '../../../src/core/scope.js'
 import { SpoolEmitter } from '../../../pipelines/logpush/emitter.js'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
+import { testFolder } from '../../helpers/folder.js'
 
 const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
 const OTHER = zone('1f1839b6152d298aca64c4e906b6d074')
@@ -17,7 +18,7 @@ const hung = (signal: AbortSignal) =>
 
 async function opened(t: Test) {
   const metrics = new Registry()
-  const spools = await openSpools(t.testdir(), { clock: systemClock, log: silentLog, limits: { bytes: 1e9 } })
+  const spools = await openSpools(testFolder(t), { clock: systemClock, log: silentLog, limits: { bytes: 1e9 } })
   t.teardown(() => spools.close())
   const spool = await spools.open('http_requests', ZONE)
   await spool.cursor('job')

@@ -14,6 +14,7 @@ import { SinkError, type Batch, type Encoding, type Sink } from '../../../src/co
 import type { Store } from '../../../src/core/store.js'
 import type { Vault } from '../../../src/core/vault.js'
 import { openStore } from '../../../src/store/index.js'
+import { testFolder } from '../../helpers/folder.js'
 import { MovedClock } from '../../helpers/moved-clock.js'
 
 /** The section of the configuration as it is by default. */
@@ -134,7 +135,7 @@ export class Bench {
   static async open(t: Test, config: Partial<LogpushConfig> = {}): Promise<Bench> {
     const clock = new MovedClock('2026-11-21T10:15:00Z')
     const store = await openStore('memory', { folder: '', log: silentLog, clock })
-    const bench = new Bench(clock, store, t.testdir(), { ...DEFAULTS, ...config })
+    const bench = new Bench(clock, store, testFolder(t), { ...DEFAULTS, ...config })
     await bench.start()
     t.teardown(async () => {
       await bench.stop()

@@ -15,6 +15,7 @@ import type { Spool } from '../../../pipelines/logpush/spool.js'
 import { Staging } from '../../../pipelines/logpush/staging.js'
 import { Bench } from './jobs-helper.js'
 import { append, spoolsIn } from './spool-helper.js'
+import { testFolder } from '../../helpers/folder.js'
 
 /** What a job makes of a spool from a position on, batch after batch. */
 async function batchesOf(
@@ -75,7 +76,7 @@ const settings = fc.record({
 })
 
 t.test('what jobs share is what each of them makes alone, wherever they begin and batches end', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spool } = await spoolsIn(t, join(folder, 'spool'))
   const staging = await Staging.open(join(folder, 'staging'))
   await spool.cursor('job')
@@ -113,7 +114,7 @@ t.test('what jobs share is what each of them makes alone, wherever they begin an
 })
 
 t.test('jobs that are out of step compress their batches once', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spool } = await spoolsIn(t, join(folder, 'spool'))
   const staging = await Staging.open(join(folder, 'staging'))
   await spool.cursor('job')

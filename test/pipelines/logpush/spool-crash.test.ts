@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
 import type { Position } from '../../../pipelines/logpush/spool.js'
+import { testFolder } from '../../helpers/folder.js'
 import { CRASH_ZONE, numberedRecord, WRITERS } from '../../helpers/spool-writer.js'
 import { rest } from './spool-helper.js'
 
@@ -20,7 +21,7 @@ function told(line: string): { writer: number; n: number; filler: string } {
 }
 
 t.test(`${KILLS} times kill -9: nothing acknowledged is lost, and no record comes twice`, async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   /** Behind the last record of each writer that was acknowledged. */
   const acknowledged = Array.from({ length: WRITERS }, () => 0)
   /** Behind the last record of each writer that is there. */

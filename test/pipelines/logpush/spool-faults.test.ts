@@ -4,11 +4,12 @@ import t from 'tap'
 import { SpoolFull } from '../../../pipelines/logpush/spool.js'
 import { FaultyDisk } from './faulty-disk.js'
 import { append, damaged, lines, numberIn, numbered, rest, segments, spoolFolder, spoolsIn } from './spool-helper.js'
+import { testFolder } from '../../helpers/folder.js'
 
 const numbersOf = (found: readonly string[]) => found.map(numberIn)
 
 t.test('whatever a crash leaves of the last append is cut off, and all that was acknowledged is there', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools, spool } = await spoolsIn(t, folder)
   await spool.cursor('job')
   await append(spool, [{ EdgeResponseBytes: 1 }, { EdgeResponseBytes: 2 }])
@@ -33,7 +34,7 @@ t.test('whatever a crash leaves of the last append is cut off, and all that was 
 t.test('damage in the middle costs what it touches, is set aside, and counted once', async (t) => {
   for (const where of ['the last segment', 'one before it']) {
     await t.test(where, async (t) => {
-      const folder = t.testdir()
+      const folder = testFolder(t)
       const limits = { bytes: 1e9, segmentBytes: where === 'the last segment' ? 1e6 : 8000 }
       const { spools, spool } = await spoolsIn(t, folder, { limits })
       await spool.cursor('job')
@@ -61,7 +62,7 @@ t.test('damage in the middle costs what it touches, is set aside, and counted on
 })
 
 t.test('records of a segment whose beginning is damaged are read all the same', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools, spool } = await spoolsIn(t, folder)
   await spool.cursor('job')
   await append(spool, [{ EdgeResponseBytes: 1 }])
@@ -79,7 +80,7 @@ t.test('records of a segment whose beginning is damaged are read all the same', 
 })
 
 t.test('positions that a reader has passed are not given again when the disk has lost the records', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools, spool } = await spoolsIn(t, folder)
   const cursor = await spool.cursor('job')
   await append(spool, numbered(0, 10))
@@ -97,7 +98,7 @@ t.test('positions that a reader has passed are not given again when the disk has
 })
 
 t.test('a segment that is gone is a gap that is counted, and readers go on behind it', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const limits = { bytes: 1e9, segmentBytes: 2000 }
   const { spools, spool } = await spoolsIn(t, folder, { limits })
   await spool.cursor('job')
@@ -113,7 +114,7 @@ t.test('a segment that is gone is a gap that is counted, and readers go on behin
 })
 
 t.test('writes that the disk takes in small pieces are whole', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const faults = new FaultyDisk()
   const { spools, spool } = await spoolsIn(t, folder, { disk: faults.disk })
   await spool.cursor('job')
@@ -137,7 +138,7 @@ const FAULTS: [what: string, set: (faults: FaultyDisk, on: boolean) => void][] =
 ]
 for (const [what, set] of FAULTS) {
   t.test(`${what}: nothing is acknowledged, and all goes on when it works again`, async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const faults = new FaultyDisk()
     const { spools, spool } = await spoolsIn(t, folder, { disk: faults.disk })
     const cursor = await spool.cursor('job')
@@ -162,7 +163,7 @@ for (const [what, set] of FAULTS) {
 }
 
 t.test('a cursor whose last write was torn is what it was before', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools, spool } = await spoolsIn(t, folder)
   const cursor = await spool.cursor('job')
   await append(spool, numbered(0, 9))
@@ -182,7 +183,7 @@ t.test('a cursor whose last write was torn is what it was before', async (t) => 
 
 t.test('a read that fails is told to the reader, and works again later', async (t) => {
   const faults = new FaultyDisk()
-  const { spool } = await spoolsIn(t, t.testdir(), { disk: faults.disk })
+  const { spool } = await spoolsIn(t, testFolder(t), { disk: faults.disk })
   await spool.cursor('job')
   await append(spool, numbered(0, 2))
   faults.failReads = 'EIO'

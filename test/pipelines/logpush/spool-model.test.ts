@@ -7,6 +7,7 @@ import { openSpools } from '../../../pipelines/logpush/spool/index.js'
 import { SpoolFull, type Cursor, type Position, type Spool, type Spools } from '../../../pipelines/logpush/spool.js'
 import { FaultyDisk } from './faulty-disk.js'
 import { append, numbered, numberIn, rest, segments, ZONE } from './spool-helper.js'
+import { testFolder } from '../../helpers/folder.js'
 
 const RUNS = Number(process.env['SPOOL_MODEL_RUNS'] ?? 40)
 
@@ -160,7 +161,7 @@ class Model {
 
 t.test('whatever happens, nothing acknowledged is lost and no position has two records', async (t) => {
   let run = 0
-  const root = t.testdir()
+  const root = testFolder(t)
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 1, maxLength: 25, size: 'max' }), async (steps) => {
       const model = new Model(`${root}/${run++}`)

@@ -20,6 +20,7 @@ import { OpenFiles } from '../../../pipelines/logpush/spool/open-files.js'
 import { SpoolFull } from '../../../pipelines/logpush/spool.js'
 import { FaultyDisk } from './faulty-disk.js'
 import { append, lines, numbered, numberIn, rest, segments, spoolsIn, ZONE } from './spool-helper.js'
+import { testFolder } from '../../helpers/folder.js'
 
 const DATASET = DATASETS.get('http_requests')!
 const RAY = DATASET.places.get('RayID')!
@@ -27,7 +28,7 @@ const RAY = DATASET.places.get('RayID')!
 t.test(
   'records come back with the places of their fields, for formats and filters as if they had been scanned',
   async (t) => {
-    const { spool } = await spoolsIn(t, t.testdir())
+    const { spool } = await spoolsIn(t, testFolder(t))
     await spool.cursor('job')
     const records = [
       '{"RayID":"a","EdgeStartTimestamp":1795266000123456789,"ClientRequestURI":"/\\u00e9\\"x","Unknown":[1]}',
@@ -61,7 +62,7 @@ t.test(
 )
 
 t.test('where only some fields are asked for, these are what they are', async (t) => {
-  const { spool } = await spoolsIn(t, t.testdir())
+  const { spool } = await spoolsIn(t, testFolder(t))
   await spool.cursor('job')
   const last = DATASET.names.length - 1
   const records = [
@@ -84,7 +85,7 @@ t.test('where only some fields are asked for, these are what they are', async (t
 })
 
 t.test('a record that is none is refused, and the others of the writer stay', async (t) => {
-  const { spool } = await spoolsIn(t, t.testdir())
+  const { spool } = await spoolsIn(t, testFolder(t))
   await spool.cursor('job')
   const writer = spool.writer()
   writer.add(Buffer.from('{"RayID":"a"}'))
@@ -97,7 +98,7 @@ t.test('a record that is none is refused, and the others of the writer stay', as
 })
 
 t.test('records, positions, cursors and the id are there after a start', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools: before, spool } = await spoolsIn(t, folder)
   const cursor = await spool.cursor('job')
   await append(spool, [{ RayID: 'a' }, { RayID: 'b' }])
@@ -114,7 +115,7 @@ t.test('records, positions, cursors and the id are there after a start', async (
 })
 
 t.test('a folder that is open cannot be opened again', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools } = await spoolsIn(t, folder)
   await t.rejects(spoolsIn(t, folder), /in use by another process/)
   await spools.close()
@@ -122,7 +123,7 @@ t.test('a folder that is open cannot be opened again', async (t) => {
 })
 
 t.test('readers wait for what comes', async (t) => {
-  const { spool } = await spoolsIn(t, t.testdir())
+  const { spool } = await spoolsIn(t, testFolder(t))
   await spool.cursor('job')
   const stop = new AbortController()
   const waiting = spool.waitFor(0, stop.signal)
@@ -135,7 +136,7 @@ t.test('readers wait for what comes', async (t) => {
 })
 
 t.test('what every cursor has passed is deleted at once, and nothing else', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const limits = { bytes: 1e9, segmentBytes: 8000 }
   const { spools, spool } = await spoolsIn(t, folder, { limits })
   const [fast, slow] = [await spool.cursor('fast'), await spool.cursor('slow')]
@@ -158,7 +159,7 @@ t.test('what every cursor has passed is deleted at once, and nothing else', asyn
 })
 
 t.test('without a cursor nothing is kept, and positions go on where they were', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { spools, spool } = await spoolsIn(t, folder)
   await append(spool, numbered(0, 3))
   t.equal(spool.end, 0)
@@ -182,7 +183,7 @@ t.test('without a cursor nothing is kept, and positions go on where they were', 
 })
 
 t.test('at the limit senders are refused until room is made, and nothing undelivered goes', async (t) => {
-  const { spool, lost } = await spoolsIn(t, t.testdir(), { limits: { bytes: 200_000, segmentBytes: 20_000 } })
+  const { spool, lost } = await spoolsIn(t, testFolder(t), { limits: { bytes: 200_000, segmentBytes: 20_000 } })
   const cursor = await spool.cursor('job')
   let count = 0
   await t.rejects(async () => {
@@ -203,7 +204,7 @@ t.test('at the limit senders are refused until room is made, and nothing undeliv
 })
 
 t.test('records of the daemon make the oldest go, whichever spool has them, and the loss is counted', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   let now = 1_795_266_000_000
   const clock = { ...systemClock, now: () => now++ }
   const limits = { bytes: 200_000, segmentBytes: 20_000 }
@@ -238,7 +239,7 @@ t.test('records that are too old go, with the segment that is written to', async
         signal?.addEventListener('abort', () => reject(signal.reason as Error))
       }),
   }
-  const { spool, lost } = await spoolsIn(t, t.testdir(), { clock, limits: { bytes: 1e9, ageMs: 3_600_000 } })
+  const { spool, lost } = await spoolsIn(t, testFolder(t), { clock, limits: { bytes: 1e9, ageMs: 3_600_000 } })
   await spool.cursor('job')
   await append(spool, numbered(0, 3))
   const tick = async (ms: number) => {
@@ -257,7 +258,7 @@ t.test('records that are too old go, with the segment that is written to', async
 })
 
 t.test('records of an older version of a dataset have their fields in the places of now', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const faults = new FaultyDisk()
   const { disk } = faults
   const deps = () => {
@@ -296,7 +297,7 @@ t.test('records of an older version of a dataset have their fields in the places
 })
 
 t.test('readers of the same records share what is read', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const first = await spoolsIn(t, folder)
   await first.spool.cursor('job')
   for (let i = 0; i < 20; i++) await append(first.spool, numbered(i * 200, 200))
@@ -313,7 +314,7 @@ t.test('readers of the same records share what is read', async (t) => {
 })
 
 t.test('a frame can be looked at until it is released, however much is read meanwhile', async (t) => {
-  const { spool } = await spoolsIn(t, t.testdir())
+  const { spool } = await spoolsIn(t, testFolder(t))
   await spool.cursor('job')
   for (let i = 0; i < 40; i++) await append(spool, numbered(i * 1000, 1000))
   const kept = (await spool.frame(0))!
@@ -327,7 +328,7 @@ t.test('a frame can be looked at until it is released, however much is read mean
 })
 
 t.test('many commits at once are all there, in the order of each writer', async (t) => {
-  const { spool } = await spoolsIn(t, t.testdir())
+  const { spool } = await spoolsIn(t, testFolder(t))
   await spool.cursor('job')
   const writer = async (first: number) => {
     for (let i = 0; i < 20; i++) await append(spool, numbered(first + i, 1))

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { Staging } from '../../../pipelines/logpush/staging.js'
+import { testFolder } from '../../helpers/folder.js'
 
 t.test('large bodies lie in files, small ones in memory, and all go', async (t) => {
-  const folder = t.testdir({ staging: { 'left.batch': 'of a run before' } })
+  const folder = testFolder(t, { staging: { 'left.batch': 'of a run before' } })
   const staging = await Staging.open(join(folder, 'staging'), { bodyBytes: 100_000, memoryBytes: 150_000 })
   const files = () => readdirSync(join(folder, 'staging')).length
   t.equal(files(), 0)
