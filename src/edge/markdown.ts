@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client'
 import { Converter, MAX_HTML_BYTES } from '../../pipelines/markdown/convert.js'
+import { letHeapGrow } from '../core/heap-size.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import type { AnswerSink, RawHeaders, Stage } from './answer.js'
@@ -35,7 +36,10 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
   }
 }
 
-const toMarkdown = (contentType: string): PageConverter => new Converter({ contentType })
+function toMarkdown(contentType: string): PageConverter {
+  letHeapGrow()
+  return new Converter({ contentType })
+}
 
 function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {
   const pages = new Counter({
