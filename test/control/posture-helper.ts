@@ -5,7 +5,7 @@ import { posture } from '../../control/posture.js'
 import type { ControlConfig } from '../../control/state.js'
 import type { PostureEngine } from '../../control/webhooks/engine.js'
 import type { LogRecord } from '../../src/core/emit.js'
-import type { Destination, Evaluation } from '../../src/core/model/delivery.js'
+import { DELIVERIES, type Destination, type Evaluation } from '../../src/core/model/delivery.js'
 import { WEBHOOKS as STORED } from '../../src/core/model/webhook.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { account } from '../../src/core/scope.js'
@@ -17,6 +17,9 @@ import { ACCOUNT, client, type Client } from './client.js'
 
 export const POSTURE = `/accounts/${ACCOUNT}/data-security/posture`
 export const WEBHOOKS = `${POSTURE}/webhooks`
+export const JOBS = `${WEBHOOKS}/jobs`
+export const FINDING = `${POSTURE}/findings`
+export const POLICIES = `${POSTURE}/policies`
 export const INGEST = `/accounts/${ACCOUNT}/edged/findings`
 
 /** Names that lead to public addresses, as far as these tests go; no other name does. */
@@ -139,3 +142,23 @@ export const ndjson = (...lines: unknown[]): string => lines.map((line) => JSON.
 /** Sends findings as NDJSON. */
 export const ingest = async (api: Client, ...lines: unknown[]) =>
   await api.call('POST', INGEST, ndjson(...lines), { 'content-type': 'application/x-ndjson' })
+
+/** The account that has it all. */
+export const scope = account(ACCOUNT)
+
+/** The id of a webhook that is made. */
+export const hook = async ({ call }: Client, change: object = {}): Promise<string> =>
+  (await call('POST', WEBHOOKS, webhook(change))).body.result.id
+
+export const policy = (webhooks: string[], change: object = {}) => ({
+  display_name: 'Tell the channel',
+  enabled: true,
+  finding_type_id: TYPE,
+  applies_to_all_integrations: true,
+  actions: { webhook_configs: webhooks.map((webhook_config_id) => ({ webhook_config_id })) },
+  ...change,
+})
+
+/** Instance and webhook of each delivery, in the order in which they were accepted. */
+export const sent = ({ store }: Client): string[][] =>
+  store.list(DELIVERIES, scope).map(({ value }) => [value.finding_instance_id, value.webhook_id])
