@@ -6,6 +6,7 @@ RUN npm ci
 COPY tsconfig.json ./
 COPY src src
 COPY pipelines pipelines
+COPY sinks sinks
 COPY control control
 RUN npm run build && npm prune --omit=dev
 
