@@ -13,7 +13,6 @@ import {
   scope,
   sent,
   TYPE,
-  webhook,
   WEBHOOKS,
 } from './posture-helper.js'
 

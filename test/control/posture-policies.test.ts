@@ -16,7 +16,6 @@ import {
   scope,
   sent,
   TYPE,
-  webhook,
 } from './posture-helper.js'
 
 t.test('a policy sends each new instance that it is about to each of its webhooks, once', async (t) => {
