@@ -82,3 +82,37 @@ t.test('code that takes too much memory to be read is refused, and the next is r
   await reader.close()
   await t.rejects(reader.analyse('modules', long, [long]), { message: 'the daemon stops' })
 })
+
+// A few lines, or a line of spaces, kept the daemon from all else for ever.
+t.test('code that leads to one place in very many ways is read nevertheless', (t) => {
+  const depth = 28
+  const lines = Array.from({ length: depth }, (_, i) => `const a${i + 1} = { ...a${i}, ...a${i} }\n`)
+  const spreads = file('main.js', `const a0 = { fetch() {} }\n${lines.join('')}export default a${depth}`)
+  t.match(analyse('modules', spreads, [spreads]), { handlers: ['fetch'] })
+
+  const star = (i: number) => `export * from './m${i + 1}.js'\n`
+  const modules = Array.from({ length: depth }, (_, i) => file(`m${i}.js`, star(i) + star(i)))
+  const end = 'import { DurableObject } from "cloudflare:workers"\nexport class Room extends DurableObject {}'
+  const last = file(`m${depth}.js`, `export * from './m0.js'\n${end}`)
+  const main = file('main.js', `export { Room, None } from './m0.js'\nexport * from './m0.js'`)
+  t.same(analyse('modules', main, [main, ...modules, last]).named, [
+    { name: 'Room', kind: 'durable-object', handlers: [] },
+    { name: 'None', kind: 'class', handlers: [] },
+  ])
+
+  const python = (text: string) => analyse('python', file('main.py', text, 'text/x-python'), [])
+  t.same(python(`class A${' '.repeat(1_000_000)}x`).named, [])
+  t.match(python('class A ( workers.DurableObject ) :\n  def fetch(self): pass').named, [
+    { name: 'A', kind: 'durable-object', handlers: ['fetch'] },
+  ])
+  t.end()
+})
+
+t.test('code that leads back to itself is read', (t) => {
+  const main = file(
+    'main.js',
+    'const a = { ...b, fetch() {} }\nconst b = { ...a, queue() {} }\nexport default a\nlet c = c\nexport { c }',
+  )
+  t.match(analyse('modules', main, [main]), { handlers: ['fetch', 'queue'], named: [{ name: 'c', kind: 'class' }] })
+  t.end()
+})

@@ -34,6 +34,9 @@ const MOST_STEPS = 64
 /** The exports of uploaded modules, as far as their text tells: what is computed counts as a class of no known base. */
 export class ExportsOf {
   readonly #modules: ReadonlyMap<string, ModuleScope>
+  /** What has been found out: a short text can lead to one piece of code in more ways than anybody has time for. */
+  readonly #judged = new Map<Node, Exported>()
+  readonly #stars = new Map<ModuleScope, ReadonlySet<ModuleScope>>()
 
   /** By name of the module. */
   constructor(modules: ReadonlyMap<string, ModuleScope>) {
@@ -43,24 +46,26 @@ export class ExportsOf {
   /** All exported names of a module with what they are, in the order of the text. */
   of(module: ModuleScope): Map<string, Exported> {
     const found = new Map<string, Exported>()
-    this.#collect(module, new Set(), (name, meaning, scope) => {
-      if (!found.has(name)) found.set(name, this.#judge(meaning, scope, 0))
-    })
+    for (const scope of this.#sources(module))
+      for (const [name, meaning] of scope.exports)
+        if (!found.has(name) && (scope === module || name !== 'default'))
+          found.set(name, this.#judge(meaning, scope, 0))
     return found
   }
 
-  #collect(
-    module: ModuleScope,
-    seen: Set<ModuleScope>,
-    take: (name: string, meaning: Meaning, scope: ModuleScope) => void,
-  ): void {
-    if (seen.has(module)) return
-    seen.add(module)
-    for (const [name, meaning] of module.exports) if (seen.size === 1 || name !== 'default') take(name, meaning, module)
-    for (const from of module.stars) {
-      const other = this.#module(module, from)
-      if (other) this.#collect(other, seen, take)
-    }
+  /** A module and all whose names it exports with `export *`, each once. */
+  #sources(module: ModuleScope): ReadonlySet<ModuleScope> {
+    const known = this.#stars.get(module)
+    if (known) return known
+    const all = new Set([module])
+    // What is added to a set meanwhile is walked as well.
+    for (const one of all)
+      for (const from of one.stars) {
+        const other = this.#module(one, from)
+        if (other) all.add(other)
+      }
+    this.#stars.set(module, all)
+    return all
   }
 
   #module(from: ModuleScope, specifier: string): ModuleScope | undefined {
@@ -72,9 +77,19 @@ export class ExportsOf {
     if (steps > MOST_STEPS) return UNKNOWN
     if (meaning.kind === 'import') return this.#imported(meaning, scope, steps)
     const { node } = meaning
+    const known = this.#judged.get(node)
+    if (known) return known
+    // Until it is known: what leads back to itself is nothing.
+    this.#judged.set(node, UNKNOWN)
+    const found = this.#read(node, scope, steps)
+    this.#judged.set(node, found)
+    return found
+  }
+
+  #read(node: Node, scope: ModuleScope, steps: number): Exported {
     if (node.type === 'Identifier') {
       const known = scope.locals.get((node as Node & { name: string }).name)
-      return known && known !== meaning ? this.#judge(known, scope, steps + 1) : UNKNOWN
+      return known ? this.#judge(known, scope, steps + 1) : UNKNOWN
     }
     if (node.type === 'ObjectExpression') return called('object', this.#members(node as ObjectExpression, scope, steps))
     if (node.type === 'ClassDeclaration' || node.type === 'ClassExpression')
@@ -88,14 +103,12 @@ export class ExportsOf {
   }
 
   #imported({ from, name }: Meaning & { kind: 'import' }, scope: ModuleScope, steps: number): Exported {
+    if (name === '*') return OBJECT
     const other = this.#module(scope, from)
-    if (!other || name === '*') return name === '*' ? OBJECT : UNKNOWN
-    const meaning = other.exports.get(name)
-    if (meaning) return this.#judge(meaning, other, steps + 1)
-    for (const star of other.stars) {
-      const found = this.#imported({ kind: 'import', from: star, name }, other, steps + 1)
-      if (found !== UNKNOWN) return found
-      if (steps > MOST_STEPS) break
+    if (!other) return UNKNOWN
+    for (const source of this.#sources(other)) {
+      const meaning = source.exports.get(name)
+      if (meaning) return this.#judge(meaning, source, steps + 1)
     }
     return UNKNOWN
   }

@@ -13,7 +13,7 @@ export function pythonExports(code: string): { handlers: string[]; named: NamedE
   const classes: { name: string; kind: ExportKind; handlers: string[] }[] = []
   let current: (typeof classes)[number] | undefined
   for (const line of code.split('\n')) {
-    const [, name, bases] = /^class\s+(\w+)\s*(?:\(([^)]*)\))?\s*:/.exec(line) ?? []
+    const [, name, bases] = /^class\s+(\w+)\s*(?:\(([^)]*)\)\s*)?:/.exec(line) ?? []
     const [, indent, method = ''] = /^(\s*)(?:async\s+)?def\s+(\w+)/.exec(line) ?? []
     if (name !== undefined) {
       const base = (bases ?? '').split(',').map((one) => one.trim().split('.').at(-1) ?? '')

@@ -16,8 +16,8 @@ export interface CodeToRead {
 /** What comes back from it. */
 export type CodeRead = { readonly report: CodeReport } | { readonly faults: readonly Fault[] }
 
-/** Code of this many bytes takes some tens of milliseconds. */
-const AT_ONCE = 128 * 1024
+/** The worst code of this many bytes takes some tens of milliseconds: acorn looks through all names of a block for each. */
+const AT_ONCE = 16 * 1024
 /** A syntax tree can take a hundred times the room of its text. */
 const MOST_MEGABYTES = 1024
 const LONGEST_MS = 120_000
