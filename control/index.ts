@@ -3,12 +3,16 @@ import type { Endpoint } from './endpoint.js'
 import { hostnames } from './hostnames.js'
 import { lists } from './lists.js'
 import { logpush } from './logpush.js'
+import { posture } from './posture.js'
 import { rulesets } from './rulesets.js'
 import { settings } from './settings.js'
 import type { ControlDeps } from './state.js'
 import { tokens } from './tokens.js'
 import { tracer } from './tracer.js'
 import { user } from './user.js'
+import type { PostureDeps } from './webhooks/engine.js'
+import { workers } from './workers.js'
+import type { WorkersEngine } from './workers/engine.js'
 import { zones } from './zones.js'
 
 /** Every endpoint of the areas that need no more than configuration and store. */
@@ -23,4 +27,11 @@ export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
   ...lists(deps),
   ...logpush(deps),
   ...tracer(deps),
+]
+
+/** Every endpoint of the API. */
+export const endpoints = (deps: PostureDeps & { readonly workers: () => WorkersEngine }): Endpoint[] => [
+  ...basicEndpoints(deps),
+  ...posture(deps),
+  ...workers(deps),
 ]

@@ -12,7 +12,7 @@ import { r2 } from './storage/r2.js'
 const MOST_KEYS = 100_000
 
 /** What bindings of Workers point at: namespaces of keys and values, buckets, databases. */
-export function storage(deps: ControlDeps & { readonly blobs: Blobs }): Endpoint[] {
+export function storage(deps: ControlDeps & { readonly blobs: () => Blobs }): Endpoint[] {
   const namespaces = namespaceBook(deps)
   const values = new KeyValues(deps, MOST_KEYS)
   return [

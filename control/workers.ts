@@ -43,7 +43,7 @@ const AREAS: readonly Area[] = [
   schedules,
   tails,
   accountSettings,
-  (deps) => storage({ ...deps, blobs: deps.workers().blobs }),
+  (deps) => storage({ ...deps, blobs: () => deps.workers().blobs }),
 ]
 
 /** Worker scripts and all that belongs to them. */

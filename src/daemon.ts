@@ -1,9 +1,7 @@
 import { Histogram } from 'prom-client'
-import { basicEndpoints } from '../control/index.js'
+import { endpoints } from '../control/index.js'
 import { listenControl } from '../control/listen.js'
-import { posture } from '../control/posture.js'
 import type { ControlDeps } from '../control/state.js'
-import { workers } from '../control/workers.js'
 import { Tails } from '../control/workers/tail-book.js'
 import { listenAdmin } from './admin.js'
 import { AuditedStore, auditLog } from './audit-log.js'
@@ -149,11 +147,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const uploads = new MemoryBudget(config.workers.upload.memory)
   const code = stack.use(new CodeReader())
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
-  const areas = [
-    ...basicEndpoints(deps),
-    ...posture({ ...deps, posture: () => engine }),
-    ...workers({ ...deps, workers: () => scripts }),
-  ]
+  const areas = endpoints({ ...deps, posture: () => engine, workers: () => scripts })
   const control = stack.use(await listenControl(areas, deps))
   stack.use(startPipelines(config, { clock, log }))
   const takeOver = async (next: Config): Promise<void> => {

@@ -1,7 +1,7 @@
-import { basicEndpoints } from '../../control/index.js'
+import { endpoints } from '../../control/index.js'
 import { openapiDocument } from '../../control/openapi.js'
-import { posture } from '../../control/posture.js'
 import { documented } from '../config/document.js'
+import { forEditors } from '../config/for-editors.js'
 import { PipelineFile } from '../config/pipeline.js'
 import { ConfigFile } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
@@ -29,15 +29,12 @@ export const schema: AddCommand = (program) => {
     .option('--yaml', 'a configuration file with every option, its default and what it does')
     .action(({ yaml }: { yaml?: boolean }) => {
       if (yaml) return void process.stdout.write(documented(ConfigFile))
-      print({ $schema: DRAFT, title: 'edged configuration', ...ConfigFile })
+      print({ $schema: DRAFT, title: 'edged configuration', ...forEditors(ConfigFile) })
     })
   command
     .command('pipeline')
     .description('the JSON Schema of a pipeline file')
-    .action(() => {
-      const head = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'edged pipeline' }
-      process.stdout.write(`${JSON.stringify({ ...head, ...PipelineFile }, null, 2)}\n`)
-    })
+    .action(() => print({ $schema: DRAFT, title: 'edged pipeline', ...forEditors(PipelineFile) }))
   command
     .command('openapi')
     .description('the OpenAPI document of the API')
@@ -45,8 +42,7 @@ export const schema: AddCommand = (program) => {
       const config = readConfig('', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
       const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
-      const deps = { ...common, logpush: unasked }
-      print(openapiDocument([...basicEndpoints(deps), ...posture({ ...deps, posture: unasked })]))
+      print(openapiDocument(endpoints({ ...common, logpush: unasked, posture: unasked, workers: unasked })))
     })
   command
     .command('webhook-payload')

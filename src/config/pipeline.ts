@@ -170,7 +170,16 @@ export const PipelineList = Type.Object(
   strict,
 )
 
+/** A pipeline as it may be written: `source: stdin` for short. */
+const WrittenPipeline = Type.Object(
+  {
+    ...PipelineDocument.properties,
+    source: { ...PipelineDocument.properties.source, oneOf: [{ const: 'stdin' }, ...Object.values(SOURCE_SCHEMAS)] },
+  },
+  strict,
+)
+
 /** The JSON Schema of a pipeline file: one pipeline, or a list of them. */
 export const PipelineFile = {
-  oneOf: [PipelineDocument, Type.Object({ pipelines: Type.Array(PipelineDocument, { minItems: 1 }) }, strict)],
+  oneOf: [WrittenPipeline, Type.Object({ pipelines: Type.Array(WrittenPipeline, { minItems: 1 }) }, strict)],
 }

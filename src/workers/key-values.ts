@@ -39,13 +39,13 @@ export class NoNamespace extends Error {
 /** Keys and values of all namespaces. Limits of single values are for the caller to check; those of accounts are kept here. */
 export class KeyValues {
   readonly #store: Store
-  readonly #blobs: Blobs
+  readonly #blobs: () => Blobs
   readonly #clock: Clock
   readonly #mostKeys: number
   /** Keys that are about to be stored, by account. */
   readonly #coming = new Map<string, number>()
 
-  constructor({ store, blobs, clock }: { store: Store; blobs: Blobs; clock: Clock }, mostKeys: number) {
+  constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, mostKeys: number) {
     this.#store = store
     this.#blobs = blobs
     this.#clock = clock
@@ -61,7 +61,7 @@ export class KeyValues {
   /** The bytes of a value. */
   async bytes({ inline, blob }: StoredValue): Promise<Buffer> {
     if (blob === undefined) return Buffer.from(inline ?? '', 'base64')
-    const bytes = await this.#blobs.get(blob)
+    const bytes = await this.#blobs().get(blob)
     if (!bytes) throw new Error(`the blob ${blob} of a value is missing; restore it from a backup`)
     return bytes
   }
@@ -75,7 +75,7 @@ export class KeyValues {
         const value: StoredValue = {
           ...(bytes.length <= MOST_INLINE
             ? { inline: bytes.toString('base64') }
-            : { blob: await this.#blobs.put(bytes) }),
+            : { blob: await this.#blobs().put(bytes) }),
           size: bytes.length,
           ...(expiration !== undefined && { expiration }),
           ...(metadata !== undefined && { metadata }),

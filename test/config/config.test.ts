@@ -1,8 +1,14 @@
+import addFormats from 'ajv-formats'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { globSync } from 'tinyglobby'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { documented } from '../../src/config/document.js'
+import { forEditors } from '../../src/config/for-editors.js'
 import { BadConfig, loadConfig, readConfig } from '../../src/config/load.js'
+import { PipelineFile } from '../../src/config/pipeline.js'
 import { ConfigFile } from '../../src/config/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
@@ -185,6 +191,32 @@ t.test('full.yaml is what the schema says, and valid', async (t) => {
   t.equal(readFileSync(file, 'utf8'), documented(ConfigFile), 'print it again: edged schema config --yaml')
   t.doesNotThrow(() => loadConfig(file, { EDGED_ADMIN_TOKEN: 'a-token-of-forty-characters-or-so' }))
 })
+
+// Editors were told that whatever has a default is missing, in every file.
+t.test(
+  'the schemas for editors take the files that come with the product, and refuse what edged refuses',
+  async (t) => {
+    const validator = (schema: object) => addFormats.default(new Ajv2020({ strict: false })).compile(forEditors(schema))
+    const config = validator(ConfigFile)
+    const pipelineFile = validator(PipelineFile)
+    const root = join(import.meta.dirname, '../../config')
+    const files = globSync('**/*.yaml', { cwd: root })
+    t.ok(files.length >= 8, `${files.length} files`)
+    for (const file of files) {
+      const validate = file.startsWith('pipelines') ? pipelineFile : config
+      t.ok(validate(parse(readFileSync(join(root, file), 'utf8'))), file)
+      t.same(validate.errors, null, file)
+    }
+    const zone = { id: ZONE, account: ACCOUNT, name: 'a.test', origin: 'demo' }
+    t.ok(config({ zones: [zone] }))
+    for (const wrong of [{ proxi: {} }, { zones: [{ ...zone, origin: undefined }] }, { proxy: { drain_timeout: 30 } }])
+      t.notOk(config(JSON.parse(JSON.stringify(wrong))), JSON.stringify(wrong))
+    const whole = { source: 'stdin', dataset: 'dns_logs', destination_conf: 'stdout://' }
+    t.ok(pipelineFile({ pipelines: [whole] }))
+    for (const wrong of [{ ...whole, source: 'stdim' }, { source: 'stdin', dataset: 'dns_logs' }, { pipelines: [] }])
+      t.notOk(pipelineFile(wrong), JSON.stringify(wrong))
+  },
+)
 
 const pipeline = (source: string, more = '') =>
   zone(`pipelines:\n  - source: ${source}\n    dataset: http_requests\n    destination_conf: file:logs/{DATE}\n${more}`)

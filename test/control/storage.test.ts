@@ -18,7 +18,7 @@ const inAccount = { account_id: ACCOUNT }
 async function open(t: Test) {
   const clock = handClock()
   const blobs = fileBlobs(testFolder(t), clock)
-  const api = await client(t, { clock, areas: (deps) => storage({ ...deps, blobs }) })
+  const api = await client(t, { clock, areas: (deps) => storage({ ...deps, blobs: () => blobs }) })
   const cf = new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url })
   return { ...api, blobs, cf }
 }
@@ -280,7 +280,7 @@ t.test('who may only read changes nothing', async (t) => {
   const permissions = ['Workers KV Storage Read', 'Workers R2 Storage Read', 'D1 Read']
   const { as } = await client(t, {
     config: { tokens: [{ name: 'reader', token, permissions, accounts: ['*'], zones: ['*'] }] },
-    areas: (deps) => storage({ ...deps, blobs: fileBlobs(testFolder(t), deps.clock) }),
+    areas: (deps) => storage({ ...deps, blobs: () => fileBlobs(testFolder(t), deps.clock) }),
   })
   const call = as(token)
   for (const path of [KV, R2, D1]) {

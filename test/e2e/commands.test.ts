@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { CLI, unbuilt } from './daemon.js'
+import { CLI, configuration, startDaemon, unbuilt } from './daemon.js'
 import { testFolder } from '../helpers/folder.js'
 
 const options = { skip: unbuilt }
@@ -69,4 +69,13 @@ t.test('a token is not made in a store that nobody else sees', options, async (t
   t.equal(status, 1)
   t.equal(stdout, '')
   t.match(stderr, /^edged: a store in memory ends with its daemon/)
+})
+
+// The command left out everything about Workers.
+t.test('schema openapi prints what the daemon serves as its manual', options, async (t) => {
+  const { control } = await startDaemon(t, configuration('demo'))
+  const served: unknown = await (await fetch(new URL('/openapi.json', control))).json()
+  const { status, stdout } = edged(['schema', 'openapi'])
+  t.equal(status, 0)
+  t.same(JSON.parse(stdout), served)
 })

@@ -1,0 +1,34 @@
+interface Shape {
+  readonly type?: unknown
+  readonly default?: unknown
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly items?: Shape
+  readonly oneOf?: readonly Shape[]
+  readonly required?: readonly string[]
+}
+
+/**
+ * The schema of a file as its author meets it: what has a default may be left out, and a section may stand there with
+ * nothing below it. The schema that files are checked with is about the value with every default filled in.
+ */
+export function forEditors(schema: object): object {
+  return written(schema)
+}
+
+function written(schema: Shape): Shape {
+  const { properties, required = [], items, oneOf } = schema
+  return {
+    ...schema,
+    ...(items && { items: written(items) }),
+    ...(oneOf && { oneOf: oneOf.map(written) }),
+    ...(properties && {
+      required: required.filter((name) => properties[name]?.default === undefined),
+      properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, section(member)])),
+    }),
+  }
+}
+
+function section(member: Shape): Shape {
+  const shape = written(member)
+  return shape.properties && shape.default !== undefined ? { ...shape, type: ['object', 'null'] } : shape
+}
