@@ -15,7 +15,7 @@ import { openReader, type Lines, type Reader } from './reader.js'
 import { pauseMs } from './retry.js'
 import type { Shared } from './sharing.js'
 import type { Cursor, ReadableSpool } from './spool.js'
-import type { Staging } from './staging.js'
+import { NoRoom, type Staging } from './staging.js'
 import type { JobStatus } from './status.js'
 import type { Uploads } from './uploads.js'
 import { more, pause } from './waiting.js'
@@ -52,10 +52,11 @@ export interface SessionOf {
   readonly failed: () => Promise<void>
 }
 
-/** A batch that is made again: up to an end, and with not more records than that. */
+/** A batch that is made again: up to an end, and with not more records and bytes than that. */
 interface Redo {
   readonly end: Place
   readonly records: number
+  readonly bytes: number
   readonly name?: string | undefined
 }
 
@@ -78,7 +79,7 @@ export class Session {
   readonly #deps: SessionDeps
   readonly #of: SessionOf
   readonly #limits: BatchLimits
-  /** What the destination seems to take, by its refusals. */
+  /** What the destination seems to take, by its refusals, and the disk, for batches that wait for their delivery. */
   #ceiling = Infinity
   #streak = 0
   #remembered: number
@@ -94,10 +95,16 @@ export class Session {
   async run(): Promise<void> {
     const { spool, job, cursor, control } = this.#of
     const { open } = cursor.state
-    let redo: Redo | undefined = open && { end: endOf(open), records: Infinity, name: open.name }
+    let redo: Redo | undefined = open && { end: endOf(open), records: Infinity, bytes: Infinity, name: open.name }
     let reader = await openReader(spool, job, placeOf(cursor.state))
     for (;;) {
-      const batch = await this.#make(reader, redo)
+      const batch = await this.#make(reader, redo).catch((error: unknown) => this.#refuseLarge(error))
+      if (batch === 'no room') {
+        // Made again so small that it needs no file: on a full disk only what is delivered makes room.
+        redo = redo && { ...redo, bytes: this.#ceiling }
+        reader = await openReader(spool, job, placeOf(cursor.state))
+        continue
+      }
       if (batch === undefined) {
         if (control.interrupted || (control.finished && redo === undefined)) return
         // The settings have changed since, and nothing of it is wanted any more; or it is no longer kept.
@@ -107,7 +114,8 @@ export class Session {
       }
       const outcome = await this.#send(batch)
       if (outcome === 'interrupted') return
-      redo = outcome === 'split' ? { end: batch.end, records: Math.ceil(batch.records / 2) } : undefined
+      redo =
+        outcome === 'split' ? { end: batch.end, records: Math.ceil(batch.records / 2), bytes: Infinity } : undefined
       if (redo !== undefined) reader = await openReader(spool, job, placeOf(cursor.state))
     }
   }
@@ -117,7 +125,7 @@ export class Session {
     const { id, job, shared, sink, control } = this.#of
     const { staging, breather, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
-    const limits = { bytes: redo ? Infinity : Math.min(bytes, this.#ceiling), records: redo?.records ?? records }
+    const limits = { bytes: redo?.bytes ?? Math.min(bytes, this.#ceiling), records: redo?.records ?? records }
     const begin = () =>
       new OpenBatch(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, shared)
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
@@ -174,6 +182,15 @@ export class Session {
       await batch?.discard()
       throw error
     }
+  }
+
+  /** Lowers the ceiling where a batch was too large for the disk; throws where it is not that, or low already. */
+  #refuseLarge(error: unknown): 'no room' {
+    const { textBytes } = this.#deps.staging
+    if (!(error instanceof NoRoom) || this.#ceiling <= textBytes) throw error
+    this.#ceiling = textBytes
+    this.#streak = 0
+    return 'no room'
   }
 
   async #lines(reader: Reader, redo: Redo | undefined): Promise<Lines | undefined> {

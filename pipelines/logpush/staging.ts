@@ -1,5 +1,6 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { messageOf } from '../../src/core/errors.js'
 import type { BatchBody, Encoding } from '../../src/core/sink.js'
 import { joinedCrc } from './crc.js'
 import { DEFLATE_END, Deflater, type Piece } from './deflater.js'
@@ -11,6 +12,11 @@ const READ_BYTES = 64 * 1024
 const TEXT_BYTES = 320 * 1024
 /** Buffers that are kept while nobody uses them. */
 const MOST_FREE = 12
+
+/** A body has no place: it is too large for memory, and the disk takes no file. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom'
+}
 
 /** A body that is there until it is discarded. */
 export interface StagedBody extends BatchBody {
@@ -31,7 +37,10 @@ export interface SharedPiece {
   readonly id: string
 }
 
-/** Keeps the texts of batches until they are delivered: small ones in memory, large ones in files, for one run of the daemon. */
+/**
+ * Keeps the texts of batches until they are delivered: small ones in memory, large ones in files, for one run of the daemon.
+ * Adding to one rejects with {@link NoRoom} where that is not possible.
+ */
 export class Staging {
   readonly folder: string
   readonly bodyBytes: number
@@ -53,6 +62,11 @@ export class Staging {
     await rm(folder, { recursive: true, force: true })
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return new Staging(folder, options)
+  }
+
+  /** A text with no more bytes needs no file, as long as there is memory: where it cannot be compressed, it becomes longer. */
+  get textBytes(): number {
+    return Math.floor(this.bodyBytes * 0.9)
   }
 
   begin(encoding: Encoding): Stage {
@@ -174,6 +188,14 @@ class Kept {
       this.#chunks.push(chunk)
       return
     }
+    try {
+      await this.#append(chunk)
+    } catch (cause) {
+      throw new NoRoom(`the disk has no room for a batch: ${messageOf(cause)}`, { cause })
+    }
+  }
+
+  async #append(chunk: Uint8Array): Promise<void> {
     if (this.#file === undefined) {
       this.#file = await this.#staging.file()
       for (const earlier of this.#chunks) await this.#file.handle.appendFile(earlier)

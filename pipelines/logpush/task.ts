@@ -12,6 +12,7 @@ import type { JobMetrics, Lag } from './metrics.js'
 import { Session, type SessionDeps } from './session.js'
 import type { Sharing } from './sharing.js'
 import type { Cursor, Spool } from './spool.js'
+import { NoRoom } from './staging.js'
 import { JobStatus } from './status.js'
 import { pause } from './waiting.js'
 
@@ -149,7 +150,7 @@ export class LogpushTask {
 
   /** What the owner of the job reads about a fault. */
   #told(error: unknown): string {
-    if (error instanceof InvalidInput) return messageOf(error)
+    if (error instanceof InvalidInput || error instanceof NoRoom) return messageOf(error)
     this.#deps.log.error({ event: 'logpush_job_stopped', job: this.#of.id, error: messageOf(error) })
     return 'the job could not go on; the log of the daemon says why'
   }
