@@ -1,14 +1,18 @@
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
+import { InTurn } from '../core/in-turn.js'
 import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../core/model/storage.js'
 import type { Scope } from '../core/scope.js'
-import type { Store, Stored, Write } from '../core/store.js'
+import { VersionConflict, type Store, type Stored, type Write } from '../core/store.js'
 
 /** Bytes of a key, of a value, and of the JSON of its metadata. */
 export const KV_LIMITS = { key: 512, value: 25 * 1024 * 1024, metadata: 1024 } as const
 
 /** Larger values are blobs: records stay in memory. */
 const MOST_INLINE = 1024
+
+/** Of a sweep that others write into. */
+const MOST_TRIES = 5
 
 /** A value to store. */
 export interface NewValue {
@@ -44,6 +48,7 @@ export class KeyValues {
   readonly #mostKeys: number
   /** Keys that are about to be stored, by account. */
   readonly #coming = new Map<string, number>()
+  readonly #sweeps = new InTurn()
 
   constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, mostKeys: number) {
     this.#store = store
@@ -139,12 +144,13 @@ export class KeyValues {
 
   /** Values that are over make room when there is none. */
   async #roomFor(scope: Scope, namespaceId: string, keys: string[], work: () => Promise<void>): Promise<void> {
-    const added = keys.filter((key) => !this.#store.get(KV_VALUES, scope, kvId(namespaceId, key))).length
-    const coming = (this.#coming.get(scope.id) ?? 0) + added
-    const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming > this.#mostKeys
+    // One whose time is over counts as new: it may be swept away before it is stored again.
+    const added = keys.filter((key) => !this.find(scope, namespaceId, key)).length
+    const coming = () => this.#coming.get(scope.id) ?? 0
+    const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming() + added > this.#mostKeys
     if (full()) await this.#sweep(scope)
     if (full()) throw new TooManyKeys(`an account has at most ${this.#mostKeys} keys`)
-    this.#coming.set(scope.id, (this.#coming.get(scope.id) ?? 0) + added)
+    this.#coming.set(scope.id, coming() + added)
     try {
       await work()
     } finally {
@@ -154,12 +160,22 @@ export class KeyValues {
     }
   }
 
+  /** One after the other, so that none sweeps what another one has swept. */
   async #sweep(scope: Scope): Promise<void> {
-    const over = this.#store.list(KV_VALUES, scope).filter(({ value }) => !this.#lives(value))
-    if (over.length === 0) return
-    await this.#store.batch(
-      over.map(({ id, version }) => ({ kind: KV_VALUES, scope, id, value: undefined, ifVersion: version })),
-    )
+    await this.#sweeps.run(scope.id, async () => {
+      for (let tries = 1; ; tries += 1) {
+        const over = this.#store.list(KV_VALUES, scope).filter(({ value }) => !this.#lives(value))
+        if (over.length === 0) return
+        try {
+          await this.#store.batch(
+            over.map(({ id, version }) => ({ kind: KV_VALUES, scope, id, value: undefined, ifVersion: version })),
+          )
+        } catch (error) {
+          // One of them was stored anew in between.
+          if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+        }
+      }
+    })
   }
 }
 

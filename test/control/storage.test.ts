@@ -4,7 +4,7 @@ import { storage } from '../../control/storage.js'
 import { fileBlobs } from '../../src/store/file-blobs.js'
 import { KV_NAMESPACES, KV_VALUES } from '../../src/core/model/storage.js'
 import { account } from '../../src/core/scope.js'
-import { blobsOfValues } from '../../src/workers/key-values.js'
+import { blobsOfValues, KeyValues } from '../../src/workers/key-values.js'
 import { all } from '../helpers/all.js'
 import { ACCOUNT, ADMIN, client, handClock, type Client } from './client.js'
 import { refusesAll, type RefusedRow } from './refused-rows.js'
@@ -197,6 +197,46 @@ t.test('the official client makes, lists, changes and removes databases', async 
   t.match(await database.edit(uuid, inAccount), { read_replication: { mode: 'auto' } })
   await database.delete(uuid, inAccount)
   await t.rejects(database.get(uuid, inAccount), { status: 404, errors: [{ code: 7404 }] })
+})
+
+// Writes that swept at the same time did not count each other, nor keys of theirs that the sweep had removed.
+t.test('an account keeps to its keys, whatever is written at the same time', async (t) => {
+  const clock = handClock()
+  const { store } = await client(t, { clock })
+  const blobs = fileBlobs(testFolder(t), clock)
+  const values = new KeyValues({ store, blobs: () => blobs, clock }, 4)
+  const scope = account(ACCOUNT)
+  await store.batch([{ kind: KV_NAMESPACES, scope, id: 'n', value: { title: 'n' } }])
+  const bytes = Buffer.alloc(2000)
+  const put = async (...keys: string[]) =>
+    await values.put(
+      scope,
+      'n',
+      keys.map((key) => ({ key, bytes })),
+    )
+  const over = { bytes, expiration: Math.floor(clock.now() / 1000) + 60 }
+  await values.put(scope, 'n', [
+    { key: 'over', ...over },
+    { key: 'gone', ...over },
+  ])
+  await put('a', 'b')
+  await t.rejects(put('c'), { name: 'TooManyKeys' })
+  clock.advance(61_000)
+  const tried = await Promise.allSettled(['c', 'd', 'e', 'f'].map(async (key) => await put(key)))
+  t.equal(tried.filter(({ status }) => status === 'rejected').length, 2, 'two of four find room')
+  t.equal(store.count(KV_VALUES, scope), 4)
+
+  await values.remove(scope, 'n', ['a', 'b', 'c', 'd', 'e', 'f'])
+  await values.put(scope, 'n', [{ key: 'over', bytes, expiration: Math.floor(clock.now() / 1000) + 60 }])
+  await put('a', 'b', 'c')
+  clock.advance(61_000)
+  await t.rejects(
+    put('over', 'd'),
+    { name: 'TooManyKeys' },
+    'a key of its own that is over makes room for itself alone',
+  )
+  await put('over', 'c')
+  t.equal(store.count(KV_VALUES, scope), 4)
 })
 
 const ID = 'NAMESPACE'
