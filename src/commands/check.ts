@@ -16,6 +16,7 @@ export const check: AddCommand = (program) => {
       '--json',
       'print the configuration with every default filled in, or the names of the pipelines; secrets are left out',
     )
+    .addHelpText('after', '\nExit codes: 0 valid, 2 not: each fault is a line FILE:LINE:COL: message.')
     .action((file: string, { json }: { json?: boolean }) => {
       const text = readText(file)
       const checks = destinationChecks({ clock: systemClock, log: silentLog })

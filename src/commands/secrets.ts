@@ -14,6 +14,11 @@ export const secrets: AddCommand = (program) => {
       'seal every stored secret anew under the current key; the old one stands in secrets.old_keys meanwhile',
     )
     .requiredOption('-c, --config <file>', 'the configuration file of the daemon, which is stopped')
+    .addHelpText(
+      'after',
+      '\nPrints how many were sealed anew as one line of JSON. Exit codes: 0 all of them, 2 the configuration cannot be used,' +
+        '\n1 some were not, or the store cannot be opened.',
+    )
     .action(async ({ config: file }: { config: string }) => {
       const config = loadConfig(file)
       const log = openLog({ level: 'warn' })

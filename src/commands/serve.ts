@@ -15,10 +15,11 @@ export const serve: AddCommand = (program) => {
     .command('serve')
     .description('run the daemon: proxy, API and admin listener')
     .requiredOption('-c, --config <file>', 'the configuration file')
-    .option('--hints', 'once it is ready, print what to try, on standard error')
+    .option('--hints', 'once it is ready, print what to try with the demo, on standard error')
     .addHelpText(
       'after',
-      '\nSignals: the first SIGTERM or SIGINT drains and stops, the second stops at once; SIGHUP reads the file again.',
+      '\nSignals: the first SIGTERM or SIGINT drains and stops, the second stops at once; SIGHUP reads the file again.' +
+        '\nExit codes: 0 stopped, 2 the configuration cannot be used, 1 anything else.',
     )
     .action(async ({ config: file, hints }: { config: string; hints?: boolean }) => {
       const config = loadConfig(file, process.env, CHECKS)
@@ -35,12 +36,13 @@ export const serve: AddCommand = (program) => {
     })
 }
 
+/** For the demo: its site, and the token that its configuration names. */
 const thingsToTry = ({ proxy, control, admin }: Daemon): string => `
 Try:
   curl -H 'Accept: text/markdown' ${proxy}/               a page in Markdown
   curl -H 'Accept: text/markdown' ${proxy}/signals.html   tables, ${proxy}/api.html code
   curl -i ${proxy}/                                       the same page as browsers get it
-  curl -H "Authorization: Bearer $EDGED_ADMIN_TOKEN" ${control}/zones   the API; the token stands in the configuration
+  curl -H "Authorization: Bearer \${EDGED_ADMIN_TOKEN:-demo-token-for-loopback-only}" ${control}/zones   the API
   curl ${admin}/readyz
 
 `

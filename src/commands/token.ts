@@ -34,6 +34,11 @@ export const token: AddCommand = (program) => {
     .option('--zone <id>', 'a zone it is good for; may be given again (default: all)', several)
     .option('--expires-on <time>', 'valid until then, as in 2027-01-01T00:00:00Z')
     .option('--json', 'print an object with id, name and token')
+    .addHelpText(
+      'after',
+      '\nWhile a daemon has the store open, its API is asked, with a token of the configuration that may do all.' +
+        '\nExit codes: 0 made, 2 the configuration cannot be used, 1 anything else.',
+    )
     .action(async (given: Record<string, unknown>) => {
       const options = {
         ...given,
