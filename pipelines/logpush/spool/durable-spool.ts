@@ -280,6 +280,8 @@ export class DurableSpool implements Spool, Holder {
       segment.touchedAt = acceptedAt
     } catch (error) {
       this.#fails(error)
+      // Maybe for the next one.
+      void this.reclaim()
       const full = new SpoolFull(`the disk does not take log records: ${messageOf(error)}`, { cause: error })
       for (const { reject } of group) reject(full)
       return
@@ -345,12 +347,38 @@ export class DurableSpool implements Spool, Holder {
       const least = this.#cursors.least(this.#end)
       const last = this.#segments.at(-1)!
       const passed = least >= this.#end && last.first < this.#end
-      if (passed && (this.#cursors.size === 0 || last.size >= worth)) await this.#startSegment()
+      if (passed && (this.#cursors.size === 0 || last.size >= worth)) await this.#replacePassed(last)
       const kept = this.#segments.findIndex((_, index) => (this.#segments[index + 1]?.first ?? Infinity) > least)
       const gone = this.#segments.slice(0, kept)
       this.#segments = this.#segments.slice(kept)
       for (const segment of gone) await this.#delete(segment)
     }).catch((error: unknown) => this.#deps.log.warn({ event: 'spool_release_failed', error: messageOf(error) }))
+  }
+
+  /** Begins a segment behind the last one, of which nobody needs anything. */
+  async #replacePassed(last: Segment): Promise<void> {
+    try {
+      await this.#startSegment()
+    } catch {
+      // On a full disk it has to go before there is room for the one that follows it.
+      await this.#empty(last)
+      await this.#startSegment()
+    }
+  }
+
+  /** Gives back what the last segment has on the disk. */
+  async #empty(last: Segment): Promise<void> {
+    const file = await this.#deps.disk.open(last.path, 'r+')
+    try {
+      await file.truncate(0)
+    } finally {
+      await file.close()
+    }
+    this.#reader.forget(last)
+    this.#deps.ledger.changed(-last.size)
+    last.size = 0
+    this.#dirty = false
+    this.#current = false
   }
 
   async #delete(segment: Segment): Promise<void> {

@@ -162,6 +162,33 @@ for (const [what, set] of FAULTS) {
   })
 }
 
+// A disk that was full of records stayed full when they had all been delivered: nothing could be written in their place.
+t.test('on a full disk, what all readers have passed makes room', async (t) => {
+  const folder = testFolder(t)
+  const faults = new FaultyDisk()
+  const { spools, spool } = await spoolsIn(t, folder, { disk: faults.disk })
+  const cursor = await spool.cursor('job')
+  const bytes = () => segments(folder).reduce((sum, path) => sum + statSync(path).size, 0)
+  await append(spool, numbered(0, 100))
+  await cursor.save({ next: 100 })
+  faults.failWrites = 'ENOSPC'
+  const writer = spool.writer()
+  for (const record of numbered(100, 3)) writer.add(Buffer.from(JSON.stringify(record)))
+  await t.rejects(writer.commit(), SpoolFull)
+  await t.rejects(writer.commit(), SpoolFull)
+  t.equal(bytes(), 0)
+  t.equal(spool.end, 100)
+  t.strictSame(await lines(spool, 100), [])
+  faults.failWrites = undefined
+  await writer.commit()
+  await append(spool, numbered(103, 2))
+  t.strictSame(numbersOf(await lines(spool, 100)), [100, 101, 102, 103, 104])
+  await spools.close()
+  const again = await spoolsIn(t, folder)
+  t.strictSame(numbersOf(await lines(again.spool, 100)), [100, 101, 102, 103, 104])
+  t.strictSame(await again.lost(), {})
+})
+
 t.test('a cursor whose last write was torn is what it was before', async (t) => {
   const folder = testFolder(t)
   const { spools, spool } = await spoolsIn(t, folder)
