@@ -97,6 +97,7 @@ export const ERRORS = {
   secretsChanged: [10220, 400, 'secrets have changed since that version was made'],
   notDeployed: [10215, 400, 'the latest version is not deployed; deploy it first'],
   secretNotFound: [10056, 404, 'the secret was not found'],
+  bindingTaken: [10053, 400, 'the name is that of another binding'],
   badSecret: [20443, 400, 'the secret does not fit'],
   badSettings: [20444, 400, 'the settings do not fit'],
   scriptInUse: [20445, 409, 'other Workers use the script'],

@@ -3,6 +3,7 @@ import { settleDeployment } from '../../src/workers/durable/settle-deployment.js
 import { refuse, UploadRefused } from '../../src/workers/fault.js'
 import { settledBindings } from '../../src/workers/inherit.js'
 import { bindingFaults } from '../../src/workers/metadata/check.js'
+import { isSecret } from '../../src/workers/secrets.js'
 import type { Call } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { WorkersDeps } from './engine.js'
@@ -14,6 +15,8 @@ export interface BindingChanges {
   readonly changes: ReadonlyMap<string, Binding | null>
   /** Where in the request a binding stands. */
   readonly pointer: (name: string) => string
+  /** Bindings that are no secrets stay, and their names are taken. */
+  readonly secretsOnly?: boolean
   /** In force at once. */
   readonly deploy: boolean
   readonly annotations: Readonly<Record<string, string>>
@@ -24,7 +27,7 @@ export async function saveBindings(
   deps: WorkersDeps,
   call: Call,
   name: string,
-  { changes, pointer, deploy, annotations }: BindingChanges,
+  { changes, pointer, secretsOnly = false, deploy, annotations }: BindingChanges,
 ): Promise<StoredVersion> {
   const { bindings: most, value_bytes: valueBytes } = deps.workers().limits().quotas
   const given = [...changes.values()].filter((binding) => binding !== null)
@@ -34,7 +37,12 @@ export async function saveBindings(
     annotations,
     make: async ({ before, draft }) =>
       await told(() => {
-        const kept = draft.bindings.filter((binding) => !changes.has(binding.name))
+        const kept = draft.bindings.filter(
+          (binding) => !changes.has(binding.name) || (secretsOnly && !isSecret(binding)),
+        )
+        const taken = kept.find((binding) => changes.get(binding.name))
+        if (taken)
+          throw new ApiError('bindingTaken', `${pointer(taken.name)}/name`, `${taken.name} is a binding already`)
         if (kept.length + given.length > most) throw new ApiError('tooManyBindings')
         const added = pointed(given, pointer, () => {
           refuse(bindingFaults(given, { bindings: most, valueBytes }))

@@ -58,7 +58,6 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
     if (new Set(wanted.flatMap(basePathOf)).size > 1)
       throw new ApiError('badDeployment', '/versions', 'versions that share requests have one assets.config.base_path')
     if (force || !now) return
-    const older = wanted.find(({ number }) => number < now.number)
     const secrets = (version: StoredVersion) =>
       deps
         .workers()
@@ -66,7 +65,9 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
         .filter(isSecret)
         .map((binding) => JSON.stringify(binding))
         .sort()
-    if (older && !isDeepStrictEqual(secrets(older), secrets(now))) throw new ApiError('secretsChanged', '/versions')
+    const today = secrets(now)
+    const changed = wanted.findIndex((one) => one.number < now.number && !isDeepStrictEqual(secrets(one), today))
+    if (changed >= 0) throw new ApiError('secretsChanged', `/versions/${changed}/version_id`)
   }
 
   return [

@@ -19,7 +19,7 @@ const Changes = Type.Object(
   {
     secrets: Type.Optional(
       mapOf(orNull(Type.Object({ type: Type.Enum(['secret_text', 'secret_key']) })), {
-        description: 'By name; null removes one. Others stay.',
+        description: 'By name; null removes one. Others stay, and so do bindings that are no secrets.',
       }),
     ),
     version_tags: Type.Optional(Type.Object({}, { description: 'Ignored.' })),
@@ -35,7 +35,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
     return (version?.bindings ?? []).filter(isSecret).map(shownBinding)
   }
 
-  const bySecret = { deploy: true, annotations: { 'workers/triggered_by': 'secret' } }
+  const bySecret = { secretsOnly: true, deploy: true, annotations: { 'workers/triggered_by': 'secret' } }
 
   return [
     endpoint({

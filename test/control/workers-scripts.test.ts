@@ -168,6 +168,48 @@ t.test('a secret makes a version, and is never told', async (t) => {
   t.equal((await call('POST', `${SCRIPT}/deployments?force=true`, back)).status, 200)
 })
 
+// Of two older versions, only the first was looked at.
+t.test('each version that is deployed again has the secrets of today', async (t) => {
+  const { call, script } = await workersClient(t)
+  const secret = (text: string) => ({ bindings: [{ name: 'HUSH', type: 'secret_text', text }] })
+  const [same, other] = [await script('app', secret('1')), await script('app', secret('2'))]
+  await script('app', secret('1'))
+  const versions = [same, other].map(({ id }) => ({ version_id: id, percentage: 50 }))
+  t.match(await call('POST', `${SCRIPT}/deployments`, { strategy: 'percentage', versions }), {
+    status: 400,
+    body: { errors: [{ code: 10220, source: { pointer: '/versions/1/version_id' } }] },
+  })
+})
+
+// A variable, or a namespace, was lost to a secret of its name.
+t.test('secrets leave other bindings alone', async (t) => {
+  const { call, script, shelf } = await workersClient(t)
+  await script('app', {
+    bindings: [
+      { name: 'KV', type: 'kv_namespace', namespace_id: 'n' },
+      { name: 'HUSH', type: 'secret_text', text: 'old' },
+    ],
+  })
+  const secret = { type: 'secret_text', text: 'new' }
+  t.match(await call('PUT', `${SCRIPT}/secrets`, { name: 'KV', ...secret }), {
+    status: 400,
+    body: { errors: [{ code: 10053, source: { pointer: '/name' } }] },
+  })
+  const merged = { 'content-type': 'application/merge-patch+json' }
+  t.match(await call('PATCH', `${SCRIPT}/secrets-bulk`, { secrets: { HUSH: secret, KV: secret } }, merged), {
+    status: 400,
+    body: { errors: [{ code: 10053, source: { pointer: '/secrets/KV/name' } }] },
+  })
+  t.match(await call('PATCH', `${SCRIPT}/secrets-bulk`, { secrets: { HUSH: secret, KV: null } }, merged), {
+    status: 200,
+  })
+  const { value } = shelf.script(account(ACCOUNT), 'app')!
+  t.match(shelf.openBindings(account(ACCOUNT), shelf.readVersion(account(ACCOUNT), value, 'latest')!), [
+    { name: 'KV', type: 'kv_namespace' },
+    { name: 'HUSH', text: 'new' },
+  ])
+})
+
 t.test('settings of a script are not those of a version', async (t) => {
   const { cf, call, script } = await workersClient(t)
   await script('app', { compatibility_date: '2026-01-01' })
