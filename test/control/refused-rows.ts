@@ -1,7 +1,8 @@
 import type { Test } from 'tap'
+import { audited } from './areas-helper.js'
 import type { Client } from './client.js'
 
-/** A request that is refused: with which status and code, and where in it. */
+/** A request that is refused: with which status and code, and where in it; no pointer: its one error has none. */
 export type RefusedRow = readonly [
   what: string,
   method: string,
@@ -9,20 +10,37 @@ export type RefusedRow = readonly [
   body: unknown,
   status: number,
   code: number,
-  pointer?: string,
+  pointer?: string | undefined,
 ]
 
-/** Sends each request and looks at how it is refused, and that nothing was stored. */
+/** Makes each request: it has to be refused with one error that is told where it stands, and nothing may be stored. */
 export async function refusesAll(
   t: Test,
   { call, store }: Pick<Client, 'call' | 'store'>,
   rows: readonly RefusedRow[],
 ): Promise<void> {
-  const before = [...store.records()].length
+  const stored = async () => [[...store.records()].length, (await audited(store)).length]
+  const before = await stored()
   for (const [what, method, path, body, status, code, pointer] of rows) {
-    const error = { code, ...(pointer !== undefined && { source: { pointer } }) }
     const answer = await call(method, path, body)
-    t.match({ status: answer.status, body: answer.body }, { status, body: { errors: [error] } }, what)
+    t.match(answer, { status, body: { success: false, result: null } }, what)
+    t.equal(answer.body.errors.length, 1, what)
+    t.equal(answer.body.errors[0].code, code, what)
+    t.equal(answer.body.errors[0].source?.pointer, pointer, what)
   }
-  t.equal([...store.records()].length, before, 'nothing was stored')
+  t.same(await stored(), before, 'nothing was stored')
+}
+
+/** Asks with each query: it has to be refused with the name of the parameter. */
+export async function refusesQueries(
+  t: Test,
+  { call }: Pick<Client, 'call'>,
+  rows: readonly (readonly [path: string, query: string, pointer: string])[],
+): Promise<void> {
+  for (const [path, query, pointer] of rows)
+    t.match(
+      await call('GET', `${path}?${query}`),
+      { status: 400, body: { errors: [{ code: 10002, source: { pointer } }] } },
+      query,
+    )
 }

@@ -2,7 +2,8 @@ import t from 'tap'
 import { SETTING } from '../../src/core/model/setting.js'
 import { zone } from '../../src/core/scope.js'
 import { client, CONFIG, FREE_ZONE, ZONE } from './client.js'
-import { allRefused, audited, type Bad } from './areas-helper.js'
+import { audited } from './areas-helper.js'
+import { refusesAll, type RefusedRow } from './refused-rows.js'
 
 const SETTINGS = `/zones/${ZONE}/settings`
 
@@ -78,7 +79,7 @@ t.test('changes of one setting that come at once all succeed, and the record of 
   for (const [index, entry] of entries.entries()) t.equal(entry.before, entries[index - 1]?.after ?? null)
 })
 
-const BAD_SETTINGS: Bad[] = [
+const BAD_SETTINGS: RefusedRow[] = [
   ['another text', 'PATCH', `${SETTINGS}/content_converter`, { value: 'enabled' }, 400, 1007, '/value'],
   ['capitals', 'PATCH', `${SETTINGS}/content_converter`, { value: 'ON' }, 400, 1007, '/value'],
   ['a boolean', 'PATCH', `${SETTINGS}/content_converter`, { value: true }, 400, 1007, '/value'],
@@ -111,8 +112,5 @@ const BAD_SETTINGS: Bad[] = [
 ]
 
 t.test('what is wrong with settings is refused with its place, and nothing is stored', async (t) => {
-  const { call, store } = await client(t)
-  await allRefused(t, call, BAD_SETTINGS)
-  t.equal(store.count(SETTING), 0)
-  t.same(await audited(store), [])
+  await refusesAll(t, await client(t), BAD_SETTINGS)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { TOKEN } from '../../src/core/model/token.js'
 import { ACCOUNT, client, FREE_ZONE, OTHER_ACCOUNT, ZONE, type Client } from './client.js'
-import { allRefused, audited, names, type Bad } from './areas-helper.js'
+import { audited, names } from './areas-helper.js'
+import { refusesAll, refusesQueries, type RefusedRow } from './refused-rows.js'
 
 const POLICY = {
   effect: 'allow',
@@ -84,7 +84,7 @@ t.test('a token gives no more than it has', async (t) => {
   )
 })
 
-const BAD_TOKENS: Bad[] = [
+const BAD_TOKENS: RefusedRow[] = [
   ['no name', 'POST', '/user/tokens', { policies: [POLICY] }, 400, 10001, '/name'],
   ['no policy', 'POST', '/user/tokens', { name: 'n', policies: [] }, 400, 10001, '/policies'],
   [
@@ -167,10 +167,7 @@ const BAD_TOKENS: Bad[] = [
 ]
 
 t.test('what is wrong with tokens is refused with its place, and nothing is stored', async (t) => {
-  const { call, store } = await client(t)
-  await allRefused(t, call, BAD_TOKENS)
-  t.equal(store.count(TOKEN), 0)
-  t.same(await audited(store), [])
+  await refusesAll(t, await client(t), BAD_TOKENS)
 })
 
 t.test('zones are listed by page, filter and order', async (t) => {
@@ -227,11 +224,5 @@ const BAD_QUERIES: [path: string, query: string, pointer: string][] = [
   ['/user/tokens', 'include_expired=maybe', '/include_expired'],
 ]
 t.test('bad queries are refused with the name of the parameter', async (t) => {
-  const { call } = await client(t)
-  for (const [path, query, pointer] of BAD_QUERIES)
-    t.match(
-      await call('GET', `${path}?${query}`),
-      { status: 400, body: { errors: [{ code: 10002, source: { pointer } }] } },
-      query,
-    )
+  await refusesQueries(t, await client(t), BAD_QUERIES)
 })
