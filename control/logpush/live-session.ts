@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws'
+import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -39,7 +40,7 @@ interface Reading {
 interface Made {
   readonly id: string
   readonly scope: Scope
-  readonly now: number
+  readonly clock: Clock
   readonly counts: LiveCounts
   readonly lines: LiveLines
   readonly log: Log
@@ -63,9 +64,9 @@ export class LiveSession {
     this.id = made.id
     this.scope = made.scope
     this.job = job
-    this.madeAt = made.now
+    this.madeAt = made.clock.now()
     this.#made = made
-    this.clients = new LiveClients(made.now)
+    this.clients = new LiveClients(made.clock)
     const { fields, filter, sample = 1 } = job
     const settings = {
       dataset: 'http_requests',
@@ -80,13 +81,10 @@ export class LiveSession {
   }
 
   join(client: WebSocket): void {
-    this.clients.join(client)
-    this.#reading ??= this.#start()
-  }
-
-  leave(client: WebSocket, now: number): void {
-    this.clients.leave(client, now)
-    if (this.clients.size === 0) this.#reading?.stop.abort()
+    const left = () => {
+      if (this.clients.size === 0) this.#reading?.stop.abort()
+    }
+    if (this.clients.join(client, left)) this.#reading ??= this.#start()
   }
 
   /** Reads no more. */

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { WebSocketServer } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -13,15 +13,11 @@ import { PREFIX } from '../paths.js'
 import { LiveSession, type LiveCounts, type LiveJob, type LiveLines } from './live-session.js'
 
 const MOST_PER_ZONE = 10
-const MOST_CLIENTS = 10
 const LONGEST_MS = 60 * 60_000
 const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
-const CLOSE_MS = 1000
 
 const NORMAL = 1000
-const GOING_AWAY = 1001
-const TRY_LATER = 1013
 
 /** Path of a session on the listener of the API. */
 const SESSION = new RegExp(`^${PREFIX}/logpush/edge/sessions/([0-9a-f]{32})$`)
@@ -55,8 +51,7 @@ export class LiveSessions {
   open(scope: Scope, job: LiveJob): LiveSession | undefined {
     if (this.list(scope).length >= MOST_PER_ZONE) return undefined
     const id = randomBytes(16).toString('hex')
-    const now = this.#deps.clock.now()
-    const session = new LiveSession(job, { ...this.#deps, id, scope, now, counts: this.counts })
+    const session = new LiveSession(job, { ...this.#deps, id, scope, counts: this.counts })
     this.#sessions.set(id, session)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
     return session
@@ -68,7 +63,7 @@ export class LiveSessions {
     this.sweep()
     const session = this.#sessions.get(id)
     if (!session) return false
-    this.#sockets.handleUpgrade(request, socket, head, (client) => this.#join(session, client))
+    this.#sockets.handleUpgrade(request, socket, head, (client) => session.join(client))
     return true
   }
 
@@ -77,8 +72,8 @@ export class LiveSessions {
     const now = this.#deps.clock.now()
     for (const [id, session] of this.#sessions) {
       const over = now - session.madeAt >= LONGEST_MS
-      if (!over) session.clients.probe(now)
-      if (!over && session.clients.unusedFor(now) < UNUSED_MS) continue
+      if (!over) session.clients.probe()
+      if (!over && session.clients.unusedMs < UNUSED_MS) continue
       this.#sessions.delete(id)
       session.clients.close(NORMAL, 'the session is over')
     }
@@ -91,10 +86,7 @@ export class LiveSessions {
   hangUp(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
-    for (const client of [...this.#sessions.values()].flatMap(({ clients }) => [...clients])) {
-      client.close(GOING_AWAY, 'the daemon stops')
-      setTimeout(() => client.terminate(), CLOSE_MS).unref()
-    }
+    for (const { clients } of this.#sessions.values()) clients.hangUp()
   }
 
   /** Ends all sessions. */
@@ -103,15 +95,5 @@ export class LiveSessions {
     const sessions = [...this.#sessions.values()]
     this.#sessions.clear()
     await Promise.all(sessions.map(async (session) => await session.close()))
-  }
-
-  #join(session: LiveSession, client: WebSocket): void {
-    client.on('error', () => client.terminate())
-    if (session.clients.size >= MOST_CLIENTS) {
-      client.close(TRY_LATER, `a session has at most ${MOST_CLIENTS} clients`)
-      return
-    }
-    session.join(client)
-    client.once('close', () => session.leave(client, this.#deps.clock.now()))
   }
 }

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { WebSocketServer } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import { newId } from '../../src/core/ids.js'
 import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
@@ -18,15 +18,11 @@ import { takeUnmasked } from './unmasked.js'
 const MOST_PER_SCRIPT = 10
 /** Of all scripts together. */
 const MOST = 1000
-const MOST_CLIENTS = 10
 const LIFE_MS = 6 * 60 * 60_000
 const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
-const CLOSE_MS = 1000
 
 const NORMAL = 1000
-const GOING_AWAY = 1001
-const TRY_LATER = 1013
 
 /** The subprotocol that clients ask for. */
 const PROTOCOL = 'trace-v1'
@@ -78,14 +74,14 @@ export class Tails {
   open(scope: Scope, script: StoredScript): Tail | undefined {
     if (this.list(scope, script).length >= MOST_PER_SCRIPT || this.#tails.size >= MOST) return undefined
     const secret = randomBytes(16).toString('hex')
-    const now = this.#deps.clock.now()
+    const { clock } = this.#deps
     const tail = {
       id: newId(),
       scope,
       script: { name: script.name, tag: script.tag },
-      expiresAt: now + LIFE_MS,
+      expiresAt: clock.now() + LIFE_MS,
       secret,
-      clients: new LiveClients(now),
+      clients: new LiveClients(clock),
     }
     this.#tails.set(secret, tail)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
@@ -107,7 +103,7 @@ export class Tails {
     if (!tail || this.#deps.clock.now() >= tail.expiresAt) return false
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
       takeUnmasked(socket)
-      this.#join(tail, client)
+      tail.clients.join(client)
     })
     return true
   }
@@ -122,10 +118,10 @@ export class Tails {
     for (const tail of this.#tails.values()) {
       const { scope, script, expiresAt, clients } = tail
       if (now >= expiresAt) this.#end(tail, 'the tail has expired')
-      else if (clients.unusedFor(now) >= UNUSED_MS) this.#end(tail, 'nobody listened')
+      else if (clients.unusedMs >= UNUSED_MS) this.#end(tail, 'nobody listened')
       else if (store.get(WORKER_SCRIPTS, scope, script.name)?.value.tag !== script.tag)
         this.#end(tail, 'the script was deleted')
-      else clients.probe(now)
+      else clients.probe()
     }
     if (this.#tails.size === 0) this.#rest()
   }
@@ -133,10 +129,7 @@ export class Tails {
   /** Asks every client to go; those that do not are disconnected a little later. */
   hangUp(): void {
     this.#rest()
-    for (const client of [...this.#tails.values()].flatMap(({ clients }) => [...clients])) {
-      client.close(GOING_AWAY, 'the daemon stops')
-      setTimeout(() => client.terminate(), CLOSE_MS).unref()
-    }
+    for (const { clients } of this.#tails.values()) clients.hangUp()
   }
 
   /** Ends all tails. */
@@ -148,16 +141,6 @@ export class Tails {
   #end(tail: Tail, why: string): void {
     this.#tails.delete(tail.secret)
     tail.clients.close(NORMAL, why)
-  }
-
-  #join({ clients }: Tail, client: WebSocket): void {
-    client.on('error', () => client.terminate())
-    if (clients.size >= MOST_CLIENTS) {
-      client.close(TRY_LATER, `a tail has at most ${MOST_CLIENTS} clients`)
-      return
-    }
-    clients.join(client)
-    client.once('close', () => clients.leave(client, this.#deps.clock.now()))
   }
 
   #rest(): void {

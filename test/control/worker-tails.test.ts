@@ -116,7 +116,7 @@ t.test('a script has ten tails, a tail ten clients', async (t) => {
   t.equal((await call('POST', `/accounts/${ACCOUNT}/workers/scripts/other/tails`)).status, 200)
   for (let joined = 0; joined < 10; joined++) await listen(t, urls[0]!)
   const eleventh = new WebSocket(urls[0]!, 'trace-v1')
-  t.same(await closing(eleventh), [1013, 'a tail has at most 10 clients'])
+  t.same(await closing(eleventh), [1013, 'at most 10 clients'])
 })
 
 const BAD: readonly (readonly [what: string, body: unknown, pointer: string])[] = [
