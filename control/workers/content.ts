@@ -28,7 +28,8 @@ export function content(deps: WorkersDeps): Endpoint[] {
     const boundary = createHash('sha256').update(`${version.id} ${etag}`).digest('hex')
     const pieces: Buffer[] = []
     for (const module of modules) {
-      const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(module.name)}"; filename="${quoted(module.name)}"\r\nContent-Type: ${module.type}\r\n\r\n`
+      const { name, part = name, type } = module
+      const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(part)}"; filename="${quoted(name)}"\r\nContent-Type: ${type}\r\n\r\n`
       pieces.push(Buffer.from(head), await shelf.readModule(module), Buffer.from('\r\n'))
     }
     pieces.push(Buffer.from(`--${boundary}--\r\n`))

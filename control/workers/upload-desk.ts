@@ -7,7 +7,7 @@ import type { Reconciliation } from '../../src/workers/durable/reconciliation.js
 import { refuse } from '../../src/workers/fault.js'
 import { readUpload, type UploadForm } from '../../src/workers/form.js'
 import { settledBindings } from '../../src/workers/inherit.js'
-import { keptAnnotations, metadataFaults } from '../../src/workers/metadata/check.js'
+import { keptAnnotations, metadataFaults, tooManyBindings } from '../../src/workers/metadata/check.js'
 import type { Metadata } from '../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../src/workers/shelf.js'
 import { audit } from '../audit.js'
@@ -81,6 +81,7 @@ export class UploadDesk {
     const { workers, edits } = this.#deps
     const { shelf } = workers()
     const { metadata, files } = prepared
+    const { bindings: most } = workers().limits().quotas
     const modules = await shelf.putModules(files)
     const manifest = await this.#manifest(call, name, metadata)
     return await edits.run(call.accountId, async () => {
@@ -95,6 +96,8 @@ export class UploadDesk {
         version: options.deployed ? undefined : (id) => this.#bindingsOf(call.scope, before?.value, id),
         strict: options.strict,
       })
+      // Those that are kept count as well.
+      if (bindings.length > most) refuse([tooManyBindings(most)])
       refuse(partFaults(bindings, metadata.bindings ?? [], { format: prepared.main?.format, files }))
       const code = new Map(prepared.report.named.map((one) => [one.name, one.kind]))
       const { store } = this.#deps

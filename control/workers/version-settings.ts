@@ -58,7 +58,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
     const bindings = given
       ? settledBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
       : draft.bindings
-    const files = latest.modules.map(({ name }) => ({ name, part: name }))
+    const files = latest.modules.map(({ name, part = name }) => ({ name, part }))
     refuse(partFaults(bindings, given ?? [], { format: latest.format, files }))
     const settled = settleClasses({
       store,

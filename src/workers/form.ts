@@ -16,7 +16,7 @@ export interface FormPart {
 export interface UploadedFile {
   /** Normalised path: no `./` in front, no empty steps. */
   readonly name: string
-  /** Name of the part, by which the metadata may mean it as well. */
+  /** Name of the part, by which the metadata may mean it as well; where several parts have it, the normalised path. */
   readonly part: string
   readonly type: string
   readonly bytes: Buffer
@@ -99,8 +99,10 @@ function parsed(name: string, bytes: Buffer): unknown {
 export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
   const faults: Fault[] = []
   const files = new Map<string, UploadedFile>()
-  for (const { name: part, filename, type, bytes } of parts) {
-    const given = filename ?? part
+  const once = new Set<string>()
+  const shared = new Set(parts.map(({ name }) => name).filter((name) => once.size === once.add(name).size))
+  for (const { name: field, filename, type, bytes } of parts) {
+    const given = filename ?? field
     const name = modulePath(given)
     const shown = JSON.stringify(given.slice(0, LONGEST_NAME))
     if (name === undefined) faults.push(fault(`the part ${shown} has a name that is no path inside the upload`))
@@ -111,7 +113,7 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
         ),
       )
     else if (files.has(name)) faults.push(fault(`two parts have the name ${JSON.stringify(name)}`))
-    else files.set(name, { name, part, type, bytes })
+    else files.set(name, { name, part: shared.has(field) ? name : field, type, bytes })
   }
   refuse(faults)
   return [...files.values()]

@@ -109,11 +109,13 @@ export class ScriptShelf {
 
   /** Stores the bytes of modules, for a draft that is saved soon: what no version refers to is cleared away later. */
   async putModules(
-    files: readonly { readonly name: string; readonly type: string; readonly bytes: Uint8Array }[],
+    files: readonly (Omit<StoredModule, 'blob' | 'size'> & { readonly bytes: Uint8Array })[],
   ): Promise<StoredModule[]> {
     const stored: StoredModule[] = []
-    for (const { name, type, bytes } of files)
-      stored.push({ name, type, blob: await this.#deps.blobs.put(bytes), size: bytes.length })
+    for (const { name, part = name, type, bytes } of files) {
+      const blob = await this.#deps.blobs.put(bytes)
+      stored.push({ name, ...(part !== name && { part }), type, blob, size: bytes.length })
+    }
     return stored
   }
 

@@ -209,6 +209,19 @@ t.test('bindings are inherited and kept by name and type', async (t) => {
   t.same(bindings(), [], 'other uploads without keep_bindings drop secrets')
 })
 
+// Each upload kept those of the one before, beyond all bounds.
+t.test('bindings that are kept count as well', async (t) => {
+  const api = await uploader(t, { quotas: { bindings: 2 } })
+  const bindings = (...names: string[]) => names.map((name) => ({ name, type: 'plain_text', text: name }))
+  const keep_bindings = ['plain_text']
+  await api.upload('w', { bindings: bindings('A', 'B') })
+  t.match(await api.upload('w', { bindings: bindings('C'), keep_bindings }), {
+    status: 400,
+    body: { errors: [{ code: 10055, source: { pointer: '/bindings' } }] },
+  })
+  t.equal((await api.upload('w', { bindings: bindings('A', 'B'), keep_bindings })).status, 200)
+})
+
 t.test('a refused upload changes nothing', async (t) => {
   const api = await uploader(t)
   await api.upload('w', { tags: ['before'] })

@@ -223,6 +223,26 @@ t.test('settings change with a new version of the same code', async (t) => {
   t.match(api.store.list(WORKER_NAMESPACES, SCOPE), [{ value: { class: 'Room', script: 'app' } }])
 })
 
+// Parts go by names of their own, which were forgotten: from then on no setting could be changed.
+t.test('a part that a binding names keeps its name', async (t) => {
+  const api = await uploader(t)
+  const metadata = { body_part: 'worker.js', bindings: [{ name: 'ADD', type: 'wasm_module', part: 'ADD' }] }
+  const script = modulePart('worker.js', SERVICE, 'application/javascript')
+  const wasm = { name: 'ADD', filename: './1f-add.wasm', type: 'application/wasm', body: 'wasm' }
+  t.equal((await api.send('app', [metadataPart(metadata), script, wasm])).status, 200)
+  t.match(await patch(api, { tags: ['a'] }), { status: 200 })
+  t.match(latest(api), { number: 2, bindings: metadata.bindings, modules: [{}, { name: '1f-add.wasm', part: 'ADD' }] })
+  const answer = await fetch(`${api.url}${SCRIPTS}/app`, { headers: { authorization: `Bearer ${ADMIN}` } })
+  t.match(await answer.text(), 'name="ADD"; filename="1f-add.wasm"')
+  const other = { ...wasm, filename: './2e-add.wasm' }
+  t.equal(
+    (await api.send('app', [script, other], { ...asContent, headers: { 'cf-worker-body-part': 'worker.js' } })).status,
+    200,
+  )
+  t.match(await patch(api, { tags: [] }), { status: 200 })
+  t.match(latest(api), { modules: [{ name: 'worker.js' }, { name: '2e-add.wasm' }] })
+})
+
 t.test('exports among settings are reconciled', async (t) => {
   const api = await uploader(t)
   await api.upload('app', {}, ROOM)

@@ -11,6 +11,8 @@ export interface Binding {
 export interface StoredModule {
   /** Normalised path, without `./` in front. */
   readonly name: string
+  /** Name of its part of the form, by which bindings know it; absent: the same. */
+  readonly part?: string
   /** Content type as uploaded, without parameters. */
   readonly type: string
   /** Name of the blob. */

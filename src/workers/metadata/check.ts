@@ -67,8 +67,7 @@ const below = (prefix: string, issues: readonly Issue[]): Issue[] =>
 
 /** What is wrong with bindings; pointers into the metadata document. */
 export function bindingFaults(bindings: readonly Binding[], { bindings: most, valueBytes }: MetadataLimits): Fault[] {
-  if (bindings.length > most)
-    return [{ kind: 'tooManyBindings', pointer: '/bindings', message: `a script has ${most} bindings at most` }]
+  if (bindings.length > most) return [tooManyBindings(most)]
   const names = new Map<string, number>()
   return bindings.flatMap((binding, index): Fault[] => {
     const at = `/bindings/${index}`
@@ -97,6 +96,12 @@ export function bindingFaults(bindings: readonly Binding[], { bindings: most, va
     )
   })
 }
+
+export const tooManyBindings = (most: number): Fault => ({
+  kind: 'tooManyBindings',
+  pointer: '/bindings',
+  message: `a script has ${most} bindings at most`,
+})
 
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
