@@ -41,7 +41,7 @@ export interface RunningPipelines {
   close(): Promise<void>
 }
 
-/** One that has given up goes on after this time. */
+/** One that has given up, or that could not go on, as on a full disk or without its input, begins again after this time. */
 const PAUSE_MS = 60_000
 
 /** Starts the other pipelines. What becomes of them is told in the log; none keeps the daemon from running. */
@@ -56,31 +56,27 @@ export function startPipelines({ data, pipelines }: Config, { clock, log }: Deps
       const tally = new Tally((place, message) => log.debug({ event: 'pipeline_invalid_record', name, place, message }))
       const tell = (message: string) => log.info({ event: 'pipeline', name }, message)
       const options = { state, resume: true, tally, tell, size: () => {}, stop, clock, log }
-      const end = await runPipeline(pipeline, options)
-      const { read, rejected, delivered, dropped } = tally
-      log[end.end === 'gave_up' ? 'error' : 'info']({
-        event: 'pipeline_ended',
-        name,
-        ...end,
-        read,
-        rejected,
-        delivered,
-        dropped,
-      })
-      if (end.end !== 'gave_up') return
+      try {
+        const end = await runPipeline(pipeline, options)
+        const { read, rejected, delivered, dropped } = tally
+        log[end.end === 'gave_up' ? 'error' : 'info']({
+          event: 'pipeline_ended',
+          name,
+          ...end,
+          read,
+          rejected,
+          delivered,
+          dropped,
+        })
+        if (end.end !== 'gave_up') return
+      } catch (error) {
+        log.error({ event: 'pipeline_failed', name, error: messageOf(error), again_ms: PAUSE_MS })
+      }
       await clock.sleep(PAUSE_MS, stop).catch(() => {})
     }
   }
 
-  const running = pipelines
-    .filter((pipeline) => ownScope(pipeline) === undefined)
-    .map(async (pipeline) => {
-      try {
-        await runOne(pipeline)
-      } catch (error) {
-        log.error({ event: 'pipeline_failed', name: pipeline.name, error: messageOf(error) })
-      }
-    })
+  const running = pipelines.filter((pipeline) => ownScope(pipeline) === undefined).map(runOne)
   return {
     async close() {
       stopping.abort()

@@ -66,9 +66,10 @@ async function openInput(pipeline: Pipeline, folder: string, options: PipelineRu
   const taking = { dataset, folder, spoolBytes, tally, clock, log }
   if ('file' in source) {
     const follow = source.follow ?? false
-    const paths = await inputPaths(typeof source.file === 'string' ? [source.file] : source.file)
+    const paths = await inputPaths(typeof source.file === 'string' ? [source.file] : source.file, { follow })
     if (!follow) options.size(await totalSize(paths))
-    return await FileSpool.open({ dataset, paths, follow, folder, resume, clock, tally })
+    const missing = (path: string) => tell(`${name}: waiting for ${path}, which is not there`)
+    return await FileSpool.open({ dataset, paths, follow, missing, folder, resume, clock, tally })
   }
   if ('stdin' in source) return await stdinInput(process.stdin, taking)
   if ('http' in source) {

@@ -16,7 +16,7 @@ import {
   type ScannedRecord,
 } from '../records/index.js'
 import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool.js'
-import { replaceDurably } from '../logpush/spool/disk.js'
+import { namesIn, replaceDurably } from '../logpush/spool/disk.js'
 import { FileTrail, InputGone, type FilePlace, type TrailBlock, type TrailFile } from './file-trail.js'
 import { MOST_LINE_BYTES } from './line-blocks.js'
 import type { Input } from './input.js'
@@ -49,6 +49,8 @@ export interface FileSpoolOptions {
   readonly dataset: Dataset
   readonly paths: readonly string[]
   readonly follow: boolean
+  /** Told once of a file to follow that is not there. */
+  readonly missing: (path: string) => void
   /** Where the cursor is kept; exists. */
   readonly folder: string
   /** Go on where an earlier run stopped. */
@@ -88,6 +90,7 @@ export class FileSpool implements Input, ReadableSpool {
     this.#trail = new FileTrail(files, {
       follow: options.follow,
       from: at,
+      missing: options.missing,
       progress: (bytes) => void (options.tally.inputBytes += bytes),
     })
     this.#valid = new ValidRecords(options.dataset, options.tally)
@@ -96,8 +99,9 @@ export class FileSpool implements Input, ReadableSpool {
     this.#times = [...times]
   }
 
-  /** Opens the input. */
+  /** Opens the input; what a crash left half written goes. */
   static async open(options: FileSpoolOptions): Promise<FileSpool> {
+    await namesIn(fs, options.folder)
     const stored = options.resume ? await readState(options.folder) : undefined
     return new FileSpool(options, stored ?? beginning(options.paths))
   }

@@ -41,6 +41,8 @@ export interface TrailOptions {
   /** Go on with the last file when it has ended. */
   readonly follow: boolean
   readonly from: FilePlace
+  /** Told once of a file to follow that is not there: it is waited for. */
+  readonly missing: (path: string) => void
   /** Told of bytes on disk as they are read. */
   readonly progress: (bytes: number) => void
 }
@@ -51,6 +53,7 @@ const QUIET_LOOKS = 4
 export class FileTrail {
   readonly #follow: boolean
   readonly #progress: (bytes: number) => void
+  readonly #missing: (path: string) => void
   readonly #files: TrailFile[]
   readonly #memory = new LineMemory()
   #index = 0
@@ -61,13 +64,15 @@ export class FileTrail {
   /** Where the last line began that was given. */
   #through = 0
   #ending = false
+  #toldMissing = false
   /** So often nothing was found since another file got the name. */
   #quiet = 0
   /** Followed files that were rotated away, by index: they are read from again only by what is open. */
   readonly #kept = new Map<number, InputFile>()
 
-  constructor(files: readonly TrailFile[], { follow, from, progress }: TrailOptions) {
+  constructor(files: readonly TrailFile[], { follow, from, missing, progress }: TrailOptions) {
     this.#files = [...files]
+    this.#missing = missing
     this.#progress = progress
     this.#follow = follow
     this.#goTo(from)
@@ -82,6 +87,7 @@ export class FileTrail {
     for (;;) {
       if (this.#index >= this.#files.length) return undefined
       this.#blocks ??= await this.#open()
+      if (this.#blocks === undefined) return undefined
       const whole = await this.#blocks.next()
       if (whole !== undefined) this.#quiet = 0
       else if (this.#follow && !(await this.#over())) return undefined
@@ -129,16 +135,30 @@ export class FileTrail {
     this.#quiet = 0
   }
 
-  async #open(): Promise<LineBlocks> {
+  /** Undefined while a file to follow is not there. */
+  async #open(): Promise<LineBlocks | undefined> {
     const index = this.#index
     const { path, identity } = this.#files[index]!
-    this.#input ??= this.#kept.get(index) ?? (await opened(path, identity))
+    this.#input ??= this.#kept.get(index) ?? (await this.#opened(path, identity))
+    if (this.#input === undefined) return undefined
     this.#kept.delete(index)
     if (this.#follow && !this.#input.plain)
       throw new InputGone(`${path} cannot be followed: it is no plain file of lines`)
     // Under its first name, also where it was found under another: that is where the file behind it comes.
     this.#files[index] = { path, identity: this.#input.identity }
     return new LineBlocks(this.#input.bytes(this.#from, this.#progress), this.#memory)
+  }
+
+  async #opened(path: string, identity: string | undefined): Promise<InputFile | undefined> {
+    try {
+      return await opened(path, identity)
+    } catch (error) {
+      const waits = this.#follow && identity === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
+      if (!waits) throw error
+      if (!this.#toldMissing) this.#missing(path)
+      this.#toldMissing = true
+      return undefined
+    }
   }
 
   async #leave(): Promise<void> {

@@ -20,7 +20,11 @@ const FileSource = Type.Object(
       description: 'Path or glob, or a list of them, relative to this file; read in this order, each glob by name.',
     }),
     follow: Type.Optional(
-      Type.Boolean({ description: 'Wait for more, also behind a rotation. One plain file of NDJSON. Default: false.' }),
+      Type.Boolean({
+        description:
+          'Wait for more, also behind a rotation, and for a file that is not there yet. One plain file of NDJSON. ' +
+          'Default: false.',
+      }),
     ),
   },
   { ...strict, description: 'Files of NDJSON, or of one JSON array each, gzip or not.' },

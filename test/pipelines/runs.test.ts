@@ -9,10 +9,12 @@ import { Command } from 'commander'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { test as testCommand } from '../../src/commands/test.js'
+import { readConfig } from '../../src/config/load.js'
 import { loadPipelines, readPipelines } from '../../src/config/pipeline-file.js'
 import { BadConfig } from '../../src/config/yaml.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
+import { startPipelines } from '../../src/daemon-pipelines.js'
 import { destinationChecks } from '../../src/destinations.js'
 import { runPipeline } from '../../src/pipeline-run.js'
 import { arrayLines } from '../../pipelines/sources/array-lines.js'
@@ -21,6 +23,7 @@ import { FileTrail } from '../../pipelines/sources/file-trail.js'
 import { LineBlocks, MOST_LINE_BYTES as MOST, type LineBlock } from '../../pipelines/sources/line-blocks.js'
 import { Tally } from '../../pipelines/sources/tally.js'
 import { testFolder } from '../helpers/folder.js'
+import { MovedClock } from '../helpers/moved-clock.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 /** A day that no test runs to the end of. */
@@ -317,6 +320,7 @@ t.test('a followed file is read through its rotation', async (t) => {
   const trail = new FileTrail([{ path }], {
     follow: true,
     from: { file: 0, offset: 0, line: 1 },
+    missing() {},
     progress() {},
   })
   t.teardown(() => trail.close())
@@ -335,6 +339,40 @@ t.test('a followed file is read through its rotation', async (t) => {
   writeFileSync(path, 'new\n')
   await until(5)
   t.same(found, ['1:a', '2:bb', '3:c', '4:late', '1:new'])
+})
+
+t.test(
+  'a file to follow that is not there yet is waited for, and nothing half written stays beside its place',
+  async (t) => {
+    const folder = testFolder(t, { state: { p: { 'cursor.json.0123456789ab.tmp': '{"id' } } })
+    const { run, stop, listening: waiting } = ran(folder, '{ file: new.ndjson, follow: true }', 'file:out')
+    const running = run()
+    await waiting
+    writeFileSync(join(folder, 'new.ndjson'), `${RECORDS.join('\n')}\n`)
+    stop()
+    t.same(await running, { end: 'done' })
+    t.equal(written(join(folder, 'out')), EXPECTED)
+    t.strictSame(
+      readdirSync(join(folder, 'state', 'p')).filter((name) => name.startsWith('cursor')),
+      ['cursor.json'],
+    )
+  },
+)
+
+t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
+  const folder = testFolder(t)
+  const text = `pipelines: [{ source: { file: a.ndjson }, dataset: http_requests, destination_conf: 'file:out' }]`
+  const config = { ...readConfig('', join(folder, 'f.yaml'), {}), data: folder }
+  const pipelines = readPipelines(text, join(folder, 'f.yaml'), checks, {})
+  const moved = new MovedClock('2026-11-21T12:00:00Z')
+  let failures = 0
+  const told = { ...log, error: () => void failures++ } as unknown as typeof log
+  const running = startPipelines({ ...config, pipelines }, { clock: moved, log: told })
+  await moved.until(() => failures > 1)
+  writeFileSync(join(folder, 'a.ndjson'), '{"RayID":"a"}\n')
+  await moved.until(() => existsSync(join(folder, 'out')) && written(join(folder, 'out')) !== '', { step: 1000 })
+  t.match(written(join(folder, 'out')), /"RayID":"a"/)
+  await running.close()
 })
 
 t.test('a listener takes records, and stops with all of them delivered', async (t) => {
