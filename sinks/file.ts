@@ -63,14 +63,14 @@ interface Place {
 }
 
 function placeOf(destination: URL, deps: SinkDeps): Place {
-  if (destination.hostname !== '') refuse('has a host; a file destination has three slashes')
+  if (destination.hostname !== '') refuse('has a host; write file:///folder, with three slashes')
   const gzip = flag(params(destination, KNOWN), 'gzip', false)
   const path = `/${pathOf(destination)}`
   for (const root of deps.allowFileUnder) {
     const rest = relative(root, path)
     if (rest !== '..' && !rest.startsWith(`..${sep}`)) return { root, inside: folder(rest), gzip }
   }
-  return refuse('is a file, but not below a folder that the configuration allows')
+  return refuse('is a file, but not below a folder that logpush.destinations.allow_file_under names')
 }
 
 /** Writes a file below `root` by its relative path. Rejects with a SinkError. */

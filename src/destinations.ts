@@ -27,7 +27,7 @@ export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, text
 
 /** The folder of a file destination, up to its `{DATE}`; links on the way to it are its owner's. */
 function fileRoot(text: string): string[] {
-  if (!text.startsWith('file://') || !URL.canParse(text)) return []
+  if (!/^file:/i.test(text) || !URL.canParse(text)) return []
   const [fixed = ''] = decodeURIComponent(new URL(text).pathname).split('{DATE}')
   return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
 }

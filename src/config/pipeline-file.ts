@@ -260,7 +260,8 @@ function settledSource(source: Source, folder: string): Source {
 function absoluteDestination(text: string, folder: string): string {
   if (!text.startsWith('file:') || text.startsWith('file:/')) return text
   const [path = '', query] = text.slice('file:'.length).split('?', 2)
-  return `file://${resolve(folder, path)}${query === undefined ? '' : `?${query}`}`
+  const base = folder.split('/').map(encodeURIComponent).join('/')
+  return `file://${resolve(base, path)}${query === undefined ? '' : `?${query}`}`
 }
 
 function repeatedNames(pipelines: ReadPipelines['pipelines']): Issue[] {

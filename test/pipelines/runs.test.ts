@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { Command } from 'commander'
 import { Redis } from 'ioredis'
@@ -358,6 +359,17 @@ t.test(
     )
   },
 )
+
+t.test('a folder is a destination in each form that a URL of a file can have', async (t) => {
+  for (const name of ['plain', 'a b % # {x} é']) {
+    const folder = join(testFolder(t, { [name]: { 'a.ndjson': `${RECORDS.join('\n')}\n` } }), name)
+    const url = pathToFileURL(folder).pathname
+    for (const [at, to] of ['file:0', `file:${url}/1`, `file://${url}/2`, `FILE:///${url.slice(1)}/3`].entries()) {
+      t.same(await ran(folder, '{ file: a.ndjson }', to, 'on_invalid: skip').run(), { end: 'done' }, to)
+      t.equal(written(join(folder, String(at))), EXPECTED)
+    }
+  }
+})
 
 t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
   const folder = testFolder(t)
