@@ -2,13 +2,29 @@
 export type CharacterClass = 'space' | 'punctuation' | 'other'
 
 // oxlint-disable-next-line typescript/unbound-method
-const { charCodeAt, slice } = String.prototype
+const { charCodeAt, includes, indexOf, search, slice } = String.prototype
 
 /**
  * `text.charCodeAt(at)`, for places inside of it. An engine has a dozen kinds of strings (short ones, parts and sums of
  * others), and where many come by, finding the method takes longer than calling it.
  */
 export const codeAt = (text: string, at: number): number => charCodeAt.call(text, at)
+
+/** `text.length`, likewise: what is added to a text is known to be one. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-conversion
+export const lengthOf = (text: string): number => ('' + text).length
+
+/** `text.indexOf(found, from)`, likewise. */
+export const indexIn = (text: string, found: string, from: number): number => indexOf.call(text, found, from)
+
+/** `text.includes(found)`, likewise. */
+export const holds = (text: string, found: string): boolean => includes.call(text, found)
+
+/** `text.search(pattern)`, likewise. */
+export const searchIn = (text: string, pattern: RegExp): number => search.call(text, pattern)
+
+/** The last code unit of `text`, -1 of an empty one. */
+export const lastCode = (text: string): number => (text === '' ? -1 : codeAt(text, lengthOf(text) - 1))
 
 /** `text.slice(start, end)`, likewise. */
 export const part = (text: string, start: number, end: number): string => slice.call(text, start, end)
@@ -35,10 +51,16 @@ export function classOf(codePoint: number): CharacterClass {
 
 /** The code point that ends `text`. */
 export function lastCodePoint(text: string): number {
-  const last = codeAt(text, text.length - 1)
+  const last = lastCode(text)
   if (last < 0xdc00 || last > 0xdfff || text.length < 2) return last
   return text.codePointAt(text.length - 2) ?? last
 }
+
+/** White space that is more than one space. Each run of it is one match, found without looking back. */
+const SPACES = /  [\t\n\f\r ]*| ?[\t\n\f\r][\t\n\f\r ]*/g
+
+/** `text` with one space for each run of HTML's white space. */
+export const collapse = (text: string): string => text.replace(SPACES, ' ')
 
 /** `text` as one line: a space takes the place of each line break and the white space around it. */
 export function joinLines(text: string): string {

@@ -1,4 +1,5 @@
 import { decodeHTML, decodeHTMLAttribute } from 'entities/decode'
+import { codeAt, indexIn, lengthOf, part } from './characters.js'
 
 /** The longest name of a character reference, `&` and `;` not counted. */
 const LONGEST_NAME = 31
@@ -28,12 +29,13 @@ export const decodeAttribute = (text: string): string => decode(text, true)
 
 /** Short references with `;` are read here; from the first other one on, the table of all of them is needed. */
 function decode(text: string, inAttribute: boolean): string {
+  const length = lengthOf(text)
   let decoded = ''
   let from = 0
-  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) {
-    const isNumber = text.charCodeAt(at + 1) === NUMBER_SIGN
-    const end = endOfName(text, isNumber ? at + 2 : at + 1)
-    const after = text.charCodeAt(end)
+  for (let at = indexIn(text, '&', 0); at >= 0; at = indexIn(text, '&', at + 1)) {
+    const isNumber = at + 1 < length && codeAt(text, at + 1) === NUMBER_SIGN
+    const end = endOfName(text, isNumber ? at + 2 : at + 1, length)
+    const after = end < length ? codeAt(text, end) : 0
     // WHATWG HTML, 13.2.5.72 and 13.2.5.73: what is no name stands for itself, as does a name before `=`.
     if (!isNumber && (end === at + 1 || (inAttribute && after === EQUALS))) continue
     const char =
@@ -46,27 +48,27 @@ function decode(text: string, inAttribute: boolean): string {
       const rest = text.slice(from)
       return decoded + (inAttribute ? decodeHTMLAttribute(rest) : decodeHTML(rest))
     }
-    decoded += text.slice(from, at) + char
+    decoded += part(text, from, at) + char
     from = end + 1
   }
-  return from === 0 ? text : decoded + text.slice(from)
+  return from === 0 ? text : decoded + part(text, from, length)
 }
 
 /** Where the letters and digits from `start` on end. */
-function endOfName(text: string, start: number): number {
-  let end = start
-  for (; ; end++) {
-    const char = text.charCodeAt(end)
+function endOfName(text: string, start: number, length: number): number {
+  for (let end = start; end < length; end++) {
+    const char = codeAt(text, end)
     const isName = (char >= 0x61 && char <= 0x7a) || (char >= 0x30 && char <= 0x39) || (char >= 0x41 && char <= 0x5a)
     if (!isName) return end
   }
+  return length
 }
 
 /** The key of a name, 0 for a long one. */
 function keyAt(text: string, start: number, end: number): number {
   if (end - start > 4) return 0
   let key = 0
-  for (let at = start; at < end; at++) key = mix(key, text.charCodeAt(at))
+  for (let at = start; at < end; at++) key = mix(key, codeAt(text, at))
   return key
 }
 
@@ -75,7 +77,7 @@ function decodeNumber(text: string, start: number, end: number): string | undefi
   if (end === start || end - start > 5) return undefined
   let number = 0
   for (let at = start; at < end; at++) {
-    const digit = text.charCodeAt(at) - ZERO
+    const digit = codeAt(text, at) - ZERO
     if (digit > 9) return undefined
     number = number * 10 + digit
   }
@@ -88,9 +90,9 @@ function decodeNumber(text: string, start: number, end: number): string | undefi
  * before `start` is looked at.
  */
 export function unfinishedReference(html: string, start: number): number {
-  const at = html.lastIndexOf('&')
-  if (at < start) return html.length
+  const rest = part(html, start, html.length)
+  const at = rest.lastIndexOf('&')
   // Digits may go on for ever: `&#000...065;` is an A.
-  if (html.length - at > LONGEST_NAME + 2 && html.charAt(at + 1) !== '#') return html.length
-  return UNFINISHED.test(html.slice(at)) ? at : html.length
+  if (at < 0 || (rest.length - at > LONGEST_NAME + 2 && rest.charAt(at + 1) !== '#')) return html.length
+  return UNFINISHED.test(rest.slice(at)) ? start + at : html.length
 }

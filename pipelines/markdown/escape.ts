@@ -1,4 +1,14 @@
-import { classOf, codeAt, isAsciiPunctuation, lastCodePoint, type CharacterClass } from './characters.js'
+import {
+  classOf,
+  codeAt,
+  holds,
+  isAsciiPunctuation,
+  lastCodePoint,
+  lengthOf,
+  part,
+  searchIn,
+  type CharacterClass,
+} from './characters.js'
 
 /** What may have to be escaped inside of text. */
 const SPECIAL = /[\\`*_~<&[\]]/
@@ -22,7 +32,7 @@ export interface Surroundings {
 /** Whether a link's text can have these brackets as they are. */
 function bracketsAreSafe(text: string): boolean {
   let depth = 0
-  const { length } = text
+  const length = lengthOf(text)
   for (let at = 0; at < length; at++) {
     const char = codeAt(text, at)
     if (char === 0x5b) depth++
@@ -36,15 +46,15 @@ function bracketsAreSafe(text: string): boolean {
  * `snake_case`, `a[0]` and `AT&T` stay as they are.
  */
 export function escapeInline(text: string, around: Surroundings): string {
-  const first = text.search(SPECIAL)
+  const first = searchIn(text, SPECIAL)
   if (first < 0) return text
 
-  const length = text.length
+  const length = lengthOf(text)
   const parts: string[] = []
   let done = 0
   let safe: boolean | undefined
   const escape = (at: number) => {
-    parts.push(text.slice(done, at))
+    parts.push(part(text, done, at))
     done = at
   }
   for (let at = first; at < length; at++) {
@@ -93,7 +103,7 @@ export function escapeInline(text: string, around: Surroundings): string {
     }
   }
   if (parts.length === 0) return text
-  parts.push(text.slice(done))
+  parts.push(part(text, done, length))
   return parts.join('\\')
 }
 
@@ -120,7 +130,7 @@ export const isLineStart = (char: number): boolean => char < 128 && LINE_STARTS[
 
 /** A paragraph's Markdown such that no line of it begins a list, a heading, a quote, a rule or the like. */
 export function escapeStarts(markdown: string): string {
-  if (!markdown.includes('\n')) return escapeStart(markdown)
+  if (!holds(markdown, '\n')) return escapeStart(markdown)
   return markdown
     .split('\n')
     .map((line, index) => escapeStart(line, index > 0))
@@ -175,7 +185,8 @@ export function destination(url: string, title?: string, plain = false): string 
 function isTarget(url: string): boolean {
   let depth = 0
   let hasReference = false
-  for (let at = 0; at < url.length; at++) {
+  const length = lengthOf(url)
+  for (let at = 0; at < length; at++) {
     const char = codeAt(url, at)
     switch (char) {
       case 0x28: // (

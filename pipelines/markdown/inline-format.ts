@@ -1,4 +1,4 @@
-import { classOf, codeAt } from './characters.js'
+import { classOf, codeAt, lengthOf, part } from './characters.js'
 
 /** What an inline element is written as; `plain` leaves no trace. */
 export type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
@@ -41,9 +41,10 @@ export const newFormat = (kind: Kind, name: string, mark: string, link: Link | u
 
 /** White space at the end of a text, that of Unicode included. */
 export function trailingSpaces(text: string): string {
-  let at = text.length
+  const length = lengthOf(text)
+  let at = length
   while (at > 0 && classOf(codeAt(text, at - 1)) === 'space') at--
-  return text.slice(at)
+  return at === length ? '' : part(text, at, length)
 }
 
 /** Text that marks come to stand behind, though white space did when it was escaped. */

@@ -1,4 +1,14 @@
-import { classOf, codeAt, part, isSpace, joinLines, lastCodePoint, type CharacterClass } from './characters.js'
+import {
+  classOf,
+  codeAt,
+  collapse,
+  part,
+  isSpace,
+  joinLines,
+  lastCode,
+  lastCodePoint,
+  type CharacterClass,
+} from './characters.js'
 import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
 import {
   chooseMark,
@@ -30,8 +40,8 @@ const MAX_SPAN = 256
 /** At the ends of a block some readers of Markdown take it for white space. */
 const NBSP = 0xa0
 
-/** White space that is more than one space. Each run of it is one match, found without looking back. */
-const SPACES = /  [\t\n\f\r ]*| ?[\t\n\f\r][\t\n\f\r ]*/g
+const EXCLAMATION = 0x21
+const BRACKET = 0x5b
 
 /**
  * The contents of the block that is being read: text, emphasis, links, code spans, images.
@@ -250,7 +260,7 @@ export class Line {
     if (this.#empty) return ''
 
     // What is put together of pieces is looked at as little as can be: the first look makes a copy of it.
-    const mayEndInSpace = this.#last === '' || codeAt(this.#last, this.#last.length - 1) === NBSP
+    const mayEndInSpace = this.#last === '' || lastCode(this.#last) === NBSP
     this.startsMayMean = this.#hasBreaks || isLineStart(this.#first)
     let markdown = this.#done + this.#previous + this.#last
     if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
@@ -315,10 +325,10 @@ export class Line {
       if (end < raw.length) spaceAfter = true
       text = part(raw, start, end)
     }
-    if ((traits & INNER_SPACE) !== 0) text = text.replace(SPACES, ' ')
+    if ((traits & INNER_SPACE) !== 0) text = collapse(text)
     const plain = text
     if ((traits & SPECIALS) !== 0) {
-      if (this.#empty && codeAt(text, 0) === 0x5b) this.#bracket = true
+      if (this.#empty && codeAt(text, 0) === BRACKET) this.#bracket = true
       text = escapeInline(text, {
         before: this.#before(),
         // The mark that closes an element comes before the space.
@@ -423,7 +433,8 @@ export class Line {
 
     let rest = piece
     const mark = marks.charAt(0)
-    if (mark === '[' && !this.#marked && this.#last.endsWith('!')) this.#last = this.#last.slice(0, -1) + '\\!'
+    if (mark === '[' && !this.#marked && lastCode(this.#last) === EXCLAMATION)
+      this.#last = this.#last.slice(0, -1) + '\\!'
     if (mark === '_' && !this.#empty && !this.#marked && classOf(lastCodePoint(this.#last)) === 'other') {
       this.#separate('', '')
     } else if (
@@ -509,7 +520,7 @@ export class Line {
   #nameLink(format: Format): void {
     const link = format.link as Link
     const { name } = link
-    const text = name === undefined || this.#code !== undefined ? '' : name.replace(/[\t\n\f\r ]+/g, ' ').trim()
+    const text = name === undefined || this.#code !== undefined ? '' : collapse(name).trim()
     if (text === '') {
       // One that leads to its own page is a mark for the mouse or a mistake.
       if (this.#empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
@@ -529,7 +540,7 @@ export class Line {
       title === undefined &&
       !this.#marked &&
       isAutolink(url, text) &&
-      this.#previous.endsWith('[')
+      lastCode(this.#previous) === BRACKET
     ) {
       this.#previous = this.#previous.slice(0, -1)
       this.#last = `<${text}>`

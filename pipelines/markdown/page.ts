@@ -1,4 +1,5 @@
 import { Addresses } from './address.js'
+import { holds } from './characters.js'
 import { CLOSE, OPEN } from './elements/index.js'
 import { isHidden } from './elements/left-out.js'
 import { escapeStarts } from './escape.js'
@@ -196,7 +197,7 @@ export class Page implements Events {
     if (level === 0) return
     this.heading = 0
     const text = this.line.take()
-    const line = text.includes('\n') ? text.replaceAll('  \n', ' ') : text
+    const line = holds(text, '\n') ? text.replaceAll('  \n', ' ') : text
     if (this.table?.state !== 'data') this.writer.leaf('heading', headingOf(level, line))
     else if (line !== '') this.table.add(line)
   }

@@ -1,10 +1,12 @@
-import { joinLines } from './characters.js'
+import { codeAt, joinLines, lastCode } from './characters.js'
 import { CONTAINERS } from './elements/element.js'
 import { DROPPED } from './elements/left-out.js'
 import { codeSpan, fenceFor } from './escape.js'
 import type { Skip, Tag } from './events.js'
 import { languageOf } from './language.js'
 import { elementNamed, KNOWN_NAMES } from './names.js'
+
+const LF = 0x0a
 
 /** By an element's place in the table of names: whether it means anything here. All others are read as their text. */
 const MEANS = new Uint8Array(KNOWN_NAMES + 1)
@@ -63,12 +65,12 @@ export class Preformatted {
 
   text(text: string): void {
     // A line feed right behind the tag is for the eye of the author. WHATWG HTML, 13.2.6.4.7.
-    this.#text += this.#isFresh && text.startsWith('\n') ? text.slice(1) : text
+    this.#text += this.#isFresh && codeAt(text, 0) === LF ? text.slice(1) : text
     this.#isFresh = false
   }
 
   #breakLine(): void {
-    if (this.#text !== '' && !this.#text.endsWith('\n')) this.#text += '\n'
+    if (this.#text !== '' && lastCode(this.#text) !== LF) this.#text += '\n'
   }
 
   /** As a fenced block; '' for white space that is no code. */

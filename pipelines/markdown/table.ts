@@ -1,3 +1,4 @@
+import { holds } from './characters.js'
 import type { Writer } from './writer.js'
 
 /** From here on a table's rows are written as they come. */
@@ -199,8 +200,8 @@ function rowOf(cells: readonly string[], columns: number): string {
 }
 
 function cellOf(markdown: string): string {
-  const line = markdown.includes('\n') ? markdown.replace(/ *\n+/g, '<br>') : markdown
-  return line.includes('|') ? line.replaceAll('|', '\\|') : line
+  const line = holds(markdown, '\n') ? markdown.replace(/ *\n+/g, '<br>') : markdown
+  return holds(line, '|') ? line.replaceAll('|', '\\|') : line
 }
 
 /** Short cells of a row side by side, all others as blocks of their own. */

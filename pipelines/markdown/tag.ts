@@ -81,7 +81,7 @@ export class OpenTag implements Tag {
     this.selfClosing = false
     if (this.#offsets.length > KEPT) this.#offsets = new Int32Array(KEPT)
 
-    let at = start
+    let at = start | 0
     let key = 0
     let seen = 0
     let char = 0
@@ -101,7 +101,8 @@ export class OpenTag implements Tag {
 
   #readAttributes(html: string, units: Uint16Array, from: number): number {
     const length = html.length
-    let at = from
+    const ends = ENDS
+    let at = from | 0
     while (at < length) {
       let char = units[at] as number
       if (char === GREATER) {
@@ -117,7 +118,7 @@ export class OpenTag implements Tag {
       const nameStart = at++
       for (; at < length; at++) {
         char = units[at] as number
-        if (ENDS[char] !== 0) break
+        if (ends[char] !== 0) break
       }
       const nameEnd = at
       while (at < length && isSpace((char = units[at] as number))) at++

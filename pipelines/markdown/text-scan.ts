@@ -29,8 +29,7 @@ TRAITS[0] = NUL | STOP
 
 const WHITE = INNER_SPACE | SINGLE_SPACE
 
-const traitsOfChar = (char: number): number => TRAITS[char] as number
-const isWhite = (char: number): boolean => (traitsOfChar(char) & WHITE) !== 0
+const isWhite = (char: number): boolean => ((TRAITS[char] as number) & WHITE) !== 0
 
 /** What one look at the code units of a text has found. */
 export class TextScan {
@@ -45,26 +44,27 @@ export class TextScan {
 
   /** Reads text from `start` to the next `<` or to `length`, where the units have a 0. Returns that place. */
   readOn(units: Uint16Array, start: number, length: number): number {
-    let at = start
-    let traits = traitsOfChar(units[at] as number)
-    while ((traits & WHITE) !== 0) traits = traitsOfChar(units[++at] as number)
+    const table = TRAITS
+    let at = start | 0
+    let traits = table[units[at] as number] as number
+    while ((traits & WHITE) !== 0) traits = table[units[++at] as number] as number
     this.start = start
     this.from = at
 
-    let seen = NOTHING
-    let twice = NOTHING
-    let before = NOTHING
+    let seen = 0
+    let twice = 0
+    let before = 0
     for (;;) {
       while ((traits & STOP) === 0) {
         seen |= traits
         twice |= traits & before
         before = traits
-        traits = traitsOfChar(units[++at] as number)
+        traits = table[units[++at] as number] as number
       }
       if (units[at] === LESS || at >= length) break
       seen |= traits
       before = traits
-      traits = traitsOfChar(units[++at] as number)
+      traits = table[units[++at] as number] as number
     }
     this.end = this.to = at
     if ((before & WHITE) !== 0) {
@@ -120,11 +120,13 @@ export class TextScan {
   }
 
   #look(units: Uint16Array): void {
-    let seen = NOTHING
-    let twice = NOTHING
-    let before = NOTHING
-    for (let at = this.from; at < this.to; at++) {
-      const traits = traitsOfChar(units[at] as number)
+    const table = TRAITS
+    const { to } = this
+    let seen = 0
+    let twice = 0
+    let before = 0
+    for (let at = this.from | 0; at < to; at++) {
+      const traits = table[units[at] as number] as number
       seen |= traits
       twice |= traits & before
       before = traits

@@ -142,10 +142,10 @@ export class HtmlTokenizer implements Tokenizer {
     const html = this.#html
     const units = this.#units
     const tag = this.#tag
-    let textStart = this.#at
+    let textStart = this.#at | 0
     let from = textStart
     for (;;) {
-      const at = this.#nextLess(textStart, from)
+      const at = this.#nextLess(textStart, from) | 0
       if (at < 0) {
         this.#lastText(textStart, ended)
         return false
@@ -153,7 +153,7 @@ export class HtmlTokenizer implements Tokenizer {
       const char = units[at + 1] as number
       if (isLetter(char)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(at + 1)
+        const end = tag.read(at + 1) | 0
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#opened()) {
@@ -162,7 +162,7 @@ export class HtmlTokenizer implements Tokenizer {
         }
       } else if (char === SLASH && isLetter(units[at + 2] as number)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(at + 2)
+        const end = tag.read(at + 2) | 0
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id)
@@ -208,7 +208,7 @@ export class HtmlTokenizer implements Tokenizer {
     const element = tag.element
     const content = element === undefined || elements.openedForeign ? 'data' : element.content
     const skipping = elements.skipping
-    const wanted = (!skipping || content === 'script') && this.#events.open(tag) !== 'skip'
+    const wanted = (!skipping || content === 'script') && this.#events.open(tag) === undefined
     if (element !== undefined && content !== 'data') {
       this.#mode = content
       this.#raw = new RawText(element.name, content === 'script')

@@ -1,3 +1,5 @@
+import { holds, lengthOf } from './characters.js'
+
 /** Lists and quotes inside each other that are written; deeper ones are taken for part of the one around them. */
 export const MAX_DEPTH = 64
 
@@ -138,7 +140,7 @@ export class Writer {
 
   /** Adds what keeps two lines apart. */
   #breakLine(line: string): void {
-    if (this.#out.length > MANY) {
+    if (lengthOf(this.#out) > MANY) {
       // What is made of many pieces is copied while they are in a near cache: whoever reads it would copy it later.
       this.#before += [this.#out, line].join('')
       this.#out = ''
@@ -185,7 +187,7 @@ export class Writer {
   }
 
   #indent(markdown: string, prefix: string): string {
-    if (prefix === '' || !markdown.includes('\n')) return markdown
+    if (prefix === '' || !holds(markdown, '\n')) return markdown
     const lines = markdown.split('\n')
     this.#indentation += lines.length * prefix.length
     if (this.#indentation > MAX_INDENTATION) this.#giveUpIndentation()

@@ -1,4 +1,5 @@
 import { isReachable } from '../address.js'
+import { collapse } from '../characters.js'
 import { destination, escapeInline } from '../escape.js'
 import type { Tag } from '../events.js'
 import type { Aside, Page } from '../page.js'
@@ -14,7 +15,7 @@ export const images: Family = {
   names: ['img', 'image'],
   open(page, tag) {
     const source = imageSource(page, tag)
-    const alt = (tag.attribute('alt') ?? '').replace(/[\t\n\f\r ]+/g, ' ').trim()
+    const alt = collapse(tag.attribute('alt') ?? '').trim()
     if (source === undefined) return
     const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
     page.line.markdown(`![${text}${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
