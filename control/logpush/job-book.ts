@@ -1,3 +1,4 @@
+import { InvalidInput } from '../../src/core/errors.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob, type LogpushStatus } from '../../src/core/model/logpush-job.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { kind, type Stored } from '../../src/core/store.js'
@@ -7,7 +8,8 @@ import type { Call } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { ControlDeps } from '../state.js'
 import { Turns } from '../turns.js'
-import type { PlainJob } from './engine.js'
+import { destinationOf, LOST_KEY } from '../../pipelines/logpush/destination.js'
+import type { PlainJob, ReadJob } from './engine.js'
 import type { JobResult } from './schemas.js'
 
 /** The number that the latest job got. */
@@ -41,10 +43,14 @@ export class JobBook {
   }
 
   /** The job with its destination in the clear. */
-  plain(scope: Scope, job: LogpushJob): PlainJob {
+  plain(scope: Scope, job: LogpushJob): ReadJob {
     const { vault } = this.#deps.logpush()
-    const aad = secretOf(LOGPUSH_JOBS, scope, String(job.id))
-    return { ...job, destination_conf: vault.open(job.destination_conf.sealed, aad) }
+    try {
+      return { ...job, destination_conf: destinationOf(job, scope, String(job.id), vault) }
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+      return { ...job, destination_conf: undefined }
+    }
   }
 
   /** As the API tells it: with its destination, which its owner gave, and how it fares. */
@@ -80,12 +86,15 @@ export class JobBook {
   }
 
   /** Stores a job in the place of `before`. Rejects with VersionConflict where that was changed meanwhile. */
-  async replace(writer: Writer, { version, value: before }: Stored<LogpushJob>, plain: PlainJob): Promise<JobResult> {
+  async replace(writer: Writer, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
     const { store, clock } = this.#deps
     const { scope } = writer
     const id = String(before.id)
-    const same = plain.destination_conf === this.plain(scope, before).destination_conf
-    const job = same ? { ...plain, destination_conf: before.destination_conf } : this.#sealed(scope, plain)
+    const { destination_conf: destination } = after
+    const same = destination === undefined || destination === this.plain(scope, before).destination_conf
+    const job = same
+      ? { ...after, destination_conf: before.destination_conf }
+      : this.#sealed(scope, { ...after, destination_conf: destination })
     await store.batch(
       [{ kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: version }],
       [audit(clock, writer, { action: 'update', kind: LOGPUSH_JOBS, scope, id, before, after: job })],
@@ -124,7 +133,7 @@ export class JobBook {
 }
 
 /** The members in the order in which the public API has them. */
-function toldWith(job: PlainJob, status: LogpushStatus | undefined): JobResult {
+function toldWith(job: ReadJob, status: LogpushStatus | undefined): JobResult {
   const { id, dataset, kind, enabled, name, output_options, destination_conf, ...rest } = job
   return {
     id,
@@ -133,10 +142,10 @@ function toldWith(job: PlainJob, status: LogpushStatus | undefined): JobResult {
     enabled,
     ...(name !== undefined && { name }),
     ...(output_options !== undefined && { output_options }),
-    destination_conf,
+    ...(destination_conf !== undefined && { destination_conf }),
     ...rest,
     last_complete: status?.last_complete ?? null,
     last_error: status?.last_error ?? null,
-    error_message: status?.error_message ?? null,
+    error_message: destination_conf === undefined ? `/destination_conf ${LOST_KEY}` : (status?.error_message ?? null),
   }
 }

@@ -1,7 +1,7 @@
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Scope } from '../../src/core/scope.js'
 import { DATASETS } from '../../pipelines/records/index.js'
-import type { PlainJob } from './engine.js'
+import type { PlainJob, ReadJob } from './engine.js'
 import type { JobChange, JobInput } from './schemas.js'
 
 /** The datasets of jobs that name none: what the daemon itself records. */
@@ -28,7 +28,7 @@ export function newJob(input: JobInput, scope: Scope): PlainJob {
 }
 
 /** The job after a change. Throws InvalidInput for what stays as it was created. */
-export function changedJob(old: PlainJob, change: JobChange): PlainJob {
+export function changedJob(old: ReadJob, change: JobChange): ReadJob {
   const { dataset, kind, ownership_challenge: _token, subrequest_merging: _alias, ...rest } = change
   const issues: Issue[] = []
   if (dataset !== undefined && dataset !== null && dataset !== old.dataset)
@@ -40,7 +40,7 @@ export function changedJob(old: PlainJob, change: JobChange): PlainJob {
 }
 
 /** `subrequest_merging` says what `output_options.merge_subrequests` says, and is kept there. */
-function withMerging(job: PlainJob, { subrequest_merging: merging, output_options: given }: JobChange): PlainJob {
+function withMerging<J extends ReadJob>(job: J, { subrequest_merging: merging, output_options: given }: JobChange): J {
   if (merging === undefined) return job
   const said = given?.merge_subrequests ?? undefined
   if (said === merging) return job

@@ -1,4 +1,6 @@
 import { Type } from 'typebox'
+import { LOST_KEY } from '../../pipelines/logpush/destination.js'
+import { InvalidInput } from '../../src/core/errors.js'
 import { VersionConflict } from '../../src/core/store.js'
 import type { Scope } from '../../src/core/scope.js'
 import { endpoint, type Call, type Endpoint } from '../endpoint.js'
@@ -6,7 +8,7 @@ import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
 import type { ControlDeps } from '../state.js'
 import type { DestinationCheck } from './destination-check.js'
-import type { PlainJob } from './engine.js'
+import type { ReadJob } from './engine.js'
 import type { JobBook } from './job-book.js'
 import { checkJob } from './job-check.js'
 import { changedJob, newJob } from './job-merge.js'
@@ -36,17 +38,22 @@ export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: P
   }
 
   /** The job after a change, with its destination tried out where that is due; never when the job is switched off. */
-  const decided = async ({ scope, body }: Pick<Call<string, JobChange>, 'scope' | 'body'>, old: PlainJob) => {
+  const decided = async ({ scope, body }: Pick<Call<string, JobChange>, 'scope' | 'body'>, old: ReadJob) => {
     const job = changedJob(old, body)
     checkJob(job, scope, logpush().limits().filter)
-    const moved = job.destination_conf !== old.destination_conf
-    if (moved) {
-      destinations.form(job.destination_conf)
-      await refuseStranger(scope, job.destination_conf, body.ownership_challenge)
-    }
+    const { destination_conf: destination } = job
     const switchedOn = job.enabled && !old.enabled
     const switchedOff = old.enabled && !job.enabled
-    if (switchedOn || (moved && !switchedOff)) await destinations.reach(job.destination_conf)
+    if (destination === undefined) {
+      if (switchedOn) throw new InvalidInput([{ pointer: '/destination_conf', message: LOST_KEY }])
+      return job
+    }
+    const moved = destination !== old.destination_conf
+    if (moved) {
+      destinations.form(destination)
+      await refuseStranger(scope, destination, body.ownership_challenge)
+    }
+    if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
     return job
   }
 

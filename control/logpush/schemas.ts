@@ -77,7 +77,10 @@ export const JobResult = Type.Object({
   dataset: Type.Enum([...DATASETS.keys()]),
   kind: Type.Enum(['', 'edge']),
   enabled: Type.Boolean(),
-  destination_conf: Destination,
+  destination_conf: Type.Optional({
+    ...Destination,
+    description: 'As it was given; left out where none of the secrets keys opens it, which error_message tells.',
+  }),
   last_complete: time('End of the range that was delivered last.'),
   last_error: time('Of the last failure; null since a delivery has succeeded.'),
   error_message: orNull(Type.String({ description: 'Why the job is failing now; null while it is not.' })),

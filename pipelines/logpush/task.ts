@@ -4,9 +4,10 @@ import { LOGPUSH_JOBS } from '../../src/core/model/logpush-job.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
-import { secretOf, type Sealed, type Vault } from '../../src/core/vault.js'
+import type { Sealed, Vault } from '../../src/core/vault.js'
 import { compileJob, type JobSettings } from './compiled-job.js'
 import { Control, type Ending } from './control.js'
+import { destinationOf } from './destination.js'
 import { disable } from './disable.js'
 import type { JobMetrics, Lag } from './metrics.js'
 import { Session, type SessionDeps } from './session.js'
@@ -110,9 +111,9 @@ export class LogpushTask {
   }
 
   async #turn(job: TaskJob): Promise<void> {
-    const { open, destinationKey, options, sharing } = this.#deps
+    const { open, destinationKey, options, sharing, vault } = this.#deps
     const compiled = compileJob(job, this.#of.id, options().filter)
-    const text = this.#destination(job)
+    const text = destinationOf(job, this.#of.scope, this.#of.id, vault)
     const sink = open(text)
     const failed = async () => await this.#failed()
     const { status } = this
@@ -136,15 +137,6 @@ export class LogpushTask {
       this.#session = undefined
       shared?.leave()
       await sink.close()
-    }
-  }
-
-  #destination({ destination_conf }: TaskJob): string {
-    const { scope, id } = this.#of
-    try {
-      return this.#deps.vault.open(destination_conf.sealed, secretOf(LOGPUSH_JOBS, scope, id))
-    } catch (cause) {
-      throw new Error('the destination was sealed with a key that is not known', { cause })
     }
   }
 

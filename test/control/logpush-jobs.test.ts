@@ -1,6 +1,8 @@
 import t from 'tap'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../src/core/model/logpush-job.js'
 import { account, zone } from '../../src/core/scope.js'
+import { secretOf } from '../../src/core/vault.js'
+import { Keyring } from '../../src/store/keyring.js'
 import { ACCOUNT, ADMIN, NOWHERE, OTHER_ZONE, ZONE } from './client.js'
 import { ACCOUNT_JOBS, HTTPS, JOBS, logpushClient } from './logpush-helper.js'
 
@@ -24,6 +26,44 @@ t.test('a job is created with its defaults, and told as it was given', async (t)
   t.match(list.body.result_info, { count: 1, total_count: 1 })
   t.strictSame((await call('GET', ACCOUNT_JOBS)).body.result, [])
   t.notMatch(JSON.stringify([...store.records()]), /hunter2|logs\.example\.com/)
+})
+
+// A key that was taken away too early made every list of jobs answer 500.
+t.test('a job whose destination none of the keys opens is told, changed and deleted all the same', async (t) => {
+  const { call, store, destinations } = await logpushClient(t)
+  const scope = zone(ZONE)
+  for (const _ of [1, 2, 3]) await call('POST', JOBS, { destination_conf: HTTPS, enabled: true })
+  const lost = new Keyring([Buffer.alloc(32, 9)])
+  for (const id of ['1', '2']) {
+    const { value, version } = store.get(LOGPUSH_JOBS, scope, id)!
+    const sealed = lost.seal(HTTPS, secretOf(LOGPUSH_JOBS, scope, id))
+    await store.batch([
+      { kind: LOGPUSH_JOBS, scope, id, value: { ...value, destination_conf: { sealed } }, ifVersion: version },
+    ])
+  }
+  const list = await call('GET', JOBS)
+  t.equal(list.status, 200)
+  const unreadable = /^\/destination_conf cannot be opened .* secrets\.old_keys, or set destination_conf/
+  t.match(list.body.result, [{ id: 1, error_message: unreadable }, { id: 2 }, { id: 3, destination_conf: HTTPS }])
+  t.notOk('destination_conf' in list.body.result[0])
+  t.match(
+    (await call('POST', `/zones/${ZONE}/logpush/validate/destination/exists`, { destination_conf: HTTPS })).body,
+    {
+      result: { exists: true },
+    },
+  )
+  t.match(await call('PUT', `${JOBS}/1`, { name: 'n' }), { status: 200, body: { result: { name: 'n' } } })
+  t.match(await call('PUT', `${JOBS}/1`, { enabled: false }), { status: 200, body: { result: { enabled: false } } })
+  t.match(await call('PUT', `${JOBS}/1`, { enabled: true }), {
+    status: 400,
+    body: { errors: [{ message: /cannot be opened/, source: { pointer: '/destination_conf' } }] },
+  })
+  const before = destinations.reached.length
+  const anew = await call('PUT', `${JOBS}/1`, { enabled: true, destination_conf: HTTPS })
+  t.match(anew, { status: 200, body: { result: { destination_conf: HTTPS, error_message: null } } })
+  t.equal(destinations.reached.length, before + 1)
+  t.match(await call('GET', `${JOBS}/1`), { status: 200, body: { result: { destination_conf: HTTPS } } })
+  t.match(await call('DELETE', `${JOBS}/2`), { status: 200 })
 })
 
 t.test('texts and options come back exactly as they were given', async (t) => {

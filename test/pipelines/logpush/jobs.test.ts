@@ -394,3 +394,18 @@ t.test('a stream has what comes from now on, and ends with its signal', async (t
     [[]],
   )
 })
+
+t.test('a job whose destination cannot be opened says what to do, and the others run', async (t) => {
+  const bench = await Bench.open(t)
+  const lost = await bench.change(1, { to: 'test://a' })
+  await bench.job(2, { to: 'test://b' })
+  const value = { ...lost, destination_conf: { sealed: 'under another key' } }
+  await bench.store.batch([{ kind: LOGPUSH_JOBS, scope: ZONE, id: '1', value }])
+  await bench.restart()
+  await bench.write(...rays(0, 3))
+  await bench.clock.until(() => bench.sink('test://b').text === textOf(0, 3))
+  await bench.clock.until(() => bench.status(1)?.error_message != null)
+  t.match(bench.status(1)?.error_message, /^\/destination_conf cannot be opened .* secrets\.old_keys/)
+  await bench.change(1, { to: 'test://a' })
+  await bench.clock.until(() => bench.sink('test://a').text === textOf(0, 3))
+})
