@@ -12,20 +12,38 @@ export const recordName = (kind: string, scope: Scope, id: string): string =>
 export class Row {
   readonly name: string
   readonly version: number
+  readonly kind: string
+  readonly scope: Scope
+  readonly id: string
   #json: Buffer | string | undefined
   #stored: Stored<unknown> | undefined
 
   constructor(name: string, version: number, json: Buffer | string) {
     this.name = name
     this.version = version
+    const [kind, type, scopeId, id] = JSON.parse(name) as [string, Scope['type'], string, string]
+    this.kind = kind
+    this.scope = shared(type, scopeId)
+    this.id = id
     this.#json = json
   }
 
   get stored(): Stored<unknown> {
     if (this.#stored) return this.#stored
-    this.#stored = storedOf(this.name, this.version, frozen(JSON.parse(String(this.#json))))
+    this.#stored = this.#with(frozen(JSON.parse(String(this.#json))))
     this.#json = undefined
     return this.#stored
+  }
+
+  /** What watchers are told when it is removed. */
+  get removed(): Stored<undefined> {
+    return this.#with(undefined)
+  }
+
+  // A literal, since objects made with `...` have a hidden class each, which takes more room than the object.
+  #with<T>(value: T): Stored<T> {
+    const { kind, scope, id, version } = this
+    return Object.freeze({ kind, scope, id, version, value })
   }
 
   get json(): string {
@@ -110,14 +128,19 @@ function jsonOf(value: unknown, name: string): string {
   return json
 }
 
-/** The parts that {@link recordName} made a name of. */
-export function placeOf(name: string): { kind: string; scope: Scope; id: string } {
-  const [kind, type, scopeId, id] = JSON.parse(name) as [string, Scope['type'], string, string]
-  return { kind, scope: Object.freeze({ type, id: scopeId }), id }
-}
+const MOST_SHARED = 10_000
+const scopes = new Map<string, Scope>()
 
-export const storedOf = (name: string, version: number, value: unknown): Stored<unknown> =>
-  Object.freeze({ ...placeOf(name), version, value })
+/** The same object for the same scope: there are few, and many records in each. */
+function shared(type: Scope['type'], id: string): Scope {
+  const key = `${type}:${id}`
+  let scope = scopes.get(key)
+  if (!scope) {
+    if (scopes.size >= MOST_SHARED) scopes.clear()
+    scopes.set(key, (scope = Object.freeze({ type, id })))
+  }
+  return scope
+}
 
 /** Freezes a JSON value with all that is inside. A list of what is left rather than recursion: depth has no limit. */
 function frozen(value: unknown): unknown {

@@ -2,7 +2,7 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Scope } from '../core/scope.js'
 import type { Change, Kind, Stored } from '../core/store.js'
-import { placeOf, storedOf, type Row, type RowChange } from './record.js'
+import type { Row, RowChange } from './record.js'
 
 /** All records in memory: what every store reads from. Changed only by batches that are durable. */
 export class Resident {
@@ -62,7 +62,7 @@ export class Resident {
       else if (old) this.#remove(old)
       if (this.#listeners.size === 0) continue
       if (row) seen.push(row.stored)
-      else if (old) seen.push(storedOf(name, old.version, undefined))
+      else if (old) seen.push(old.removed)
     }
     if (seen.length > 0) this.#tell(Object.freeze(seen))
   }
@@ -89,16 +89,16 @@ export class Resident {
   }
 
   #put(row: Row): void {
-    this.#rows.set(row.name, row)
-    const { kind, scope, id } = placeOf(row.name)
+    const { name, kind, scope, id } = row
+    this.#rows.set(name, row)
     let ofKind = this.#kinds.get(kind)
     if (!ofKind) this.#kinds.set(kind, (ofKind = new OfKind()))
     ofKind.put(scopeKey(scope), id, row)
   }
 
   #remove(row: Row): void {
-    this.#rows.delete(row.name)
-    const { kind, scope, id } = placeOf(row.name)
+    const { name, kind, scope, id } = row
+    this.#rows.delete(name)
     this.#kinds.get(kind)?.remove(scopeKey(scope), id)
   }
 }
