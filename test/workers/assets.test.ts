@@ -127,6 +127,8 @@ t.test('a base path stands in front of every file and every move', async (t) => 
     t.equal(told(get(site(['/index.html', '/file.txt', '/a.html'], { base_path }), target)), expected, target)
 })
 
+const many = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n')
+
 const REDIRECTS: [rules: string, target: string, expected: string][] = [
   ['/old /new', '/old', '302 /new'],
   ['/old /new 301', '/old', '301 /new'],
@@ -158,6 +160,11 @@ const REDIRECTS: [rules: string, target: string, expected: string][] = [
   ['/u/:name /p/:name', '/u/ann/x', 'missing'],
   ['/:y/:m-:d /:d.:m.:y', '/2026/11-21', '302 /21.11.2026'],
   ['/u/:a /:b', '/u/x', '302 /:b'],
+  ['/a/:x-*/:y /:x+:splat+:y', '/a/1-2-3/4/5', '302 /1-2+3/4+5'],
+  ['/:x-*-b /:x+:splat', '/a-b-b', '302 /a+b'],
+  ['/:x-:y/* /:x+:y+:splat', '/a/b-c/d', 'missing'],
+  // Two minutes went by before this one was answered.
+  [many(100, (i) => `/*${'a'.repeat(1800)}b${i} /x`), `/${'a'.repeat(16_000)}`, 'missing'],
   ['/x/* https://:splat.test/', '/x/shop', '302 https://shop.test/'],
   // A visitor does not choose the site.
   ['/go/* /:splat', '/go//evil.test', '302 /evil.test'],
@@ -171,8 +178,6 @@ t.test('redirects', async (t) => {
   for (const [_redirects, target, expected] of REDIRECTS)
     t.equal(told(get(site(['/page', '/q.html'], { _redirects }), target)), expected, `${_redirects} ${target}`)
 })
-
-const many = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n')
 
 const BAD_REDIRECTS: [text: string, handling: HtmlHandling, rules: number, line: number, message: RegExp][] = [
   ['/a', 'none', 0, 1, /2 or 3 words/],
@@ -190,6 +195,9 @@ const BAD_REDIRECTS: [text: string, handling: HtmlHandling, rules: number, line:
   ['/a https://x.test/ 200', 'none', 0, 1, /status 200/],
   ['/a/*/b/* /c', 'none', 0, 1, /more than once/],
   ['/:a/:a /c', 'none', 0, 1, /more than once/],
+  [`/:a/${'x'.repeat(200)}/* /c`, 'none', 0, 1, /200 characters between/],
+  // Millions of lines kept all else waiting for seconds.
+  [`${'#\n'.repeat(20_000)}/a /b\n/c /d`, 'none', 0, 20_001, /20000 lines/],
   ['/* /index.html 200', 'auto-trailing-slash', 0, 1, /itself/],
   ['/* /index', 'none', 0, 1, /itself/],
   ['/ /index.html', 'auto-trailing-slash', 0, 1, /itself/],
@@ -219,6 +227,7 @@ t.test('lines of _redirects that are wrong are left out and told', async (t) => 
 const BASE = ['content-type', 'text/html', 'cache-control', 'public']
 const HEADERS: [rules: string, path: string, expected: Record<string, string>][] = [
   ['/a\n  X-One: 1', '/a', { 'x-one': '1' }],
+  ['https://*.test/a\n  X-One: :splat', '/a', { 'x-one': 'site' }],
   ['/a\nX-One: 1\nX-Two: a: b', '/a', { 'x-one': '1', 'x-two': 'a: b' }],
   ['/a\n  X-One: 1', '/b', {}],
   ['/a\n  X-One: 1\n  x-one: 2', '/a', { 'x-one': '1, 2' }],

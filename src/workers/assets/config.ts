@@ -10,7 +10,7 @@ export type NotFoundHandling = (typeof NOT_FOUND_HANDLING)[number]
 /** Text of a `_headers` or `_redirects` file: 2,100 lines of 2,000 characters fit, and no more is read. */
 const FILE_CHARACTERS = 4_300_000
 
-/** `assets.config` of a Worker's metadata. What no schema can say is checked by `checkAssetConfig`. */
+/** `assets.config` of a Worker's metadata. What no schema can say is checked by `assetConfigIssues`. */
 export const AssetConfig = Type.Object(
   {
     _headers: Type.Optional(Type.String({ maxLength: FILE_CHARACTERS, description: 'Contents of a headers file.' })),

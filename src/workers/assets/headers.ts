@@ -1,13 +1,13 @@
 import { encodedPath, lines, Warnings, type Warning } from './lines.js'
-import { filled, pattern, type Pattern } from './pattern.js'
+import { filled, NOTHING, pattern, type Pattern } from './pattern.js'
 
 const MOST_RULES = 100
 
 interface Rule {
   readonly line: number
-  /** Of a path, or with `https://` of host and path. */
-  readonly pattern: Pattern
-  readonly onHost: boolean
+  /** Undefined: all hosts. */
+  readonly host?: Pattern
+  readonly path: Pattern
   readonly set: Map<string, string>
   readonly unset: string[]
 }
@@ -73,18 +73,21 @@ function close(rule: Rule | undefined, rules: Rule[], warnings: Warnings): void 
   else warnings.add(rule.line, 'the path has no header below it')
 }
 
-function readPath(content: string): Pick<Rule, 'pattern' | 'onHost'> {
+function readPath(content: string): Pick<Rule, 'host' | 'path'> {
   if (/\s/.test(content)) throw new TypeError(`the path holds white space: ${content}`)
   if (content.startsWith('/')) {
     const path = encodedPath(content)
     if (path === undefined) throw new TypeError(`the path must begin with one slash: ${content}`)
-    return { pattern: wildcards(path), onHost: false }
+    return { path: wildcards(path) }
   }
   const url = /^https:\/\/([^/?#]+)(\/[^?#]*)?/.exec(content)
   if (!url) throw new TypeError(`a path or a URL with https is expected: ${content}`)
   const [, host = '', path = '/'] = url
   if (/:\d*$/.test(host)) throw new TypeError(`a port cannot be matched: ${content}`)
-  return { pattern: wildcards(`https://${host.toLowerCase()}${encodedPath(path) ?? path}`), onHost: true }
+  const encoded = encodedPath(path) ?? path
+  // Each wildcard stands once in both of them.
+  wildcards(host + encoded)
+  return { host: pattern(host.toLowerCase(), '.'), path: pattern(encoded) }
 }
 
 function wildcards(text: string): Pattern {
@@ -119,9 +122,10 @@ function fieldName(text: string): string {
 function applied(rules: readonly Rule[], host: string, path: string, fields: readonly string[]): readonly string[] {
   let changed: Map<string, string> | undefined
   const own = new Set<string>()
-  for (const { pattern, onHost, set, unset } of rules) {
-    const captured = pattern.match(onHost ? `https://${host}${path}` : path)
-    if (!captured) continue
+  for (const { host: hosts, path: paths, set, unset } of rules) {
+    const [onHost, onPath] = [hosts ? hosts.match(host) : NOTHING, paths.match(path)]
+    if (!onHost || !onPath) continue
+    const captured = onHost.size === 0 ? onPath : new Map([...onHost, ...onPath])
     changed ??= fieldMap(fields)
     for (const name of unset) changed.delete(name)
     for (const [name, template] of set) {

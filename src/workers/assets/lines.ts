@@ -7,12 +7,18 @@ export interface Warning {
 
 /** Longer lines are left out. */
 const MOST_CHARACTERS = 2000
+/** Comments and empty ones as well. Far more than rules can be; to read millions that are wrong takes seconds. */
+const MOST_LINES = 20_000
 
-/** The lines of a file that say something, trimmed; what is too long is left out with a warning. */
+/** The lines of a file that say something, trimmed; what is too long, or too far down, is left out with a warning. */
 export function* lines(text: string, warnings: Warnings): Generator<{ line: number; text: string }> {
   let line = 0
-  for (const whole of text.split(/\r\n|\r|\n/)) {
+  for (const whole of text.split(/\r\n|\r|\n/, MOST_LINES + 1)) {
     line += 1
+    if (line > MOST_LINES) {
+      warnings.add(line, `more than ${MOST_LINES} lines: this line and all after it are left out`)
+      return
+    }
     const trimmed = whole.trim()
     if (trimmed === '' || trimmed.startsWith('#')) continue
     if (trimmed.length > MOST_CHARACTERS)

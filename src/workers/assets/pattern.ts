@@ -1,58 +1,104 @@
-import { parseRegex } from '../../expr/regex/index.js'
-
 /** What the wildcards of a pattern stood for, by name; that of `*` is `splat`. */
 export type Captured = ReadonlyMap<string, string>
 
-/** A path (or host and path) with wildcards: `*` for any text, `:name` for what is in one segment of a path. */
+/** A path, or a host, with wildcards: `*` for any text, `:name` for what is in one part of it. */
 export interface Pattern {
   /** False: it is a plain text. */
   readonly dynamic: boolean
-  /** What its wildcards stand for in a text that fits as a whole; undefined where it does not. Linear in the text. */
+  /** What its wildcards stand for in a text that fits as a whole; undefined where it does not. Earlier ones take all they can. */
   match(text: string): Captured | undefined
 }
 
-// In a host, a name ends at a dot too.
 const WILDCARD = /\*|:[A-Za-z]\w*/g
-const NOTHING: Captured = new Map()
+const STAR = '*'
+/** Of a plain text. */
+export const NOTHING: Captured = new Map()
+/** To look for a text takes as long as it and the text that it is looked for in, multiplied. */
+const MOST_BETWEEN = 200
 
 /** Whether a text has wildcards. */
 export const hasWildcards = (text: string): boolean => text.search(WILDCARD) >= 0
 
-/** Compiles a pattern; throws a TypeError with a sentence where a wildcard stands in it twice. */
-export function pattern(text: string): Pattern {
-  const names: string[] = []
-  let source = ''
-  let from = 0
-  for (const { 0: wildcard, index } of text.matchAll(WILDCARD)) {
-    const name = wildcard === '*' ? 'splat' : wildcard.slice(1)
-    if (names.includes(name)) throw new TypeError(`${wildcard} stands in it more than once`)
-    names.push(name)
-    source += escaped(text.slice(from, index))
-    source += wildcard === '*' ? '(.*)' : inHost(text, index) ? '([^/.]+)' : '([^/]+)'
-    from = index + wildcard.length
-  }
-  if (names.length === 0) return { dynamic: false, match: (candidate) => (candidate === text ? NOTHING : undefined) }
+/**
+ * Compiles a pattern whose parts end at one of `ends`: a slash in a path, a dot in a host. Throws a TypeError with a sentence
+ * where a wildcard stands in it twice, or the text between two of them is longer than 200 characters.
+ */
+export function pattern(text: string, ends: '/' | '.' = '/'): Pattern {
+  const wildcards = [...text.matchAll(WILDCARD)].map(([wildcard]) => wildcard)
+  const twice = wildcards.find((wildcard, index) => wildcards.indexOf(wildcard) < index)
+  if (twice !== undefined) throw new TypeError(`${twice} stands in it more than once`)
+  if (wildcards.length === 0)
+    return { dynamic: false, match: (candidate) => (candidate === text ? NOTHING : undefined) }
 
-  const prefix = text.slice(0, text.search(WILDCARD))
-  const regex = parseRegex(`^${source}${escaped(text.slice(from))}$`)
+  const literals = text.split(WILDCARD)
+  if (literals.slice(1, -1).some(({ length }) => length > MOST_BETWEEN))
+    throw new TypeError(`there are more than ${MOST_BETWEEN} characters between two wildcards`)
+  const star = wildcards.indexOf(STAR)
+  const before = star < 0 ? 0 : count(literals.slice(0, star + 1), ends)
+  const names = wildcards.map((wildcard) => (wildcard === STAR ? 'splat' : wildcard.slice(1)))
   return {
     dynamic: true,
     match(candidate) {
-      if (!candidate.startsWith(prefix)) return undefined
-      const found = regex.exec(candidate)
-      if (!found) return undefined
-      return new Map(names.map((name, i) => [name, candidate.slice(found[2 * i + 2], found[2 * i + 3])]))
+      // What is in front of `*` has as many parts as its own text.
+      const limit = star < 0 ? candidate.length : placeOf(candidate, ends, before)
+      const starts = placed(candidate, literals, (index) => (index === star ? { least: 0, limit } : NAMED))
+      if (!starts) return undefined
+      const stood = names.map((_, i) => candidate.slice(starts[i]! + literals[i]!.length, starts[i + 1]))
+      if (stood.some((one, i) => i !== star && one.includes(ends))) return undefined
+      return new Map(names.map((name, i) => [name, stood[i]!]))
     },
   }
 }
+
+/** Whether a text with `*` for anything is what a text is. */
+export function glob(text: string): (candidate: string) => boolean {
+  const literals = text.split(STAR)
+  if (literals.length === 1) return (candidate) => candidate === text
+  return (candidate) => placed(candidate, literals, () => ANYTHING) !== undefined
+}
+
+interface Gap {
+  /** Characters that a wildcard stands for at least. */
+  readonly least: number
+  /** Where it begins at the latest. */
+  readonly limit: number
+}
+const ANYTHING: Gap = { least: 0, limit: Infinity }
+const NAMED: Gap = { least: 1, limit: Infinity }
+
+/**
+ * Where texts stand in another one that begins with the first and ends with the last of them, each as far behind as it can,
+ * so that what is between earlier ones is long. `gap` is asked for what follows the text with an index.
+ */
+function placed(whole: string, texts: readonly string[], gap: (index: number) => Gap): number[] | undefined {
+  const [first = '', last = ''] = [texts[0], texts.at(-1)]
+  if (!whole.startsWith(first) || !whole.endsWith(last)) return undefined
+  const starts: number[] = []
+  let at = (starts[texts.length - 1] = whole.length - last.length)
+  for (let index = texts.length - 2; index >= 0; index--) {
+    const { least, limit } = gap(index)
+    const text = texts[index]!
+    const latest = Math.min(at - least, limit) - text.length
+    if (latest < 0) return undefined
+    at = index === 0 ? 0 : whole.lastIndexOf(text, latest)
+    if (at < 0) return undefined
+    starts[index] = at
+  }
+  return starts
+}
+
+/** Place of the end of a part after so many others; the end of the text where there are no more. */
+function placeOf(text: string, ends: string, others: number): number {
+  let at = text.indexOf(ends)
+  for (let passed = 0; passed < others && at >= 0; passed++) at = text.indexOf(ends, at + 1)
+  return at < 0 ? text.length : at
+}
+
+const count = (texts: readonly string[], wanted: string): number =>
+  texts.reduce((sum, text) => sum + text.split(wanted).length - 1, 0)
 
 /** A text with `:splat` and `:name` replaced by what they stand for; names that stand for nothing stay. */
 export function filled(template: string, captured: Captured): string {
   if (captured.size === 0) return template
   return template.replaceAll(/:([A-Za-z]\w*)/g, (whole, name: string) => captured.get(name) ?? whole)
 }
-
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/#&~-]/g, String.raw`\$&`)
-
-const inHost = (text: string, index: number): boolean =>
-  text.startsWith('https://') && !text.slice('https://'.length, index).includes('/')

@@ -1,5 +1,5 @@
 import { InvalidInput, type Issue } from '../../core/errors.js'
-import { parseRegex } from '../../expr/regex/index.js'
+import { glob } from './pattern.js'
 
 const MOST_RULES = 100
 const MOST_CHARACTERS = 100
@@ -37,14 +37,4 @@ export function firstRules(rules: readonly string[]): FirstRules {
     if (negative.some((fits) => fits(path))) return 'assets'
     return positive.some((fits) => fits(path)) ? 'worker' : undefined
   }
-}
-
-/** Whether a path is what a text with `*` for anything says. */
-function glob(rule: string): (path: string) => boolean {
-  if (!rule.includes('*')) return (path) => path === rule
-  const prefix = rule.slice(0, rule.indexOf('*'))
-  if (prefix.length === rule.length - 1) return (path) => path.startsWith(prefix)
-  const source = rule.split('*').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|/#&~-]/g, String.raw`\$&`))
-  const regex = parseRegex(`^${source.join('.*')}$`)
-  return (path) => path.startsWith(prefix) && regex.test(path)
 }
