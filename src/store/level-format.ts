@@ -41,20 +41,23 @@ export async function write(db: Database, operations: Operation[]): Promise<void
   await db.batch<string, Buffer | string>(operations, { sync: true })
 }
 
-/** The bytes of a record and their checksum. */
-export function encodeRow({ name, version, json }: Row): { bytes: Buffer; sum: number } {
-  const text = Buffer.from(`         ${version} ${json}`)
+/** The bytes of a record, which from now on knows their checksum. */
+export function encodeRow(row: Row, name: string): Buffer {
+  const text = Buffer.from(`         ${row.version} ${row.json}`)
   const sum = checksum(name, text.subarray(9))
   text.write(sum.toString(16).padStart(8, '0'), 0, 'latin1')
-  return { bytes: text, sum }
+  row.sum = sum | 0
+  return text
 }
 
 /** The record that has these bytes; undefined where they are not what was written. */
-export function decodeRow(name: string, bytes: Buffer): { row: Row; sum: number } | undefined {
+export function decodeRow(name: string, bytes: Buffer): Row | undefined {
   const sum = checksum(name, bytes.subarray(9))
   if (bytes.toString('latin1', 0, 8) !== sum.toString(16).padStart(8, '0')) return undefined
   const end = bytes.indexOf(0x20, 9)
-  return { row: new Row(name, Number(bytes.toString('latin1', 9, end)), bytes.subarray(end + 1)), sum }
+  const row = new Row(name, Number(bytes.toString('latin1', 9, end)), bytes.subarray(end + 1))
+  row.sum = sum | 0
+  return row
 }
 
 const checksum = (name: string, rest: Buffer): number => crc32(rest, crc32(name))

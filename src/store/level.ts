@@ -24,7 +24,7 @@ import {
   type Operation,
 } from './level-format.js'
 import { LevelTrail } from './level-trail.js'
-import type { Commit } from './record.js'
+import type { Commit, Row } from './record.js'
 import type { StoreOptions } from './options.js'
 import { Resident } from './resident.js'
 import { storeOver, type Place } from './store-over.js'
@@ -78,8 +78,6 @@ async function open(folder: string, options: { createIfMissing: boolean }): Prom
 interface Loaded {
   readonly resident: Resident
   readonly meta: Meta
-  /** Checksum of each record, to keep that of all without reading what is overwritten. */
-  readonly sums: Map<string, number>
 }
 
 async function load(db: Database, folder: string, resident: Resident): Promise<Loaded> {
@@ -89,23 +87,27 @@ async function load(db: Database, folder: string, resident: Resident): Promise<L
   if (meta.schema > SCHEMA)
     throw new Error(`the store in ${folder} was written by a newer edged (schema ${meta.schema}, not ${SCHEMA})`)
 
-  const sums = new Map<string, number>()
   let all = 0
   const entries = db.iterator({ ...RECORDS, fillCache: false, highWaterMarkBytes: 1 << 20 })
   // Fewer than asked for may come; only none means the end.
   for (let some = await entries.nextv(1000); some.length > 0; some = await entries.nextv(1000)) {
     for (const [key, bytes] of some) {
-      const decoded = decodeRow(key.slice(1), bytes)
-      if (!decoded) throw damaged(folder, `the record ${key.slice(1)} fails its checksum`)
-      resident.load(decoded.row)
-      sums.set(decoded.row.name, decoded.sum)
-      all ^= decoded.sum
+      const row = decodeRow(key.slice(1), bytes)
+      if (!row) throw damaged(folder, `the record ${key.slice(1)} fails its checksum`)
+      resident.load(row)
+      all ^= row.sum
     }
   }
   await entries.close()
   if (resident.size !== meta.records || all !== meta.sum)
     throw damaged(folder, `it holds ${resident.size} records, not the ${meta.records} that were last written`)
-  return { resident, meta, sums }
+  return { resident, meta }
+}
+
+/** Makes the database have this row under its name, or none. */
+function operation(name: string, row: Row | undefined): Operation {
+  const key = rowKey(name)
+  return row ? { type: 'put', key, value: encodeRow(row, name) } : { type: 'del', key }
 }
 
 class LevelPlace implements Place {
@@ -115,18 +117,16 @@ class LevelPlace implements Place {
   readonly #db: Database
   readonly #trail: LevelTrail
   readonly #options: StoreOptions
-  readonly #sums: Map<string, number>
   #meta: Meta
   readonly #closing = new AbortController()
   #recovering: Promise<void> | undefined
 
-  constructor(db: Database, { resident, meta, sums }: Loaded, trail: LevelTrail, options: StoreOptions) {
+  constructor(db: Database, { resident, meta }: Loaded, trail: LevelTrail, options: StoreOptions) {
     this.resident = resident
     this.#writer = new GroupWriter(resident, meta.version, (commits) => this.#persist(commits))
     this.#db = db
     this.#trail = trail
     this.#options = options
-    this.#sums = sums
     this.#meta = meta
   }
 
@@ -147,10 +147,8 @@ class LevelPlace implements Place {
     const sums = new Map<string, number | undefined>()
     const operations: Operation[] = []
     for (const { name, row } of commits.flatMap(({ changes }) => changes)) {
-      const encoded = row && encodeRow(row)
-      const key = rowKey(name)
-      operations.push(encoded ? { type: 'put', key, value: encoded.bytes } : { type: 'del', key })
-      sums.set(name, encoded?.sum)
+      operations.push(operation(name, row))
+      sums.set(name, row?.sum)
     }
     const entries = commits.flatMap(({ audit }) => audit)
     const meta = this.#metaAfter(sums, commits.at(-1)!.version, entries.length)
@@ -163,16 +161,12 @@ class LevelPlace implements Place {
     }
 
     this.#meta = meta
-    for (const [name, sum] of sums) {
-      if (sum === undefined) this.#sums.delete(name)
-      else this.#sums.set(name, sum)
-    }
   }
 
   #metaAfter(sums: ReadonlyMap<string, number | undefined>, version: number, entries: number): Meta {
     let { records, sum } = this.#meta
     for (const [name, next] of sums) {
-      const before = this.#sums.get(name)
+      const before = this.resident.row(name)?.sum
       records += Number(next !== undefined) - Number(before !== undefined)
       sum ^= (before ?? 0) ^ (next ?? 0)
     }
@@ -182,11 +176,7 @@ class LevelPlace implements Place {
   /** Brings back what was before a failed write: the disk may have kept it although it said no. */
   #undo(names: Iterable<string>, entries: number): Operation[] {
     const operations: Operation[] = [putMeta(this.#meta)]
-    for (const name of names) {
-      const row = this.resident.row(name)
-      const key = rowKey(name)
-      operations.push(row ? { type: 'put', key, value: encodeRow(row).bytes } : { type: 'del', key })
-    }
+    for (const name of names) operations.push(operation(name, this.resident.row(name)))
     for (let index = 1; index <= entries; index += 1)
       operations.push({ type: 'del', key: auditKey(this.#meta.audit + index) })
     return operations

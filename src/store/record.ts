@@ -9,28 +9,36 @@ export const recordName = (kind: string, scope: Scope, id: string): string =>
   JSON.stringify([kind, scope.type, scope.id, id])
 
 /** A record as it is kept: its JSON is parsed when somebody first asks, so that a start pays only for what is used. */
-export class Row {
-  readonly name: string
-  readonly version: number
+export class Row implements Named {
   readonly kind: string
   readonly scope: Scope
   readonly id: string
+  readonly version: number
+  /** Checksum of its bytes, where the place that keeps it wants one: a signed 32-bit integer, which takes no room of its own. */
+  sum = 0
   #json: Buffer | string | undefined
   #stored: Stored<unknown> | undefined
 
   constructor(name: string, version: number, json: Buffer | string) {
-    this.name = name
-    this.version = version
-    const [kind, type, scopeId, id] = JSON.parse(name) as [string, Scope['type'], string, string]
+    const { kind, scope, id } = named(name)
     this.kind = kind
-    this.scope = shared(type, scopeId)
+    this.scope = scope
     this.id = id
+    this.version = version
     this.#json = json
+  }
+
+  /** Made when it is asked for: it would take as much room as many a record. */
+  get name(): string {
+    return recordName(this.kind, this.scope, this.id)
   }
 
   get stored(): Stored<unknown> {
     if (this.#stored) return this.#stored
-    this.#stored = this.#with(frozen(JSON.parse(String(this.#json))))
+    const value = JSON.parse(String(this.#json)) as { id?: unknown } | null
+    // Most values tell their id as well: one text is enough for both.
+    if (value?.id === this.id) value.id = this.id
+    this.#stored = this.#with(frozen(value))
     this.#json = undefined
     return this.#stored
   }
@@ -126,6 +134,19 @@ function jsonOf(value: unknown, name: string): string {
   const json = JSON.stringify(value) as string | undefined
   if (json === undefined) throw new TypeError(`the value of ${name} is not JSON`)
   return json
+}
+
+/** What a name is made of. */
+export interface Named {
+  readonly kind: string
+  readonly scope: Scope
+  readonly id: string
+}
+
+/** The parts that {@link recordName} made a name of. */
+export function named(name: string): Named {
+  const [kind, type, scopeId, id] = JSON.parse(name) as [string, Scope['type'], string, string]
+  return { kind, scope: shared(type, scopeId), id }
 }
 
 const MOST_SHARED = 10_000

@@ -2,11 +2,10 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Scope } from '../core/scope.js'
 import type { Change, Kind, Stored } from '../core/store.js'
-import type { Row, RowChange } from './record.js'
+import { named, type Named, type Row, type RowChange } from './record.js'
 
 /** All records in memory: what every store reads from. Changed only by batches that are durable. */
 export class Resident {
-  readonly #rows = new Map<string, Row>()
   readonly #kinds = new Map<string, OfKind>()
   readonly #listeners = new Set<(changes: readonly Change[]) => void>()
   readonly #log: Log
@@ -16,11 +15,13 @@ export class Resident {
   }
 
   row(name: string): Row | undefined {
-    return this.#rows.get(name)
+    return this.#find(named(name))
   }
 
   get size(): number {
-    return this.#rows.size
+    let size = 0
+    for (const ofKind of this.#kinds.values()) size += ofKind.size
+    return size
   }
 
   get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined {
@@ -39,7 +40,7 @@ export class Resident {
   }
 
   *records(): Generator<Stored<unknown>> {
-    for (const row of this.#rows.values()) yield row.stored
+    for (const row of this.#rows()) yield row.stored
   }
 
   watch(listener: (changes: readonly Change[]) => void): () => void {
@@ -57,7 +58,7 @@ export class Resident {
   apply(changes: readonly RowChange[]): void {
     const seen: Change[] = []
     for (const { name, row } of changes) {
-      const old = this.#rows.get(name)
+      const old = row ? undefined : this.row(name)
       if (row) this.#put(row)
       else if (old) this.#remove(old)
       if (this.#listeners.size === 0) continue
@@ -70,9 +71,9 @@ export class Resident {
   /** Becomes exactly these rows; the watchers are told of the differences as of one batch. */
   replace(rows: ReadonlyMap<string, Row>): void {
     const changes: RowChange[] = []
-    for (const name of this.#rows.keys()) if (!rows.has(name)) changes.push({ name, row: undefined })
+    for (const { name } of this.#rows()) if (!rows.has(name)) changes.push({ name, row: undefined })
     for (const [name, row] of rows) {
-      const old = this.#rows.get(name)
+      const old = this.#find(row)
       if (old?.version !== row.version || old.json !== row.json) changes.push({ name, row })
     }
     this.apply(changes)
@@ -88,17 +89,23 @@ export class Resident {
     }
   }
 
+  *#rows(): Generator<Row> {
+    for (const { scopes } of this.#kinds.values()) for (const { rows } of scopes.values()) yield* rows.values()
+  }
+
+  #find({ kind, scope, id }: Named): Row | undefined {
+    return this.#kinds.get(kind)?.scopes.get(scopeKey(scope))?.rows.get(id)
+  }
+
   #put(row: Row): void {
-    const { name, kind, scope, id } = row
-    this.#rows.set(name, row)
+    const { kind, scope, id } = row
     let ofKind = this.#kinds.get(kind)
     if (!ofKind) this.#kinds.set(kind, (ofKind = new OfKind()))
     ofKind.put(scopeKey(scope), id, row)
   }
 
   #remove(row: Row): void {
-    const { name, kind, scope, id } = row
-    this.#rows.delete(name)
+    const { kind, scope, id } = row
     this.#kinds.get(kind)?.remove(scopeKey(scope), id)
   }
 }

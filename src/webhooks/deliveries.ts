@@ -26,8 +26,8 @@ interface Tally {
   /** Not over yet, with the length of their payloads. */
   readonly waiting: Map<string, number>
   bytes: number
-  /** Ids of the newest delivery by webhook, by instance. */
-  readonly latest: Map<string, Map<string, string>>
+  /** Ids of the newest delivery to each webhook, by instance. */
+  readonly latest: Map<string, string[]>
   /** Instance of each delivery. */
   readonly instances: Map<string, string>
 }
@@ -111,8 +111,8 @@ export class StoredDeliveries implements Deliveries {
   }
 
   latest(scope: Scope, instanceId: string): Job[] {
-    const ids = this.#tallies.get(scope.id)?.latest.get(instanceId)?.values() ?? []
-    return [...ids].flatMap((id) => this.get(scope, id) ?? [])
+    const ids = this.#tallies.get(scope.id)?.latest.get(instanceId) ?? []
+    return ids.flatMap((id) => this.get(scope, id) ?? [])
   }
 
   async retry(scope: Scope, id: string): Promise<Job | undefined> {
@@ -145,17 +145,19 @@ export class StoredDeliveries implements Deliveries {
     const { latest, instances } = this.#tally(scope)
     if (!delivery) {
       const instance = instances.get(id) ?? ''
-      const ofInstance = latest.get(instance)
-      for (const [webhook, newest] of ofInstance ?? []) if (newest === id) ofInstance?.delete(webhook)
-      if (ofInstance?.size === 0) latest.delete(instance)
+      const left = latest.get(instance)?.filter((newest) => newest !== id) ?? []
+      if (left.length > 0) latest.set(instance, left)
+      else latest.delete(instance)
       instances.delete(id)
       return
     }
-    const { finding_instance_id, webhook_id } = delivery
-    instances.set(id, finding_instance_id)
-    let ofInstance = latest.get(finding_instance_id)
-    if (!ofInstance) latest.set(finding_instance_id, (ofInstance = new Map()))
-    if ((ofInstance.get(webhook_id) ?? '') < id) ofInstance.set(webhook_id, id)
+    const { finding_instance_id: instance, webhook_id: webhook } = delivery
+    instances.set(id, instance)
+    const ids = latest.get(instance)
+    const at = ids?.findIndex((one) => this.#store.get(DELIVERIES, scope, one)?.value.webhook_id === webhook) ?? -1
+    if (!ids) latest.set(instance, [id])
+    else if (at < 0) ids.push(id)
+    else if (ids[at]! < id) ids[at] = id
   }
 
   #follow(scope: Scope, id: string, state: DeliveryState | undefined): void {
