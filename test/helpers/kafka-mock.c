@@ -53,6 +53,8 @@ int main(int argc, char **argv) {
   if (argc < 2 || !handle) return 1;
   rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(handle, BROKERS);
   rd_kafka_mock_topic_create(cluster, argv[1], PARTITIONS, BROKERS);
+  /* Left to chance, one broker leads them all now and then. */
+  for (int at = 0; at < PARTITIONS; at++) rd_kafka_mock_partition_set_leader(cluster, argv[1], at, 1 + at % BROKERS);
   const char *servers = rd_kafka_mock_cluster_bootstraps(cluster);
   printf("%s\n", servers);
   fflush(stdout);
