@@ -39,6 +39,30 @@ t.test('lines of a body, however it is cut', async (t) => {
   }
 })
 
+// Records without line ends made one line of a batch, which has up to a gigabyte.
+t.test('a line that does not end is refused before it fills the memory', async (t) => {
+  const { body } = batchOf('', 'identity')
+  const piece = Buffer.alloc(2 ** 20, 'x')
+  let pieces = 0
+  const endless = {
+    ...body,
+    async *read() {
+      for (; pieces < 1000; pieces++) yield piece
+    },
+  }
+  const all = async () => {
+    for await (const _ of lines(endless));
+  }
+  await t.rejects(all(), { failure: 'too_large', message: 'a line has more than 16777216 bytes' })
+  t.equal(pieces, 16)
+  const port = await listener(t, createServer(), [])
+  const sink = syslog.open(new URL(`syslog://127.0.0.1:${port}?tls=false`), await depsFor([port]))
+  await t.rejects(sink.write({ ...batchOf('', 'identity'), body: endless }, never), {
+    failure: 'too_large',
+    message: /16777216/,
+  })
+})
+
 /** A server that keeps what each connection said until it ended. */
 async function listener(t: Test, server: Server, said: string[]): Promise<number> {
   server.on('connection', (socket: Socket) => {
