@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Clock } from '../src/core/clock.js'
+import { SinkError } from '../src/core/sink.js'
 import { unreachable } from './failure.js'
 import { params, refuse, whole } from './params.js'
 import type { SinkDeps } from './sink-type.js'
@@ -15,35 +17,64 @@ const KNOWN = ['facility', 'severity', 'hostname', 'app-name', ...TRANSPORT] as 
  * 5424, counted in octets (RFC 5425), over TLS; over bare TCP (RFC 6587) with `tls=false` where the operator allows it.
  *
  * Syslog confirms nothing, so a connection carries one batch, and the batch counts as delivered once the server has
- * read to its end and closed. A batch that is sent again has the same PROCID, the name of the batch, and the same
+ * read to its end and closed. A server that closes before it is told the end, as one with too many connections does, has
+ * not: the end is told no sooner than that would show. A batch that is sent again has the same PROCID, the name of the batch, and the same
  * sequenceId for each line.
  */
 export const syslog = lineSinkType({
   scheme: 'syslog',
   settings: settingsOf,
 
-  async send({ server, transport, head }, { name, time, groups }, { egress }, signal) {
+  async send({ server, transport, head }, { name, time, groups }, { egress, clock }, signal) {
+    const place = `${server.host}:${server.port}`
+    let early = false
     try {
+      const begin = clock.monotonic()
       const socket = await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
+      const connected = clock.monotonic()
       const closed = once(socket, 'end', { signal })
       // Told by the pipeline where it is the first to fail; without an owner it would end the process.
       closed.catch(() => {})
+      let told = false
+      socket.once('end', () => (early = !told))
       socket.resume()
       try {
         const messages = frames(head(time, name), groups)
-        await pipeline(Readable.from(messages, { objectMode: false }), socket, { signal })
-        socket.setTimeout(CLOSE_MS, () => socket.destroy(new NotClosed()))
-        await closed
+        await pipeline(Readable.from(messages, { objectMode: false }), socket, { signal, end: false })
+        const settledAt = connected + Math.max(SETTLE_MS, 2 * (connected - begin))
+        await settled(closed, clock, settledAt - clock.monotonic(), signal)
+        if (!early) {
+          told = true
+          socket.end()
+          socket.setTimeout(CLOSE_MS, () => socket.destroy(new NotClosed()))
+          await closed
+        }
       } finally {
         socket.destroy()
       }
     } catch (error) {
       signal.throwIfAborted()
-      throw unreachable(`${server.host}:${server.port}`, error)
+      if (!early) throw unreachable(place, error)
     }
+    if (early) throw new SinkError('transient', `${place} closed the connection before the end of the batch`)
   },
 })
 
+/** Waits, but not for a connection that is closed. */
+async function settled(closed: Promise<unknown>, clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0) return
+  const over = new AbortController()
+  const waited = clock.sleep(ms, AbortSignal.any([signal, over.signal]))
+  try {
+    await Promise.race([closed, waited])
+  } finally {
+    over.abort()
+    await waited.catch(() => {})
+  }
+}
+
+/** A server that does not want the connection has closed it after this time, or twice what it took to connect. */
+const SETTLE_MS = 100
 /** How long a server may take to read what is under way, and to close. */
 const CLOSE_MS = 30_000
 

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { Redis } from 'ioredis'
 import { t, type Test } from 'tap'
+import { systemClock } from '../../src/core/clock.js'
+import type { Egress } from '../../src/net/egress.js'
 import { kafka } from '../../sinks/kafka.js'
 import { redis, rediss } from '../../sinks/redis.js'
 import type { SinkType } from '../../sinks/sink-type.js'
@@ -141,6 +143,34 @@ t.test('syslog', async (t) => {
     const written = waiting.write(batchOf('x\n', 'identity'), abort.signal)
     setTimeout(() => abort.abort(new Error('given up')), 50)
     await t.rejects(written, { message: 'given up' })
+  })
+
+  // A server with as many connections as it takes accepts another one and closes it: such batches counted as delivered.
+  await t.test('is not delivered where the server closes before it is told the end', async (t) => {
+    const port = await listening(
+      t,
+      createServer((socket) => void socket.pause().end()),
+    )
+    const { egress } = await depsFor([port])
+    let ended: Promise<unknown> = Promise.resolve()
+    const watched: Pick<Egress, 'connect'> = {
+      async connect(...args) {
+        const socket = await egress.connect(...args)
+        ended = once(socket, 'end')
+        return socket
+      },
+    }
+    const clock = { ...systemClock, sleep: async () => void (await ended) }
+    const sink = syslog.open(
+      new URL(`syslog://127.0.0.1:${port}?tls=false`),
+      await depsFor([port], { egress: watched as Egress, clock }),
+    )
+    for (const size of [1, 1_000_000]) {
+      await t.rejects(sink.write(batchOf('x'.repeat(size).concat('\n'), 'identity'), never), {
+        failure: 'transient',
+        message: `127.0.0.1:${port} closed the connection before the end of the batch`,
+      })
+    }
   })
 
   await t.test('is guarded', async (t) => {
