@@ -6,12 +6,17 @@ import { systemClock } from '../../src/core/clock.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { WORKER_DOMAINS, WORKER_ROUTES, domainId } from '../../src/core/model/worker-places.js'
 import { account, zone } from '../../src/core/scope.js'
+import { AssetAnswer } from '../../src/edge/assets/asset-answer.js'
+import { BlobCache } from '../../src/edge/assets/blob-cache.js'
+import type { Exchange } from '../../src/edge/exchange.js'
 import { markdownStage } from '../../src/edge/markdown.js'
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { ServedWorkers } from '../../src/served-workers.js'
 import { openStore } from '../../src/store/index.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import type { AssetConfig } from '../../src/workers/assets/config.js'
+import type { AssetFile } from '../../src/workers/assets/files.js'
+import { AssetSite } from '../../src/workers/assets/site.js'
 import { deployed, uploaded, uploadsOver, type Content } from '../helpers/deployed-assets.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 import { ask, turns, type Ask } from '../helpers/web.js'
@@ -101,6 +106,48 @@ t.test('files that are too large for the cache are read each time, or once for s
   const { get } = await served(t, {}, { cacheBytes: 1000 })
   const answers = await Promise.all([1, 2, 3].map(async () => await get('/big.bin')))
   for (const { body } of answers) t.ok(body.equals(BIG))
+})
+
+// Whoever took a file slowly held all of it, and nothing counted those.
+t.test('large files on their way to clients are bounded, each counted once', async (t) => {
+  const file = (blob: string): AssetFile => ({ blob, size: 100_000, type: undefined })
+  const cache = new BlobCache(async (blob) => (blob === 'none' ? undefined : Buffer.alloc(100_000)), 1e6, 250_000)
+  const [one, again, other] = await Promise.all(['a', 'a', 'b'].map(async (blob) => await cache.lend(file(blob))))
+  t.equal(one?.bytes, again?.bytes, 'the same bytes for both')
+  const full = () => t.throws(() => cache.lend(file('c')), { name: 'Overloaded' })
+  full()
+  one?.done()
+  one?.done()
+  full()
+  again?.done()
+  await t.rejects(async () => await cache.lend(file('none')), { message: /missing/ })
+  const cached = await cache.lend(file('a'))
+  full()
+
+  // A client that takes the beginning of the file and leaves.
+  const site = new AssetSite({ files: new Map([['/b', file('b')]]), config: {}, worker: false })
+  const exchange = { method: 'GET', host: 'x.test', target: '/b', headers: [] as string[] } as unknown as Exchange
+  const told: string[] = []
+  const answer = new AssetAnswer(
+    site,
+    exchange,
+    {
+      head: (status) => void told.push(String(status)),
+      data: (chunk) => told.push(String(chunk.length)) === 0,
+      end: () => void told.push('end'),
+      fail: () => void told.push('fail'),
+      onDrain: () => undefined,
+    },
+    cache,
+  )
+  answer.send()
+  other?.done()
+  full()
+  answer.cancel()
+  t.same(told, ['200', '65536', 'fail'])
+  const last = await cache.lend(file('c'))
+  cached.done()
+  last.done()
 })
 
 t.test('HEAD tells what GET would send', async (t) => {

@@ -5,7 +5,7 @@ import type { Exchange } from '../exchange.js'
 import { CLIENT_LEFT } from '../forward.js'
 import { headerValues } from '../header-list.js'
 import { NotRunnable } from '../worker-sites.js'
-import type { BlobCache } from './blob-cache.js'
+import type { BlobCache, Lent } from './blob-cache.js'
 import { rangeOf, type Range } from './range.js'
 
 const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
@@ -18,6 +18,7 @@ export class AssetAnswer {
   readonly #exchange: Exchange
   readonly #sink: AnswerSink
   readonly #blobs: BlobCache
+  #lent: Lent | undefined
   #rest: Buffer | undefined
   #over = false
 
@@ -52,8 +53,7 @@ export class AssetAnswer {
 
   /** Nobody wants the answer any more. */
   cancel(): void {
-    this.#over = true
-    this.#rest = undefined
+    this.#giveBack()
     this.#sink.fail(CLIENT_LEFT)
   }
 
@@ -104,17 +104,23 @@ export class AssetAnswer {
       this.#sinkOnly(status, head)
       return
     }
-    const bytes = this.#blobs.get(file)
-    if (Buffer.isBuffer(bytes)) this.#begin(status, head, bytes.subarray(first, last + 1))
-    else
-      bytes.then(
-        (read) => this.#begin(status, head, read.subarray(first, last + 1)),
-        (error: unknown) => this.#fail(error),
-      )
+    const begin = (lent: Lent): void => this.#begin(status, head, lent, lent.bytes.subarray(first, last + 1))
+    const fail = (error: unknown): void => this.#fail(error)
+    try {
+      const lent = this.#blobs.lend(file)
+      if (lent instanceof Promise) lent.then(begin, fail)
+      else begin(lent)
+    } catch (error) {
+      fail(error)
+    }
   }
 
-  #begin(status: number, head: readonly string[], body: Buffer): void {
-    if (this.#over) return
+  #begin(status: number, head: readonly string[], lent: Lent, body: Buffer): void {
+    if (this.#over) {
+      lent.done()
+      return
+    }
+    this.#lent = lent
     try {
       this.#sink.head(status, head)
       this.#sink.onDrain(() => this.#resume())
@@ -144,15 +150,20 @@ export class AssetAnswer {
   }
 
   #end(): void {
-    this.#over = true
+    this.#giveBack()
     this.#sink.end()
   }
 
   #fail(error: unknown): void {
     if (this.#over) return
+    this.#giveBack()
+    this.#sink.fail(error)
+  }
+
+  #giveBack(): void {
     this.#over = true
     this.#rest = undefined
-    this.#sink.fail(error)
+    this.#lent?.done()
   }
 }
 

@@ -5,53 +5,94 @@ import { MemoryBudget } from '../memory-budget.js'
 
 /** A file that takes more than this share of the cache is read each time. */
 const LARGEST_SHARE = 1 / 8
-/** Files being read, all together. */
-const READING_BYTES = 256 * 1024 * 1024
+/** Smaller ones go out at once, as far as it matters here. */
+const SMALL = 65_536
+/** Files being read or sent, all together, each once. */
+const MOST_OUT = 512 * 1024 * 1024
 
-/** Bytes of files, the ones asked for lately from memory. Requests for the same file wait for one reading of it. */
+/** Bytes of a file. They count as long as nobody says that they are done with. */
+export interface Lent {
+  readonly bytes: Buffer
+  done(): void
+}
+
+/** A file that somebody reads or is being sent. */
+interface Out {
+  readonly size: number
+  readonly reading: Promise<Buffer>
+  users: number
+  /** Once they are read. */
+  bytes: Buffer | undefined
+}
+
+const NOTHING = (): void => undefined
+
+/**
+ * Bytes of files, the ones asked for lately from memory. Requests for the same file share one reading of it, and the same
+ * bytes. What slow clients are being sent is bounded: beyond it, files that are not on their way already are refused.
+ */
 export class BlobCache {
   readonly #read: (blob: string) => Promise<Buffer | undefined>
   readonly #cached: LRUCache<string, Buffer>
   readonly #largest: number
-  readonly #reading = new Map<string, Promise<Buffer>>()
-  readonly #budget = new MemoryBudget(READING_BYTES)
-  /** Large files that somebody is still being sent: those who ask for one get the same bytes. */
-  readonly #sent = new Map<string, WeakRef<Buffer>>()
-  readonly #forgotten = new FinalizationRegistry<string>((blob) => {
-    if (!this.#sent.get(blob)?.deref()) this.#sent.delete(blob)
-  })
+  readonly #out = new Map<string, Out>()
+  readonly #budget: MemoryBudget
 
-  constructor(read: (blob: string) => Promise<Buffer | undefined>, maxBytes: number) {
+  constructor(read: (blob: string) => Promise<Buffer | undefined>, maxBytes: number, mostOut = MOST_OUT) {
     this.#read = read
     this.#largest = Math.floor(maxBytes * LARGEST_SHARE)
     this.#cached = new LRUCache({ maxSize: Math.max(1, maxBytes), sizeCalculation: (bytes) => bytes.length + 256 })
+    this.#budget = new MemoryBudget(mostOut)
   }
 
-  /** The bytes where they are at hand; else a promise of them, which rejects with Overloaded where too much is read. */
-  get({ blob, size }: AssetFile): Buffer | Promise<Buffer> {
-    return this.#cached.get(blob) ?? this.#sent.get(blob)?.deref() ?? this.#reading.get(blob) ?? this.#fetch(blob, size)
+  /** The bytes where they are at hand, else a promise of them. Throws Overloaded where too many large files are out. */
+  lend({ blob, size }: AssetFile): Lent | Promise<Lent> {
+    const cached = this.#cached.get(blob)
+    if (cached && size <= SMALL) return { bytes: cached, done: NOTHING }
+    const out = this.#out.get(blob) ?? this.#begin(blob, size, cached)
+    out.users += 1
+    return out.bytes ? this.#lent(blob, out, out.bytes) : this.#whenRead(blob, out)
   }
 
-  async #fetch(blob: string, size: number): Promise<Buffer> {
-    if (!this.#budget.take(size)) throw new Overloaded('too many large files are being read')
-    const reading = this.#load(blob, size)
-    this.#reading.set(blob, reading)
+  #begin(blob: string, size: number, bytes: Buffer | undefined): Out {
+    if (!this.#budget.take(size)) throw new Overloaded('too many large files are being sent')
+    const out = { size, reading: bytes ? Promise.resolve(bytes) : this.#load(blob, size), users: 0, bytes }
+    this.#out.set(blob, out)
+    return out
+  }
+
+  async #whenRead(blob: string, out: Out): Promise<Lent> {
     try {
-      return await reading
-    } finally {
-      this.#reading.delete(blob)
-      this.#budget.give(size)
+      out.bytes = await out.reading
+      return this.#lent(blob, out, out.bytes)
+    } catch (error) {
+      this.#back(blob, out)
+      throw error
     }
+  }
+
+  #lent(blob: string, out: Out, bytes: Buffer): Lent {
+    let lent = true
+    return {
+      bytes,
+      done: () => {
+        if (lent) this.#back(blob, out)
+        lent = false
+      },
+    }
+  }
+
+  #back(blob: string, out: Out): void {
+    out.users -= 1
+    if (out.users > 0) return
+    this.#out.delete(blob)
+    this.#budget.give(out.size)
   }
 
   async #load(blob: string, size: number): Promise<Buffer> {
     const bytes = await this.#read(blob)
     if (bytes?.length !== size) throw new Error(`the blob ${blob} is missing; restore it from a backup`)
     if (size <= this.#largest) this.#cached.set(blob, bytes)
-    else {
-      this.#sent.set(blob, new WeakRef(bytes))
-      this.#forgotten.register(bytes, blob)
-    }
     return bytes
   }
 }
