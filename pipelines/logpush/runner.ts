@@ -140,25 +140,28 @@ class Runner implements Logpush {
       for (const { kind, scope, id } of changes) if (kind === LOGPUSH_JOBS.name) this.#settle(scope, id)
     })
     for (const { scope, id } of store.list(LOGPUSH_JOBS)) this.#settle(scope, id, { found: true })
-    for (const standing of this.#deps.standing ?? []) await this.#stand(standing)
+    for (const standing of this.#deps.standing ?? []) this.#stand(standing, { found: true })
     await Promise.all(this.#underWay)
     await this.#want()
   }
 
-  async #stand({ name, scope, settings, destination, deadLetter: aside, open }: StandingJob): Promise<void> {
-    const id = STANDING + name
+  #stand(standing: StandingJob, { found = false } = {}): void {
+    this.#work(STANDING + standing.name, found, {
+      apply: async (id) => await this.#begin(id, standing),
+      again: () => this.#stand(standing),
+    })
+  }
+
+  async #begin(id: string, { scope, settings, destination, deadLetter: aside, open }: StandingJob): Promise<void> {
+    if (this.#closing.signal.aborted) return
     const { uploads } = this.#shared
+    const entry = await this.#entry(id, settings.dataset, scope)
     const setAside = aside === undefined ? this.#deadLetter : deadLetter(open(aside), uploads)
     if (setAside !== this.#deadLetter) this.#deadLetters.push(setAside)
-    const entry = await this.#entry(id, settings.dataset, scope)
     const sealed = this.#deps.vault.seal(destination, secretOf(LOGPUSH_JOBS, scope, id))
     const job = { ...settings, destination_conf: { sealed } }
-    entry.task = new LogpushTask(
-      job,
-      { ...entry, id },
-      { ...this.#shared, open, deadLetter: setAside },
-      { resumed: false },
-    )
+    const deps = { ...this.#shared, open, deadLetter: setAside }
+    entry.task = new LogpushTask(job, { ...entry, id }, deps, { resumed: false })
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -202,24 +205,36 @@ class Runner implements Logpush {
     for (const { task } of this.#entries.values()) if (task !== undefined) yield task.lag
   }
 
-  /** Makes what runs what the store says, one step after the other for each job. `found`: as the daemon starts. */
+  /** Makes what runs what the store says. `found`: as the daemon starts. */
   #settle(scope: Scope, id: string, { found = false } = {}): void {
+    this.#work(id, found, {
+      apply: async () => await this.#apply(scope, id, found),
+      again: () => this.#settle(scope, id),
+    })
+  }
+
+  /** One step after the other for each job; another try later where one fails. */
+  #work(
+    id: string,
+    found: boolean,
+    { apply, again }: { apply: (id: string) => Promise<void>; again: () => void },
+  ): void {
     const work = this.#turns.run(id, async () => {
       try {
-        await this.#apply(scope, id, found)
+        await apply(id)
         if (!found) await this.#want()
       } catch (error) {
         this.#deps.log.error({ event: 'logpush_job_not_started', job: id, error: messageOf(error) })
-        void this.#again(scope, id)
+        void this.#later(again)
       }
     })
     this.#underWay.add(work)
     void work.finally(() => this.#underWay.delete(work))
   }
 
-  async #again(scope: Scope, id: string): Promise<void> {
+  async #later(again: () => void): Promise<void> {
     await pause(this.#deps.clock, AGAIN_MS, this.#closing.signal)
-    if (!this.#closing.signal.aborted) this.#settle(scope, id)
+    if (!this.#closing.signal.aborted) again()
   }
 
   async #apply(scope: Scope, id: string, found: boolean): Promise<void> {

@@ -1,3 +1,5 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { limitsOf } from '../../../pipelines/logpush/limits.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
@@ -409,3 +411,25 @@ t.test('a job whose destination cannot be opened says what to do, and the others
   await bench.change(1, { to: 'test://a' })
   await bench.clock.until(() => bench.sink('test://a').text === textOf(0, 3))
 })
+
+t.test(
+  'a job of the configuration whose spool cannot be opened keeps nobody from starting, and is tried again',
+  async (t) => {
+    const bench = await Bench.open(t)
+    const sink = bench.sink('test://own')
+    bench.standing = ['own']
+    await bench.restart()
+    await bench.write(...rays(0, 3))
+    await bench.clock.until(() => sink.text === textOf(0, 3))
+    await bench.stop()
+    const folder = join(bench.folder, 'spool', 'scopes', `zone-${ZONE.id}`, 'http_requests')
+    renameSync(folder, `${folder}-away`)
+    writeFileSync(folder, 'no folder')
+    await bench.start()
+    rmSync(folder)
+    renameSync(`${folder}-away`, folder)
+    await bench.clock.pass(30_000)
+    await bench.write(...rays(3, 6))
+    await bench.clock.until(() => sink.text === textOf(0, 6))
+  },
+)
