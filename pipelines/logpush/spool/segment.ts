@@ -128,7 +128,7 @@ export class Segment {
       if (typeof header !== 'object') break
       if (header.kind === NAMES) names = JSON.parse(bytes.toString('utf8', at + HEADER_BYTES, at + header.length))
       else {
-        frames.push({ ...header, at })
+        frames.push({ at, ...header })
         this.#remember(header.first, offset + at)
       }
       at += header.length

@@ -107,7 +107,12 @@ export function prepareRuleset(
   const expressions: Expression[] = []
   const prepared = rules.map((rule): PreparedRule => {
     const tally = tallies.of({ phase: phase.name, ruleset: id, rule: rule.id, action: rule.action })
-    const named = { rule, action: rule.action, leastScore: undefined, tally }
+    const { action } = rule
+    // Not `...` before other members: such objects have a hidden class each.
+    const ready = (loaded: boolean, own: Effect, condition?: Condition, filter?: Filter): PreparedRule => {
+      const enabled = loaded && rule.enabled
+      return { rule, loaded, enabled, action, effect: own, leastScore: undefined, condition, filter, tally, logged }
+    }
     const logged = rule.action !== 'skip' || rule.logging?.enabled !== false
     try {
       const expression = parse(rule.expression)
@@ -117,12 +122,12 @@ export function prepareRuleset(
       note(expression.uses)
       readsBody ||= condition?.readsBody === true
       expressions.push(filter ? EVERYTHING : expression)
-      return { ...named, loaded: true, enabled: rule.enabled, effect: own, condition, filter, logged }
+      return ready(true, own, condition, filter)
     } catch (error) {
       tally.failures++
       log.error({ event: 'rule_broken', ruleset: id, version, rule: rule.id, reason: messageOf(error) })
       expressions.push(NEVER)
-      return { ...named, loaded: false, enabled: false, effect: IDLE, condition: undefined, filter: undefined, logged }
+      return ready(false, IDLE)
     }
   })
   const index = new RuleIndex(expressions, lists)

@@ -53,7 +53,7 @@ export class RuleTallies {
     if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, Tally>()))
     const known = tallies.get(labels.rule)
     if (known?.action === labels.action) return known
-    const tally = { ...labels, matches: 0, failures: 0 }
+    const tally = { matches: 0, failures: 0, ...labels }
     tallies.set(labels.rule, tally)
     return tally
   }
