@@ -23,7 +23,7 @@ export interface DeliveryLimits {
 
 /** Deliveries of one account, counted. */
 interface Tally {
-  /** Not over yet, with the length of their payloads. */
+  /** Not over yet, with the bytes of their payloads. */
   readonly waiting: Map<string, number>
   bytes: number
   /** Ids of the newest delivery to each webhook, by instance. */
@@ -166,7 +166,7 @@ export class StoredDeliveries implements Deliveries {
     const waits = state?.status === 'pending' || state?.status === 'processing'
     if (waits === (known !== undefined)) return
     if (waits) {
-      const bytes = this.#store.get(DELIVERIES, scope, id)?.value.payload.length ?? 0
+      const bytes = Buffer.byteLength(this.#store.get(DELIVERIES, scope, id)?.value.payload ?? '')
       tally.waiting.set(id, bytes)
       tally.bytes += bytes
     } else {

@@ -180,9 +180,9 @@ t.test(
     t.equal(after.room(scope), 100)
     t.same(after.latest(scope, 'i1'), [])
     t.same(after.list(scope, {}, 0, 10), { jobs: [], total: 0 })
-    const big = new StoredDeliveries(store, clock, () => ({ jobs: 100, bytes: 100 }), openMetrics({ process: false }))
+    const big = new StoredDeliveries(store, clock, () => ({ jobs: 100, bytes: 300 }), openMetrics({ process: false }))
     t.equal(big.room(scope), 100)
-    await big.accept(scope, [made()])
-    t.equal(big.room(scope), 0, 'payloads are counted as well')
+    await big.accept(scope, [{ ...made(), payload: '灯'.repeat(100) }])
+    t.equal(big.room(scope), 0, 'payloads are counted as well, by their bytes')
   },
 )
