@@ -5,6 +5,7 @@ import { HASH } from '../../src/workers/assets/manifest.js'
 import { UNTYPED } from '../../src/workers/assets/types.js'
 import type { UploadedFile } from '../../src/workers/assets/uploads.js'
 import { ApiError } from '../errors.js'
+import { declaredBoundary } from './multipart.js'
 
 /** What a client sends for a file that is to be served without a content type. */
 const NO_TYPE = 'application/null'
@@ -16,6 +17,7 @@ export interface AssetFormOptions {
   /** Contents are base64, not the bytes themselves. */
   readonly base64: boolean
   readonly maxBytes: number
+  readonly parts: number
   readonly memory: MemoryBudget
 }
 
@@ -25,18 +27,21 @@ export interface AssetFormOptions {
  */
 export async function withAssetForm<T>(
   request: IncomingMessage,
-  { base64, maxBytes, memory }: AssetFormOptions,
+  { base64, maxBytes, parts, memory }: AssetFormOptions,
   use: (files: readonly UploadedFile[]) => Promise<T>,
 ): Promise<T> {
   const type = request.headers['content-type'] ?? ''
-  if (!/^multipart\/form-data\s*;/i.test(type))
-    throw new ApiError('wrongType', undefined, 'the body must come as multipart/form-data')
+  const boundary = declaredBoundary(type)
+  if (boundary === undefined)
+    throw new ApiError('wrongType', undefined, 'the body must come as multipart/form-data, with a boundary')
   const length = Number(request.headers['content-length'] ?? maxBytes)
   if (length > maxBytes) throw tooLarge(maxBytes)
   const counted = length * COPIES
   if (!memory.take(counted)) throw new ApiError('assetsBusy', undefined, { headers: { 'retry-after': '2' } })
   try {
-    return await use(await filesOf(await wholeBody(request, length), type, base64))
+    const body = await wholeBody(request, length)
+    refuseMoreParts(body, boundary, parts)
+    return await use(await filesOf(body, type, base64))
   } finally {
     memory.give(counted)
   }
@@ -55,6 +60,17 @@ async function wholeBody(request: IncomingMessage, most: number): Promise<Buffer
     }
   }
   return await buffer(bounded())
+}
+
+/** Forms are read at one go, which takes seconds where they have hundreds of thousands of parts. */
+function refuseMoreParts(body: Buffer, boundary: string, most: number): void {
+  const delimiter = Buffer.from(`--${boundary}`)
+  let found = 0
+  for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length)) {
+    found += 1
+    // The last one ends the form.
+    if (found > most + 1) throw new ApiError('badBody', undefined, `a form has ${most} parts at most`)
+  }
 }
 
 async function filesOf(body: Buffer, type: string, base64: boolean): Promise<UploadedFile[]> {

@@ -71,7 +71,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
         memory.limit = upload.memory
         try {
           const admitted = await engine.assets.admit(account(id), bearer(request))
-          const form = { base64, maxBytes: formBytes(limits.file_bytes), memory }
+          const form = { base64, maxBytes: formBytes(limits.file_bytes), parts: upload.parts, memory }
           const jwt = await withAssetForm(request, form, async (files) => await admitted.take(files))
           return jwt === undefined ? {} : new Reply({ jwt }, { status: 201 })
         } catch (error) {

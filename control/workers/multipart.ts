@@ -110,7 +110,8 @@ function collect(stream: Readable, done: (bytes: Buffer) => void): void {
   stream.on('error', () => undefined)
 }
 
-function declaredBoundary(type: string): string | undefined {
+/** The boundary that a content type names; undefined where it names none. Throws `badBody` where it cannot be one. */
+export function declaredBoundary(type: string): string | undefined {
   if (!/^\s*multipart\/form-data\s*(;|$)/i.test(type)) return undefined
   const [, quoted, plain] = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]+))/i.exec(type) ?? []
   const boundary = quoted ?? plain

@@ -138,6 +138,13 @@ t.test('a file that was not announced as it comes is refused with all of its req
       { status: 400, body: { errors: [{ code: 10300, ...(pointer && { source: { pointer } }) }] } },
       what,
     )
+  // To read hundreds of thousands took seconds, for everybody.
+  const many = Array.from({ length: 2001 }, (_, i): [string, Blob] => [hashOf(String(i)), part('A')])
+  t.match(await upload(jwt, Object.fromEntries(many)), {
+    status: 400,
+    body: { errors: [{ message: 'a form has 2000 parts at most' }] },
+  })
+  t.equal((await upload(jwt, Object.fromEntries(many.slice(1)))).status, 400, 'so many are read')
   t.equal(store.count(WORKER_ASSETS), 0)
   t.equal((await upload(jwt, { [hashOf('A')]: base64('A') })).status, 202, 'a part without a file name')
   t.equal(
