@@ -1,12 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Blobs } from './core/blobs.js'
-import {
-  WORKER_DEPLOYMENTS,
-  WORKER_SCRIPTS,
-  WORKER_VERSIONS,
-  type StoredDeployment,
-  type StoredVersion,
-} from './core/model/worker.js'
+import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion } from './core/model/worker.js'
 import { WORKER_DOMAINS, WORKER_ROUTES, type StoredDomain, type StoredRoute } from './core/model/worker-places.js'
 import { account, zone as zoneScope, type Scope } from './core/scope.js'
 import type { Change, Store, Stored } from './core/store.js'
@@ -20,6 +14,7 @@ import type { AssetConfig } from './workers/assets/config.js'
 import { readManifest } from './workers/assets/manifest.js'
 import { AssetSite } from './workers/assets/site.js'
 import { routeTable, type RouteTable } from './workers/route-table.js'
+import { versionFor } from './workers/shares.js'
 
 /** Files of all sites that are at hand, counted by their paths; sites that nobody asked for lately are read again. */
 const MOST_FILES = 500_000
@@ -81,7 +76,7 @@ export class ServedWorkers implements WorkerSites {
   #version(scope: Scope, name: string, visitor: string): StoredVersion | undefined {
     const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []
     const deployment = current === undefined ? undefined : this.#store.get(WORKER_DEPLOYMENTS, scope, current)?.value
-    const id = deployment && chosen(deployment, visitor)
+    const id = deployment && versionFor(visitor, deployment)
     return id === undefined ? undefined : this.#store.get(WORKER_VERSIONS, scope, id)?.value
   }
 
@@ -161,17 +156,4 @@ export class ServedWorkers implements WorkerSites {
     if (routes.length > 0) this.#routes.set(id, routeTable(routes))
     else this.#routes.delete(id)
   }
-}
-
-/** The version for a visitor: each gets its share of them. */
-function chosen({ versions }: StoredDeployment, visitor: string): string | undefined {
-  if (versions.length < 2) return versions[0]?.version_id
-  let hash = 2_166_136_261
-  for (let i = 0; i < visitor.length; i++) hash = Math.imul(hash ^ visitor.charCodeAt(i), 16_777_619)
-  let place = ((hash >>> 0) / 2 ** 32) * 100
-  for (const { version_id: id, percentage } of versions) {
-    place -= percentage
-    if (place < 0) return id
-  }
-  return versions.at(-1)?.version_id
 }

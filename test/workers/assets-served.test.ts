@@ -17,6 +17,7 @@ import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import type { AssetConfig } from '../../src/workers/assets/config.js'
 import type { AssetFile } from '../../src/workers/assets/files.js'
 import { AssetSite } from '../../src/workers/assets/site.js'
+import { versionFor } from '../../src/workers/shares.js'
 import { deployed, uploaded, uploadsOver, type Content } from '../helpers/deployed-assets.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 import { ask, turns, type Ask } from '../helpers/web.js'
@@ -235,6 +236,25 @@ t.test('a deployment is seen by the next request', async (t) => {
   await deploy({ '/digits.txt': ['new', 'text/plain'] })
   t.equal((await get('/digits.txt')).body.toString(), 'new')
   t.equal((await get('/')).status, 404)
+})
+
+// Of a thousand neighbours, four in a hundred got the version that ten were meant to get.
+t.test('neighbouring visitors are shared out as well as others, and stay with their version', (t) => {
+  const versions = [
+    { version_id: 'new', percentage: 10 },
+    { version_id: 'old', percentage: 90 },
+  ]
+  for (const visitor of [(i: number) => `2001:db8::${i.toString(16)}`, (i: number) => `10.0.${i >> 8}.${i & 255}`]) {
+    const visitors = Array.from({ length: 10_000 }, (_, i) => visitor(i))
+    const share = visitors.filter((one) => versionFor(one, { versions }) === 'new').length / 100
+    t.ok(share > 9 && share < 11, `${share} of a hundred`)
+  }
+  const all = [
+    { version_id: 'none', percentage: 0 },
+    { version_id: 'all', percentage: 100 },
+  ]
+  t.ok(Array.from({ length: 1000 }, (_, i) => versionFor(String(i), { versions: all })).every((id) => id === 'all'))
+  t.end()
 })
 
 t.test('routes and domains say who answers', async (t) => {
