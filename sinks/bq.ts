@@ -105,7 +105,10 @@ function rowFaults(text: string, rows: number): readonly RowFault[] | undefined 
     const { index, errors } = record(row)
     return { at: Number(index), reason: word(record(Array.isArray(errors) ? errors[0] : undefined)['reason']) }
   })
-  return faults.every(({ at }) => Number.isInteger(at) && at >= 0 && at < rows) ? faults : undefined
+  // Each row once: more would make more of a batch than it has.
+  const places = new Set(faults.map(({ at }) => at))
+  const sound = faults.every(({ at }) => Number.isInteger(at) && at >= 0 && at < rows)
+  return sound && places.size === faults.length ? faults : undefined
 }
 
 /** `invalid` is the fault of the row; all other reasons pass. */

@@ -118,6 +118,12 @@ const INSERTS: Case[] = [
     insert(fault(1, 'invalid')),
     { failure: 'transient', message: /no answer of/ },
   ],
+  [
+    'it says the same of a row again and again',
+    2,
+    insert(fault(1, 'invalid'), fault(1, 'invalid'), fault(1, 'timeout')),
+    { failure: 'transient', message: /no answer of/ },
+  ],
   ['no answer of the API', 1, { status: 200, body: '<html>' }, { failure: 'transient', message: /no answer of Big/ }],
   ['the rate is exceeded', 1, denied('rateLimitExceeded'), { failure: 'transient', message: /answered 403$/ }],
   ['access is denied', 1, denied('accessDenied'), { failure: 'refused', lines: undefined }],
