@@ -189,6 +189,11 @@ const EXPORTS: BadUpload[] = [
   bad('')('a class name that is none', { exports: { 'a-b': durable({ storage: 'sqlite' }) } }, '/exports/a-b'),
   bad('')('exports beside migrations', { exports: {}, migrations: { new_tag: 'v1' } }, '/migrations'),
   bad('')('an entry that is no object', { exports: { A: 'x' } }, '/exports/A'),
+  bad('')(
+    'a thousand and one entries',
+    { exports: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`E${i}`, { type: 'worker' }])) },
+    '/exports',
+  ),
 ]
 
 const assets = (what: string, config: unknown, ...pointers: string[]) =>
@@ -395,6 +400,18 @@ const MIGRATIONS: BadUpload[] = [
   move('steps that are no list', { steps: {} }, 10021, '/migrations/steps'),
   move('a tag that is no text', { new_tag: 1 }, 10021, '/migrations/new_tag'),
   move('an empty tag', { new_tag: '' }, 10021, '/migrations/new_tag'),
+  move(
+    'a thousand and one classes',
+    { new_tag: 'v1', new_classes: Array.from({ length: 1001 }, (_, i) => `C${i}`) },
+    10021,
+    '/migrations',
+  ),
+  move(
+    'a thousand and one steps and classes',
+    { new_tag: 'v1', steps: [...Array.from({ length: 999 }, () => ({})), { new_sqlite_classes: ['A'] }, {}] },
+    10021,
+    '/migrations',
+  ),
 ]
 
 /** Uploads of one good module whose metadata is refused. */

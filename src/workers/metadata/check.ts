@@ -6,7 +6,7 @@ import { BINDINGS } from '../bindings/index.js'
 import type { Fault } from '../fault.js'
 import { exportIssues } from './exports.js'
 import { placementIssues } from './placement.js'
-import { Metadata, VersionSettings } from './schema.js'
+import { Metadata, VersionSettings, type Migrations, type MigrationStep } from './schema.js'
 
 /** How much an upload may hold of what its schema leaves open. */
 export interface MetadataLimits {
@@ -17,6 +17,8 @@ export interface MetadataLimits {
 
 const TAG_BYTES = 100
 const MESSAGE_BYTES = 1000
+/** Of one upload; each is looked for among all others. */
+const MOST_CLASSES = 1000
 
 /** What is wrong with a metadata document; none where it is a `Metadata`. Pointers into the document. */
 export const metadataFaults = faultsOf(issuesOf(Metadata))
@@ -39,11 +41,27 @@ function memberFaults(metadata: Metadata, limits: MetadataLimits): Fault[] {
       : []),
     ...below('/placement', placement ? placementIssues(placement) : []).map(invalid),
     ...(metadata.assets?.config ? assetConfigIssues(metadata.assets.config, '/assets/config') : []).map(invalid),
-    ...below('/exports', exports ? exportIssues(exports) : []).map(invalid),
+    ...(exports ? exportFaults(exports) : []),
+    ...(migrations && classesOf(migrations) > MOST_CLASSES
+      ? [invalid({ pointer: '/migrations', message: `is about more than ${MOST_CLASSES} classes` })]
+      : []),
     ...(exports && migrations ? [invalid({ pointer: '/migrations', message: 'does not go with exports' })] : []),
     ...bindingFaults(bindings, limits),
   ]
 }
+
+function exportFaults(exports: NonNullable<Metadata['exports']>): Fault[] {
+  if (Object.keys(exports).length > MOST_CLASSES)
+    return [invalid({ pointer: '/exports', message: `has more than ${MOST_CLASSES} entries` })]
+  return below('/exports', exportIssues(exports)).map(invalid)
+}
+
+/** How many classes a migration names, and how many steps it has. */
+const classesOf = ({ steps = [], ...single }: Migrations): number =>
+  steps.reduce((sum, step) => sum + namedBy(step), steps.length + namedBy(single))
+
+const namedBy = (step: MigrationStep): number =>
+  Object.values(step).reduce((sum: number, list) => sum + (Array.isArray(list) ? list.length : 0), 0)
 
 /** The annotations as they are kept: a message that is too long is cut, at the end of a character. */
 export function keptAnnotations(annotations: Readonly<Record<string, string>> = {}): Record<string, string> {
