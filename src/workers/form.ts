@@ -121,8 +121,9 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
 
 /** The name of a module as a normalised path; undefined where it leads out of the upload or is none. */
 export function modulePath(name: string): string | undefined {
-  // oxlint-disable-next-line no-control-regex -- names end up in logs and in configuration
-  if (name.length > LONGEST_NAME || /[\u0000-\u001f\u007f\\]/.test(name) || name.startsWith('/')) return undefined
+  // oxlint-disable-next-line no-control-regex -- names end up in logs, headers and configuration
+  if (name.length > LONGEST_NAME || /[\u0000-\u001f\u007f\\\p{Surrogate}]/u.test(name) || name.startsWith('/'))
+    return undefined
   const steps: string[] = []
   for (const step of name.split('/')) {
     if (step === '' || step === '.') continue

@@ -234,6 +234,8 @@ t.test('a version that does not fit is refused, and nothing is stored', async (t
     ],
     ['an unknown content type', { modules: [module('', 'a', 'text/html')] }, 10021, '/modules/0/content_type'],
     ['a module outside', { ...code(), modules: [module(PLAIN, '../a.js')] }, 10021],
+    // The code could not be read afterwards: no header can say half a character.
+    ['half a character in a name', { main_module: '\ud800.js', modules: [module(PLAIN, '\ud800.js')] }, 10021],
     ['a module twice', { ...code(), modules: [module(PLAIN), module(PLAIN)] }, 10021],
     ['wrong syntax', code('export'), 10021],
     ['a binding without a name', { ...code(), bindings: [{ type: 'ai' }] }, 10052, '/bindings/0/name'],
