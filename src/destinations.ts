@@ -28,8 +28,13 @@ export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, text
 /** The folder of a file destination, up to its `{DATE}`; links on the way to it are its owner's. */
 function fileRoot(text: string): string[] {
   if (!/^file:/i.test(text) || !URL.canParse(text)) return []
-  const [fixed = ''] = decodeURIComponent(new URL(text).pathname).split('{DATE}')
-  return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
+  try {
+    const [fixed = ''] = decodeURIComponent(new URL(text).pathname).split('{DATE}')
+    return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
+  } catch {
+    // The check of the destination says what is wrong with its path.
+    return []
+  }
 }
 
 /** What is wrong with the form of a destination. */

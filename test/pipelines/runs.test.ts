@@ -104,6 +104,10 @@ t.test('what is wrong in a pipeline file is told with its place', async (t) => {
     [`${head}source: stdin\nfilter: { where: { key: No, operator: eq, value: 1 } }`, /filter.where.key is not a field/],
     ['source: stdin\ndataset: http_request\ndestination_conf: stdout://', /2:1: .*did you mean http_requests/],
     ['source: stdin\ndataset: http_requests\ndestination_conf: nope://a', /3:1: destination_conf must begin with/],
+    [
+      'source: stdin\ndataset: http_requests\ndestination_conf: file:a%zz',
+      /3:1: destination_conf has a malformed path/,
+    ],
     ['pipelines: []', /1:1: pipelines/],
   ]
   for (const [text, fault] of WRONG) {
