@@ -24,7 +24,7 @@ export function asksForWebSocket(method: string, httpVersion: string, fields: Re
 export function openTunnel(
   client: ClientAnswer,
   exchange: Exchange,
-  { metrics }: Surroundings,
+  { metrics, config }: Surroundings,
   answer: { status: number; fields: RawHeaders; origin: Duplex },
 ): void {
   const { status, fields, origin } = answer
@@ -53,7 +53,11 @@ export function openTunnel(
   socket.on('drain', () => origin.resume())
   socket.on('end', () => origin.end())
   origin.on('end', () => socket.end())
-  origin.on('close', () => linger(socket))
+  origin.on('close', () => {
+    // It gets what is on its way, as long as it takes something now and then, before it is asked to hang up.
+    socket.setTimeout(config.limits.write_timeout)
+    socket.end(() => linger(socket))
+  })
   socket.on('close', () => {
     metrics.tunnels--
     origin.destroy()

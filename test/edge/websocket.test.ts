@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import { connect, Socket, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Metrics } from '../../src/core/metrics.js'
@@ -94,6 +94,62 @@ t.test('a client that does not hang up after the origin has is disconnected', as
   socket.write(`${UPGRADE}\r\n`)
   await once(socket, 'end')
   t.match(text, /bye$/)
+  await noTunnels(metrics)
+  t.pass('its place is free again')
+})
+
+const sockets = (): Socket[] =>
+  (process as unknown as { _getActiveHandles(): unknown[] })
+    ._getActiveHandles()
+    .filter((one): one is Socket => one instanceof Socket)
+
+/** Sockets of this process, by the port of this end or of the other one. */
+const socketsAt = (port: number): Socket[] => sockets().filter(({ localPort }) => localPort === port)
+const socketsTo = (port: number): Socket[] => sockets().filter(({ remotePort }) => remotePort === port)
+
+/** A client that has read nothing when its origin has ended, and what the origin sent: more than the system holds for it. */
+async function lateClient(t: Ending, yaml: string) {
+  const chunk = Buffer.alloc(4096, 'x')
+  let sent = 0
+  const origin = await startRawOrigin(t, (socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      void fill(socket)
+    })
+  })
+  const originPort = Number(new URL(origin).port)
+  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')], { yaml })
+  const fill = async (socket: Socket) => {
+    const read = () => socketsTo(originPort).reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+    while (!socketsAt(port).some(({ writableLength }) => writableLength > 0)) {
+      socket.write(chunk)
+      sent += chunk.length
+      await until(() => read() >= sent)
+    }
+    socket.end()
+  }
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  socket.pause()
+  socket.write(`${UPGRADE}\r\n`)
+  await until(() => sent > 0 && socketsTo(originPort).length === 0)
+  return { socket, sent, metrics }
+}
+
+// What had not gone out two seconds after the origin's end was lost: the last messages to whoever reads slowly.
+t.test('a client that reads late gets all that the origin sent before it ended', async (t) => {
+  const { socket, sent, metrics } = await lateClient(t, '{}')
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  let received = 0
+  socket.on('data', (bytes: Buffer) => (received += bytes.length)).resume()
+  await once(socket, 'close')
+  t.ok(received > sent, `${received} of ${sent} bytes and a head`)
+  await noTunnels(metrics)
+})
+
+t.test('a client that reads nothing more when the origin has ended is disconnected', async (t) => {
+  const { metrics } = await lateClient(t, '{ limits: { write_timeout: 100ms } }')
   await noTunnels(metrics)
   t.pass('its place is free again')
 })
