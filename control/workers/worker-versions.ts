@@ -3,6 +3,7 @@ import { WORKER_SCRIPTS, WORKER_VERSIONS, type StoredScript, type StoredVersion 
 import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
+import type { UploadForm } from '../../src/workers/form.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-result.js'
@@ -107,7 +108,10 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
         const { scope, params, body, query } = call
         const { name } = workerOf(deps, scope, params.worker_id).value
         const options = { deployed: query.deploy, strict: true, settingsStay: true }
-        const { version, reconciliation } = await told(async () => await desk.keep(call, name, uploadOf(body), options))
+        const { version, reconciliation } = await told(async () => {
+          const upload = uploadOf(body)
+          return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
+        })
         const result = { ...shown(version), ...(reconciliation && { exports_reconciliation: reconciliation }) }
         return new Reply(result, { messages: missingTargets(store, scope, version.bindings) })
       },
@@ -183,6 +187,18 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       },
     }),
   ]
+}
+
+/** Does what is done with the files of an upload, which count among all that are under way meanwhile. Throws `uploadsBusy`. */
+async function whileHeld<T>({ workers }: WorkersDeps, { files }: UploadForm, work: () => Promise<T>): Promise<T> {
+  const { uploads } = workers()
+  const size = files.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  if (!uploads.take(size)) throw new ApiError('uploadsBusy', undefined, { headers: { 'retry-after': '5' } })
+  try {
+    return await work()
+  } finally {
+    uploads.give(size)
+  }
 }
 
 /** A version with all that it is made of, but its code and its secrets. */

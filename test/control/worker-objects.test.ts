@@ -216,6 +216,18 @@ t.test('static assets of a version have their rules from modules', async (t) => 
   t.same(api.store.list(WORKER_VERSIONS, SCOPE)[0]?.value.modules, [])
 })
 
+// They waited for their turn to be read in any number.
+t.test('code that comes as JSON counts among the uploads under way', async (t) => {
+  const api = await uploader(t, { upload: { memory: PLAIN.length } })
+  await api.call('POST', WORKERS, { name: 'app' })
+  for (let made = 0; made < 2; made++) t.equal((await api.call('POST', `${WORKERS}/app/versions`, code())).status, 200)
+  t.match(await api.call('POST', `${WORKERS}/app/versions`, code(`${PLAIN}//`)), {
+    status: 503,
+    body: { errors: [{ code: 20431 }] },
+  })
+  t.equal(api.engine.uploads.used, 0)
+})
+
 t.test('a version that does not fit is refused, and nothing is stored', async (t) => {
   const api = await uploader(t)
   await api.call('POST', WORKERS, { name: 'app' })
