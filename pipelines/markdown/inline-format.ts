@@ -63,21 +63,43 @@ export function isAutolink(url: string, text: string): boolean {
 }
 
 /**
- * The mark for an element: another one than that of an element of its kind around it, where the two could be taken
- * for a pair, and than what it would stand next to. Around it are the first `written` of `formats`.
+ * Chooses the mark of `formats[at]` where its kind leaves a choice. `marks` are those that are written together with it,
+ * in front of it, and `before` is the last character of ours in front of it.
  */
-export function chooseMark(
+export function chooseMark(formats: readonly Format[], at: number, marks: string, before: string): void {
+  const format = formats[at] as Format
+  switch (format.kind) {
+    case 'emphasis':
+      format.mark = freeMark(formats, at, '*', '_', before === '*', before === '_')
+      break
+    case 'strong':
+      // `***` is read as strong inside of emphasis, so it will do for just that.
+      format.mark = freeMark(formats, at, '**', '__', before === '*' && marks !== '*', before === '_')
+      break
+    case 'markup':
+      // A raised link is a reference to a note, and needs no markup around it.
+      if (formats[at + 1]?.kind === 'link') format.mark = ''
+      break
+    default:
+  }
+}
+
+/**
+ * The mark for an element: another one than that of an element of its kind around it, where the two could be taken
+ * for a pair, and than what it would stand next to.
+ */
+function freeMark(
   formats: readonly Format[],
-  written: number,
-  kind: Kind,
+  at: number,
   usual: string,
   other: string,
   notUsual: boolean,
   notOther: boolean,
 ): string {
+  const { kind } = formats[at] as Format
   let usualIsFree = !notUsual
   let otherIsFree = !notOther
-  for (let index = 0; index < written; index++) {
+  for (let index = 0; index < at; index++) {
     const around = formats[index] as Format
     if (around.kind !== kind) continue
     if (around.mark === usual) usualIsFree = false
@@ -86,3 +108,27 @@ export function chooseMark(
   if (usualIsFree || otherIsFree) return usualIsFree ? usual : other
   return notUsual ? other : usual
 }
+
+/** The innermost link that is open. */
+export function innermostLink(formats: readonly Format[]): Format | undefined {
+  for (let at = formats.length - 1; at >= 0; at--) {
+    const format = formats[at] as Format
+    if (format.kind === 'link') return format
+  }
+  return undefined
+}
+
+/** Whether those from `at` on have no marks to open with. */
+export function nothingOpens(formats: readonly Format[], at: number): boolean {
+  for (let index = at; index < formats.length; index++) {
+    const { kind } = formats[index] as Format
+    if (kind !== 'code' && kind !== 'plain') return false
+  }
+  return true
+}
+
+/** Punctuation in front of a word, which may stand before a mark as well as behind it; '' for none. */
+export const firstPunctuation = (text: string): string => /^(?!\\)[\p{P}\p{S}](?=[\p{L}\p{N}])/u.exec(text)?.[0] ?? ''
+
+/** Punctuation behind a word, likewise. */
+export const lastPunctuation = (text: string): string => /(?<=[\p{L}\p{N}])[^\P{P}\\*_`~]+$/u.exec(text)?.[0] ?? ''

@@ -9,17 +9,20 @@ import {
   lastCodePoint,
   type CharacterClass,
 } from './characters.js'
-import { codeSpan, destination, escapeInline, isLineStart } from './escape.js'
+import { codeSpan, destination, escapeInline } from './escape.js'
 import {
   chooseMark,
+  innermostLink,
   isAutolink,
   newFormat,
+  nothingOpens,
   sealed,
   trailingSpaces,
   type Format,
   type Kind,
   type Link,
 } from './inline-format.js'
+import { Pieces } from './pieces.js'
 import {
   ANYTHING,
   BLANK,
@@ -37,9 +40,6 @@ const MAX_FORMATS = 32
 /** Characters of a code span that still grows by the next one right behind it. */
 const MAX_SPAN = 256
 
-/** At the ends of a block some readers of Markdown take it for white space. */
-const NBSP = 0xa0
-
 const EXCLAMATION = 0x21
 const BRACKET = 0x5b
 
@@ -50,23 +50,10 @@ const BRACKET = 0x5b
  * emphasis and off the ends of a block; the marks that open something are written with its first contents, so that
  * empty elements leave no trace, and at that moment it is known what stands on both sides of them.
  */
-export class Line {
+export class Line extends Pieces {
   /** Text as the page has it, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
   #text = ''
   #traits = 0
-  #done = ''
-  /** The last two pieces, which a neighbour may still change. */
-  #previous = ''
-  #last = ''
-  /** Whether the last piece is Markdown of ours, not text. */
-  #marked = false
-  #gap: '' | ' ' | '  \n' = ''
-  #empty = true
-  /** Right after closing marks: what may not follow them as it is. `word`: the text before them ends in punctuation. */
-  #closed: '' | 'any' | 'word' = ''
-  /** The first character of the block, -1 before there is one. What is put in its place later starts no line. */
-  #first = -1
-  #hasBreaks = false
   /** The block begins with a bracket of the text's own. */
   #bracket = false
 
@@ -85,9 +72,6 @@ export class Line {
   #bareLink: Link | undefined
   #strikes = 0
 
-  /** Whether a line of what `take` gave last may be read as the start of a list, a heading or the like. */
-  startsMayMean = false
-
   /** `traits` are those of text-traits.ts. */
   text(text: string, traits = ANYTHING): void {
     if (this.#code !== undefined) {
@@ -98,7 +82,7 @@ export class Line {
     } else if ((traits & BLANK) === 0) {
       this.#text = text
       this.#traits = traits
-    } else if (this.#gap === '') this.#gap = ' '
+    } else if (this.gap === '') this.gap = ' '
   }
 
   /** Takes another piece of the text that has just come. */
@@ -117,13 +101,13 @@ export class Line {
   /** Nothing but white space so far. */
   get isEmpty(): boolean {
     if (this.#text !== '') this.#flush()
-    return this.#empty && (this.#code === undefined || this.#code.trim() === '')
+    return this.empty && (this.#code === undefined || this.#code.trim() === '')
   }
 
   /** Characters so far, about. */
   get length(): number {
     this.#flush()
-    return this.#done.length + this.#previous.length + this.#last.length
+    return this.writtenLength
   }
 
   /** Whether text is part of a code span. */
@@ -150,7 +134,7 @@ export class Line {
 
   /** How many blocks began or ended inside the link. */
   get linkBlocks(): number {
-    return this.#innermostLink()?.blocks ?? 0
+    return innermostLink(this.#formats)?.blocks ?? 0
   }
 
   /** White space, as between two words. */
@@ -160,7 +144,7 @@ export class Line {
       return
     }
     this.#flush()
-    if (this.#gap === '') this.#gap = ' '
+    if (this.gap === '') this.gap = ' '
   }
 
   /** The Markdown of a link without contents where it is all that the block holds, else ''. */
@@ -172,14 +156,14 @@ export class Line {
   /** Whether the last thing was a line break. */
   get isBroken(): boolean {
     this.#flush()
-    return this.#gap === '  \n'
+    return this.gap === '  \n'
   }
 
   lineBreak(): void {
     if (this.#code !== undefined) this.text(' ')
     else {
       this.#flush()
-      this.#gap = '  \n'
+      this.gap = '  \n'
     }
   }
 
@@ -247,8 +231,8 @@ export class Line {
   take(): string {
     if (this.#text !== '') this.#flush()
     this.#bareLink = undefined
-    if (this.#empty && this.#written === 0 && this.#code === undefined) {
-      this.#gap = ''
+    if (this.empty && this.#written === 0 && this.#code === undefined) {
+      this.gap = ''
       return ''
     }
     const link = this.#link
@@ -256,43 +240,24 @@ export class Line {
     if (link !== undefined && this.#formats.indexOf(link) < this.#written) this.#link = undefined
     for (let index = this.#formats.length - 1; index >= 0; index--) this.#writeCloser(index)
     this.#written = 0
-    this.#gap = ''
-    if (this.#empty) return ''
+    this.gap = ''
+    if (this.empty) return ''
 
-    // What is put together of pieces is looked at as little as can be: the first look makes a copy of it.
-    const mayEndInSpace = this.#last === '' || lastCode(this.#last) === NBSP
-    this.startsMayMean = this.#hasBreaks || isLineStart(this.#first)
-    let markdown = this.#done + this.#previous + this.#last
-    if (this.#bracket && /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown)) markdown = '\\' + markdown
-    if (this.#first === NBSP && codeAt(markdown, 0) === NBSP) markdown = '&nbsp;' + markdown.slice(1)
-    if (mayEndInSpace && codeAt(markdown, markdown.length - 1) === NBSP && !markdown.endsWith('\\\u00a0'))
-      markdown = markdown.slice(0, -1) + '&nbsp;'
-    this.#done = this.#previous = this.#last = ''
-    this.#empty = true
-    this.#marked = this.#bracket = this.#hasBreaks = false
-    this.#first = -1
-    this.#closed = ''
+    const markdown = this.end(this.#bracket)
+    this.#bracket = false
     return markdown
   }
 
   /** Lets the link that was ended with its block go on, once. */
   relink(): void {
     // The innermost link is the only one: links do not nest.
-    const link = this.#innermostLink()
+    const link = innermostLink(this.#formats)
     if (link !== undefined) this.#link = link
   }
 
   /** Ends the link for good: what follows up to its end tag is no part of it. */
   unlink(): void {
     this.#link = undefined
-  }
-
-  #innermostLink(): Format | undefined {
-    for (let at = this.#formats.length - 1; at >= 0; at--) {
-      const format = this.#formats[at] as Format
-      if (format.kind === 'link') return format
-    }
-    return undefined
   }
 
   #push(kind: Kind, name: string, mark: string, link: Link | undefined): Format | undefined {
@@ -314,12 +279,12 @@ export class Line {
     this.#text = ''
     let text = raw
     let spaceAfter = (traits & SPACE_AFTER) !== 0
-    if ((traits & SPACE_BEFORE) !== 0 && this.#gap === '') this.#gap = ' '
+    if ((traits & SPACE_BEFORE) !== 0 && this.gap === '') this.gap = ' '
     if ((traits & OUTER_SPACE) !== 0) {
       let start = 0
       let end = raw.length
       while (start < end && isSpace(codeAt(raw, start))) start++
-      if (start > 0 && this.#gap === '') this.#gap = ' '
+      if (start > 0 && this.gap === '') this.gap = ' '
       if (start === end) return
       while (isSpace(codeAt(raw, end - 1))) end--
       if (end < raw.length) spaceAfter = true
@@ -328,7 +293,7 @@ export class Line {
     if ((traits & INNER_SPACE) !== 0) text = collapse(text)
     const plain = text
     if ((traits & SPECIALS) !== 0) {
-      if (this.#empty && codeAt(text, 0) === BRACKET) this.#bracket = true
+      if (this.empty && codeAt(text, 0) === BRACKET) this.#bracket = true
       text = escapeInline(text, {
         before: this.#before(),
         // The mark that closes an element comes before the space.
@@ -339,21 +304,14 @@ export class Line {
     }
     this.#put(text, false)
     if (this.#link !== undefined) this.#link.only = this.#link.pieces === 1 ? plain : undefined
-    if (spaceAfter) this.#gap = ' '
+    if (spaceAfter) this.gap = ' '
   }
 
   /** What the next piece of text follows. */
   #before(): CharacterClass | 'mark' {
     if (this.#written < this.#formats.length) return 'mark'
-    if (this.#gap !== '' || this.#empty) return 'space'
-    return this.#marked ? 'mark' : classOf(lastCodePoint(this.#last))
-  }
-
-  #append(piece: string): void {
-    if (this.#first < 0) this.#first = codeAt(piece, 0)
-    this.#done += this.#previous
-    this.#previous = this.#last
-    this.#last = piece
+    if (this.gap !== '' || this.empty) return 'space'
+    return this.marked ? 'mark' : classOf(lastCodePoint(this.last))
   }
 
   #put(markdown: string, marked: boolean): void {
@@ -362,36 +320,28 @@ export class Line {
       // Other spaces than those of HTML are text, but next to them no mark opens anything.
       const rest = piece.replace(/^\p{Zs}+/u, '')
       if (rest !== piece) {
-        if (this.#gap !== ' ') this.#hasBreaks = true
-        this.#append((this.#empty ? '' : this.#gap) + piece.slice(0, piece.length - rest.length))
-        this.#gap = this.#closed = ''
-        this.#marked = this.#empty = false
+        if (this.gap !== ' ') this.hasBreaks = true
+        this.append((this.empty ? '' : this.gap) + piece.slice(0, piece.length - rest.length))
+        this.gap = this.closed = ''
+        this.marked = this.empty = false
         if (rest === '') return
         piece = /^[*_~]/.test(rest) ? '\\' + rest : rest
       }
     }
-    if (this.#gap !== '') {
-      if (!this.#empty) {
-        if (this.#gap !== ' ') this.#hasBreaks = true
-        this.#append(this.#gap)
-        this.#marked = false
-        this.#closed = ''
-      }
-      this.#gap = ''
-    }
+    if (this.gap !== '') this.writeGap()
     if (this.#written < this.#formats.length) piece = this.#writeOpeners(piece, marked)
-    if (this.#closed !== '') {
-      if (!marked) piece = this.#afterCloser(piece)
-      this.#closed = ''
+    if (this.closed !== '') {
+      if (!marked) piece = this.afterCloser(piece)
+      this.closed = ''
     }
     if (this.#link !== undefined) {
       this.#link.pieces++
       this.#link.only = undefined
     }
     if (piece === '') return
-    this.#append(piece)
-    this.#marked = marked
-    this.#empty = false
+    this.append(piece)
+    this.marked = marked
+    this.empty = false
   }
 
   /** Writes the marks of what is open, in front of its first contents, `piece`. Returns what is left of that. */
@@ -399,96 +349,33 @@ export class Line {
     let marks = ''
     for (; this.#written < this.#formats.length; this.#written++) {
       const format = this.#formats[this.#written] as Format
-      let before = ''
-      switch (format.kind) {
-        case 'emphasis':
-          before = this.#markBefore(marks)
-          format.mark = chooseMark(this.#formats, this.#written, 'emphasis', '*', '_', before === '*', before === '_')
-          break
-        case 'strong':
-          before = this.#markBefore(marks)
-          // `***` is read as strong inside of emphasis, so it will do for just that.
-          format.mark = chooseMark(
-            this.#formats,
-            this.#written,
-            'strong',
-            '**',
-            '__',
-            before === '*' && marks !== '*',
-            before === '_',
-          )
-          break
-        case 'link':
-          format.mark = format === this.#link ? '[' : ''
-          break
-        case 'markup':
-          // A raised link is a reference to a note, and needs no markup around it.
-          if (this.#formats[this.#written + 1]?.kind === 'link') format.mark = ''
-          break
-        default:
-      }
+      if (format.kind === 'link') format.mark = format === this.#link ? '[' : ''
+      else if (format.kind !== 'plain') chooseMark(this.#formats, this.#written, marks, this.markBefore(marks))
       marks += format.kind === 'markup' && format.mark !== '' ? `<${format.mark}>` : format.mark
     }
     if (marks === '') return piece
 
     let rest = piece
     const mark = marks.charAt(0)
-    if (mark === '[' && !this.#marked && lastCode(this.#last) === EXCLAMATION)
-      this.#last = this.#last.slice(0, -1) + '\\!'
-    if (mark === '_' && !this.#empty && !this.#marked && classOf(lastCodePoint(this.#last)) === 'other') {
-      this.#separate('', '')
+    if (mark === '[' && !this.marked && lastCode(this.last) === EXCLAMATION) this.last = this.last.slice(0, -1) + '\\!'
+    if (mark === '_' && !this.empty && !this.marked && classOf(lastCodePoint(this.last)) === 'other') {
+      this.separate('', '')
     } else if (
       (mark === '*' || mark === '~') &&
-      !this.#empty &&
-      !this.#marked &&
-      classOf(lastCodePoint(this.#last)) === 'other'
+      !this.empty &&
+      !this.marked &&
+      classOf(lastCodePoint(this.last)) === 'other'
     ) {
       const next = marks.split('').find((char) => char !== mark)
       if (next !== undefined || marked || classOf(piece.codePointAt(0) ?? 0x20) === 'punctuation') {
-        rest = this.#separate(next === undefined && !marked ? piece : '', piece)
+        rest = this.separate(next === undefined && !marked ? piece : '', piece)
       }
     }
-    this.#append(marks)
-    this.#marked = true
-    this.#empty = false
-    this.#closed = ''
+    this.append(marks)
+    this.marked = true
+    this.empty = false
+    this.closed = ''
     return rest
-  }
-
-  /** The last character of ours in front of what comes, `marks` included. */
-  #markBefore(marks: string): string {
-    if (marks !== '') return marks.charAt(marks.length - 1)
-    return this.#marked ? this.#last.charAt(this.#last.length - 1) : ''
-  }
-
-  /**
-   * Marks may not stand between a word and punctuation, as in `a*"b"*`. In text without spaces between words the
-   * punctuation moves out of the emphasis; elsewhere the letter is written as a character reference.
-   */
-  #separate(movable: string, piece: string): string {
-    const letter = lastCodePoint(this.#last)
-    const moved = letter > 127 ? (/^(?!\\)[\p{P}\p{S}](?=[\p{L}\p{N}])/u.exec(movable)?.[0] ?? '') : ''
-    if (moved !== '') {
-      this.#append(moved)
-      return piece.slice(moved.length)
-    }
-    this.#last = this.#last.slice(0, letter > 0xffff ? -2 : -1) + `&#${letter};`
-    return piece
-  }
-
-  /** Text right after closing marks. */
-  #afterCloser(text: string): string {
-    const next = text.codePointAt(0) ?? 0x20
-    if (classOf(next) !== 'other') return text
-    if (this.#closed === 'word') {
-      const moved = next > 127 ? (/(?<=[\p{L}\p{N}])[^\P{P}\\*_`~]+$/u.exec(this.#previous)?.[0] ?? '') : ''
-      if (moved !== '') {
-        this.#previous = this.#previous.slice(0, -moved.length)
-        this.#last += moved
-        return text
-      }
-    }
-    return `&#${next};` + text.slice(next > 0xffff ? 2 : 1)
   }
 
   #writeCloser(index: number): void {
@@ -502,18 +389,18 @@ export class Line {
       return
     }
     const delimits = format.kind !== 'markup'
-    const spaces = this.#marked ? '' : trailingSpaces(this.#last)
-    if (spaces !== '') this.#last = sealed(this.#last.slice(0, -spaces.length))
-    const punctuation = this.#marked || classOf(lastCodePoint(this.#last)) === 'punctuation'
-    this.#append(delimits ? format.mark : `</${format.mark}>`)
-    this.#marked = true
+    const spaces = this.marked ? '' : trailingSpaces(this.last)
+    if (spaces !== '') this.last = sealed(this.last.slice(0, -spaces.length))
+    const punctuation = this.marked || classOf(lastCodePoint(this.last)) === 'punctuation'
+    this.append(delimits ? format.mark : `</${format.mark}>`)
+    this.marked = true
     if (spaces !== '') {
-      this.#append(spaces)
-      this.#marked = false
-      this.#closed = ''
+      this.append(spaces)
+      this.marked = false
+      this.closed = ''
       return
     }
-    this.#closed = !delimits ? '' : format.mark.startsWith('_') ? 'any' : punctuation ? 'word' : ''
+    this.closed = !delimits ? '' : format.mark.startsWith('_') ? 'any' : punctuation ? 'word' : ''
   }
 
   /** A link without contents has the name that its page gives it for those who do not see it. */
@@ -523,7 +410,7 @@ export class Line {
     const text = name === undefined || this.#code !== undefined ? '' : collapse(name).trim()
     if (text === '') {
       // One that leads to its own page is a mark for the mouse or a mistake.
-      if (this.#empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
+      if (this.empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
       return
     }
     this.#put(
@@ -538,24 +425,15 @@ export class Line {
     if (
       text !== undefined &&
       title === undefined &&
-      !this.#marked &&
+      !this.marked &&
       isAutolink(url, text) &&
-      lastCode(this.#previous) === BRACKET
+      lastCode(this.previous) === BRACKET
     ) {
-      this.#previous = this.#previous.slice(0, -1)
-      this.#last = `<${text}>`
-    } else this.#append(destination(url, title, plain))
-    this.#marked = true
-    this.#closed = ''
-  }
-
-  /** Whether no marks stand before what comes next. */
-  #nothingOpens(): boolean {
-    for (let at = this.#written; at < this.#formats.length; at++) {
-      const { kind } = this.#formats[at] as Format
-      if (kind !== 'code' && kind !== 'plain') return false
-    }
-    return true
+      this.previous = this.previous.slice(0, -1)
+      this.last = `<${text}>`
+    } else this.append(destination(url, title, plain))
+    this.marked = true
+    this.closed = ''
   }
 
   #endCode(): void {
@@ -566,16 +444,16 @@ export class Line {
     if (code === '') return
     if ((traits & (OUTER_SPACE | INNER_SPACE)) !== 0 && /[\r\n]/.test(code)) code = joinLines(code.trim())
     const isPlain = (traits & (OUTER_SPACE | INNER_SPACE | SPECIALS)) === 0
-    if (this.#marked && this.#gap === '' && this.#last.startsWith('`') && this.#nothingOpens()) {
+    if (this.marked && this.gap === '' && this.last.startsWith('`') && nothingOpens(this.#formats, this.#written)) {
       // Two spans side by side would be read as one that holds backticks. A long row of them is not one span.
       if (this.#span.length > MAX_SPAN) {
-        this.#gap = ' '
+        this.gap = ' '
         this.#span = code
         this.#put(codeSpan(code), true)
         return
       }
       this.#span += code
-      this.#last = codeSpan(this.#span)
+      this.last = codeSpan(this.#span)
       return
     }
     this.#span = code
