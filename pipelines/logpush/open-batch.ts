@@ -162,7 +162,8 @@ export class OpenBatch {
   #room(bytes: number): Uint8Array<ArrayBuffer> {
     if (bytes > this.#buffers.size) return new Uint8Array(bytes)
     this.#memory = this.#buffers.take()
-    return this.#memory
+    const { buffer, byteOffset, length } = this.#memory
+    return new Uint8Array(buffer, byteOffset, length)
   }
 
   /** The text is not written to any more. */

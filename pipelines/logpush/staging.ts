@@ -139,7 +139,8 @@ export class Stage {
   }
 
   #store(text: Uint8Array, of: SharedPiece | undefined): void {
-    const encoded = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(text.slice())
+    // Not `slice`, which of a Buffer gives no copy.
+    const encoded = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(new Uint8Array(text))
     this.#stored = this.#keep(encoded, this.#stored ?? this.#begin())
     // Whoever waits for them is told; without anybody they must not count as unhandled.
     encoded.catch(() => {})

@@ -433,3 +433,18 @@ t.test(
     await bench.clock.until(() => sink.text === textOf(0, 6))
   },
 )
+
+// Texts that are not compressed were kept in memory that the job went on writing to.
+for (const encoding of ['identity', 'gzip'] as const)
+  t.test(`a large batch arrives as it is, also when it is tried again: ${encoding}`, async (t) => {
+    const bench = await Bench.open(t)
+    const sink = bench.sink()
+    sink.encoding = encoding
+    sink.answer = (_batch, attempt) => {
+      if (attempt === 1) throw transient()
+    }
+    await bench.job(1)
+    for (let from = 0; from < 120_000; from += 10_000) await bench.write(...rays(from, from + 10_000))
+    await bench.clock.until(() => sink.arrived.reduce((sum, { records }) => sum + records, 0) === 120_000)
+    t.ok(sink.text === textOf(0, 120_000))
+  })
