@@ -34,7 +34,9 @@ export interface References {
 /** The other scripts of the account that use one, in what they are now: their newest and their deployed version. */
 export function referencesTo({ store, workers }: WorkersDeps, scope: Scope, name: string): References {
   const { shelf } = workers()
-  const namespaces = store.list(WORKER_NAMESPACES, scope).filter(({ value }) => value.script === name)
+  const own = store.list(WORKER_NAMESPACES, scope).filter(({ value }) => value.script === name)
+  const byId = new Map(own.map(({ value }) => [value.id, value]))
+  const byClass = new Map(own.map(({ value }) => [value.class, value]))
   const services = new Set<string>()
   const objects = new Map<string, References['durable_objects'][number]>()
   const tails = new Set<string>()
@@ -42,18 +44,16 @@ export function referencesTo({ store, workers }: WorkersDeps, scope: Scope, name
     if (script.name === name) continue
     if (script.tail_consumers.some(({ service }) => service === name)) tails.add(script.name)
     for (const version of inUse(shelf, scope, script))
-      for (const { type, ...binding } of version.bindings) {
-        if (type === 'service' && binding['service'] === name) services.add(script.name)
-        if (type !== 'durable_object_namespace') continue
-        for (const { value } of namespaces)
-          if (
-            binding['namespace_id'] === value.id ||
-            (binding['script_name'] === name && binding['class_name'] === value.class)
-          )
-            objects.set(`${script.name} ${value.id}`, {
+      for (const binding of version.bindings) {
+        if (binding.type === 'service' && binding['service'] === name) services.add(script.name)
+        if (binding.type !== 'durable_object_namespace') continue
+        const { namespace_id: id, script_name: of, class_name: className } = binding
+        for (const found of [byId.get(String(id)), of === name ? byClass.get(String(className)) : undefined])
+          if (found)
+            objects.set(`${script.name} ${found.id}`, {
               script: script.name,
-              namespace_id: value.id,
-              class: value.class,
+              namespace_id: found.id,
+              class: found.class,
             })
       }
   }
