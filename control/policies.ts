@@ -1,6 +1,7 @@
 import type { Issue } from '../src/core/errors.js'
 import { newId } from '../src/core/ids.js'
 import type { TokenPolicy, TokenResources } from '../src/core/model/token.js'
+import type { FlatAccess } from '../src/core/permissions.js'
 import { pointerToken } from '../src/core/schema.js'
 import { holds, type Grant } from './access.js'
 import type { Configured } from './configured.js'
@@ -50,14 +51,6 @@ export function resourceIssues(resources: TokenResources, at: string): Issue[] {
       .filter((inner) => !ZONE.test(inner))
       .map((inner) => ({ pointer: `${here}/${pointerToken(inner)}`, message }))
   })
-}
-
-/** What a token is made of when it is described by flat lists, as in the configuration. */
-export interface FlatAccess {
-  readonly permissions: readonly string[]
-  readonly accounts: readonly string[]
-  /** `*`: all zones of the accounts. */
-  readonly zones: readonly string[]
 }
 
 /** The policies that flat lists stand for. */

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { InvalidInput, type Issue } from '../src/core/errors.js'
 import { newId, newUuid } from '../src/core/ids.js'
 import { CREDENTIAL, TOKEN, type Token } from '../src/core/model/token.js'
+import { accessIssues, type FlatAccess } from '../src/core/permissions.js'
 import { DAEMON } from '../src/core/scope.js'
 import type { Store } from '../src/core/store.js'
 import { systemClock, type Clock } from '../src/core/clock.js'
 import { audit } from './audit.js'
 import { sha256 } from './configured.js'
 import type { Call } from './endpoint.js'
-import { PERMISSIONS } from './permissions.js'
-import { flatPolicies, type FlatAccess } from './policies.js'
+import { flatPolicies } from './policies.js'
 
 /** Who makes a change, for the audit record. */
 export type Maker = Pick<Call, 'caller' | 'requestId'>
@@ -60,20 +60,7 @@ export async function createToken(
   { name, expires_on, ...access }: FlatAccess & { readonly name: string; readonly expires_on?: string },
   clock: Clock = systemClock,
 ): Promise<NewToken> {
-  const issues: Issue[] = [
-    ...unknownPermissions(access.permissions).map((index) => ({
-      pointer: `/permissions/${index}`,
-      message: `is no permission: ${access.permissions[index]}`,
-    })),
-    ...(['accounts', 'zones'] as const).flatMap((list) =>
-      access[list].flatMap((id, index) =>
-        id === '*' || /^[0-9a-f]{32}$/.test(id)
-          ? []
-          : [{ pointer: `/${list}/${index}`, message: 'must be 32 digits of 0-9 and a-f, or *' }],
-      ),
-    ),
-    ...timeIssues({ expires_on }, clock.now()),
-  ]
+  const issues: Issue[] = [...accessIssues(access), ...timeIssues({ expires_on }, clock.now())]
   if (name.length === 0 || name.length > 120)
     issues.push({ pointer: '/name', message: 'must have 1 to 120 characters' })
   if (access.permissions.length === 0) issues.push({ pointer: '/permissions', message: 'must name at least one' })
@@ -87,11 +74,6 @@ export async function createToken(
     policies: flatPolicies(access),
     ...(expires_on !== undefined && { expires_on }),
   })
-}
-
-function unknownPermissions(permissions: readonly string[]): number[] {
-  const known: ReadonlySet<string> = new Set(['*', ...PERMISSIONS])
-  return [...permissions.keys()].filter((index) => !known.has(permissions[index] ?? ''))
 }
 
 /** What is wrong with the times between which a token is valid. */

@@ -1,9 +1,10 @@
-import { flatPolicies, type FlatAccess } from '../../control/policies.js'
+import { flatPolicies } from '../../control/policies.js'
 import { createToken } from '../../control/token-book.js'
 import { loadConfig } from '../config/load.js'
 import type { Config } from '../config/schema.js'
 import { InvalidInput, messageOf } from '../core/errors.js'
 import { silentLog } from '../core/log.js'
+import type { FlatAccess } from '../core/permissions.js'
 import { openStore } from '../store/index.js'
 import { Exit, type AddCommand } from './command.js'
 

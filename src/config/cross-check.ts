@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { Issue } from '../core/errors.js'
+import { accessIssues } from '../core/permissions.js'
 import { trustedFieldIssue } from '../edge/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
@@ -18,6 +19,9 @@ export function crossCheck(config: Config): Issue[] {
     ...duplicates('lists', 'name', config.lists),
     ...config.lists.flatMap((list, index) => listIssues(list, `/lists/${index}/items`)),
     ...config.zones.flatMap((zone, index) => zoneIssues(config, zone, index)),
+    ...(['tokens', 'legacy_keys'] as const).flatMap((section) =>
+      config[section].flatMap((access, index) => accessIssues(access, `/${section}/${index}`)),
+    ),
     ...config.proxy.trusted_proxies.flatMap((cidr, index) =>
       isCidr(cidr)
         ? []

@@ -67,6 +67,16 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     zone().replace(`id: ${ACCOUNT}`, `id: ${ZONE}`),
     /^f.yaml:4:5: zones.0.account names no/,
   ],
+  [
+    'a permission that there is not',
+    "tokens:\n  - name: a\n    token: a-token-of-twenty-letters\n    permissions: ['*', Zone Setting Write]",
+    'f.yaml:4:24: tokens.0.permissions.1 is no permission: Zone Setting Write, did you mean Zone Settings Write',
+  ],
+  [
+    'a key for an account of another form',
+    "legacy_keys:\n  - email: a@b.test\n    key: a-key-of-twenty-letters\n    permissions: ['*']\n    accounts: [x]",
+    'f.yaml:5:16: legacy_keys.0.accounts.0 must be 32 digits of 0-9 and a-f, or *',
+  ],
   ['two keys of one name', 'data: a\ndata: b', /^f.yaml:2:1: Map keys must be unique/],
   ['broken YAML', 'data: [', /^f.yaml:1:8: /],
   ['an alias of nothing', 'data: &a x\nstore: *b', 'f.yaml:2:8: *b is no anchor above'],
