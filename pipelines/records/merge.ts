@@ -65,7 +65,7 @@ export class SubrequestMerger {
       ready.push(...this.#joined(line, text(record, this.#ray)))
       return ready
     }
-    const held = { line: line.slice(), parent, untilMs: nowMs + MERGE_WINDOW_MS, position }
+    const held = { line: new Uint8Array(line), parent, untilMs: nowMs + MERGE_WINDOW_MS, position }
     this.#held.add(held)
     const siblings = this.#byParent.get(parent) ?? new Set()
     this.#byParent.set(parent, siblings.add(held))

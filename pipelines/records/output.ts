@@ -1,7 +1,7 @@
 /** What becomes of a text that stands only during the call. */
 export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
 
-export const copied: Use<Uint8Array<ArrayBuffer>> = (text) => text.slice()
+export const copied: Use<Uint8Array<ArrayBuffer>> = (text) => new Uint8Array(text)
 
 /** Gives memory of at least so many bytes. */
 export type Room = (bytes: number) => Uint8Array<ArrayBuffer>

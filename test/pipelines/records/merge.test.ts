@@ -74,3 +74,16 @@ t.test('what is held is bounded', async (t) => {
 t.test('a malformed record is refused', async (t) => {
   t.throws(() => merging().add('{'), { name: 'MalformedRecord' })
 })
+
+// `slice` of a Buffer shows the same memory: what was held changed with what its reader read next.
+t.test('a line that is held is a copy, also of a Buffer', (t) => {
+  const merger = new SubrequestMerger(httpRequests, OPTIONS)
+  const line = Buffer.from(child('a'))
+  merger.add(line, 0)
+  line.fill('x')
+  t.strictSame(
+    merger.rest().map((text) => Buffer.from(text).toString()),
+    [child('a')],
+  )
+  t.end()
+})
