@@ -34,7 +34,15 @@ const NEAR = 96
 /** Where `char`, of the code `unit`, stands next in `text` at or after `from`, -1 if nowhere. `units` are the text's. */
 export function indexOfUnit(text: string, units: Uint16Array, char: string, unit: number, from: number): number {
   const near = Math.min(text.length, from + NEAR)
-  for (let at = from | 0; at < near; at++) {
+  let at = from | 0
+  // Four in each round, which is what makes up most of the time of one.
+  for (const last = near - 3; at < last; at += 4) {
+    if (units[at] === unit) return at
+    if (units[at + 1] === unit) return at + 1
+    if (units[at + 2] === unit) return at + 2
+    if (units[at + 3] === unit) return at + 3
+  }
+  for (; at < near; at++) {
     if (units[at] === unit) return at
   }
   return near === text.length ? -1 : text.indexOf(char, near)

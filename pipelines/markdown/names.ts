@@ -89,7 +89,7 @@ const TABLE: readonly ElementName[] = [
 /** How many names the table has: one more than the greatest `id`. */
 export const KNOWN_NAMES = TABLE.length
 
-const SLOT_BITS = 12
+const SLOT_BITS = 10
 const SLOTS = 1 << SLOT_BITS
 const slotOf = (key: number) => Math.imul(key, 0x9e3779b1) >>> (32 - SLOT_BITS)
 const slots: (ElementName | undefined)[] = Array.from({ length: SLOTS })
@@ -147,7 +147,7 @@ export function elementAt(
   for (let slot = slotOf(key); ; slot = (slot + 1) & (SLOTS - 1)) {
     const element = slots[slot]
     if (element === undefined) return undefined
-    if (element.shortKey === key && isAscii && element.codes.length === end - start) return element
+    if (element.shortKey === key && isAscii && end - start <= 4) return element
     if (hasName(units, start, end, element.codes)) return element
   }
 }

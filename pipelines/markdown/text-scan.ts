@@ -18,6 +18,10 @@ const LESS = 0x3c
 const SINGLE_SPACE = 64
 /** What may end a text: `<`, and the 0 behind what is there. */
 const STOP = 128
+/** The bits that are. */
+const OF_TEXT = 63
+/** So far to the left stand the traits that two characters side by side have. */
+const TWICE = 8
 
 const TRAITS = new Uint8Array(0x10000)
 for (const char of '\\`*_~[]') TRAITS[char.charCodeAt(0)] = SPECIALS
@@ -52,12 +56,10 @@ export class TextScan {
     this.from = at
 
     let seen = 0
-    let twice = 0
     let before = 0
     for (;;) {
       while ((traits & STOP) === 0) {
-        seen |= traits
-        twice |= traits & before
+        seen |= traits | ((traits & before) << TWICE)
         before = traits
         traits = table[units[++at] as number] as number
       }
@@ -70,9 +72,9 @@ export class TextScan {
     if ((before & WHITE) !== 0) {
       this.#leaveSpace(units)
       // What was seen may be the white space at the end, or stand inside as well.
-      if (((seen & INNER_SPACE) | (twice & SINGLE_SPACE)) !== 0) this.#look(units)
-      else this.traits = seen & ~SINGLE_SPACE
-    } else this.#set(seen, twice)
+      if ((seen & (INNER_SPACE | (SINGLE_SPACE << TWICE))) !== 0) this.#look(units)
+      else this.traits = seen & OF_TEXT
+    } else this.#set(seen)
     return at
   }
 
@@ -101,14 +103,21 @@ export class TextScan {
   collapsed(html: string, units: Uint16Array): string {
     const { from, to } = this
     if ((this.traits & INNER_SPACE) === 0) return part(html, from, to)
+    const table = TRAITS
+    const inner = INNER_SPACE | 0
     let text = ''
-    let start = from
-    for (let at = from; at < to; at++) {
-      const char = units[at] as number
-      if (!isWhite(char) || (char === SPACE && !isWhite(units[at + 1] as number))) continue
-      text += part(html, start, at) + ' '
+    let start = from | 0
+    let before = 0
+    for (let at = start; at < to; at++) {
+      const traits = table[units[at] as number] as number
+      if ((traits & (inner | before)) === 0) {
+        before = traits & SINGLE_SPACE
+        continue
+      }
+      text += part(html, start, before === 0 ? at : at - 1) + ' '
       while (isWhite(units[at + 1] as number)) at++
       start = at + 1
+      before = 0
     }
     return text + part(html, start, to)
   }
@@ -123,22 +132,17 @@ export class TextScan {
     const table = TRAITS
     const { to } = this
     let seen = 0
-    let twice = 0
     let before = 0
     for (let at = this.from | 0; at < to; at++) {
       const traits = table[units[at] as number] as number
-      seen |= traits
-      twice |= traits & before
+      seen |= traits | ((traits & before) << TWICE)
       before = traits
     }
-    this.#set(seen, twice)
+    this.#set(seen)
   }
 
-  #set(seen: number, twice: number): void {
+  #set(seen: number): void {
     if (this.from === this.to) this.traits = BLANK
-    else {
-      const inner = (twice & SINGLE_SPACE) === 0 ? NOTHING : INNER_SPACE
-      this.traits = (seen & ~(SINGLE_SPACE | STOP)) | inner
-    }
+    else this.traits = (seen & OF_TEXT) | ((seen & (SINGLE_SPACE << TWICE)) === 0 ? NOTHING : INNER_SPACE)
   }
 }
