@@ -3,6 +3,7 @@ import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { AnswerReader } from './answer-reader.js'
 import type { Connector } from './connector.js'
+import { hearOut } from './hear-out.js'
 import { BadAnswer, ConnectionLost, TooSlow } from './origin-errors.js'
 import { Outlet } from './outlet.js'
 import { SentBody } from './sent-body.js'
@@ -74,6 +75,9 @@ const KEEP_ALIVE_MARGIN_MS = 1000
 // memory before it says so.
 const shared = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(READ_BYTES)
 
+/** So often the event loop looks for something to read before there is nothing: now, and once more for good measure. */
+const QUIET_ROUNDS = 2
+
 const CONNECTING = 0
 const IDLE = 1
 /** A request is out, and no head of an answer has come. */
@@ -102,6 +106,10 @@ export class OriginConnection {
   /** Milliseconds that it may. */
   #allowed: number
   #keepAliveMs: number
+  /** Why nothing more can be sent; undefined while something can. */
+  #unsendable: Error | undefined
+  /** Rounds of the event loop in which nothing was read, once that is of interest. */
+  #quiet = 0
 
   /** Connects for a request, which may be asking for another protocol; such a connection is for that alone. */
   constructor(connector: Connector, home: Home, request: OriginRequest) {
@@ -120,6 +128,7 @@ export class OriginConnection {
     socket.on('error', (error) => this.#broken(error))
     socket.on('close', () => this.#lost('the origin closed the connection'))
     if (request.upgrade) socket.on('data', this.#received)
+    else hearOut(socket, (error) => this.#unsent(error))
   }
 
   /** Sends a request; to be called when the connection was released. */
@@ -142,6 +151,7 @@ export class OriginConnection {
     this.#paused = false
     this.#waited = 0
     this.#socket.resume()
+    if (this.#unsendable) this.#hearOut(this.#unsendable)
   }
 
   /** Closes the connection; the request on it, if any, fails. */
@@ -214,6 +224,7 @@ export class OriginConnection {
       return
     }
     this.#heard = true
+    this.#quiet = 0
     const reader = this.#reader
     const read = reader.scan(chunk, end)
     if (reader.fault) {
@@ -261,7 +272,7 @@ export class OriginConnection {
     request.connection = undefined
     this.resume()
     if (keepAliveMs !== undefined) this.#keepAliveMs = Math.min(this.#keepAliveMs, keepAliveMs - KEEP_ALIVE_MARGIN_MS)
-    if (persists && clean && (this.#sent?.done ?? true) && this.#keepAliveMs > 0) this.#release()
+    if (persists && clean && (this.#sent?.done ?? true) && !this.#unsendable && this.#keepAliveMs > 0) this.#release()
     else this.close()
     request.end()
   }
@@ -285,6 +296,28 @@ export class OriginConnection {
     this.#home.gone(this)
     if (early.length > 0) socket.unshift(early)
     request.switched(101, fields, socket)
+  }
+
+  /** The origin takes no more. What it said before that, as why it refuses an upload, is still to be read. */
+  #unsent(error: Error): void {
+    if (!this.#request) {
+      this.close()
+      return
+    }
+    this.#sent?.stop()
+    this.#unsendable = error
+    this.#hearOut(error)
+  }
+
+  /** All that the origin said is there by now, so it is over when nothing of it is read any more. */
+  #hearOut(error: Error): void {
+    this.#quiet = 0
+    const look = (): void => {
+      if (this.#state === GONE || this.#paused) return
+      if (this.#quiet++ < QUIET_ROUNDS) setImmediate(look)
+      else this.#lost(error.message, { cause: error })
+    }
+    setImmediate(look)
   }
 
   /** The origin sends no more. */

@@ -43,6 +43,7 @@ export class SentBody {
   /** Sends nothing more; what is left of the body is thrown away. */
   stop(): void {
     this.#detach()
+    this.blocked = true
     if (!this.done) this.#body.destroy()
   }
 

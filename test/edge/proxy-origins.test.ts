@@ -65,6 +65,23 @@ t.test('an origin that cannot be used is a 502, and says nothing about itself', 
   t.equal((await sendRaw(port, page())).status, 502)
 })
 
+t.test('what an origin says before it hangs up on an upload is passed on', async (t) => {
+  const hangsUp = (answer: string) =>
+    startRawOrigin(t, (socket) => {
+      socket.once('data', () => {
+        socket.pause()
+        if (answer === '') socket.destroy()
+        else socket.write(answer, () => socket.destroy())
+      })
+    })
+  const upload = ['POST / HTTP/1.1\r\nHost: example.test\r\nContent-Length: 8000000\r\n\r\n', Buffer.alloc(8_000_000)]
+  const origin = await hangsUp('HTTP/1.1 413 Too Much\r\nContent-Length: 8\r\n\r\ntoo much')
+  const { port, zones } = await startProxy(t, origin)
+  for (let i = 0; i < 5; i++) t.match((await sendRaw(port, upload)).text, /^HTTP\/1\.1 413 [^]*\r\n\r\ntoo much$/)
+  zones.current = zoneTable([testZone(await hangsUp(''))])
+  t.equal((await sendRaw(port, upload)).status, 502)
+})
+
 t.test('slow origins are a 504', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url === '/half') response.write('x')
