@@ -291,9 +291,13 @@ const isSeparator = (char: number): boolean => char === 0x3a || char === 0x2d ||
 
 /** A lexer over the UTF-8 bytes of `text`, white space around it (tabs too) left out but counted in columns. */
 export function lexerFor(text: string): Lexer {
-  const trimmed = text.replace(/[\s\u0085]+$/u, '')
-  const body = trimmed.replace(/^[\s\u0085]+/u, '')
-  const source = toBytes(text)
-  const start = toBytes(trimmed.slice(0, trimmed.length - body.length)).length
-  return new Lexer(source, start, start + toBytes(body).length)
+  let first = 0
+  let last = text.length
+  // Character by character: a pattern that is anchored at the end only begins again at each space before it.
+  while (first < last && isBlank(text[first])) first++
+  while (first < last && isBlank(text[last - 1])) last--
+  const start = toBytes(text.slice(0, first)).length
+  return new Lexer(toBytes(text), start, start + toBytes(text.slice(first, last)).length)
 }
+
+const isBlank = (char = ''): boolean => /^[\s\u0085]$/u.test(char)
