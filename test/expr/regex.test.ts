@@ -124,6 +124,22 @@ t.test('no pattern is slow on a long text, whichever engine is chosen for it', a
   t.pass()
 })
 
+t.test('sets of Unicode are those of the engine, and many of them are read quickly', async (t) => {
+  const names = ['L', 'Lu', 'Cn', 'Alphabetic', 'sc=Han', 'scx=Greek', 'sc=Common', 'White_Space', 'Any', 'NChar', 'Co']
+  t.ok(refuses(`(?iu)${'\\p{L}'.repeat(600)}`))
+  for (let i = 0; i < 50; i++) regex(`(?iu)${'abcdefgh'.repeat(500)}`)
+  for (const name of names) {
+    const set = new RegExp(`\\p{${name}}`, 'u')
+    const own = regex(`^(?u)\\p{${name}}$`)
+    for (const point of [
+      0x41, 0x3b1, 0x378, 0x4e00, 0xe000, 0xfffe, 0x1f600, 0x40000, 0x4fffd, 0x4fffe, 0xe0001, 0x10fffd,
+    ]) {
+      const char = String.fromCodePoint(point)
+      t.equal(own.test(toBytes(char)), set.test(char), `${name} U+${point.toString(16)}`)
+    }
+  }
+})
+
 t.test('the engine of JavaScript is used where it cannot be slow only', async (t) => {
   for (const pattern of [
     'foo',
@@ -134,6 +150,7 @@ t.test('the engine of JavaScript is used where it cannot be slow only', async (t
     'foo[0-9]+',
     '\\bfoo\\b',
     '',
+    `^(?:${'a|'.repeat(60)}b)a{500}c`,
   ]) {
     t.equal(regex(pattern).engine, 'backtracking', pattern)
   }
@@ -148,6 +165,8 @@ t.test('the engine of JavaScript is used where it cannot be slow only', async (t
     'foo.*bar',
     '(?m)^a',
     '\\<a',
+    // Few ways and a bounded length, and yet thirty thousand steps at each place of a text.
+    `(?:${'a|'.repeat(60)}b)a{500}c`,
   ]) {
     t.equal(regex(pattern).engine, 'automaton', pattern)
   }
@@ -165,6 +184,9 @@ t.test('what the reference refuses is refused', async (t) => {
   t.throws(() => regex('('.repeat(300) + ')'.repeat(300)), /maximum number of nested parentheses/)
   t.ok(refuses('['.repeat(300) + ']'.repeat(300)))
   t.throws(() => regex('(?:a{1000}){1000}'), /size limit/)
+  // Of a depth that would not fit on the stack when it is compiled, or only where few calls are on it.
+  for (const repeat of ['*', '{1}']) t.throws(() => regex(`a${repeat.repeat(1100)}`), /nested repetitions/)
+  t.ok(regex(`${'(?:a'.repeat(249)}${'b*)?'.repeat(249)}`).test('a'), 'and what is as deep as groups may be is taken')
 })
 
 t.test('syntax beyond JavaScript means what it means in Rust', async (t) => {

@@ -5,6 +5,8 @@ import { intersect, type Ranges } from './ranges.js'
 /** Ways through a part without unbounded repeats, and how long it may be: more than this is left to the automaton. */
 const MAX_WAYS = 64
 const MAX_LENGTH = 512
+/** Bytes looked at from one place of the text before it is known that nothing matches there: each way may take its length. */
+const MAX_TRIED = 512
 
 /**
  * The pattern as JavaScript source, when a backtracking engine is certain to run it in linear time; else undefined.
@@ -34,7 +36,10 @@ export function linearSource(hir: Hir): string | undefined {
     length += cost.length
   }
   if (ways > MAX_WAYS || length > MAX_LENGTH) return undefined
-  if (unbounded > 0 && (!isAnchored(hir) || !separated(items))) return undefined
+  const anchored = isAnchored(hir)
+  if (unbounded > 0 && (!anchored || !separated(items))) return undefined
+  // A pattern that is anchored, and has no repeat to give bytes back, is tried at one place only.
+  if (ways * length > MAX_TRIED && (unbounded > 0 || !anchored)) return undefined
   return items.map(source).join('')
 }
 

@@ -27,12 +27,18 @@ export interface Program {
 const MAX_BYTES = 10 * 1024 * 1024
 const STEP_BYTES = 32
 
-/** Throws RegexFault when the program of a pattern would be too large. */
+/** Parts may stand this deep inside each other: groups as deep as they may be, and repeats of repeats. */
+const MAX_DEPTH = 1000
+
+/** Throws RegexFault when the program of a pattern would be too large, or its parts are nested too deep. */
 export function checkSize(hir: Hir): void {
-  if (sizeOf(hir) > MAX_BYTES) throw new RegexFault(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
+  if (sizeOf(hir, 0) > MAX_BYTES) {
+    throw new RegexFault(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
+  }
 }
 
-function sizeOf(hir: Hir): number {
+function sizeOf(hir: Hir, depth: number): number {
+  if (depth > MAX_DEPTH) throw new RegexFault('exceeded the maximum number of nested repetitions', 0)
   switch (hir.kind) {
     case 'empty':
       return 0
@@ -41,11 +47,11 @@ function sizeOf(hir: Hir): number {
     case 'look':
       return STEP_BYTES
     case 'group':
-      return STEP_BYTES * 2 + sizeOf(hir.item)
+      return STEP_BYTES * 2 + sizeOf(hir.item, depth + 1)
     case 'repeat':
-      return (STEP_BYTES + sizeOf(hir.item)) * Math.max(1, hir.max === Infinity ? hir.min + 1 : hir.max)
+      return (STEP_BYTES + sizeOf(hir.item, depth + 1)) * Math.max(1, hir.max === Infinity ? hir.min + 1 : hir.max)
     default:
-      return hir.items.reduce((sum, item) => sum + STEP_BYTES + sizeOf(item), 0)
+      return hir.items.reduce((sum, item) => sum + STEP_BYTES + sizeOf(item, depth + 1), 0)
   }
 }
 

@@ -3,6 +3,7 @@ export type Ranges = readonly number[]
 
 /** The set that holds every `first, last` pair of `pairs`, in any order and overlapping or not. */
 export function ranges(pairs: readonly number[]): Ranges {
+  if (isSet(pairs)) return pairs
   const sorted: [number, number][] = []
   for (let at = 0; at < pairs.length; at += 2) sorted.push([pairs[at] as number, pairs[at + 1] as number])
   sorted.sort((a, b) => a[0] - b[0])
@@ -13,6 +14,12 @@ export function ranges(pairs: readonly number[]): Ranges {
     else merged.push(first, last)
   }
   return merged
+}
+
+/** Whether pairs are ascending already, with gaps between them. */
+function isSet(pairs: readonly number[]): boolean {
+  for (let at = 2; at < pairs.length; at += 2) if ((pairs[at] as number) <= (pairs[at - 1] as number) + 1) return false
+  return true
 }
 
 export const union = (a: Ranges, b: Ranges): Ranges => ranges([...a, ...b])

@@ -1,71 +1,75 @@
 import { alt, concat, type Hir } from './hir.js'
 import { intersect, ranges, type Ranges } from './ranges.js'
 
-/** The last code points of one, two, three and four bytes. */
-const LIMITS = [0x7f, 0x7ff, 0xffff, 0x10ffff]
-
 /** The UTF-8 bytes of one code point. */
 export function encode(point: number): number[] {
   return [...Buffer.from(String.fromCodePoint(point), 'utf8')]
 }
 
-/** The first and last byte at each place of a run of UTF-8 forms. */
-type Sequence = readonly (readonly [first: number, last: number])[]
+/** The code points of two, three and four bytes (surrogates have no form), the mark of the lead byte, the bits behind it. */
+const LONGER: readonly (readonly [points: Ranges, mark: number, bits: number])[] = [
+  [[0x80, 0x7ff], 0xc0, 6],
+  [[0x800, 0xd7ff, 0xe000, 0xffff], 0xe0, 12],
+  [[0x10000, 0x10ffff], 0xf0, 18],
+]
 
-/** A pattern of bytes for exactly the UTF-8 forms of a set of code points (surrogates have none). */
+/** What sets became of late: the same few are asked for again and again. */
+const latest = new Map<string, Hir>()
+const MOST_LATEST = 64
+
+/** A pattern of bytes for exactly the UTF-8 forms of a set of code points. */
 export function utf8(set: Ranges): Hir {
-  const sequences: Sequence[] = []
-  const scalars = intersect(set, [0, 0xd7ff, 0xe000, 0x10ffff])
-  for (let at = 0; at < scalars.length; at += 2) split(scalars[at] as number, scalars[at + 1] as number, sequences)
-  return tree(sequences)
+  const key = set.join()
+  let hir = latest.get(key)
+  if (hir !== undefined) return hir
+  hir = formsOf(set)
+  if (latest.size >= MOST_LATEST) latest.clear()
+  latest.set(key, hir)
+  return hir
 }
 
-/**
- * One branch per group of lead bytes that the same bytes may follow. Lead bytes of two sequences are equal or have
- * nothing in common, as the sequences come from ranges that do not overlap.
- */
-function tree(sequences: readonly Sequence[]): Hir {
-  const byLead = new Map<string, { lead: readonly [number, number]; tails: Sequence[] }>()
-  for (const [lead, ...tail] of sequences) {
-    if (lead === undefined) continue
-    const known = byLead.get(lead.join())
-    if (known === undefined) byLead.set(lead.join(), { lead, tails: [tail] })
-    else known.tails.push(tail)
-  }
-  const byTail = new Map<string, { leads: number[]; tails: readonly Sequence[] }>()
-  for (const { lead, tails } of byLead.values()) {
-    const known = byTail.get(JSON.stringify(tails))
-    if (known === undefined) byTail.set(JSON.stringify(tails), { leads: [...lead], tails })
-    else known.leads.push(...lead)
-  }
-  const branches = [...byTail.values()].map(({ leads, tails }): Hir => {
-    const lead: Hir = { kind: 'class', set: ranges(leads) }
-    return tails.every((tail) => tail.length === 0) ? lead : concat([lead, tree(tails)])
-  })
+function formsOf(set: Ranges): Hir {
+  const ascii = intersect(set, [0, 0x7f])
+  const branches: Hir[] = ascii.length === 0 ? [] : [{ kind: 'class', set: ascii }]
+  for (const [points, mark, bits] of LONGER) branches.push(...forms(intersect(set, points), mark, bits))
   return branches.length === 0 ? { kind: 'class', set: [] } : alt(branches)
 }
 
-/** Cuts a range until every byte position varies on its own, and adds each piece. */
-function split(first: number, last: number, out: Sequence[]): void {
-  for (const limit of LIMITS) {
-    if (first <= limit && last > limit) {
-      split(first, limit, out)
-      return split(limit + 1, last, out)
-    }
+/** One branch per group of bytes `mark` and more that the same bytes may follow, which hold the lowest `bits`. */
+function forms(set: Ranges, mark: number, bits: number): Hir[] {
+  if (bits === 0) return set.length === 0 ? [] : [{ kind: 'class', set: set.map((low) => mark | low) }]
+  const groups = new Map<string, { leads: number[]; rest: Ranges }>()
+  const add = (first: number, last: number, rest: Ranges) => {
+    const key = rest.join()
+    const known = groups.get(key)
+    if (known === undefined) groups.set(key, { leads: [mark | first, mark | last], rest })
+    else known.leads.push(mark | first, mark | last)
   }
-  const places = last > 0x7f ? [6, 12, 18] : []
-  for (const bits of places) {
-    const mask = 2 ** bits - 1
-    if (first >>> bits === last >>> bits) continue
-    if ((first & mask) !== 0) {
-      split(first, first | mask, out)
-      return split((first | mask) + 1, last, out)
-    }
-    if ((last & mask) !== mask) {
-      split(first, (last & ~mask) - 1, out)
-      return split(last & ~mask, last, out)
-    }
+  const low = 2 ** bits - 1
+  let lead = -1
+  let rest: number[] = []
+  const put = (next: number, first: number, last: number) => {
+    if (next !== lead && rest.length > 0) add(lead, lead, rest)
+    if (next !== lead) rest = []
+    lead = next
+    rest.push(first, last)
   }
-  const to = encode(last)
-  out.push(encode(first).map((byte, at) => [byte, to[at] as number]))
+  for (let at = 0; at < set.length; at += 2) {
+    const [first, last] = [set[at] as number, set[at + 1] as number]
+    let from = first >> bits
+    let to = last >> bits
+    if (from === to) {
+      put(from, first & low, last & low)
+      continue
+    }
+    if ((first & low) !== 0) put(from++, first & low, low)
+    const part = (last & low) !== low
+    if (part) to--
+    if (from <= to) add(from, to, [0, low])
+    if (part) put(to + 1, 0, last & low)
+  }
+  if (rest.length > 0) add(lead, lead, rest)
+  return [...groups.values()].map(({ leads, rest: tail }) =>
+    concat([{ kind: 'class', set: ranges(leads) }, alt(forms(tail, 0x80, bits - 6))]),
+  )
 }
