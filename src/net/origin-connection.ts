@@ -161,8 +161,9 @@ export class OriginConnection {
 
   /** Ends what takes too long. To be called again and again, with the milliseconds since the last time. */
   tick(ms: number): void {
-    // Who has to wait is not slow: for the client's next bytes, or for the client to take what there is.
-    if (this.#sent && !this.#sent.done && !this.#sent.blocked) this.#waited = 0
+    // Who has to wait is not slow: for the client's next bytes, or for the client to take what there is. Nor is who is
+    // still busy taking them.
+    if (this.#sent && !this.#sent.done && !this.#sent.stuck()) this.#waited = 0
     else if (this.#paused) return
     else if (this.#waited < this.#allowed) this.#waited += ms
     else this.#late()

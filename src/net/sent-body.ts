@@ -7,7 +7,9 @@ export class SentBody {
   /** All of it has been sent. */
   done = false
   /** The origin does not take more just now. */
-  blocked = false
+  #blocked = false
+  /** The origin has taken something since {@link stuck} was last asked. */
+  #moved = false
   readonly #body: Readable
   readonly #socket: Socket
   readonly #outlet: Outlet
@@ -16,7 +18,8 @@ export class SentBody {
   readonly #failed: (error: Error) => void
   readonly #pump = (): void => this.#send()
   readonly #drained = (): void => {
-    this.blocked = false
+    this.#blocked = false
+    this.#moved = true
     this.#send()
   }
   readonly #finished = (): void => this.#end()
@@ -40,15 +43,22 @@ export class SentBody {
     this.#send()
   }
 
+  /** Whether it stands still because of the origin: there is more, and none was taken since this was last asked. */
+  stuck(): boolean {
+    const moved = this.#moved
+    this.#moved = false
+    return this.#blocked && !moved
+  }
+
   /** Sends nothing more; what is left of the body is thrown away. */
   stop(): void {
     this.#detach()
-    this.blocked = true
+    this.#blocked = true
     if (!this.done) this.#body.destroy()
   }
 
   #send(): void {
-    while (!this.blocked && !this.done) {
+    while (!this.#blocked && !this.done) {
       const chunk = this.#body.read() as Buffer | null
       if (chunk === null) return
       if (this.#left === undefined) {
@@ -62,7 +72,7 @@ export class SentBody {
         this.#left -= chunk.length
         this.#outlet.bytes(chunk)
       }
-      this.blocked = !this.#outlet.open
+      this.#blocked = !this.#outlet.open
     }
   }
 

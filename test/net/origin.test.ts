@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { Connector } from '../../src/net/connector.js'
 import type { OriginConnection, OriginLimits, OriginRequest } from '../../src/net/origin-connection.js'
 import { BadAnswer, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../../src/net/origin-errors.js'
+import { Origin } from '../../src/net/origin.js'
 import { Origins } from '../../src/net/origins.js'
 import { requestText, type RequestParts } from '../../src/net/request-text.js'
 import { startRawOrigin } from '../helpers/proxy.js'
@@ -316,6 +318,36 @@ t.test('a reader that does not keep up is waited for', async (t) => {
   slow.connection?.resume()
   await slow.done()
   t.strictSame([bytes, slow.error], [size, undefined])
+})
+
+// Uploads that took an origin longer than `headers_timeout` ended in 504 in the middle, however fast it was.
+t.test('an origin that goes on taking a body is not late with its answer, and one that takes no more is', async (t) => {
+  // More than what the system holds between the two.
+  const step = 16 * 1024 * 1024
+  let got = 0
+  let taker: Socket | undefined
+  const url = await startRawOrigin(t, (socket) => {
+    taker = socket
+    socket.on('data', (data) => (got += data.length))
+  })
+  const origin = new Origin(new Connector(url, undefined, undefined), { ...LIMITS, headers_timeout: 1000 })
+  t.teardown(() => origin.destroy())
+  const piece = Buffer.alloc(65_536)
+  const body = new Readable({ read: () => void body.push(piece) })
+  const upload = new Asked('/', { method: 'POST', body })
+  origin.send(upload)
+  for (let taken = step; taken <= 5 * step; taken += step) {
+    taker?.resume()
+    await until(() => got >= taken || upload.over)
+    taker?.pause()
+    origin.tick(600)
+  }
+  t.equal(upload.error, undefined)
+  await until(() => {
+    origin.tick(600)
+    return upload.over
+  })
+  t.match(upload.error, new TooSlow('headers_timeout', 'the origin does not answer'))
 })
 
 t.test('a head with a part that could become another one is not written', async (t) => {
