@@ -2,7 +2,10 @@ import t from 'tap'
 import { UploadRefused } from '../../src/workers/fault.js'
 import type { UploadedFile } from '../../src/workers/form.js'
 import { analyse } from '../../src/workers/code/analyse.js'
+import { CodeParser } from '../../src/workers/code/parser.js'
 import { CodeReader } from '../../src/workers/code/reader.js'
+
+const parseModule = (code: string) => CodeParser.parse(code, { ecmaVersion: 'latest', sourceType: 'module' })
 
 const ESM = 'application/javascript+module'
 const file = (name: string, text: string, type = ESM): UploadedFile => ({
@@ -115,4 +118,56 @@ t.test('code that leads back to itself is read', (t) => {
   )
   t.match(analyse('modules', main, [main]), { handlers: ['fetch', 'queue'], named: [{ name: 'c', kind: 'class' }] })
   t.end()
+})
+
+t.test('code nested as deep as can be is read or refused, and ends no process', async (t) => {
+  const reader = new CodeReader()
+  const read = async (code: string): Promise<string> => {
+    const main = file('main.js', `export default { fetch() {} }\n${code}`)
+    try {
+      return (await reader.analyse('modules', main, [main])).handlers.join()
+    } catch (error) {
+      if (!(error instanceof UploadRefused)) throw error
+      return error.faults.map(({ message }) => message).join()
+    }
+  }
+  const SHAPES: Record<string, (depth: number) => string> = {
+    templates: (depth) => `x = ${'`${'.repeat(depth)}1${'}`'.repeat(depth)}`,
+    parentheses: (depth) => `x = ${'('.repeat(depth)}1${')'.repeat(depth)}`,
+    arrays: (depth) => `x = ${'['.repeat(depth)}${']'.repeat(depth)}`,
+    objects: (depth) => `x = ${'{a:'.repeat(depth)}1${'}'.repeat(depth)}`,
+    patterns: (depth) => `let ${'['.repeat(depth)}a${']'.repeat(depth)} = x`,
+    blocks: (depth) => `${'{'.repeat(depth)}${'}'.repeat(depth)}`,
+    functions: (depth) => `x = ${'function(){return '.repeat(depth)}1${'}'.repeat(depth)}`,
+    classes: (depth) => `x = ${'class{x='.repeat(depth)}1${'}'.repeat(depth)}`,
+    arrows: (depth) => `x = ${'a=>'.repeat(depth)}1`,
+    signs: (depth) => `x = ${'!'.repeat(depth)}1`,
+    powers: (depth) => `x = ${'1**'.repeat(depth)}1`,
+    sums: (depth) => `x = ${'1+'.repeat(depth)}1`,
+    choices: (depth) => `x = ${'a?b:'.repeat(depth)}1`,
+    conditions: (depth) => `${'if(a);else '.repeat(depth)};`,
+    labels: (depth) => `${Array.from({ length: depth }, (_, at) => `l${at}:`).join('')};`,
+    instances: (depth) => `x = ${'new '.repeat(depth)}a`,
+    imports: (depth) => `x = ${'import('.repeat(depth)}1${')'.repeat(depth)}`,
+  }
+  const all = (depth: number) => Object.values(SHAPES).map((shape) => `{ ${shape(depth)} }`)
+  for (const code of all(20)) t.equal(await read(code), 'fetch')
+  for (const [name, shape] of Object.entries(SHAPES)) {
+    t.throws(() => parseModule(shape(100_000)), { name: 'TooDeep' }, name)
+    // What never ends is no better: the parser comes as deep before it can tell.
+    t.throws(() => parseModule(shape(20_000).slice(0, 18_000)), { name: 'TooDeep' }, `half of ${name}`)
+  }
+  // Threads take their time to start: one reads them all.
+  t.equal(await read(all(2500).join('\n')), 'fetch')
+  t.match(await read(all(40_000).join('\n')), /is nested too deeply to be read/)
+  await reader.close()
+})
+
+t.test('a block of very many names is read, and none of them may come twice', async (t) => {
+  const names = Array.from({ length: 60_000 }, (_, at) => `const n${at} = ${at}`).join('\n')
+  parseModule(names)
+  for (const again of ['let n59999', 'function n7() {}', 'var n0', 'class n12 {}', 'import n3 from "./x.js"'])
+    t.throws(() => parseModule(`${names}\n${again}`), { message: /Identifier 'n\d+' has already been declared/ }, again)
+  t.throws(() => parseModule(`${names}\nexport { none }`), { message: /Export 'none' is not defined/ })
+  parseModule(`${names}\nexport { n59999 }`)
 })

@@ -5,6 +5,7 @@ import { InTurn } from '../../core/in-turn.js'
 import { UploadRefused, type Fault } from '../fault.js'
 import type { UploadedFile } from '../form.js'
 import { analyse, isRead, type CodeReport } from './analyse.js'
+import { THREAD_STACK_MEGABYTES, TooDeep } from './parser.js'
 
 /** What a thread is started with. */
 export interface CodeToRead {
@@ -16,7 +17,7 @@ export interface CodeToRead {
 /** What comes back from it. */
 export type CodeRead = { readonly report: CodeReport } | { readonly faults: readonly Fault[] }
 
-/** The worst code of this many bytes takes some tens of milliseconds: acorn looks through all names of a block for each. */
+/** The worst code of this many bytes takes some tens of milliseconds. */
 const AT_ONCE = 16 * 1024
 /** A syntax tree can take a hundred times the room of its text. */
 const MOST_MEGABYTES = 1024
@@ -25,8 +26,8 @@ const LONGEST_MS = 120_000
 const THREAD = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
 
 /**
- * Reads the code of uploads: short code at once, longer code in a thread, one upload after the other, so that nothing else
- * waits for it. Code that takes more than 1 GiB or two minutes to be read is refused.
+ * Reads the code of uploads: short code at once, code that is longer or deeply nested in a thread, one upload after the
+ * other, so that nothing else waits for it. Code that takes more than 1 GiB or two minutes to be read is refused.
  */
 export class CodeReader {
   readonly #turns = new InTurn()
@@ -42,7 +43,13 @@ export class CodeReader {
   async analyse(format: ScriptFormat, main: UploadedFile, files: readonly UploadedFile[]): Promise<CodeReport> {
     const read = files.filter((file) => file === main || isRead(file))
     const size = read.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (size <= AT_ONCE) return analyse(format, main, files)
+    if (size <= AT_ONCE) {
+      try {
+        return analyse(format, main, files)
+      } catch (error) {
+        if (!(error instanceof TooDeep)) throw error
+      }
+    }
     // Of other files, the names are enough.
     const sent = files.map((file) => (read.includes(file) ? file : { ...file, bytes: Buffer.alloc(0) }))
     return await this.#turns.run('', async () => await this.#inThread({ format, main, files: sent }))
@@ -58,7 +65,7 @@ export class CodeReader {
     if (this.#closed) throw new Error('the daemon stops')
     const thread = new Worker(THREAD, {
       workerData: code,
-      resourceLimits: { maxOldGenerationSizeMb: this.#mostMegabytes },
+      resourceLimits: { maxOldGenerationSizeMb: this.#mostMegabytes, stackSizeMb: THREAD_STACK_MEGABYTES },
     })
     this.#thread = thread
     try {

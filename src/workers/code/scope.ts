@@ -1,6 +1,8 @@
-import { parse, type Expression, type Node, type Program, type Statement, type ModuleDeclaration } from 'acorn'
+import { isMainThread } from 'node:worker_threads'
+import type { Expression, Node, Program, Statement, ModuleDeclaration } from 'acorn'
 import { messageOf } from '../../core/errors.js'
 import { UploadRefused } from '../fault.js'
+import { CodeParser, TooDeep } from './parser.js'
 
 /** What a top-level name stands for: a piece of the module's own code, or a name of another module. */
 export type Meaning =
@@ -51,11 +53,12 @@ export function moduleScope(name: string, code: string): ModuleScope {
   return { name, locals, exports, stars, imports }
 }
 
-/** The syntax tree of a module or a script; throws UploadRefused. */
+/** The syntax tree of a module or a script; throws UploadRefused, in the main thread TooDeep for what another can read. */
 export function parsed(name: string, code: string, sourceType: 'module' | 'script'): Program {
   try {
-    return parse(code, { ecmaVersion: 'latest', sourceType, allowHashBang: true })
+    return CodeParser.parse(code, { ecmaVersion: 'latest', sourceType, allowHashBang: true })
   } catch (error) {
+    if (error instanceof TooDeep && isMainThread) throw error
     const { loc } = error as { loc?: { line: number; column: number } }
     const where = loc ? `${name}:${loc.line}:${loc.column + 1}` : name
     const what =
