@@ -131,7 +131,7 @@ export class ClientConnection {
 
   /** Lets the rest of the body wait. The reader of one that is over has nothing to say any more. */
   pauseBody(reader: BodyReader): void {
-    if (this.body === reader && !this.framing.complete) this.socket.pause()
+    if (this.body === reader && !this.framing.complete && !this.#done) this.socket.pause()
   }
 
   resumeBody(reader: BodyReader): void {

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { zoneTable } from '../../src/edge/zones.js'
 import { metric, proxyConfig, sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
+import { ruledZone } from '../helpers/rules.js'
 import { until } from '../helpers/web.js'
 import { HOST, page } from './proxy-helper.js'
 
@@ -114,6 +115,32 @@ t.test('bodies beyond the limit are a 413, announced or not', async (t) => {
   t.equal(await send('Transfer-Encoding: chunked\r\n', 'a\r\n0123456789\r\n0\r\n\r\n'), 200)
   t.equal(await send('Transfer-Encoding: chunked\r\n', '6\r\n012345\r\n5\r\n56789\r\n0\r\n\r\n'), 413)
   t.equal(complete, 2)
+})
+
+t.test('who is refused midway gets rid of the rest, and reads why', async (t) => {
+  const { url } = await startOrigin(t, (request, response) => {
+    request.on('error', () => undefined)
+    request.resume().on('end', () => response.end('ok'))
+  })
+  const bytes = 8_000_000
+  const chunkOf = (size: number) => [Buffer.from(`${size.toString(16)}\r\n`), Buffer.alloc(size), Buffer.from('\r\n')]
+  const chunks = Buffer.concat([...chunkOf(100_000), ...chunkOf(bytes), Buffer.from('0\r\n\r\n')])
+  const send = async (port: number, head: string, body: Buffer) => {
+    const socket = connect(port, '127.0.0.1')
+    let answer = ''
+    let error: string | undefined
+    socket.on('data', (part) => (answer += String(part)))
+    socket.on('error', (failure: NodeJS.ErrnoException) => (error = failure.code))
+    socket.write(Buffer.concat([Buffer.from(page(head, 'POST')), body]))
+    await new Promise((resolve) => socket.once('close', resolve))
+    return { status: answer.slice(9, 12), error }
+  }
+  const limited = await startProxy(t, url, { yaml: '{ limits: { body_bytes: 100KB } }' })
+  t.same(await send(limited.port, 'Transfer-Encoding: chunked\r\n', chunks), { status: '413', error: undefined })
+  const phase = 'http_request_firewall_custom'
+  const blocked = await startProxy(t, [ruledZone(url, [{ phase, rules: [{ action: 'block' }] }])])
+  const whole = await send(blocked.port, `Content-Length: ${bytes}\r\n`, Buffer.alloc(bytes))
+  t.same(whole, { status: '403', error: undefined })
 })
 
 t.test('slow requests are a 408', async (t) => {
