@@ -155,7 +155,7 @@ export class Page implements Events {
     this.endBlock()
     if (this.table === undefined || this.table.state === 'layout') return true
     if (this.table.state === 'data') return false
-    for (const block of this.table.release()) this.#write('text', block)
+    this.writeHeld(this.table)
     this.table.floor = this.writer.raise()
     return true
   }
@@ -200,6 +200,11 @@ export class Page implements Events {
     const line = holds(text, '\n') ? text.replaceAll('  \n', ' ') : text
     if (this.table?.state !== 'data') this.writer.leaf('heading', headingOf(level, line))
     else if (line !== '') this.table.add(line)
+  }
+
+  /** Writes what a table held that turned out to be for layout. */
+  writeHeld(table: Table): void {
+    for (const block of table.release()) this.#write('text', block)
   }
 
   endTable(): void {

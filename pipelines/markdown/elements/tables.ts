@@ -64,6 +64,8 @@ function endRow(page: Page, table: Table): void {
   page.endCell(table)
   page.endBlock()
   table.closeRow()
+  // Of a long table it may be known by now that it was made for layout.
+  if (table.state === 'layout') page.writeHeld(table)
 }
 
 export const cells: Family = {

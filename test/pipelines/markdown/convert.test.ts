@@ -71,6 +71,12 @@ t.test('the Markdown of any page is the same however it is cut', async () => {
   )
 })
 
+t.test('the cells of a long table for layout stay in order', async (t) => {
+  const rows = Array.from({ length: 450 }, (_, at) => `r${at}`)
+  const html = `<table>${rows.map((row) => `<tr><td>${row}</td></tr>`).join('')}</table>`
+  t.equal(convert(html), rows.join('\n\n') + '\n')
+})
+
 t.test('a page that is read in several goes is converted as a short one', async (t) => {
   const CASES: [what: string, html: (fill: string) => string, markdown: (fill: string) => string][] = [
     ['text', (fill) => `<p>${fill}\u{1f600} b  c`, (fill) => `${fill}\u{1f600} b c\n`],
