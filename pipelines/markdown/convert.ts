@@ -1,5 +1,6 @@
 import { CharsetDecoder } from './charset.js'
 import type { Tokenizer } from './events.js'
+import { KeptHtml } from './kept-html.js'
 import { Page } from './page.js'
 import { HtmlTokenizer } from './tokenizer.js'
 import { XhtmlTokenizer } from './xhtml.js'
@@ -19,6 +20,8 @@ export class PageTooLarge extends Error {
 export interface ConvertOptions {
   /** The page's Content-Type header: says which charset it has, and whether it is XHTML. HTML without one. */
   contentType?: string | undefined
+  /** What Markdown has no words for stays HTML, instead of being read as its text. For those who make pages of it again. */
+  keepHtml?: boolean | undefined
 }
 
 /**
@@ -28,13 +31,14 @@ export interface ConvertOptions {
  * Throws NotConvertible for malformed XHTML and PageTooLarge; after that it is of no further use.
  */
 export class Converter {
-  readonly #page = new Page()
+  readonly #page: Page
   readonly #decoder: CharsetDecoder
   readonly #tokenizer: Tokenizer
   #bytes = 0
   #isEmpty = true
 
-  constructor({ contentType = 'text/html' }: ConvertOptions = {}) {
+  constructor({ contentType = 'text/html', keepHtml = false }: ConvertOptions = {}) {
+    this.#page = keepHtml ? new KeptHtml() : new Page()
     const [type = '', ...parameters] = contentType.split(';')
     const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
     this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml })

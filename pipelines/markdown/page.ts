@@ -9,7 +9,7 @@ import { isJsonLd, JsonLd } from './json-ld.js'
 import { Line } from './line.js'
 import { elementNamed } from './names.js'
 import { Preformatted } from './preformatted.js'
-import type { Table } from './table.js'
+import { Table } from './table.js'
 import { BLANK } from './text-traits.js'
 import { Writer, type Leaf } from './writer.js'
 
@@ -38,7 +38,7 @@ export interface Aside {
 /** A page on its way to Markdown: takes the events of a tokenizer and hands each to the element that knows it. */
 export class Page implements Events {
   readonly line = new Line()
-  readonly writer = new Writer()
+  readonly writer: Writer
   readonly addresses = new Addresses()
   readonly frontMatter = new FrontMatter()
   readonly #jsonLd = new JsonLd()
@@ -61,29 +61,33 @@ export class Page implements Events {
   /** In the reading of a ruby text. */
   reading = false
 
-  #preformatted: Preformatted | undefined
-  #script: string | undefined
-  #head: 'before' | 'open' | 'ended' = 'before'
+  protected preformatted: Preformatted | undefined
+  protected script: string | undefined
+  protected head: 'before' | 'open' | 'ended' = 'before'
+
+  constructor(writer = new Writer()) {
+    this.writer = writer
+  }
 
   open(tag: Tag): Skip | void {
-    if (this.#head !== 'ended') this.#readHead(tag)
+    if (this.head !== 'ended') this.readHead(tag)
     const { id } = tag
     if (id === SCRIPT) return this.#openScript(tag)
     if (isHidden(tag)) return 'skip'
-    if (this.#preformatted !== undefined) return this.#preformatted.open(tag)
+    if (this.preformatted !== undefined) return this.preformatted.open(tag)
     const open = OPEN[id]
     return open === undefined ? undefined : open(this, tag)
   }
 
   close(name: string, id: number): void {
-    if (this.#script !== undefined) {
-      this.#jsonLd.add(this.#script)
-      this.#script = undefined
+    if (this.script !== undefined) {
+      this.#jsonLd.add(this.script)
+      this.script = undefined
       return
     }
-    if (this.#head !== 'ended' && name === 'head') this.#endHead()
-    if (this.#preformatted !== undefined) {
-      if (!this.#preformatted.close(name, id)) return
+    if (this.head !== 'ended' && name === 'head') this.#endHead()
+    if (this.preformatted !== undefined) {
+      if (!this.preformatted.close(name, id)) return
       this.#endPreformatted()
       if (name === 'pre') return
     }
@@ -93,40 +97,38 @@ export class Page implements Events {
   }
 
   text(text: string, traits: number): void {
-    if (this.#script !== undefined) this.#script += text
-    else if (this.#preformatted !== undefined) this.#preformatted.text(text)
+    if (this.script !== undefined) this.script += text
+    else if (this.preformatted !== undefined) this.preformatted.text(text)
     else if (this.aside !== undefined) this.aside.text(text)
     else {
-      if (this.#head === 'before' && (traits & BLANK) === 0) this.#endHead()
+      if (this.head === 'before' && (traits & BLANK) === 0) this.#endHead()
       this.line.text(text, traits)
     }
   }
 
   /** Where white space counts as it stands, it is wanted that way. */
   get collapses(): boolean {
-    return (
-      this.#preformatted === undefined && !this.line.inCode && this.#script === undefined && this.aside === undefined
-    )
+    return this.preformatted === undefined && !this.line.inCode && this.script === undefined && this.aside === undefined
   }
 
   /** Markdown that is certain by now. */
   take(): string {
-    if (this.#head !== 'ended' && this.writer.length < MAX_HELD) return ''
-    if (this.#head !== 'ended') this.#endHead()
+    if (this.head !== 'ended' && this.writer.length < MAX_HELD) return ''
+    if (this.head !== 'ended') this.#endHead()
     return this.writer.take()
   }
 
   /** Ends the page. Returns the rest of its Markdown. */
   end(): string {
-    if (this.#script !== undefined) this.#jsonLd.add(this.#script)
-    if (this.#preformatted !== undefined) this.#endPreformatted()
+    if (this.script !== undefined) this.#jsonLd.add(this.script)
+    if (this.preformatted !== undefined) this.#endPreformatted()
     this.endAside()
     this.endHeading()
     this.endBlock()
     while (this.table !== undefined) this.endTable()
     this.endBlock()
     this.writer.end()
-    if (this.#head !== 'ended') this.#endHead()
+    if (this.head !== 'ended') this.#endHead()
     const jsonLd = this.#jsonLd.toString()
     if (jsonLd !== '') this.writer.leaf('fence', jsonLd)
     return this.take()
@@ -135,17 +137,17 @@ export class Page implements Events {
   /** JSON-LD counts wherever it stands, all other scripts nowhere. */
   #openScript(tag: Tag): Skip | void {
     if (!isJsonLd(tag.attribute('type'))) return 'skip'
-    this.#script = ''
+    this.script = ''
   }
 
-  #readHead(tag: Tag): void {
-    if (tag.name === 'head') this.#head = 'open'
+  protected readHead(tag: Tag): void {
+    if (tag.name === 'head') this.head = 'open'
     else if (tag.name === 'meta') this.frontMatter.meta(tag)
-    else if (tag.name === 'body' || (this.#head === 'before' && !HEAD_ELEMENTS.has(tag.name))) this.#endHead()
+    else if (tag.name === 'body' || (this.head === 'before' && !HEAD_ELEMENTS.has(tag.name))) this.#endHead()
   }
 
   #endHead(): void {
-    this.#head = 'ended'
+    this.head = 'ended'
     this.writer.putFirst(this.frontMatter.toString())
   }
 
@@ -179,10 +181,15 @@ export class Page implements Events {
 
   /** Writes the block that is open, if it holds anything. */
   endBlock(): void {
-    const markdown = this.line.take()
+    const markdown = this.takeLine()
     if (markdown === '') return
     this.#write(this.kind, markdown, this.line.startsMayMean)
     this.kind = 'text'
+  }
+
+  /** Ends the contents of the block that is open and gives its Markdown. */
+  protected takeLine(): string {
+    return this.line.take()
   }
 
   #write(kind: Leaf, markdown: string, startsMayMean = true): void {
@@ -196,7 +203,7 @@ export class Page implements Events {
     const level = this.heading
     if (level === 0) return
     this.heading = 0
-    const text = this.line.take()
+    const text = this.takeLine()
     const line = holds(text, '\n') ? text.replaceAll('  \n', ' ') : text
     if (this.table?.state !== 'data') this.writer.leaf('heading', headingOf(level, line))
     else if (line !== '') this.table.add(line)
@@ -205,6 +212,11 @@ export class Page implements Events {
   /** Writes what a table held that turned out to be for layout. */
   writeHeld(table: Table): void {
     for (const block of table.release()) this.#write('text', block)
+  }
+
+  /** A table inside `outer`, if there is one. */
+  newTable(outer: Table | undefined, state: 'held' | 'layout'): Table {
+    return new Table(this.writer, outer, state)
   }
 
   endTable(): void {
@@ -227,13 +239,13 @@ export class Page implements Events {
   }
 
   beginPreformatted(tag: Tag): void {
-    this.#preformatted = new Preformatted(tag, this.language)
+    this.preformatted = new Preformatted(tag, this.language)
     this.language = undefined
   }
 
   #endPreformatted(): void {
-    const preformatted = this.#preformatted as Preformatted
-    this.#preformatted = undefined
+    const preformatted = this.preformatted as Preformatted
+    this.preformatted = undefined
     if (this.beginBlock()) {
       const fence = preformatted.fence()
       if (fence !== '') this.writer.leaf('fence', fence)

@@ -10,7 +10,7 @@ const MAX_INDENTATION = 16 * 1024 * 1024
 const MANY = 16 * 1024
 
 /** What can be written as one piece. `text` has no element of its own, as in `<li>text</li>`. */
-export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table' | 'term' | 'detail' | 'empty'
+export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table' | 'term' | 'detail' | 'html' | 'empty'
 
 type Child = Leaf | 'quote' | 'list' | 'item' | ''
 
@@ -88,6 +88,27 @@ export class Writer {
     return top.type === 'item' && top.last === ''
   }
 
+  /** Whether the last thing written in what is open is a block of HTML. */
+  get endsInHtml(): boolean {
+    return this.#top.last === 'html'
+  }
+
+  /** Whether what comes belongs to a list. */
+  get inList(): boolean {
+    const { type } = this.#top
+    return type === 'item' || type === 'list'
+  }
+
+  /** How many lists, items and quotes are open, the page included. */
+  protected get depth(): number {
+    return this.#frames.length
+  }
+
+  /** What begins each further line of the contents of what is open. */
+  protected get prefix(): string {
+    return this.#top.prefix
+  }
+
   get #top(): Frame {
     return this.#frames[this.#frames.length - 1] as Frame
   }
@@ -153,6 +174,11 @@ export class Writer {
     this.#indentation += prefix.length
     this.#breakLine('\n')
     this.#out += prefix + line
+  }
+
+  /** Adds to the line that was written last. */
+  protected extend(text: string): void {
+    this.#out += text
   }
 
   /** Begins a line for a block, with a blank one before it where one is needed. */
@@ -236,7 +262,7 @@ export class Writer {
   /** Begins an item, in a list of its own if there is none, and ends the one before it. */
   openItem(number?: number): void {
     if (this.#deepLists > 0) return
-    if (this.#top.type === 'item' && this.#frames.length > this.#floor) this.#pop()
+    if (this.#top.type === 'item' && this.#frames.length > this.#floor) this.pop()
     if (this.#top.type !== 'list' || this.#frames.length <= this.#floor) {
       if (this.#isDeep) return
       this.#frames.push(frame('list', false, 1, true))
@@ -288,10 +314,16 @@ export class Writer {
   }
 
   #popTo(length: number): void {
-    while (this.#frames.length > length) this.#pop()
+    while (this.#frames.length > length) this.pop()
   }
 
-  #pop(): void {
+  /** Ends all but the first `depth` of what is open, as far as that may be ended. */
+  protected leave(depth: number): void {
+    this.#popTo(Math.max(depth, this.#floor))
+  }
+
+  /** Ends the innermost list, item or quote. */
+  protected pop(): void {
     const top = this.#top
     if (!top.written && top.type !== 'list') this.leaf('empty', '')
     this.#frames.pop()
@@ -301,7 +333,7 @@ export class Writer {
   #leaveList(): void {
     const list = this.#top
     if (list.type !== 'list') return
-    if (list.implied && this.#frames.length > this.#floor) this.#pop()
+    if (list.implied && this.#frames.length > this.#floor) this.pop()
     else if (list.written) {
       const item = frame('item')
       item.written = true
@@ -334,7 +366,9 @@ function staysTight(last: Child, child: Child, leaf: Leaf, list: Frame | undefin
     case 'heading':
     case 'fence':
     case 'rule':
-      return last !== 'paragraph' && last !== 'table' && last !== 'term' && last !== 'detail'
+      return last !== 'paragraph' && last !== 'table' && last !== 'term' && last !== 'detail' && last !== 'html'
+    case 'html':
+      return last === 'text'
     default:
       return false
   }

@@ -22,7 +22,8 @@ export const images: Family = {
   },
 }
 
-function imageSource(page: Page, tag: Tag): string | undefined {
+/** Where an image is to be had from, the one that a script would load late included. */
+export function imageSource(page: Page, tag: Tag): string | undefined {
   const src = tag.attribute('src')
   if (isImage(src) && !PLACEHOLDER.test(src)) return src
   for (const name of LATE) {
@@ -124,7 +125,7 @@ export const frames: Family = {
 }
 
 /** Frames without any size count visits. */
-const isTiny = (tag: Tag) =>
+export const isTiny = (tag: Tag) =>
   /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 
 function embed(page: Page, label: string, src: string): void {

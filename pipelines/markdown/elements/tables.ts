@@ -1,6 +1,6 @@
 import type { Tag } from '../events.js'
 import type { Page } from '../page.js'
-import { SHORT_CELL, Table, type CellTag } from '../table.js'
+import { SHORT_CELL, type CellTag, type Table } from '../table.js'
 import { words, type Family } from './element.js'
 
 /** Tables inside each other that are told apart; the cells of deeper ones are plain text. */
@@ -16,7 +16,7 @@ export const tables: Family = {
       return
     }
     const isLayout = /^(?:presentation|none)$/i.test(tag.attribute('role') ?? '')
-    page.table = new Table(page.writer, table, isLayout ? 'layout' : 'held')
+    page.table = page.newTable(table, isLayout ? 'layout' : 'held')
   },
   close(page) {
     if (page.deepTables > 0) {

@@ -1,0 +1,179 @@
+import { Writer } from './writer.js'
+
+/** Elements inside each other whose tags are written. Of deeper ones the contents alone are. */
+const MAX_OPEN = 128
+
+/** Characters spent on the starts of lines of HTML inside of lists and quotes. */
+const MAX_PREFIXES = 4 * 1024 * 1024
+
+/** An element whose end tag is to come. */
+export interface OpenElement {
+  readonly name: string
+  /** Its start tag is written. */
+  written: boolean
+  /** How many lists, items and quotes were open when it was opened. */
+  depth: number
+  readonly kind: 'block' | 'inline' | 'cell'
+}
+
+/**
+ * Writes blocks of HTML between those of Markdown, and knows which of their elements are open. CommonMark 0.31.2, 4.6:
+ * such a block begins with a tag that stands alone on its line, or that of certain elements, and ends at a blank line.
+ * What is between two blank lines is Markdown, inside of an element as well.
+ *
+ * An element ends at its end tag, or before the list item, the quote or the element around it does.
+ */
+export class HtmlWriter extends Writer {
+  readonly #open: OpenElement[] = []
+  /** How many more are open. */
+  #tooDeep = 0
+  /** The last line goes on. */
+  #inLine = false
+  #gap = false
+  #prefixes = 0
+  /** How many definition lists are open. */
+  #definitions = 0
+
+  /** Whether there may be more HTML: what comes would end up in too deep a list else. */
+  get mayOpen(): boolean {
+    return this.#definitions === 0 && this.#prefixes < MAX_PREFIXES
+  }
+
+  /** A tag on a line of its own. */
+  line(tag: string): void {
+    if (this.endsInHtml) this.#newLine(tag)
+    else this.leaf('html', tag)
+    this.#inLine = this.#gap = false
+  }
+
+  /** Text or a tag in the line that is open, or in the next one. Only behind other HTML. */
+  inline(html: string): void {
+    if (!this.endsInHtml) return this.line(html)
+    if (this.#inLine) this.extend(this.#gap ? ' ' + html : html)
+    else this.#newLine(html)
+    this.#inLine = true
+    this.#gap = false
+  }
+
+  /** White space, as between two words. */
+  space(): void {
+    this.#gap = this.#inLine
+  }
+
+  #newLine(html: string): void {
+    this.#prefixes += this.prefix.length
+    this.more(html)
+  }
+
+  /** Opens an element and writes its start tag. */
+  openElement(name: string, tag: string, kind: OpenElement['kind']): OpenElement | undefined {
+    if (!this.#makeRoom(kind)) return undefined
+    if (kind === 'inline' && this.endsInHtml) this.inline(tag)
+    else this.line(tag)
+    return this.#push({ name, written: true, depth: this.depth, kind })
+  }
+
+  /** Opens an element whose tags are not written, so that its end tag does not end another one. */
+  openSilent(name: string, kind: OpenElement['kind']): OpenElement | undefined {
+    if (!this.#makeRoom(kind)) return undefined
+    return this.#push({ name, written: false, depth: this.depth, kind })
+  }
+
+  /** Writes the start tag of a silent element after all. */
+  speak(element: OpenElement, tag: string): void {
+    this.line(tag)
+    element.written = true
+    element.depth = this.depth
+    if (!this.#open.includes(element)) this.#push(element)
+  }
+
+  /** The tables inside each other are counted elsewhere, so the parts of one have room. */
+  #makeRoom(kind: OpenElement['kind']): boolean {
+    if (kind === 'cell' || this.#open.length < MAX_OPEN) return true
+    if (kind === 'block') this.#tooDeep++
+    return false
+  }
+
+  #push(element: OpenElement): OpenElement {
+    this.#open.push(element)
+    if (element.name === 'dl') this.#definitions++
+    return element
+  }
+
+  /** The innermost open element of that name. A cell of a table keeps those around it from being found. */
+  find(name: string): OpenElement | undefined {
+    for (let at = this.#open.length - 1; at >= 0; at--) {
+      const element = this.#open[at] as OpenElement
+      if (element.name === name) return element
+      if (element.kind === 'cell') return undefined
+    }
+    return undefined
+  }
+
+  /** The end tag of a block: ends everything inside of it. */
+  closeBlock(name: string): void {
+    if (this.#tooDeep > 0) {
+      this.#tooDeep--
+      return
+    }
+    const element = this.find(name)
+    if (element !== undefined) this.closeElement(element)
+  }
+
+  /** Ends an element that may have been ended already, and everything inside of it. */
+  closeElement(element: OpenElement): void {
+    const at = this.#open.lastIndexOf(element)
+    if (at < 0) return
+    while (this.#open.length > at) this.#closeLast()
+  }
+
+  /** Whether the end tag of an inline element would end one, and no block or list item with it. */
+  endsInline(name: string): boolean {
+    return this.#inlineAt(name) >= 0
+  }
+
+  /** The end tag of an inline element. It stands where it does in the page, and what is open inside stays open. */
+  closeInline(name: string): void {
+    const at = this.#inlineAt(name)
+    if (at < 0) return
+    const [element] = this.#open.splice(at, 1)
+    this.#tooDeep = 0
+    this.#endTag(element as OpenElement)
+  }
+
+  #inlineAt(name: string): number {
+    for (let at = this.#open.length - 1; at >= 0; at--) {
+      const element = this.#open[at] as OpenElement
+      if (element.kind !== 'inline' || element.depth !== this.depth) return -1
+      if (element.name === name) return at
+    }
+    return -1
+  }
+
+  #closeLast(): void {
+    const element = this.#open.pop()
+    if (element === undefined) return
+    this.#tooDeep = 0
+    if (element.name === 'dl') this.#definitions--
+    if (element.written) this.leave(element.depth)
+    this.#endTag(element)
+  }
+
+  #endTag({ name, written, kind }: OpenElement): void {
+    if (!written) return
+    const tag = `</${name}>`
+    if (kind === 'inline' && this.endsInHtml) this.inline(tag)
+    else this.line(tag)
+  }
+
+  protected override pop(): void {
+    const depth = this.depth
+    while ((this.#open.at(-1)?.depth ?? 0) >= depth) this.#closeLast()
+    super.pop()
+  }
+
+  override end(): void {
+    super.end()
+    while (this.#open.length > 0) this.#closeLast()
+  }
+}

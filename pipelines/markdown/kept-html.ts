@@ -1,0 +1,279 @@
+import { isHidden } from './elements/left-out.js'
+import { imageSource, isTiny } from './elements/media.js'
+import type { Skip, Tag } from './events.js'
+import { HtmlWriter } from './html-writer.js'
+import { keepingOf, type Keeping } from './kept-elements.js'
+import { KeptTable } from './kept-table.js'
+import { HeldTag, htmlText, isTagName, startTag } from './kept-tags.js'
+import { isVoid } from './names.js'
+import { Page } from './page.js'
+import type { Table } from './table.js'
+import { BLANK, SPACE_AFTER, SPACE_BEFORE } from './text-traits.js'
+
+/** Elements inside each other in one paragraph whose tags are written. */
+const MAX_INLINE = 32
+
+/** A first line of nothing but a tag would begin a block of HTML, in which text is not read as Markdown. */
+const TAG_ALONE = /^<[^>"]*(?:"[^"]*"[^>"]*)*>(?= *\n)/
+
+/** Those that say nothing without attributes. */
+const MUTE = new Set(['<font>', '<span>'])
+
+/** An element that is open in a paragraph. */
+interface Inline {
+  readonly name: string
+  readonly written: boolean
+}
+
+/**
+ * A page whose Markdown gives the same page again: what Markdown has no words for stays HTML, instead of being read as
+ * its text. Unknown elements stay where they are in a paragraph. Containers stay around their contents, which are
+ * Markdown. What stands in such a container, or in the page, without a paragraph around it would become a paragraph,
+ * and so it is HTML as far as it goes on from a tag.
+ */
+export class KeptHtml extends Page {
+  readonly #html: HtmlWriter
+  /** The tag that is being read. */
+  #tag = ''
+  /**
+   * An inline element where no paragraph is: whether it stays HTML is known by what comes next, since a block of HTML
+   * begins with its tag only where that has a line of its own.
+   */
+  #held: HeldTag | undefined
+  /** Elements that are open in this paragraph. */
+  #inline: Inline[] = []
+  #tooDeep = 0
+
+  constructor() {
+    const html = new HtmlWriter()
+    super(html)
+    this.#html = html
+  }
+
+  override open(tag: Tag): Skip | void {
+    if (this.#readsText) return super.open(tag)
+    const keeping = keepingOf(tag.name, tag.id)
+    switch (keeping) {
+      case 'as ever':
+        this.#release()
+        return super.open(tag)
+      case 'block':
+        this.#keep()
+        this.#tag = tag.name === 'table' ? startTag(tag, this.addresses) : ''
+        return super.open(tag)
+      case 'cell':
+        if (this.table instanceof KeptTable) this.table.next = { name: tag.name, tag: startTag(tag, this.addresses) }
+        return super.open(tag)
+      case 'container':
+      case 'definitions':
+        this.#keep()
+        return this.#openContainer(tag, keeping)
+      default:
+        if (this.head === 'ended') return this.#openInline(tag, keeping)
+        this.readHead(tag)
+        return this.head === 'open' ? super.open(tag) : this.#openInline(tag, keeping)
+    }
+  }
+
+  #openContainer(tag: Tag, keeping: Keeping): Skip | void {
+    const { name } = tag
+    const keeps = this.#mayContain && keeping === 'container'
+    // Kept details need no summary that stands out in front of them.
+    if (keeps && name === 'summary') this.boundary()
+    else if (super.open(tag) === 'skip') return 'skip'
+    if (!keeps || this.head === 'open') {
+      this.#html.openSilent(name, 'block')
+      return
+    }
+    this.kind = 'text'
+    this.#html.openElement(name, startTag(tag, this.addresses), 'block')
+  }
+
+  #openInline(tag: Tag, keeping: Keeping): Skip | void {
+    if (isHidden(tag)) return 'skip'
+    this.#release()
+    const embeds = keeping === 'player' || keeping === 'frame'
+    if (this.#isHtml || (embeds && this.#mayBegin)) return this.#openHtml(tag, keeping)
+    const { name } = tag
+    if (embeds || keeping === 'formula' || !isTagName(name)) return super.open(tag)
+    if (!isVoid(name) && this.#mayBegin && !MUTE.has(startTag(tag, this.addresses))) this.#held = new HeldTag(tag)
+    else this.#openInParagraph(tag, keeping)
+  }
+
+  #openHtml(tag: Tag, keeping: Keeping): Skip | void {
+    const { name } = tag
+    if (!isTagName(name)) return
+    if (keeping === 'frame') {
+      const src = tag.attribute('src') ?? tag.attribute('data-src')
+      if (src !== undefined && name === 'iframe' && !isTiny(tag))
+        this.#html.inline(`${startTag(tag, this.addresses, src)}</iframe>`)
+      return 'skip'
+    }
+    const src = name === 'img' ? imageSource(this, tag) : undefined
+    const text = startTag(tag, this.addresses, src)
+    if (name === 'a') this.#html.closeInline('a')
+    if (MUTE.has(text)) this.#html.openSilent(name, 'inline')
+    else if (!isVoid(name)) this.#html.openElement(name, text, 'inline')
+    else if (name !== 'img' || src !== undefined) this.#html.inline(text)
+    // Only elements of MathML have no contents because their tag says so.
+    if (tag.selfClosing && this.#html.find('math') !== undefined) this.#html.closeInline(name)
+  }
+
+  /** What is no part of a block of HTML. */
+  #openInParagraph(tag: Tag, keeping: Keeping): void {
+    if (keeping !== 'unknown') {
+      super.open(tag)
+      return
+    }
+    const { line } = this
+    const { name } = tag
+    const text = startTag(tag, this.addresses)
+    const written = !line.inCode && !MUTE.has(text)
+    if (!isVoid(name)) {
+      if (this.#inline.length >= MAX_INLINE) {
+        this.#tooDeep++
+        return
+      }
+      this.#inline.push({ name, written })
+    }
+    if (written) line.markdown(text)
+  }
+
+  override close(name: string, id: number): void {
+    if (this.#readsText) {
+      super.close(name, id)
+      // The end of a container ends what is preformatted in it, too.
+      if (!this.#readsText && keepingOf(name, id) === 'container') this.#html.closeBlock(name)
+      return
+    }
+    const keeping = keepingOf(name, id)
+    switch (keeping) {
+      case 'as ever':
+      case 'cell':
+        return super.close(name, id)
+      case 'block':
+        this.#keep()
+        return super.close(name, id)
+      case 'container':
+      case 'definitions':
+        this.#keep()
+        if (this.#html.find(name)?.written === true) {
+          this.endHeading()
+          this.endBlock()
+        }
+        super.close(name, id)
+        this.#html.closeBlock(name)
+        return
+      default:
+        if (this.#held?.name === name) this.#keep()
+        this.#closeInline(name, id)
+    }
+  }
+
+  #closeInline(name: string, id: number): void {
+    const { line } = this
+    const at = this.#inline.findLastIndex((element) => element.name === name)
+    if (at >= 0) {
+      // No tag can stand in a code span: it ends with the paragraph.
+      if (line.inCode) return
+      const [element] = this.#inline.splice(at, 1)
+      if (element?.written === true) line.markdown(`</${name}>`)
+      return
+    }
+    const { depth } = line
+    const isHtml = this.heading === 0 && this.#html.endsInline(name)
+    if (depth > 0 || !isHtml) super.close(name, id)
+    if (!isHtml || line.depth !== depth) return
+    this.endBlock()
+    this.#html.closeInline(name)
+  }
+
+  override text(text: string, traits: number): void {
+    if (text === '' || this.#readsText) return super.text(text, traits)
+    if (this.#held !== undefined) {
+      if ((traits & (BLANK | SPACE_BEFORE)) !== 0 || /^[\t\n\f\r ]/.test(text)) this.#keep()
+      else this.#release()
+    }
+    if (!this.#isHtml) return super.text(text, traits)
+    const html = htmlText(text)
+    const contents = html.replace(/^ | $/g, '')
+    if ((traits & SPACE_BEFORE) !== 0 || html.startsWith(' ')) this.#html.space()
+    if (contents !== '') this.#html.inline(contents)
+    if ((traits & SPACE_AFTER) !== 0 || html.endsWith(' ')) this.#html.space()
+  }
+
+  override end(): string {
+    if (!this.#readsText) this.#keep()
+    return super.end()
+  }
+
+  override newTable(outer: Table | undefined, state: 'held' | 'layout'): Table {
+    return new KeptTable(this.#html, outer, state, this.#tag)
+  }
+
+  override endCell(table: Table): void {
+    // Cells for layout stand on their own.
+    this.endHeading()
+    this.endBlock()
+    super.endCell(table)
+  }
+
+  protected override takeLine(): string {
+    let markdown = super.takeLine()
+    // A backslash at the end means nothing, but it would in front of a tag.
+    if (this.#inline.length > 0 && markdown.endsWith('\\')) markdown += ' '
+    for (let element = this.#inline.pop(); element !== undefined; element = this.#inline.pop()) {
+      if (element.written) markdown += `</${element.name}>`
+    }
+    this.#tooDeep = 0
+    return markdown.startsWith('<') ? markdown.replace(TAG_ALONE, '$&<!-- -->') : markdown
+  }
+
+  /** Whether what comes is text of a script, preformatted or the like. */
+  get #readsText(): boolean {
+    return this.preformatted !== undefined || this.script !== undefined || this.aside !== undefined
+  }
+
+  /** Whether no paragraph, heading or cell of a table holds what comes. */
+  get #isFree(): boolean {
+    const { line } = this
+    return this.kind === 'text' && this.#mayContain && line.depth === 0 && line.isEmpty
+  }
+
+  /** Whether a container can begin here. */
+  get #mayContain(): boolean {
+    const { table } = this
+    return (
+      this.heading === 0 &&
+      !this.line.inLink &&
+      (table === undefined || (table.state === 'layout' && this.deepTables === 0)) &&
+      this.#html.mayOpen
+    )
+  }
+
+  /** Whether what comes goes on from a tag of HTML. */
+  get #isHtml(): boolean {
+    return this.#html.endsInHtml && this.#isFree
+  }
+
+  /** Whether what comes may begin a block of HTML. */
+  get #mayBegin(): boolean {
+    return this.table === undefined && !this.#html.inList && this.#isFree
+  }
+
+  /** The held tag has a line of its own. */
+  #keep(): void {
+    const tag = this.#held
+    if (tag === undefined) return
+    this.#held = undefined
+    this.#html.openElement(tag.name, startTag(tag, this.addresses), 'inline')
+  }
+
+  /** The held tag does not, and so it begins a paragraph. */
+  #release(): void {
+    const tag = this.#held
+    if (tag === undefined) return
+    this.#held = undefined
+    this.#openInParagraph(tag, keepingOf(tag.name, tag.id))
+  }
+}

@@ -1,0 +1,81 @@
+import type { Addresses } from './address.js'
+import { collapse } from './characters.js'
+import type { Tag } from './events.js'
+
+/** CommonMark 0.31.2, 6.6: the names of tags and attributes that are read as such. */
+const NAME = /^[a-z][a-z\d-]*$/
+const ATTRIBUTE = /^[a-z_:][\w.:-]*$/
+
+/** Attributes that are scripts, which are left out wherever they stand. */
+const SCRIPT = /^(?:on|srcdoc$)/
+
+/** Attributes whose value is an address. */
+const ADDRESSES = new Set('href src action formaction poster cite background longdesc data xlink:href'.split(' '))
+
+/** No address but a script or a page of its own. A picture is neither. */
+const UNSAFE = /^(?:javascript|vbscript|data(?!:image\/(?!svg)))\s*:/i
+
+/** Whether Markdown can have a tag of that name. */
+export const isTagName = (name: string): boolean => NAME.test(name)
+
+/** A start tag as it is written in Markdown: on one line, its addresses as the page's `<base>` says, without scripts. `src` takes the place
+ * of its own. */
+export function startTag(tag: Tag, addresses: Addresses, src?: string): string {
+  const attributes = tag.attributes()
+  if (src !== undefined) attributes.set('src', src)
+  let text = `<${tag.name}`
+  for (const [name, raw] of attributes) {
+    if (!ATTRIBUTE.test(name) || SCRIPT.test(name)) continue
+    const value = ADDRESSES.has(name) ? addresses.resolve(raw) : raw
+    if (ADDRESSES.has(name) && UNSAFE.test(value)) continue
+    text += ` ${name}="${/[&"<\n\r]/.test(value) ? value.replace(/[&"<\n\r]/g, reference) : value}"`
+  }
+  return text + '>'
+}
+
+/** Text as it stands in HTML, white space collapsed. */
+export function htmlText(text: string): string {
+  const line = collapse(text)
+  return /[&<>]/.test(line) ? line.replace(/[&<>]/g, reference) : line
+}
+
+function reference(char: string): string {
+  switch (char) {
+    case '&':
+      return '&amp;'
+    case '<':
+      return '&lt;'
+    case '>':
+      return '&gt;'
+    case '"':
+      return '&quot;'
+    default:
+      return `&#${char.charCodeAt(0)};`
+  }
+}
+
+/** A tag that outlives the call that handed it over. */
+export class HeldTag implements Tag {
+  readonly name: string
+  readonly id: number
+  readonly attributeBits: number
+  readonly selfClosing: boolean
+  readonly valueIsPlain = false
+  readonly #attributes: Map<string, string>
+
+  constructor(tag: Tag) {
+    this.name = tag.name
+    this.id = tag.id
+    this.attributeBits = tag.attributeBits
+    this.selfClosing = tag.selfClosing
+    this.#attributes = tag.attributes()
+  }
+
+  attribute(name: string): string | undefined {
+    return this.#attributes.get(name)
+  }
+
+  attributes(): Map<string, string> {
+    return this.#attributes
+  }
+}
