@@ -123,7 +123,7 @@ function delimits(text: string, char: number, at: number, end: number, around: S
 }
 
 const LINE_STARTS = new Uint8Array(128)
-for (const char of '>#+*-_=|:0123456789') LINE_STARTS[char.charCodeAt(0)] = 1
+for (const char of '>#+*-_=|:~0123456789') LINE_STARTS[char.charCodeAt(0)] = 1
 
 /** Whether `escapeStarts` may have to do with a line that begins with this character. */
 export const isLineStart = (char: number): boolean => char < 128 && LINE_STARTS[char] === 1
@@ -140,7 +140,7 @@ export function escapeStarts(markdown: string): string {
 /** What only means something below another line, it does not mean in the first. */
 function escapeStart(line: string, isBelow = false): string {
   const first = line.charCodeAt(0)
-  if (first > 0x7c) return line
+  if (first > 0x7e) return line
   switch (first) {
     case 0x3e: // >
       return '\\' + line
@@ -154,6 +154,8 @@ function escapeStart(line: string, isBelow = false): string {
       return /^-(?: |$|[-|: ]*$)/.test(line) ? '\\' + line : line
     case 0x5f: // _
       return /^[_ ]+$/.test(line) ? '\\' + line : line
+    case 0x7e: // ~
+      return line.startsWith('~~~') ? '\\' + line : line
     case 0x3d: // =
       return isBelow && /^=+ *$/.test(line) ? '\\' + line : line
     case 0x7c: // |
