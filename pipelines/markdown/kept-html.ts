@@ -14,7 +14,7 @@ import { BLANK, SPACE_AFTER, SPACE_BEFORE } from './text-traits.js'
 const MAX_INLINE = 32
 
 /** A first line of nothing but a tag would begin a block of HTML, in which text is not read as Markdown. */
-const TAG_ALONE = /^<[^>"]*(?:"[^"]*"[^>"]*)*>(?= *\n)/
+const TAG_ALONE = /^<[^>"]*(?:"[^"]*"[^>"]*)*>(?=\s*?(?:\n|$))/
 
 /** Those that say nothing without attributes. */
 const MUTE = new Set(['<font>', '<span>'])
