@@ -43,7 +43,7 @@ export class HtmlWriter extends Writer {
   line(tag: string): void {
     if (this.endsInHtml) this.#newLine(tag)
     else this.leaf('html', tag)
-    this.#inLine = this.#gap = false
+    this.breakLine()
   }
 
   /** Text or a tag in the line that is open, or in the next one. Only behind other HTML. */
@@ -58,6 +58,11 @@ export class HtmlWriter extends Writer {
   /** White space, as between two words. */
   space(): void {
     this.#gap = this.#inLine
+  }
+
+  /** What comes stands in a line of its own. */
+  breakLine(): void {
+    this.#inLine = this.#gap = false
   }
 
   #newLine(html: string): void {

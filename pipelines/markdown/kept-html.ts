@@ -184,7 +184,7 @@ export class KeptHtml extends Page {
     const isHtml = this.heading === 0 && this.#html.endsInline(name)
     if (depth > 0 || !isHtml) super.close(name, id)
     if (!isHtml || line.depth !== depth) return
-    this.endBlock()
+    if (!line.isEmpty) this.endBlock()
     this.#html.closeInline(name)
   }
 
@@ -209,6 +209,11 @@ export class KeptHtml extends Page {
 
   override newTable(outer: Table | undefined, state: 'held' | 'layout'): Table {
     return new KeptTable(this.#html, outer, state, this.#tag)
+  }
+
+  override endBlock(): void {
+    super.endBlock()
+    this.#html.breakLine()
   }
 
   override endCell(table: Table): void {
