@@ -30,7 +30,7 @@ export type Keeping =
 const BLOCKS = new Set(words('body dir form hgroup html menu optgroup option search'))
 
 /** Elements without a family that mean nothing where they stand, or would begin a block of HTML in a paragraph. */
-const NOTHING = words('basefont bgsound col colgroup frame head keygen link menuitem meta param track')
+const NOTHING = words('script basefont bgsound col colgroup frame head keygen link menuitem meta param')
 
 const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
   ['container', [blocks.blocks, blocks.divisions, blocks.sections, blocks.summaries, header]],
@@ -47,6 +47,8 @@ const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
 ]
 
 const KEPT: ReadonlyMap<string, Keeping> = new Map([
+  // It begins a block of HTML, but in one it belongs to what plays.
+  ['track', 'inline'],
   ...[...ELEMENTS.keys(), ...NOTHING].map((name) => [name, 'as ever'] as const),
   ...FAMILIES.flatMap(([keeping, families]) =>
     families.flatMap(({ names }) => names.map((name) => [name, BLOCKS.has(name) ? 'block' : keeping] as const)),

@@ -33,6 +33,12 @@ t.test('convert says by its exit code why there is no Markdown, and prints none'
   }
 })
 
+t.test('convert keeps HTML where it is asked to', options, async (t) => {
+  const page = '<div class="note"><p>a <u>b</u></div>'
+  t.equal(edged(['convert'], page).stdout, 'a b\n')
+  t.equal(edged(['convert', '--keep-html'], page).stdout, '<div class="note">\n\na <u>b</u>\n\n</div>\n')
+})
+
 t.test('a reader that has enough ends convert without a word', options, async (t) => {
   const folder = testFolder(t, { 'a.html': `<p>${'a '.repeat(1 << 20)}` })
   const { status, stderr } = spawnSync(
