@@ -32,7 +32,7 @@ interface Inline {
  * and so it is HTML as far as it goes on from a tag.
  */
 export class KeptHtml extends Page {
-  readonly #html: HtmlWriter
+  readonly #html = this.writer as HtmlWriter
   /** The tag that is being read. */
   #tag = ''
   /**
@@ -44,10 +44,8 @@ export class KeptHtml extends Page {
   #inline: Inline[] = []
   #tooDeep = 0
 
-  constructor() {
-    const html = new HtmlWriter()
-    super(html)
-    this.#html = html
+  protected override newWriter(): HtmlWriter {
+    return new HtmlWriter()
   }
 
   override open(tag: Tag): Skip | void {

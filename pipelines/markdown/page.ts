@@ -38,7 +38,7 @@ export interface Aside {
 /** A page on its way to Markdown: takes the events of a tokenizer and hands each to the element that knows it. */
 export class Page implements Events {
   readonly line = new Line()
-  readonly writer: Writer
+  readonly writer = this.newWriter()
   readonly addresses = new Addresses()
   readonly frontMatter = new FrontMatter()
   readonly #jsonLd = new JsonLd()
@@ -65,8 +65,8 @@ export class Page implements Events {
   protected script: string | undefined
   protected head: 'before' | 'open' | 'ended' = 'before'
 
-  constructor(writer = new Writer()) {
-    this.writer = writer
+  protected newWriter(): Writer {
+    return new Writer()
   }
 
   open(tag: Tag): Skip | void {
