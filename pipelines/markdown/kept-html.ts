@@ -164,11 +164,15 @@ export class KeptHtml extends Page {
         return
       default:
         if (this.#held?.name === name) this.#keep()
-        this.#closeInline(name, id)
+        this.#closeInline(name, id, keeping)
     }
   }
 
-  #closeInline(name: string, id: number): void {
+  #closeInline(name: string, id: number, keeping: Keeping): void {
+    if (this.#tooDeep > 0 && keeping === 'unknown') {
+      this.#tooDeep--
+      return
+    }
     const { line } = this
     const at = this.#inline.findLastIndex((element) => element.name === name)
     if (at >= 0) {
