@@ -1,6 +1,6 @@
-import { Agent as HttpAgent, type ClientRequestArgs } from 'node:http'
+import { Agent as HttpAgent, type ClientRequest, type ClientRequestArgs } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { NotPublic, type AgentOptions, type GuardedAgents } from './egress.js'
 
@@ -65,11 +65,29 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boole
     if (socket) madeUnder.set(socket, gate.rules)
     return socket
   }
+  const takers = agent as unknown as Taker
+  const take = takers.addRequest.bind(agent)
+  takers.addRequest = (request, ...more) => {
+    request.on('upgrade', refuseSwitch)
+    take(request, ...more)
+  }
   // Node looks whether the socket is still writable once this listener has run.
   agent.prependListener('free', (socket: object & { destroy(): void }) => {
     if (isRetired() || madeUnder.get(socket) !== gate.rules) socket.destroy()
   })
   return agent
+}
+
+/** What takes the requests of an agent; not among the types of Node. */
+interface Taker {
+  addRequest(request: ClientRequest, ...more: readonly unknown[]): void
+}
+
+/** Nobody asks for another protocol here. Node ends such a request without a word to whoever waits for its answer. */
+function refuseSwitch(this: ClientRequest, _answer: unknown, socket: Socket): void {
+  socket.destroy()
+  const error = new Error('the destination switched protocols without being asked to')
+  this.emit('error', Object.assign(error, { code: 'ECONNRESET' }))
 }
 
 const refuse: LookupFunction = (_name, _options, callback) => process.nextTick(callback, new NotPublic(), '', 0)

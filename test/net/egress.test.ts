@@ -10,6 +10,7 @@ import { createServer as createTcp, type AddressInfo, type Server, type Socket }
 import { createServer as createTls } from 'node:tls'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../src/core/clock.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { isPublic, parseOpening } from '../../src/net/addresses.js'
@@ -17,6 +18,7 @@ import { NotPublic, type GuardedAgents } from '../../src/net/egress.js'
 import { fairResolve } from '../../src/net/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../src/net/guarded-egress.js'
 import { hostOf, portOf, publicUrl } from '../../src/net/public-url.js'
+import { posterOver } from '../../src/webhooks/post.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
 import { testFolder } from '../helpers/folder.js'
 import { metric } from '../helpers/proxy.js'
@@ -135,6 +137,33 @@ t.test('certificates are verified against the default authorities and those of c
   t.match(await status(`https://receiver.test:${server.port}/`, strict), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' })
   t.equal(await status(`https://receiver.test:${server.port}/`, lax), 200)
   await t.rejects(readEgress({ allow_cidrs: [], resolver_overrides: {}, ca_file: '/nowhere.pem' }), /egress.ca_file/)
+})
+
+// Node ends such a request without an error: tries of webhooks and batches of logs were under way for ever.
+t.test('an answer that switches protocols is a failure like others', async (t) => {
+  const server = await listening(
+    t,
+    createTcp((socket) =>
+      socket.on('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+      ),
+    ),
+  )
+  let open = 0
+  server.on('connection', (socket) => {
+    open++
+    socket.on('close', () => open--)
+  })
+  const egress = await openEgress([server])
+  const agents = egress.agents({ maxSockets: 1 })
+  t.teardown(() => agents.destroy())
+  const url = `http://127.0.0.1:${server.port}/`
+  const failure = { code: 'ECONNRESET', message: /switched protocols/ }
+  t.match(await Promise.all([status(url, agents), status(url, agents)]), [failure, failure], 'and makes room')
+  const post = posterOver(agents)
+  const reply = await post({ url, headers: {}, body: '{}', timeoutMs: 60_000, clock: systemClock })
+  t.match(reply, { status: 0, error: 'connection reset' })
+  await until(() => open === 0)
 })
 
 t.test('connections are kept, but not shared between destinations', async (t) => {
