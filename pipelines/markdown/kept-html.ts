@@ -76,9 +76,12 @@ export class KeptHtml extends Page {
   #openContainer(tag: Tag, keeping: Keeping): Skip | void {
     const { name } = tag
     const keeps = this.#mayContain && keeping === 'container'
-    // Kept details need no summary that stands out in front of them.
-    if (keeps && name === 'summary') this.boundary()
-    else if (super.open(tag) === 'skip') return 'skip'
+    if (keeps && name === 'summary') {
+      // Kept details need none that stands out in front of them.
+      if (this.head !== 'ended') this.readHead(tag)
+      if (isHidden(tag)) return 'skip'
+      this.boundary()
+    } else if (super.open(tag) === 'skip') return 'skip'
     if (!keeps || this.head === 'open') {
       this.#html.openSilent(name, 'block')
       return

@@ -94,6 +94,12 @@ const CASES: [what: string, html: string, markdown: string][] = [
     '<details open><summary>a</summary><p>b</details>',
     lines('<details open="">', '<summary>', 'a', '</summary>', '', 'b', '', '</details>'),
   ],
+  ['a hidden summary', '<details><summary hidden>a</summary>b</details>', lines('<details>', 'b', '</details>')],
+  [
+    'a summary that ends the head',
+    '<summary>a</summary><meta name=title content=b>',
+    lines('<summary>', 'a', '</summary>'),
+  ],
   [
     'a figure',
     '<figure><img src=a.png width=1><figcaption>b</figcaption></figure>',
