@@ -26,6 +26,8 @@ export interface Observer {
 
 /** Rulesets that run rulesets are nested no deeper. */
 const MOST_NESTED = 8
+/** Rulesets that execute rules run for one request: a thousand rules that run a thousand each would take minutes. */
+const MOST_EXECUTED = 1000
 
 const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set(CHALLENGES)
 
@@ -46,6 +48,7 @@ export class Run {
   #followers: Follower[] = []
   #leaving: 'ruleset' | 'phase' | undefined
   #nested = 0
+  #executed = 0
   /** How often the total of scores changed. */
   #scored = 0
   /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
@@ -121,10 +124,14 @@ export class Run {
     this.#leaving = 'phase'
   }
 
-  /** For effects: runs the ruleset that an execute rule names, found by its parameters. */
+  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws when there were too many. */
   execute(params: object): Ending | undefined {
     const execution = this.#rules.linked(params)
-    return execution && this.#runRuleset(execution)
+    if (!execution) return undefined
+    if (this.#executed === MOST_EXECUTED)
+      throw new RangeError(`${MOST_EXECUTED} rulesets have been run for the request`)
+    this.#executed++
+    return this.#runRuleset(execution)
   }
 
   #run({ phase, entries }: PhaseRules): Ending | undefined {

@@ -208,6 +208,26 @@ t.test('rulesets that would run themselves, are of another phase or do not exist
   t.equal(names(found.ids), '2bfa1')
 })
 
+t.test(
+  'a request runs a thousand rulesets and no more, however often rules run rulesets that run others',
+  async (t) => {
+    const many = (target: string) => Array.from({ length: 40 }, () => execute(target, undefined, { id: newHexId() }))
+    const { exchange, ending } = acted([
+      { phase: MANAGED, rules: many(SETS.custom) },
+      { phase: MANAGED, kind: 'custom', id: SETS.custom, rules: many(SETS.managed) },
+      {
+        phase: MANAGED,
+        kind: 'managed',
+        id: SETS.managed,
+        rules: [{ action: 'score', id: id('1'), action_parameters: { increment: 1 } }],
+      },
+    ])
+    // 24 turns of the custom one and 40 below each, one more turn, and 15 below it.
+    t.equal(exchange.score, 24 * 40 + 15)
+    t.equal(ending, undefined)
+  },
+)
+
 t.test('within a phase all rules see the request as it was; the next phase sees what they changed', async (t) => {
   const path = (expression: string) => ({ uri: { path: { expression } } })
   const { exchange, ids } = acted(
