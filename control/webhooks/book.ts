@@ -173,14 +173,17 @@ export class WebhookBook {
     given: string | undefined,
   ): Pick<StoredWebhook, 'signing_secret' | 'former_secrets'> {
     const now = this.#deps.clock.now()
-    const signing = former_secrets.filter(({ until }) => Date.parse(until) > now)
-    const replaced = current && given !== undefined && this.#open(scope, id, current) !== given ? current : undefined
+    const signing = former_secrets.filter(
+      ({ until, secret }) => Date.parse(until) > now && this.#open(scope, id, secret) !== undefined,
+    )
+    const before = current && this.#open(scope, id, current)
+    const replaced = given !== undefined && before !== undefined && before !== given ? current : undefined
     const until = new Date(now + FORMER_SECRET_MS).toISOString()
     const former: FormerSecret[] = [...(replaced ? [{ secret: replaced, until }] : []), ...signing].slice(
       0,
       MOST_FORMER,
     )
-    const secret = given !== undefined && (replaced || !current) ? this.#seal(scope, id, given) : current
+    const secret = given !== undefined && given !== before ? this.#seal(scope, id, given) : current
     return { ...(secret && { signing_secret: secret }), ...(former.length > 0 && { former_secrets: former }) }
   }
 
@@ -204,7 +207,7 @@ export class WebhookBook {
         const value = values.get(key)
         return value && this.#open(scope, id, value)
       },
-      secret: signing_secret !== undefined,
+      secret: signing_secret !== undefined && this.#open(scope, id, signing_secret) !== undefined,
     }
   }
 
@@ -216,8 +219,13 @@ export class WebhookBook {
     return { sealed: this.#deps.posture().vault.seal(text, secretOf(WEBHOOKS, scope, id)) }
   }
 
-  #open(scope: Scope, id: string, { sealed }: Sealed): string {
-    return this.#deps.posture().vault.open(sealed, secretOf(WEBHOOKS, scope, id))
+  /** Undefined where its key is lost: then it is as if there were none, so that another one can take its place. */
+  #open(scope: Scope, id: string, { sealed }: Sealed): string | undefined {
+    try {
+      return this.#deps.posture().vault.open(sealed, secretOf(WEBHOOKS, scope, id))
+    } catch {
+      return undefined
+    }
   }
 
   #now(): string {

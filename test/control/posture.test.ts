@@ -1,6 +1,8 @@
 import t from 'tap'
 import { WEBHOOKS as STORED } from '../../src/core/model/webhook.js'
 import { account } from '../../src/core/scope.js'
+import { secretOf } from '../../src/core/vault.js'
+import { Keyring } from '../../src/store/keyring.js'
 import { BAD_CREDENTIALS, BAD_WEBHOOKS } from './bad-webhooks.js'
 import { ACCOUNT, NOWHERE, type ApiAnswer } from './client.js'
 import { BASIC, INGEST, POSTURE, postureClient, webhook, WEBHOOKS } from './posture-helper.js'
@@ -200,6 +202,41 @@ t.test('a signing secret is kept when it is not given, and signs for a day after
   await put({})
   t.same(secrets(), [], 'another type forgets them')
   t.match(pointers(await put(hmac())), ['/signing_secret'])
+})
+
+// `edged secrets rotate` leaves secrets as they are that no key opens: an update that gave new ones failed with 500.
+t.test('a webhook whose secrets no key opens is mended with new ones', async (t) => {
+  const { call, store, opened } = await postureClient(t)
+  const lost = new Keyring([Buffer.alloc(32)])
+  const lose = async (id: string) => {
+    const scope = account(ACCOUNT)
+    const sealed = { sealed: lost.seal('gone', secretOf(STORED, scope, id)) }
+    await store.change(STORED, scope, id, (old) =>
+      old?.signing_secret
+        ? {
+            ...old,
+            signing_secret: sealed,
+            former_secrets: [{ secret: sealed, until: '2999-01-01T00:00:00Z' }],
+          }
+        : old && { ...old, headers: old.headers.map(({ key }) => ({ key, value: sealed })) },
+    )
+  }
+  const hmac = (given: object) => webhook({ status: 'enabled', authentication_type: 'HMAC-Signing', ...given })
+  const signed = (await call('POST', WEBHOOKS, hmac({ signing_secret: 'old' }))).body.result.id
+  await lose(signed)
+  t.match(pointers(await call('PUT', `${WEBHOOKS}/${signed}`, hmac({}))), ['/signing_secret'])
+  t.equal((await call('PUT', `${WEBHOOKS}/${signed}`, hmac({ signing_secret: 'new' }))).status, 200)
+  t.same(opened(signed).signing_secrets, ['new'])
+
+  const fixed = (value?: string) => ({
+    ...webhook(statics({ key: 'X-Key', ...(value && { value }) })),
+    status: 'enabled',
+  })
+  const { id } = (await call('POST', WEBHOOKS, fixed('old'))).body.result
+  await lose(id)
+  t.match(pointers(await call('PUT', `${WEBHOOKS}/${id}`, fixed())), ['/headers/0/value'])
+  t.equal((await call('PUT', `${WEBHOOKS}/${id}`, fixed('new'))).status, 200)
+  t.same(opened(id).headers, [{ key: 'x-key', value: 'new' }])
 })
 
 t.test('secrets are told nowhere: not in answers, the store, the audit record or errors', async (t) => {
