@@ -74,7 +74,7 @@ export class ClientConnection {
     this.#since = monotonic()
     socket.on('data', (chunk: Buffer) => this.#arrived(chunk))
     socket.on('end', () => this.#ended())
-    socket.on('timeout', () => socket.destroy())
+    socket.on('timeout', () => this.cut())
     // An error is followed by the end of the connection, and that is all there is to know.
     socket.on('error', () => undefined)
     socket.on('close', () => {
@@ -127,6 +127,12 @@ export class ClientConnection {
     this.finish()
     if (complete) this.socket.destroySoon()
     else linger(this.socket)
+  }
+
+  /** Closes the connection at once. Only a reset tells a client that what it has of an answer may not be the whole. */
+  cut(): void {
+    if (this.answering && !this.#tunnel) this.socket.resetAndDestroy()
+    else this.socket.destroy()
   }
 
   /** Lets the rest of the body wait. The reader of one that is over has nothing to say any more. */

@@ -148,7 +148,9 @@ class ReverseProxy implements Proxy {
       if (end === 'empty') stop.abort()
       else {
         log.warn({ event: 'drain_timeout', connections: this.#connections.size })
-        for (const socket of this.#connections.keys()) socket.destroy()
+        for (const connection of this.#connections.values()) connection.cut()
+        // Their requests are over, and recorded, before the origins go: it was not those who failed.
+        await empty
       }
     }
     clearInterval(this.#checking)

@@ -3,6 +3,7 @@ import { Agent, get as httpGet, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
+import type { Emitter } from '../../src/core/emit.js'
 import { zoneTable } from '../../src/edge/zones.js'
 import { metric, proxyConfig, sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 import { ruledZone } from '../helpers/rules.js'
@@ -261,4 +262,34 @@ t.test('closing does not wait for ever', async (t) => {
   await until(async () => (await metric(proxy.metrics, 'edged_proxy_requests_in_flight')) === 1)
   await proxy.close()
   t.strictSame([(await stuck).status, (await stuck).closed], [0, true])
+})
+
+t.test('what closing cuts off is recorded before it is done, and no fault of the origin', async (t) => {
+  const { url } = await startOrigin(t, (request, response) => {
+    if (request.url === '/half') response.write('half')
+  })
+  const statuses: unknown[] = []
+  const emitter: Emitter = {
+    wants: (dataset) => dataset === 'http_requests',
+    emit: (_dataset, _scope, record) => void statuses.push(record.EdgeResponseStatus),
+  }
+  const proxy = await startProxy(t, url, { yaml: '{ drain_timeout: 50ms }', emitter })
+  const waiting = sendRaw(proxy.port, page())
+  const socket = connect(proxy.port, '127.0.0.1')
+  const broken = new Promise((resolve) => {
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+    socket.once('end', () => resolve('complete'))
+  })
+  // Its end is the end of the connection.
+  socket.write(`GET /half HTTP/1.0\r\n${HOST}\r\n`)
+  let answer = ''
+  socket.on('data', (part) => (answer += String(part)))
+  await until(
+    async () => answer.endsWith('half') && (await metric(proxy.metrics, 'edged_proxy_requests_in_flight')) === 2,
+  )
+  await proxy.close()
+  t.same(new Set(statuses), new Set([200, 499]))
+  t.equal(await metric(proxy.metrics, 'edged_proxy_origin_errors_total', { kind: 'other' }), 0)
+  t.equal(await broken, 'ECONNRESET')
+  t.equal((await waiting).text, '')
 })
