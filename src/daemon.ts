@@ -8,6 +8,7 @@ import { AuditedStore, auditLog } from './audit-log.js'
 import type { Config } from './config/schema.js'
 import { systemClock, type Clock } from './core/clock.js'
 import { ClosingStack } from './core/closing-stack.js'
+import { InTurn } from './core/in-turn.js'
 import type { Log } from './core/log.js'
 import { openMetrics, type Metrics } from './core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
@@ -155,35 +156,42 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     lists.configure(next.lists)
     await proxy.reconfigure(next.proxy)
   }
+  const reload = async (next: Config): Promise<void> => {
+    const [databases, ways] = await Promise.all([readDatabases(next.geo), readEgress(next.egress)])
+    try {
+      await takeOver(next)
+    } catch (error) {
+      // A part of it may be in force by now: a port that is taken shows last.
+      await takeOver(config)
+      throw error
+    }
+    warnOfRestart(config, next, log)
+    limits.limiter.maxKeys = next.proxy.rate_limit_keys
+    challenges.options = next.proxy.challenge
+    geo.use(databases)
+    egress.use(ways)
+    logpush.configure(next.logpush)
+    memory.limit = next.proxy.markdown_memory
+    uploads.limit = next.workers.upload.memory
+    log.level = next.log.level
+    config = next
+  }
+  const turns = new InTurn()
   starting = false
 
   return {
     proxy: urlOf(proxy),
     control: control.url,
     admin: admin.url,
-    async reload(next) {
-      const [databases, ways] = await Promise.all([readDatabases(next.geo), readEgress(next.egress)])
-      try {
-        await takeOver(next)
-      } catch (error) {
-        // A part of it may be in force by now: a port that is taken shows last.
-        await takeOver(config)
-        throw error
-      }
-      warnOfRestart(config, next, log)
-      limits.limiter.maxKeys = next.proxy.rate_limit_keys
-      challenges.options = next.proxy.challenge
-      geo.use(databases)
-      egress.use(ways)
-      logpush.configure(next.logpush)
-      memory.limit = next.proxy.markdown_memory
-      uploads.limit = next.workers.upload.memory
-      log.level = next.log.level
-      config = next
-    },
+    // Two at once would undo each other, and a listener opened now would outlive the daemon's end.
+    reload: (next) =>
+      turns.run('reload', async () => {
+        if (draining) throw new Error('the daemon is about to stop')
+        await reload(next)
+      }),
     async close() {
       draining = true
-      await stack.close()
+      await turns.run('reload', () => stack.close())
     },
   }
 }
