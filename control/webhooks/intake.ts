@@ -119,6 +119,7 @@ export class Intake {
       const { created_at = at, ignored } = row.value ?? {}
       const finding = { ...input, ...(ignored !== undefined && { ignored }), created_at, updated_at: at }
       put(findings, input.id, row, finding)
+      const targets = this.#targets(finding)
       for (const one of inputs) {
         const known = this.#row(INSTANCES, instances, one.id)
         // Another request was faster; when this one is repeated, its line is told.
@@ -129,7 +130,7 @@ export class Intake {
         put(instances, one.id, known, instance)
         seen.push([finding, instance])
         if (known.value !== undefined || is_archived) continue
-        for (const { webhook, policy } of this.#targets(finding)) {
+        for (const { webhook, policy } of targets) {
           deliveries.push(deliveryOf(now, { ...policy.saved_by, policy_id: policy.id }, webhook, finding, instance))
           triggered.add(policy.id)
         }
@@ -154,14 +155,17 @@ export class Intake {
   #targets(finding: Finding): { webhook: StoredWebhook; policy: StoredPolicy }[] {
     if (finding.category.type !== 'Posture') return []
     const { store } = this.#deps
-    const found = new Map<string, { webhook: StoredWebhook; policy: StoredPolicy }>()
+    const found: { webhook: StoredWebhook; policy: StoredPolicy }[] = []
+    const seen = new Set<string>()
     for (const policy of policiesFor(store.list(POLICIES, this.#scope), finding)) {
       for (const id of policy.webhook_ids) {
+        if (seen.has(id)) continue
+        seen.add(id)
         const webhook = store.get(WEBHOOKS, this.#scope, id)?.value
-        if (webhook?.status === 'enabled' && !found.has(id)) found.set(id, { webhook, policy })
+        if (webhook?.status === 'enabled') found.push({ webhook, policy })
       }
     }
-    return [...found.values()]
+    return found
   }
 
   #refuseTooMany(

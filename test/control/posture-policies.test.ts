@@ -1,6 +1,7 @@
 import t from 'tap'
 import { DELIVERIES, DELIVERY_STATES } from '../../src/core/model/delivery.js'
 import { INSTANCES } from '../../src/core/model/finding.js'
+import { WEBHOOKS } from '../../src/core/model/webhook.js'
 import {
   finding,
   FINDING,
@@ -152,3 +153,24 @@ t.test('a queue that is full refuses what would be sent, and takes it when there
   t.match(await ingest(api, finding('f1', [instance('b'), instance('c')])), { status: 202 })
   t.same(sent(api).length, 4)
 })
+
+// 500 policies with 100 webhooks each held up the whole daemon for seconds at each batch of findings.
+t.test(
+  'a webhook that many policies name is looked up once for a finding, however many instances it has',
+  async (t) => {
+    const api = await postureClient(t)
+    const { store } = api
+    const id = await hook(api)
+    for (let i = 0; i < 20; i++) await api.call('POST', POLICIES, policy([id]))
+    let lookups = 0
+    const get = store.get.bind(store)
+    store.get = (kind, ...place) => {
+      if (kind.name === WEBHOOKS.name) lookups++
+      return get(kind, ...place)
+    }
+    const instances = Array.from({ length: 50 }, (_, i) => instance(`many-${i}`))
+    t.match((await ingest(api, finding('f1', instances))).body.result, { accepted: 50, rejected: [] })
+    t.equal(store.count(DELIVERIES, scope), 50)
+    t.ok(lookups > 0 && lookups <= 4, `${lookups} lookups`)
+  },
+)
