@@ -257,6 +257,8 @@ t.test('functions beyond the documented examples', async (t) => {
     ['lookup_json_integer(http.host, "a")', { 'http.host': '{"a":4e1}' }, undefined],
     ['lookup_json_integer(http.host, "a")', { 'http.host': '{"b":"1.5","a":-7}' }, -7],
     ['remove_bytes(http.host, "a.")', { 'http.host': 'a.b.a' }, 'b'],
+    ['remove_bytes(http.host, "\\xff\\x00")', { 'http.host': '\xff\xfe\x00\xff' }, '\xfe'],
+    ['remove_bytes(http.host, "")', { 'http.host': '\xffa' }, '\xffa'],
     ['to_string(ip.src)', { 'ip.src': parseIp('2001:db8::1') as Value }, '2001:db8::1'],
     ['to_string(ssl)', { ssl: true }, 'true'],
     ['uuidv4(cf.random_seed)', { 'cf.random_seed': '\u0000'.repeat(20) }, '00000000-0000-4000-8000-000000000000'],

@@ -97,10 +97,16 @@ export const removeBytes: FunctionDef = {
   returns: () => BYTES,
   prepare: () => (text, unwanted) => {
     if (typeof text !== 'string' || typeof unwanted !== 'string') return undefined
-    const drop = new Set(unwanted)
-    let kept = ''
-    for (const char of text) if (!drop.has(char)) kept += char
-    return kept
+    const drop = new Uint8Array(256)
+    for (let at = 0; at < unwanted.length; at++) drop[unwanted.charCodeAt(at)] = 1
+    // A text that grows character by character takes far more memory and time than the bytes of a body.
+    const bytes = Buffer.from(text, 'latin1')
+    let kept = 0
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] as number
+      if (drop[byte] === 0) bytes[kept++] = byte
+    }
+    return bytes.toString('latin1', 0, kept)
   },
 }
 
