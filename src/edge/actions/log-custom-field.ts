@@ -1,4 +1,5 @@
 import { Type, type Static, type TObject } from 'typebox'
+import { trimmed } from '../../core/bytes.js'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
@@ -139,8 +140,8 @@ function cookiesOf(headers: RawHeaders): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const pair of headerValues(headers, 'cookie').join(';').split(';')) {
     const equals = pair.indexOf('=')
-    const name = pair.slice(0, Math.max(equals, 0)).trim()
-    if (equals > 0 && !found.has(name)) found.set(name, pair.slice(equals + 1).trim())
+    const name = trimmed(pair, 0, Math.max(equals, 0))
+    if (equals > 0 && !found.has(name)) found.set(name, trimmed(pair, equals + 1, pair.length))
   }
   return found
 }

@@ -1,3 +1,4 @@
+import { trimmed } from '../../core/bytes.js'
 import { toBytes, type Context, type Evaluate, type Value } from '../../expr/index.js'
 
 /** Gives a text for a request, or undefined where there is nothing to say. */
@@ -38,7 +39,7 @@ export function textFrom({ value, expression }: Given, compile: (text: string) =
 /** A text as the value of a header field; throws where it would not stay one (RFC 9110, 5.5). */
 export function headerValue(text: string): string {
   if (CONTROL.test(text)) throw new TypeError('the value has a control character')
-  return text.trim()
+  return trimmed(text, 0, text.length)
 }
 
 const escaped = (char: string): string => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`

@@ -204,10 +204,12 @@ t.test('rewrites of request headers', async (t) => {
     'x-gone': { operation: 'remove' },
     'x-empty': { operation: 'set', expression: 'http.request.uri.query' },
     'x-more': { operation: 'add', value: 'second' },
+    // Its last byte is a space in Latin-1, and none in UTF-8.
+    'x-text': { operation: 'set', value: ' voil\u00e0 ' },
   }
   const { ask, seen } = await site(t, one('http_request_late_transform', 'rewrite', { headers }))
   await ask({ path: '/p', headers: { 'x-set': 'old', 'x-gone': '1', 'x-empty': '1', 'x-more': 'first' } })
-  t.match(seen[0]?.headers, { 'x-set': 'one', 'x-path': '/p', 'x-more': 'first, second' })
+  t.match(seen[0]?.headers, { 'x-set': 'one', 'x-path': '/p', 'x-more': 'first, second', 'x-text': 'voil\u00c3\u00a0' })
   t.notHas(seen[0]?.headers, 'x-gone')
   t.notHas(seen[0]?.headers, 'x-empty')
 })
