@@ -4,8 +4,17 @@ import { newUuid } from '../core/ids.js'
 import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 
-/** Disables a webhook on the daemon's own account, with an audit entry. False: it was disabled or deleted already. */
-export async function disableWebhook(store: Store, scope: Scope, id: string, now: number): Promise<boolean> {
+/**
+ * Disables a webhook on the daemon's own account, with an audit entry. False: it was disabled or deleted already, or sends
+ * elsewhere than to `url`, where that is given.
+ */
+export async function disableWebhook(
+  store: Store,
+  scope: Scope,
+  id: string,
+  now: number,
+  url?: string,
+): Promise<boolean> {
   const at = new Date(now).toISOString()
   let disabled = false
   await store.change(
@@ -13,7 +22,10 @@ export async function disableWebhook(store: Store, scope: Scope, id: string, now
     scope,
     id,
     (old): StoredWebhook | undefined => {
-      disabled = old?.status === 'enabled' && old.deleted_at === undefined
+      disabled =
+        old?.status === 'enabled' &&
+        old.deleted_at === undefined &&
+        (url ?? old.destination_url) === old.destination_url
       return old && disabled ? { ...old, status: 'disabled', version: old.version + 1, updated_at: at } : old
     },
     (before, after) => ({

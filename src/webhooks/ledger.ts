@@ -38,10 +38,16 @@ export class Ledger {
   }
 
   /**
-   * Stores what came of a try; resolves with when the next one is due, undefined when the delivery is over. Rejects where
+   * Stores what came of a try that went to `url`; resolves with when the next one is due, undefined when the delivery is over. Rejects where
    * it could not be stored.
    */
-  async settle(target: Target, { id }: Delivery, before: DeliveryState, reply: Reply): Promise<number | undefined> {
+  async settle(
+    target: Target,
+    { id }: Delivery,
+    before: DeliveryState,
+    reply: Reply,
+    url: string | undefined,
+  ): Promise<number | undefined> {
     const { clock, options, random = Math.random } = this.#deps
     const schedule = options.retry_schedule
     const { state, againAfter, gone } = outcomeOf(before, reply, { schedule, now: clock.now(), random })
@@ -57,7 +63,7 @@ export class Ledger {
       { kind: DELIVERY_STATES, scope: lane.scope, id, value: state },
       ...this.#healthWrites(target, delivered, now),
     ])
-    if (gone) await this.#disable(target, 'it answered 410 Gone')
+    if (gone) await this.#disable(target, 'it answered 410 Gone', url)
     else if (options.disable_after > 0 && health.failingMs >= options.disable_after)
       await this.#disable(target, 'nothing has been delivered for as long as webhooks.disable_after says')
     return againAfter === undefined ? undefined : now + againAfter
@@ -98,11 +104,11 @@ export class Ledger {
   }
 
   /** What failed so far counts no more: when the webhook is enabled again, it starts anew. */
-  async #disable({ lane: { scope, webhookId }, health }: Target, reason: string): Promise<void> {
+  async #disable({ lane: { scope, webhookId }, health }: Target, reason: string, url?: string): Promise<void> {
     const { store, clock, log } = this.#deps
     health.succeeded()
     await this.#writes.write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
-    if (await disableWebhook(store, scope, webhookId, clock.now()))
+    if (await disableWebhook(store, scope, webhookId, clock.now(), url))
       log.warn({ event: 'webhook_disabled', webhook: webhookId, account: scope.id, reason }, 'a webhook was disabled')
   }
 }

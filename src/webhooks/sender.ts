@@ -250,12 +250,13 @@ export class WebhookSender {
       const delivery = store.get(DELIVERIES, lane.scope, id)?.value
       const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
       if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return
+      const url = store.get(WEBHOOKS, lane.scope, lane.webhookId)?.value.destination_url
       const reply = await this.#post(target, delivery)
       // Given up for the stop of the daemon: no try that counts.
       if (reply.status === 0 && this.#giveUp.signal.aborted) return
       // Should what came of it not be stored, it is sent once more.
       again = clock.monotonic() + MOST_SLEEP_MS
-      again = await this.#ledger.settle(target, delivery, state, reply)
+      again = await this.#ledger.settle(target, delivery, state, reply, url)
     } finally {
       this.#underWay--
       lane.done(id, again)

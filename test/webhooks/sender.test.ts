@@ -134,6 +134,23 @@ t.test('410 disables the webhook; what waits for it goes when it is enabled agai
   await until(() => bench.state(waits)?.status === 'completed')
 })
 
+// Who moves a webhook away from a destination that is gone found it disabled by a try that was still under way there.
+t.test('410 from where a webhook sent before leaves it alone', async (t) => {
+  let finish: (() => void) | undefined
+  const before = await receiver(t, (_, response) => void (finish = () => response.writeHead(410).end()))
+  const after = await receiver(t)
+  const bench = new Workbench(t, await openEgress([before.server, after.server]))
+  const id = await bench.webhook(before.url())
+  const [gone = ''] = await bench.send(id)
+  await until(() => finish !== undefined)
+  await bench.edit(id, { destination_url: after.url() })
+  finish?.()
+  await until(() => bench.state(gone)?.status === 'failed')
+  const [next = ''] = await bench.send(id)
+  await until(() => bench.state(next)?.status === 'completed' || bench.status(id) === 'disabled')
+  t.equal(bench.status(id), 'enabled')
+})
+
 t.test('a webhook that is deleted takes its waiting deliveries with it', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(500))
