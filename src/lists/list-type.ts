@@ -33,7 +33,7 @@ export interface ItemTable<I = unknown> {
   readonly find?: (url: string) => FoundRedirect | undefined
 }
 
-/** Where a list redirects to: path suffix and query are in `location` where the item keeps them. */
+/** Where a list redirects to, as a byte string: path suffix and query are in `location` where the item keeps them. */
 export interface FoundRedirect {
   readonly location: string
   readonly status: number

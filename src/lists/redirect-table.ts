@@ -1,3 +1,4 @@
+import { toBytes } from '../expr/index.js'
 import type { FoundRedirect } from './list-type.js'
 import type { Redirect } from './redirect.js'
 
@@ -27,7 +28,7 @@ export function sourceOf(text: string): Source | string {
   return { scheme: named, host, path: pathname }
 }
 
-/** A redirect with its target taken apart once. */
+/** A redirect with its target taken apart once, as byte strings like the URLs that are looked up. */
 interface Prepared {
   readonly redirect: Redirect
   /** The target up to its query. */
@@ -107,7 +108,8 @@ function partsOf({ source_url }: Redirect): Source {
 }
 
 function prepared(redirect: Redirect): Prepared {
-  const [, base = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(redirect.target_url) ?? []
+  const [, base = '', query = '', fragment = ''] =
+    /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(toBytes(redirect.target_url)) ?? []
   return { redirect, base, query, fragment }
 }
 

@@ -40,6 +40,12 @@ const FOUND: [what: string, redirects: Redirect[], url: string, location: string
     'http://a.test/x?q=1#no',
     'https://b.test/?r=2&q=1#top',
   ],
+  [
+    'a target beyond ASCII, in bytes like the URL',
+    [to('a.test/x', 'https://b.test/zo\u00eb/\u20ac', { ...below, preserve_query_string: true })],
+    'http://a.test/x/\u00c3\u00bc?q=\u00c3\u00bc',
+    'https://b.test/zo\u00c3\u00ab/\u00e2\u0082\u00ac/\u00c3\u00bc?q=\u00c3\u00bc',
+  ],
   ['no path below', [to('a.test/x', 'https://b.test/')], 'http://a.test/x/y', undefined],
   ['a path below', [to('a.test/x', 'https://b.test/n', below)], 'http://a.test/x/y/z', 'https://b.test/n/y/z'],
   ['the path itself', [to('a.test/x', 'https://b.test/n', below)], 'http://a.test/x', 'https://b.test/n'],
