@@ -194,16 +194,16 @@ class RedisPlace implements Place {
     await follower.ping()
     const found = await identity(redis)
     if (found.run !== this.#known.run || found.epoch !== this.#known.epoch) {
-      await this.#reload()
+      await this.#reload({ anew: true })
       this.#known = found
     }
     this.#inSync = true
     this.#options.log.info({ event: 'store_available', store: this.#link.where })
   }
 
-  async #reload(): Promise<void> {
+  async #reload(options?: { anew: boolean }): Promise<void> {
     const { version, rows } = await loadAll(this.#link.redis)
-    this.#visible.replace(rows, version)
+    this.#visible.replace(rows, version, options)
   }
 
   #lost(reason: string): void {

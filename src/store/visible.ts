@@ -34,8 +34,12 @@ export class Visible {
     this.#advance()
   }
 
-  /** Takes the place of everything so far, with what was read after the batch `version`. */
-  replace(rows: ReadonlyMap<string, Row>, version: number): void {
+  /**
+   * Takes the place of everything so far, with what was read after the batch `version`. `anew`: it need not be the same
+   * data, so that its batches have nothing to do with those of the same numbers that were told of before.
+   */
+  replace(rows: ReadonlyMap<string, Row>, version: number, { anew = false } = {}): void {
+    if (anew) this.breakOff('the data was replaced')
     this.#version = version
     this.#resident.replace(rows)
     for (const early of this.#early.keys()) if (early <= version) this.#early.delete(early)

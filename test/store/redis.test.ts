@@ -9,9 +9,11 @@ import { account } from '../../src/core/scope.js'
 import { kind, StoreUnavailable, type Store } from '../../src/core/store.js'
 import { openStore } from '../../src/store/index.js'
 import type { StoreOptions } from '../../src/store/options.js'
-import { recordName } from '../../src/store/record.js'
+import { recordName, Row } from '../../src/store/record.js'
 import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
+import { Resident } from '../../src/store/resident.js'
 import { openVault } from '../../src/store/vault.js'
+import { Visible } from '../../src/store/visible.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer, type RedisServer } from '../helpers/redis.js'
@@ -192,6 +194,22 @@ async function withServer(server: RedisServer): Promise<void> {
     await t.rejects(openStore(url, { folder: '', log: silentLog }), /newer edged \(schema 2, not 1\)/)
   })
 }
+
+// A Redis that came back without its last batches: one of them, told of early, stood for a later one of the same number.
+t.test('what was told of data that is no more is forgotten with it', async (t) => {
+  const resident = new Resident(silentLog)
+  const visible = new Visible(resident, 10)
+  const name = recordName(THINGS.name, A, 'x')
+  const row = (n: number) => new Row(name, 12, JSON.stringify({ n }))
+  visible.deliver(12, [{ name, row: row(1) }])
+  const lost = t.rejects(visible.reached(12), StoreUnavailable, 'nobody waits for what does not come')
+  visible.replace(new Map(), 5, { anew: true })
+  await lost
+  for (let version = 6; version <= 11; version++) visible.deliver(version, [])
+  t.equal(resident.get(THINGS, A, 'x'), undefined)
+  visible.deliver(12, [{ name, row: row(2) }])
+  t.same(resident.get(THINGS, A, 'x')?.value, { n: 2 })
+})
 
 t.test('a Redis that keeps nothing: a warning, and after its restart an empty store', { skip: NO_REDIS }, async (t) => {
   const server = await redisServer(testFolder(t), '--appendonly', 'no')
