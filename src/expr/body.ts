@@ -1,3 +1,4 @@
+import { trimmed } from '../core/bytes.js'
 import type { Bytes } from './value.js'
 
 /** One part of a multipart body. Headers may be there several times, and so may their parameters. */
@@ -43,7 +44,7 @@ function partOf(text: Bytes): Part {
   const header = (name: string) =>
     lines.flatMap((line) => {
       const colon = line.indexOf(':')
-      return line.slice(0, Math.max(0, colon)).toLowerCase() === name ? [line.slice(colon + 1).trim()] : []
+      return line.slice(0, Math.max(0, colon)).toLowerCase() === name ? [trimmed(line, colon + 1, line.length)] : []
     })
   const dispositions = header('content-disposition')
   return {
@@ -60,7 +61,8 @@ function partOf(text: Bytes): Part {
 function parameters(header: Bytes, name: string): Bytes[] {
   const found: Bytes[] = []
   for (const [, key = '', quoted, plain] of header.matchAll(/;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g)) {
-    if (key.toLowerCase() === name) found.push(quoted?.replace(/\\(.)/g, '$1') ?? (plain as string).trim())
+    if (key.toLowerCase() === name)
+      found.push(quoted?.replace(/\\(.)/g, '$1') ?? trimmed(plain ?? '', 0, plain?.length ?? 0))
   }
   return found
 }

@@ -284,7 +284,7 @@ const RULES: TestRuleset[] = [
           transformed_request_fields: [{ name: 'x-added' }],
           raw_response_fields: [{ name: 'x-many', preserve_duplicates: true }],
           response_fields: [{ name: 'x-name' }, { name: 'absent' }],
-          cookie_fields: [{ name: 'session' }, { name: '__proto__' }],
+          cookie_fields: [{ name: 'session' }, { name: '__proto__' }, { name: 'zo\u00eb' }],
         },
       },
     ],
@@ -359,7 +359,7 @@ t.test('scores and the fields that a rule names are in the record, bytes of UTF-
   const { proxy, of, emitted } = await site(t, { rulesets: RULES })
   await sendRaw(
     proxy.port,
-    `GET / HTTP/1.1\r\n${HEAD}X-Asked: yes\r\nX-Asked: no\r\nCookie: session= voil\u00c3\u00a0 ; other=x; __proto__=p\r\n\r\n`,
+    `GET / HTTP/1.1\r\n${HEAD}X-Asked: yes\r\nX-Asked: no\r\nCookie: session= voil\u00c3\u00a0 ; other=x; __proto__=p; zo\u00c3\u00ab=z\r\n\r\n`,
   )
   const [record] = await of(HTTP)
   t.equal(record!['WAFAttackScore'], 7)
@@ -368,6 +368,7 @@ t.test('scores and the fields that a rule names are in the record, bytes of UTF-
   t.strictSame(Object.entries(record!['Cookies'] as object), [
     ['session', 'voil\u00e0'],
     ['__proto__', 'p'],
+    ['zo\u00eb', 'z'],
   ])
   t.equal(emitted.length, 1, 'no events: nobody wants them')
 })

@@ -467,7 +467,7 @@ t.test('edged expr tells where an expression is wrong, and what it gives for a r
       '',
       'one\r\ntwo',
       '--x y',
-      'content-disposition: form-data; name=b; filename="b\\".png"',
+      'content-disposition: form-data; name=b; filename="b\\".png"; filename=voil\u00e0',
       'Content-Type: image/png',
       'Content-Transfer-Encoding: binary',
       '',
@@ -481,9 +481,12 @@ t.test('edged expr tells where an expression is wrong, and what it gives for a r
     'multipart.names': [['a'], ['b']],
     'multipart.values': ['one\r\ntwo', 'PNG'],
     'multipart.content_types': [[], ['image/png']],
-    'multipart.content_dispositions': [['form-data; name="a"'], ['form-data; name=b; filename="b\\".png"']],
+    'multipart.content_dispositions': [
+      ['form-data; name="a"'],
+      ['form-data; name=b; filename="b\\".png"; filename=voil\u00e0'],
+    ],
     'multipart.content_transfer_encodings': [[], ['binary']],
-    'multipart.filenames': [[], ['b".png']],
+    'multipart.filenames': [[], ['b".png', 'voil\u00e0']],
     mime: '',
   })) {
     t.same(JSON.parse(evaluateExpression(`http.request.body.${field}`, multipart).output), output, field)

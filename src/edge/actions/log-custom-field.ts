@@ -2,6 +2,7 @@ import { Type, type Static, type TObject } from 'typebox'
 import { trimmed } from '../../core/bytes.js'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
+import { toBytes } from '../../expr/index.js'
 import { action } from '../action.js'
 import type { RawHeaders } from '../answer.js'
 import type { Exchange } from '../exchange.js'
@@ -126,7 +127,7 @@ function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders
   answered(params.response_fields, answer?.headers)
   const cookies = params.cookie_fields && cookiesOf(rawHeaders)
   for (const { name } of params.cookie_fields ?? []) {
-    const value = cookies?.get(name)
+    const value = cookies?.get(toBytes(name))
     if (value !== undefined) fields.Cookies[name] = value
   }
   return fields
