@@ -88,6 +88,11 @@ export class AnswerWriter {
     this.begun = true
   }
 
+  /** Nothing but the end of the connection tells the client that it has the whole of the answer. */
+  get endsWithConnection(): boolean {
+    return this.begun && this.#framing === CLOSE
+  }
+
   /** Whether a part of this size still fits into the length that was announced. */
   fits(bytes: number): boolean {
     return this.#framing !== LENGTH || bytes <= this.#left

@@ -152,8 +152,7 @@ export class ClientAnswer implements AnswerSink, Answering {
 
   /** The client must not take what it has for the whole. */
   #cut(): void {
-    // Without a length only a reset tells a broken answer from a complete one (HTTP/1.0).
-    this.connection.socket.resetAndDestroy()
+    this.connection.cut()
     this.#finish()
   }
 

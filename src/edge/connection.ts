@@ -129,9 +129,12 @@ export class ClientConnection {
     else linger(this.socket)
   }
 
-  /** Closes the connection at once. Only a reset tells a client that what it has of an answer may not be the whole. */
+  /**
+   * Closes the connection at once, so that the client cannot take what it has of an answer for the whole. A reset, which
+   * takes answers away that the client has not read yet, is sent only where nothing else tells.
+   */
   cut(): void {
-    if (this.answering && !this.#tunnel) this.socket.resetAndDestroy()
+    if (this.answering && this.writer.endsWithConnection) this.socket.resetAndDestroy()
     else this.socket.destroy()
   }
 

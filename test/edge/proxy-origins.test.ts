@@ -30,6 +30,24 @@ t.test('an origin that dies midway breaks the transfer', async (t) => {
   }
 })
 
+t.test('what is broken takes no answer away that is before it on the connection', async (t) => {
+  const whole = 'w'.repeat(200_000)
+  const { url } = await startOrigin(t, (request, response) => {
+    if (request.url === '/whole') response.end(whole)
+    else response.writeHead(200, { 'content-length': 9 }).write('half', () => response.destroy())
+  })
+  const { port, metrics } = await startProxy(t, url)
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /whole HTTP/1.1\r\nHost: example.test\r\n\r\n${page('', 'GET', '/half')}`)
+  await until(async () => (await metric(metrics, 'edged_proxy_origin_errors_total', { kind: 'reset' })) === 1)
+  let text = ''
+  socket.on('data', (part) => (text += String(part)))
+  socket.on('error', () => undefined)
+  await new Promise((resolve) => socket.once('close', resolve))
+  t.ok(text.includes(`\r\n\r\n${whole}HTTP/1.1 200 OK`))
+  t.match(text, /half$/)
+})
+
 t.test('an origin that cannot be used is a 502, and says nothing about itself', async (t) => {
   const answers: Record<string, string> = {
     nothing: '',
