@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { SEVERITIES, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
+import { SEVERITIES, timeOf, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
 import type { FindingStats } from '../../src/webhooks/finding-index.js'
 import type { FindingQuery, InstanceQuery } from './finding-schemas.js'
 
@@ -24,8 +24,8 @@ const among = (value: string | undefined, wanted: readonly string[] | undefined)
 function between(text: string | undefined, least: string | undefined, most: string | undefined): boolean {
   if (least === undefined && most === undefined) return true
   if (text === undefined) return false
-  const time = Date.parse(text)
-  return (least === undefined || time >= Date.parse(least)) && (most === undefined || time <= Date.parse(most))
+  const time = timeOf(text)
+  return (least === undefined || time >= timeOf(least)) && (most === undefined || time <= timeOf(most))
 }
 
 /** The findings that a query asks for, in its order. */
@@ -52,7 +52,7 @@ const FINDING_KEYS: Record<Findings['order'], (one: Summed) => Key> = {
   'finding.name': ({ finding }) => finding.name,
   instance_count: ({ stats }) => stats.active + stats.archived,
   'integration.name': ({ finding }) => finding.integration.name ?? '',
-  latest_affliction_date: ({ stats }) => (stats.latest === undefined ? 0 : Date.parse(stats.latest)),
+  latest_affliction_date: ({ stats }) => (stats.latest === undefined ? 0 : timeOf(stats.latest)),
   severity: ({ finding }) => -SEVERITIES.indexOf(finding.severity),
 }
 
@@ -71,7 +71,7 @@ export function chosenInstances(all: readonly StoredInstance[], query: Instances
 }
 
 const byAsset = ({ asset }: StoredInstance): Key => asset.name
-const byDate = ({ affliction_date }: StoredInstance): Key => Date.parse(affliction_date)
+const byDate = ({ affliction_date }: StoredInstance): Key => timeOf(affliction_date)
 
 /** Each key is worked out once. Those with the same one stay as they are. */
 function sorted<T>(all: readonly T[], key: (one: T) => Key, direction: 'asc' | 'desc'): T[] {

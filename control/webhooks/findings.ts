@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Job } from '../../src/core/model/delivery.js'
-import { FINDINGS, INSTANCES, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
+import { FINDINGS, INSTANCES, timeOf, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
 import type { Scope } from '../../src/core/scope.js'
 import { FindingIndex } from '../../src/webhooks/finding-index.js'
 import { audit } from '../audit.js'
@@ -54,7 +54,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
         latest_job: {
           id: delivery.id,
           created_at: delivery.created_at,
-          stale: Date.parse(delivery.created_at) < Date.parse(affliction_date),
+          stale: Date.parse(delivery.created_at) < timeOf(affliction_date),
           status: state.status,
         },
       }))

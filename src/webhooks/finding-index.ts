@@ -1,4 +1,4 @@
-import { INSTANCES, type StoredInstance } from '../core/model/finding.js'
+import { INSTANCES, timeOf, type StoredInstance } from '../core/model/finding.js'
 import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 
@@ -57,7 +57,7 @@ export class FindingIndex {
     if (!found) findings.set(finding_id, (found = { times: new Map(), active: 0, latest: undefined }))
     const { times, latest } = found
     const before = times.get(id)
-    const time = is_archived ? undefined : Date.parse(affliction_date)
+    const time = is_archived ? undefined : timeOf(affliction_date)
     times.set(id, time)
     found.active += Number(time !== undefined) - Number(before !== undefined)
     if (latest === null) return

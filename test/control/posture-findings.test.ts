@@ -275,3 +275,23 @@ t.test('an instance that is claimed by many findings at once belongs to one', as
     'and is counted once',
   )
 })
+
+// Times that the schema takes and `Date` does not know stood for the latest one, whatever came after them.
+t.test('leap seconds and offsets of hours alone are times like others', async (t) => {
+  const api = await postureClient(t)
+  const times = ['2016-12-31T23:59:60Z', '2026-11-21T12:00:00+01', '2026-11-21T10:30:00Z', '2015-06-30T23:59:60.5Z']
+  await ingest(
+    api,
+    finding(
+      'f1',
+      times.map((affliction_date, at) => instance(`i${at}`, { affliction_date })),
+    ),
+  )
+  const { latest_affliction_date } = (await api.call('GET', `${FINDING}/f1`)).body.result
+  t.equal(latest_affliction_date, times[1])
+  const listed = await api.call('GET', `${FINDING}/f1/instances?order=affliction_date&direction=asc`)
+  t.same(
+    listed.body.result.map(({ id }: { id: string }) => id),
+    ['i3', 'i0', 'i2', 'i1'],
+  )
+})

@@ -11,6 +11,10 @@ const Text = (maxLength: number, description?: string) =>
   Type.String({ maxLength, ...(description !== undefined && { description }) })
 const Time = (description: string) => Type.String({ format: 'date-time', maxLength: 40, description })
 
+/** The moment that a time of a finding names, in milliseconds since 1970; `Date` knows neither leap seconds nor `+01`. */
+export const timeOf = (time: string): number =>
+  Date.parse(time.replace(/:60(?=[.zZ+-])/, ':59').replace(/[+-]\d\d$/, '$&:00'))
+
 /** What sort of finding it is. Only Posture findings are ever sent. */
 export const FindingCategory = Type.Object(
   {
