@@ -3,6 +3,7 @@ import { readText } from '../config/yaml.js'
 import { isPipelineFile, readPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
+import { redact } from '../../sinks/index.js'
 import { destinationChecks } from '../destinations.js'
 import type { AddCommand } from './command.js'
 
@@ -38,10 +39,12 @@ export const check: AddCommand = (program) => {
         tokens: tokens.map(({ name }) => ({ name })),
         legacy_keys: legacyKeys.map(({ email }) => ({ email })),
         pipelines: told.pipelines.map(({ name }) => ({ name })),
-        store: told.store.replace(/\/\/[^/]*@/, '//'),
+        store: told.store.replace(/\/\/.*@/, '//'),
       }
+      const { dead_letter: deadLetter } = told.logpush
+      const logpush = { ...told.logpush, ...(deadLetter !== undefined && { dead_letter: redact(deadLetter) }) }
       process.stdout.write(
-        `${JSON.stringify({ ...told, secrets: { key_file: secrets.key_file }, ...names }, null, 2)}\n`,
+        `${JSON.stringify({ ...told, logpush, secrets: { key_file: secrets.key_file }, ...names }, null, 2)}\n`,
       )
     })
 }

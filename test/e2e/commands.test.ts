@@ -57,6 +57,7 @@ t.test('check --json prints no secrets', options, async (t) => {
 secrets: { key: '${'01'.repeat(32)}', old_keys: ['${'02'.repeat(32)}'] }
 tokens: [{ name: a, token: planted-token-of-an-admin, permissions: ['*'] }]
 legacy_keys: [{ email: a@b.test, key: planted-key-of-somebody, permissions: ['*'] }]
+logpush: { dead_letter: 'https://a.test/?header_X=planted' }
 pipelines:
   - { name: p, source: { http: '127.0.0.1:1' }, dataset: dns_logs, destination_conf: 'https://a.test/?header_X=planted' }
 `,
