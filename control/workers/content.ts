@@ -28,8 +28,10 @@ export function content(deps: WorkersDeps): Endpoint[] {
     const boundary = createHash('sha256').update(`${version.id} ${etag}`).digest('hex')
     const pieces: Buffer[] = []
     for (const module of modules) {
-      const { name, part = name, type } = module
-      const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(part)}"; filename="${quoted(name)}"\r\nContent-Type: ${type}\r\n\r\n`
+      const { name, type } = module
+      // Only bindings of service workers mean parts by names of their own; modules go by those that they import each other by.
+      const field = format === 'service-worker' ? (module.part ?? name) : name
+      const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(field)}"; filename="${quoted(name)}"\r\nContent-Type: ${type}\r\n\r\n`
       pieces.push(Buffer.from(head), await shelf.readModule(module), Buffer.from('\r\n'))
     }
     pieces.push(Buffer.from(`--${boundary}--\r\n`))
