@@ -10,7 +10,7 @@ const MARKS: readonly [mark: readonly number[], encoding: string][] = [
   [[0xfe, 0xff], 'utf-16be'],
   [[0xff, 0xfe], 'utf-16le'],
 ]
-const LONGEST_MARK = 3
+const MAX_MARK_BYTES = 3
 
 /**
  * Reads a page's bytes as text. Which encoding they have says, in this order: a byte order mark, the charset of the
@@ -35,7 +35,7 @@ export class CharsetDecoder {
   write(bytes: Uint8Array): string {
     if (this.#decoder !== undefined) return this.#decoder.decode(bytes)
     this.#held = Buffer.concat([this.#held, bytes])
-    return this.#held.length < (this.#header === undefined ? DECLARED_WITHIN : LONGEST_MARK) ? '' : this.#begin()
+    return this.#held.length < (this.#header === undefined ? DECLARED_WITHIN : MAX_MARK_BYTES) ? '' : this.#begin()
   }
 
   /** What is left of the text. */

@@ -2,7 +2,7 @@ import { decodeHTML, decodeHTMLAttribute } from 'entities/decode'
 import { codeAt, indexIn, lengthOf, part } from './characters.js'
 
 /** The longest name of a character reference, `&` and `;` not counted. */
-const LONGEST_NAME = 31
+const MAX_NAME_LENGTH = 31
 const UNFINISHED = /^&(?:#(?:[xX][0-9a-fA-F]*|[0-9]*)|[a-zA-Z][0-9a-zA-Z]*)?$/
 
 const NUMBER_SIGN = 0x23
@@ -93,6 +93,6 @@ export function unfinishedReference(html: string, start: number): number {
   const rest = part(html, start, html.length)
   const at = rest.lastIndexOf('&')
   // Digits may go on for ever: `&#000...065;` is an A.
-  if (at < 0 || (rest.length - at > LONGEST_NAME + 2 && rest.charAt(at + 1) !== '#')) return html.length
+  if (at < 0 || (rest.length - at > MAX_NAME_LENGTH + 2 && rest.charAt(at + 1) !== '#')) return html.length
   return UNFINISHED.test(rest.slice(at)) ? start + at : html.length
 }

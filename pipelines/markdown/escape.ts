@@ -17,8 +17,8 @@ const TAG_START = /[A-Za-z/!?]/
 /** CommonMark 0.31.2, 6.5. */
 const MAIL = /<[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d.-]+>/y
 
-/** What stands around a piece of text. */
-export interface Surroundings {
+/** What precedes and follows a piece of text, as far as escaping depends on it. */
+export interface EscapeContext {
   /** The class of the character before it, or `mark` right after Markdown of ours. */
   before: CharacterClass | 'mark'
   /** Whether white space follows; if not, Markdown of ours may. */
@@ -45,7 +45,7 @@ function bracketsAreSafe(text: string): boolean {
  * `text` with a backslash before each character that would be read as inline Markdown, and before no other: `2 * 3`,
  * `snake_case`, `a[0]` and `AT&T` stay as they are.
  */
-export function escapeInline(text: string, around: Surroundings): string {
+export function escapeInline(text: string, context: EscapeContext): string {
   const first = searchIn(text, SPECIAL)
   if (first < 0) return text
 
@@ -69,13 +69,13 @@ export function escapeInline(text: string, around: Surroundings): string {
       case 0x7e: {
         let end = at + 1
         while (end < length && codeAt(text, end) === char) end++
-        if (delimits(text, char, at, end, around)) for (let each = at; each < end; each++) escape(each)
+        if (delimits(text, char, at, end, context)) for (let each = at; each < end; each++) escape(each)
         at = end - 1
         break
       }
 
       case 0x5c: {
-        const next = at + 1 < length ? text.charCodeAt(at + 1) : around.spaceAfter ? 0x20 : char
+        const next = at + 1 < length ? text.charCodeAt(at + 1) : context.spaceAfter ? 0x20 : char
         if (!isAsciiPunctuation(next)) break
         escape(at)
         break
@@ -83,7 +83,7 @@ export function escapeInline(text: string, around: Surroundings): string {
 
       case 0x3c: // <
         MAIL.lastIndex = at
-        if (at + 1 === length ? !around.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text)) escape(at)
+        if (at + 1 === length ? !context.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text)) escape(at)
         break
 
       case 0x26: // &
@@ -93,7 +93,7 @@ export function escapeInline(text: string, around: Surroundings): string {
 
       case 0x5b: // [
       case 0x5d: // ]
-        if (around.inLink) {
+        if (context.inLink) {
           safe ??= bracketsAreSafe(text)
           if (!safe) escape(at)
         } else if (char === 0x5d && text.charCodeAt(at + 1) === 0x28) escape(at)
@@ -108,13 +108,13 @@ export function escapeInline(text: string, around: Surroundings): string {
 }
 
 /** Whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */
-function delimits(text: string, char: number, at: number, end: number, around: Surroundings): boolean {
-  if (end === text.length && !around.spaceAfter) return true
-  if (at === 0 && around.before === 'mark') return true
+function delimits(text: string, char: number, at: number, end: number, context: EscapeContext): boolean {
+  if (end === text.length && !context.spaceAfter) return true
+  if (at === 0 && context.before === 'mark') return true
   const before =
-    at === 0 ? (around.before as CharacterClass) : classOf(lastCodePoint(text.slice(Math.max(0, at - 2), at)))
+    at === 0 ? (context.before as CharacterClass) : classOf(lastCodePoint(text.slice(Math.max(0, at - 2), at)))
   const after = end === text.length ? 'space' : classOf(text.codePointAt(end) ?? 0x20)
-  if (char === 0x7e && end - at === 1) return before !== 'space' || around.inStrike
+  if (char === 0x7e && end - at === 1) return before !== 'space' || context.inStrike
 
   const opens = after !== 'space' && (after === 'other' || before !== 'other')
   const closes = before !== 'space' && (before === 'other' || after !== 'other')

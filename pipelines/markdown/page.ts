@@ -1,5 +1,6 @@
 import { Addresses } from './address.js'
 import { holds } from './characters.js'
+import type { Aside, ElementPage } from './elements/element.js'
 import { CLOSE, OPEN } from './elements/index.js'
 import { isHidden } from './elements/left-out.js'
 import { escapeStarts } from './escape.js'
@@ -27,16 +28,8 @@ const HEAD_ELEMENTS = new Set(
   'html head base basefont bgsound link meta title noscript noframes style script template'.split(' '),
 )
 
-/** An element whose text is not written as it comes. */
-export interface Aside {
-  text(text: string): void
-  /** Whether that end tag ends it. */
-  endsAt(name: string): boolean
-  end(page: Page): void
-}
-
 /** A page on its way to Markdown: takes the events of a tokenizer and hands each to the element that knows it. */
-export class Page implements Events {
+export class Page implements ElementPage, Events {
   readonly line = new Line()
   readonly writer = this.newWriter()
   readonly addresses = new Addresses()

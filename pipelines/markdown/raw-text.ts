@@ -10,7 +10,7 @@ const standsAt = (html: string, at: number, mark: string, name: string) =>
   isDelimiter(html.charCodeAt(at + mark.length + name.length))
 
 /** The longest thing that has to be seen whole: `</script` and the character after it. */
-const LONGEST = 9
+const MAX_END_TAG_LENGTH = 9
 
 /**
  * Finds the end tag of an element whose contents are text: `</title>`, `</style>`, `</script>`. A script hides its end
@@ -57,7 +57,7 @@ export class RawText {
   }
 
   #findInScript(html: string, start: number, ended: boolean): boolean {
-    const whole = Math.max(LONGEST, this.#name.length + 3)
+    const whole = Math.max(MAX_END_TAG_LENGTH, this.#name.length + 3)
     let from = start
     let arrow = -1
     for (;;) {

@@ -15,7 +15,7 @@ import { AMPERSAND, BLANK, INNER_SPACE, NUL, OUTER_SPACE, traitsOf } from './tex
 type Mode = Content | 'comment' | 'bogus comment'
 
 /** An unfinished tag longer than this is read again only when twice as much is there, so small pieces cost no more. */
-const RETRY_AT_ONCE = 128
+const RETRY_LENGTH = 128
 
 /** Character references that may stand for white space: by number, `&Tab;` and `&NewLine;`. */
 const MAY_BE_SPACE = /&[#TN]/
@@ -113,7 +113,7 @@ export class HtmlTokenizer implements Tokenizer {
       size = this.#at === 0 ? size * 2 : PIECE
     } while (to < text.length)
     this.#unread = from === 0 ? text : text.slice(from)
-    this.#readAgainAt = this.#unread.length > RETRY_AT_ONCE ? this.#unread.length * 2 : 0
+    this.#readAgainAt = this.#unread.length > RETRY_LENGTH ? this.#unread.length * 2 : 0
   }
 
   /** Reads on in the current mode. Returns whether another mode begins; if not, there is nothing left to read. */

@@ -18,7 +18,7 @@ const KNOWN_NAMESPACES: ReadonlySet<string> = new Set([
 const PIECE = 1024
 
 /** What `sax` keeps of a `<!...` that it has not recognised yet; the longest that it recognises is `[CDATA[`. */
-const LONGEST_DECLARATION = 16
+const MAX_DECLARATION_LENGTH = 16
 
 /** All of HTML's named references, as browsers know them from the XHTML doctypes; asked for by sax, one by one. */
 const ENTITIES = new Proxy<Record<string, string>>(Object.create(null) as Record<string, string>, {
@@ -122,7 +122,7 @@ export class XhtmlTokenizer implements Tokenizer {
     for (let at = 0; at < read.length; at += PIECE) {
       this.#parser.write(read.slice(at, at + PIECE))
       const { sgmlDecl } = this.#parser as { sgmlDecl?: string }
-      if (sgmlDecl !== undefined && sgmlDecl.length > LONGEST_DECLARATION) {
+      if (sgmlDecl !== undefined && sgmlDecl.length > MAX_DECLARATION_LENGTH) {
         throw new NotConvertible('not well-formed: a declaration outside the doctype')
       }
     }

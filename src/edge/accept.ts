@@ -61,3 +61,34 @@ function mediaRange(member: string): MediaRange | undefined {
   }
   return { range, quality: quality ?? 1 }
 }
+
+/**
+ * Returns the type out of `offered` (media types in lower case) that an Accept header prefers: highest quality first, then
+ * the most specific range, then the order in the header, then the order of `offered`. Undefined if none is acceptable.
+ * RFC 9110, 12.5.1: for each type the most specific range that includes it sets the quality.
+ */
+export function preferredType<T extends string>(accept: string, offered: readonly T[]): T | undefined {
+  const ranges = [...mediaRanges(accept)]
+  let best: { type: T; quality: number; specificity: number; position: number } | undefined
+  for (const type of offered) {
+    let match: { quality: number; specificity: number; position: number } | undefined
+    for (const [position, { range, quality }] of ranges.entries()) {
+      const specificity = specificityOf(range, type)
+      if (specificity > (match?.specificity ?? 0)) match = { quality, specificity, position }
+    }
+    if (match === undefined || match.quality === 0) continue
+    const order =
+      best === undefined
+        ? 1
+        : match.quality - best.quality || match.specificity - best.specificity || best.position - match.position
+    if (order > 0) best = { type, ...match }
+  }
+  return best?.type
+}
+
+/** 3 if the range names the type itself, 2 for its main type, 1 for any type, 0 if it does not include the type. */
+function specificityOf(range: string, type: string): number {
+  if (range === type) return 3
+  if (range === '*/*') return 1
+  return range.endsWith('/*') && type.startsWith(range.slice(0, -1)) ? 2 : 0
+}

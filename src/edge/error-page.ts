@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import Negotiator from 'negotiator'
+import { preferredType } from './accept.js'
 
 /** What an error answer tells. Nothing else about the inside of the proxy gets into it. */
 export interface ErrorFacts {
@@ -213,7 +213,7 @@ const MAX_ACCEPT = 1024
 /** Highest quality wins, then the order in the header; what accepts anything (or nothing that there is) gets HTML. */
 function form(accept: string | undefined): string {
   if (!accept || accept.length > MAX_ACCEPT) return 'text/html'
-  return new Negotiator({ headers: { accept } }).mediaType(OFFERED) ?? 'text/html'
+  return preferredType(accept, OFFERED) ?? 'text/html'
 }
 
 /** The answer for an error, in the form that `accept` (the Accept header) asks for: HTML, Markdown, JSON or problem+json. */

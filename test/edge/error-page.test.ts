@@ -21,6 +21,9 @@ const FORMS: [accept: string | undefined, type: string][] = [
   ['application/*', 'application/json'],
   ['application/problem+json', 'application/problem+json'],
   ['application/json;q=0.3, application/problem+json', 'application/problem+json'],
+  ['text/html;q=0, text/*', 'text/markdown; charset=utf-8'],
+  ['*/*;q=0.1, application/json;q=0.5', 'application/json'],
+  ['application/json;q=0, application/*;q=0.5, */*;q=0.1', 'application/problem+json'],
   [`${'"'.repeat(3)}${','.repeat(2000)}`, 'text/html; charset=utf-8'],
 ]
 for (const [accept, type] of FORMS) {

@@ -1,13 +1,67 @@
 import type { Skip, Tag } from '../events.js'
-import type { Page } from '../page.js'
+import type { Addresses } from '../address.js'
+import type { Line } from '../line.js'
+import type { Table } from '../table.js'
+import type { Leaf, Writer } from '../writer.js'
+
+/** An element whose text is collected instead of written directly. */
+export interface Aside {
+  text(text: string): void
+  /** Whether the end tag of this name ends the element. */
+  endsAt(name: string): boolean
+  end(page: ElementPage): void
+}
+
+/** The members of the page that elements read and change. */
+export interface ElementPage {
+  readonly line: Line
+  readonly writer: Writer
+  readonly addresses: Addresses
+  /** The type of leaf that the open block is written as. */
+  kind: Leaf
+  /** The level of the open heading, or 0. */
+  heading: number
+  /** The innermost open table. */
+  table: Table | undefined
+  /** Number of open tables of which only the text is written. */
+  deepTables: number
+  /** Number of open `article`, `main` and `section` elements. */
+  sections: number
+  /** The program language that an element around the next `pre` names. */
+  language: string | undefined
+  /** The source that the open `picture` offers. */
+  picture: string | undefined
+  /** Receives text that is not part of the line, until an end tag ends it. */
+  aside: Aside | undefined
+  /** Inside the reading of a ruby text. */
+  reading: boolean
+
+  /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a table cell. */
+  beginBlock(): boolean
+  /** A block begins or ends here. Inside a heading or a link this is only white space. */
+  boundary(): void
+  /** Writes the open block unless it is empty. */
+  endBlock(): void
+  /** Writes the open heading, also if it is empty: it is part of the outline of the page. */
+  endHeading(): void
+  /** Writes the blocks that a layout table buffered. */
+  writeHeld(table: Table): void
+  /** Creates a table inside `outer`. */
+  newTable(outer: Table | undefined, state: 'held' | 'layout'): Table
+  endTable(): void
+  /** Ends the open cell of `table` and everything inside it. */
+  endCell(table: Table): void
+  beginPreformatted(tag: Tag): void
+  endAside(): void
+}
 
 /** What a family of elements means in Markdown. A tag without a family leaves no trace, its contents stay. */
 export interface Family {
   readonly names: readonly string[]
   /** The start tag. `skip` leaves out the element with all it holds. */
-  open?(this: void, page: Page, tag: Tag): Skip | void
+  open?(this: void, page: ElementPage, tag: Tag): Skip | void
   /** The end tag, whether or not there was a start tag. */
-  close?(this: void, page: Page, name: string): void
+  close?(this: void, page: ElementPage, name: string): void
 }
 
 /** The names in a text. */

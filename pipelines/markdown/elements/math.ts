@@ -1,6 +1,5 @@
 import { codeSpan } from '../escape.js'
-import type { Aside, Page } from '../page.js'
-import { CONTAINERS, type Family } from './element.js'
+import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Formulas: their TeX where the page has it, otherwise their text. */
 export const formulas: Family = {
@@ -45,14 +44,14 @@ class Formula implements Aside {
     return name === 'math' || CONTAINERS.has(name)
   }
 
-  end(page: Page): void {
+  end(page: ElementPage): void {
     if (this.#tex.trim() === '') page.line.text(this.#text)
     else writeTex(page, this.#tex)
   }
 }
 
 /** GitHub's form of a formula that needs no escaping: TeX in a code span. */
-function writeTex(page: Page, tex: string): void {
+function writeTex(page: ElementPage, tex: string): void {
   page.line.text('$')
   page.line.markdown(codeSpan(tex.trim()))
   page.line.text('$')

@@ -2,8 +2,7 @@ import { isReachable } from '../address.js'
 import { collapse } from '../characters.js'
 import { destination, escapeInline } from '../escape.js'
 import type { Tag } from '../events.js'
-import type { Aside, Page } from '../page.js'
-import { CONTAINERS, type Family } from './element.js'
+import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Where scripts that load images late keep the address until then. */
 const LATE = ['data-src', 'data-original', 'data-lazy-src', 'data-original-src', 'data-url', 'data-hi-res-src']
@@ -23,7 +22,7 @@ export const images: Family = {
 }
 
 /** Where an image is to be had from, the one that a script would load late included. */
-export function imageSource(page: Page, tag: Tag): string | undefined {
+export function imageSource(page: ElementPage, tag: Tag): string | undefined {
   const src = tag.attribute('src')
   if (isImage(src) && !PLACEHOLDER.test(src)) return src
   for (const name of LATE) {
@@ -44,11 +43,11 @@ const isImage = (url: string | undefined): url is string =>
 /** The image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
 function largest(set: string): string | undefined {
   let best: string | undefined
-  let most = -1
+  let largestSize = -1
   for (const [, url, size] of set.matchAll(/([^\s,]\S*[^\s,]|[^\s,])(?:\s+([\d.]+)[wx])?\s*(?:,|$)/g)) {
     const value = size === undefined ? 1 : Number(size)
-    if (value > most) {
-      most = value
+    if (value > largestSize) {
+      largestSize = value
       best = url
     }
   }
@@ -110,7 +109,7 @@ class Player implements Aside {
     return name === this.#name || (CONTAINERS.has(name) && name !== 'p')
   }
 
-  end(page: Page): void {
+  end(page: ElementPage): void {
     if (this.src !== undefined) embed(page, this.#label, this.src)
   }
 }
@@ -128,7 +127,7 @@ export const frames: Family = {
 export const isTiny = (tag: Tag) =>
   /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 
-function embed(page: Page, label: string, src: string): void {
+function embed(page: ElementPage, label: string, src: string): void {
   const url = page.addresses.resolve(src)
   if (url === '' || !isReachable(url)) return
   page.line.space()

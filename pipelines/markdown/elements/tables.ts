@@ -1,7 +1,6 @@
 import type { Tag } from '../events.js'
-import type { Page } from '../page.js'
 import { SHORT_CELL, type CellTag, type Table } from '../table.js'
-import { words, type Family } from './element.js'
+import { words, type ElementPage, type Family } from './element.js'
 
 /** Tables inside each other that are told apart; the cells of deeper ones are plain text. */
 const MAX_DEPTH = 16
@@ -38,7 +37,7 @@ export const groups: Family = {
   close: (page) => beginGroup(page, false),
 }
 
-function beginGroup(page: Page, isHead: boolean): void {
+function beginGroup(page: ElementPage, isHead: boolean): void {
   const { table } = page
   if (table === undefined || page.deepTables > 0) return page.boundary()
   endRow(page, table)
@@ -60,7 +59,7 @@ export const rows: Family = {
   },
 }
 
-function endRow(page: Page, table: Table): void {
+function endRow(page: ElementPage, table: Table): void {
   page.endCell(table)
   page.endBlock()
   table.closeRow()
@@ -106,7 +105,7 @@ const ALIGNS: ReadonlyMap<string, CellTag['align']> = new Map([
 ])
 
 /** WHATWG HTML, 4.9.11: what is no number, and 0, counts as 1. */
-function spanOf(text: string | undefined, most: number): number {
+function spanOf(text: string | undefined, max: number): number {
   if (text === undefined) return 1
-  return Math.min(Math.max(Number.parseInt(text, 10) || 1, 1), most)
+  return Math.min(Math.max(Number.parseInt(text, 10) || 1, 1), max)
 }
