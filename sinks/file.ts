@@ -1,8 +1,7 @@
-import { constants } from 'node:fs'
-import { lstat, mkdir, open as openFile, realpath, rename, rm } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import * as fs from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { SinkError, type SinkFailure } from '../src/core/sink.js'
-import { syncFolder } from '../src/store/durable-file.js'
+import { makeFolder, syncFolder, TEMPORARY, writeDurably, type Disk } from '../src/disk/durable-write.js'
 import { reasonOf } from './failure.js'
 import { folder, type Folder } from './objects/folder.js'
 import { flag, params, pathOf, refuse } from './params.js'
@@ -25,6 +24,7 @@ export const file: SinkType = {
 
   open(destination, deps) {
     const { root, inside, gzip } = placeOf(destination, deps)
+    const { disk = fs } = deps
     const today = () => new Date(deps.clock.now())
     const end = gzip ? 'log.gz' : 'log'
 
@@ -34,18 +34,18 @@ export const file: SinkType = {
       daily: inside.daily,
 
       async write({ name, from, body }, signal) {
-        await written(root, inside.key(`${name}.${end}`, from), body.read(), signal)
+        await written(disk, root, inside.key(`${name}.${end}`, from), body.read(), signal)
       },
 
       async check(signal) {
         const key = inside.key('.test.txt', today())
-        await written(root, key, [Buffer.from(TEST_TEXT)], signal)
-        await rm(join(root, key), { force: true })
+        await written(disk, root, key, [Buffer.from(TEST_TEXT)], signal)
+        await disk.rm(join(root, key), { force: true })
       },
 
       async put(name, text, signal) {
         const key = inside.key(name, today())
-        await written(root, key, [Buffer.from(text)], signal)
+        await written(disk, root, key, [Buffer.from(text)], signal)
         return join(root, key)
       },
 
@@ -75,6 +75,7 @@ function placeOf(destination: URL, deps: SinkDeps): Place {
 
 /** Writes a file below `root` by its relative path. Rejects with a SinkError. */
 async function written(
+  disk: Disk,
   root: string,
   key: string,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -82,10 +83,11 @@ async function written(
 ): Promise<void> {
   const path = join(root, key)
   try {
-    const folder = await folderBelow(root, dirname(key))
-    const target = join(folder, key.slice(key.lastIndexOf('/') + 1))
-    await replace(target, pieces, signal)
-    await syncFolder(folder)
+    const folder = await folderBelow(disk, root, dirname(key))
+    const name = basename(key)
+    // One name for all attempts, so that crashes leave at most one temporary file.
+    const temporary = `.${name}${TEMPORARY}`
+    await writeDurably(disk, join(folder, name), pieces, { mode: 0o640, temporary, signal })
   } catch (error) {
     signal.throwIfAborted()
     throw failed(path, error)
@@ -93,16 +95,16 @@ async function written(
 }
 
 /** The real path of a folder below `root`; makes it, and follows no link on the way down. */
-async function folderBelow(root: string, path: string): Promise<string> {
+async function folderBelow(disk: Disk, root: string, path: string): Promise<string> {
   // What leads to the allowed folder is the operator's, links and all.
-  await mkdir(root, { recursive: true })
-  let current = await realpath(root)
+  await makeFolder(disk, root, 0o777)
+  let current = await fs.realpath(root)
   for (const name of path.split('/')) {
     if (name === '' || name === '.') continue
     const next = join(current, name)
-    const made = await mkdir(next).then(() => true, existing)
-    if (made) await syncFolder(current)
-    else if (!(await lstat(next)).isDirectory()) throw new SinkError('refused', `${next} is not a folder`)
+    const made = await disk.mkdir(next).then(() => true, existing)
+    if (made) await syncFolder(disk, current)
+    else if (!(await fs.lstat(next)).isDirectory()) throw new SinkError('refused', `${next} is not a folder`)
     current = next
   }
   return current
@@ -112,35 +114,6 @@ function existing(error: NodeJS.ErrnoException): false {
   if (error.code !== 'EEXIST') throw error
   return false
 }
-
-async function replace(
-  path: string,
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<void> {
-  // One name for all attempts, so that crashes leave one unfinished file at most.
-  const temporary = join(dirname(path), `.${path.slice(path.lastIndexOf('/') + 1)}.tmp`)
-  await rm(temporary, { force: true })
-  try {
-    const handle = await openFile(temporary, CREATE, 0o640)
-    try {
-      for await (const piece of pieces) {
-        signal.throwIfAborted()
-        await handle.writeFile(piece)
-      }
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    // A link of that name is replaced, not followed.
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-}
-
-const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 /** Someone has to mend these; all others may pass, like a full disk. */
 const TO_MEND: ReadonlySet<string> = new Set([

@@ -1,6 +1,7 @@
 import type { Clock } from '../src/core/clock.js'
 import type { Log } from '../src/core/log.js'
 import type { Sink } from '../src/core/sink.js'
+import type { Disk } from '../src/disk/durable-write.js'
 import type { Egress } from '../src/net/egress.js'
 
 /** What the operator allows destinations to be, and what sinks work with. */
@@ -15,6 +16,8 @@ export interface SinkDeps {
   readonly allowStdout: boolean
   readonly clock: Clock
   readonly log: Log
+  /** File system that `file://` writes to. Default: that of Node. */
+  readonly disk?: Disk
 }
 
 /** A kind of destination: one row of the table in `sinks/index.ts`. */

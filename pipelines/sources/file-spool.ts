@@ -16,7 +16,7 @@ import {
   type ScannedRecord,
 } from '../records/index.js'
 import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool.js'
-import { namesIn, replaceDurably } from '../logpush/spool/disk.js'
+import { namesIn, writeDurably } from '../../src/disk/durable-write.js'
 import { FileTrail, InputGone, type FilePlace, type TrailBlock, type TrailFile } from './file-trail.js'
 import { MOST_LINE_BYTES } from './line-blocks.js'
 import type { Input } from './input.js'
@@ -132,7 +132,7 @@ export class FileSpool implements Input, ReadableSpool {
     const at = this.#marks[0]!
     await this.#trail.forget(at.file)
     const state: State = { id: this.id, cursor, at, files: this.#trail.files, times: this.#times }
-    await replaceDurably(fs, join(this.#options.folder, STATE), JSON.stringify(state))
+    await writeDurably(fs, join(this.#options.folder, STATE), JSON.stringify(state))
     this.state = cursor
   }
 

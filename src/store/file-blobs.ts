@@ -1,28 +1,26 @@
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import { InTurn } from '../core/in-turn.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
-import { syncFolder, TEMPORARY, writeDurably } from './durable-file.js'
+import { makeFolder, TEMPORARY, writeDurably, type Disk } from '../disk/durable-write.js'
 
 /** Blobs as files, in folders by the first two digits of their names. */
-export function fileBlobs(folder: string, clock: Clock): Blobs {
+export function fileBlobs(folder: string, clock: Clock, disk: Disk = fs): Blobs {
   const shardOf = (name: string) => join(folder, name.slice(0, 2))
   /** What is put again while it is cleared away has to be there afterwards. */
   const turns = new InTurn()
 
   async function write(name: string, bytes: Uint8Array): Promise<void> {
-    const made = await mkdir(shardOf(name), { recursive: true, mode: 0o700 })
-    if (made !== undefined) await syncFolder(folder)
-    await writeDurably(join(shardOf(name), name), bytes)
+    await writeDurably(disk, join(await makeFolder(disk, shardOf(name)), name), bytes)
   }
 
   /** Removes a file that is older; whether it did. */
   async function clear(path: string, olderThanMs: number): Promise<boolean> {
-    const found = await stat(path).catch(noneWhenMissing)
+    const found = await disk.stat(path).catch(noneWhenMissing)
     if (!found || clock.now() - found.mtimeMs <= olderThanMs) return false
-    await rm(path, { force: true })
+    await disk.rm(path, { force: true })
     return true
   }
 
@@ -35,13 +33,13 @@ export function fileBlobs(folder: string, clock: Clock): Blobs {
 
     async get(name) {
       if (!isBlobName(name)) return undefined
-      const bytes = await readFile(join(shardOf(name), name)).catch(noneWhenMissing)
+      const bytes = await fs.readFile(join(shardOf(name), name)).catch(noneWhenMissing)
       return bytes && intact(name, bytes)
     },
 
     async collect(referenced, olderThanMs) {
       let gone = 0
-      const files = await readdir(folder, { recursive: true, withFileTypes: true }).catch(noneWhenMissing)
+      const files = await disk.readdir(folder, { recursive: true, withFileTypes: true }).catch(noneWhenMissing)
       for (const file of files ?? []) {
         const unfinished = file.name.endsWith(TEMPORARY)
         if (!file.isFile() || !(unfinished || isBlobName(file.name)) || referenced.has(file.name)) continue

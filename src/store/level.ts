@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, type Store } from '../core/store.js'
 import { NUMBERS } from './audit-trail.js'
-import { syncFolder } from './durable-file.js'
+import { makeFolder, syncFolder, type Disk } from '../disk/durable-write.js'
 import { GroupWriter } from './group-writer.js'
 import {
   auditKey,
@@ -34,7 +34,7 @@ const RETRY_MS = 5000
 /** The store in a folder of this machine, for one process: every write is on the disk before it is confirmed. */
 export async function openLevel(options: StoreOptions): Promise<Store> {
   const folder = join(options.folder, 'store')
-  if (!existsSync(folder)) await create(folder)
+  if (!existsSync(folder)) await create(folder, options.disk ?? fs)
   const db = await open(folder, { createIfMissing: false })
   try {
     const loaded = await load(db, folder, new Resident(options.log))
@@ -48,11 +48,11 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
 }
 
 /** Makes an empty store beside its place and puts it there whole, so that whatever stands there later was one. */
-async function create(folder: string): Promise<void> {
+async function create(folder: string, disk: Disk): Promise<void> {
   const unfinished = `${folder}.new`
   try {
-    await rm(unfinished, { recursive: true, force: true })
-    await mkdir(unfinished, { recursive: true, mode: 0o700 })
+    await disk.rm(unfinished, { recursive: true, force: true })
+    await makeFolder(disk, unfinished)
   } catch (cause) {
     throw new Error(`${dirname(folder)} cannot hold the store (${messageOf(cause)}): give another folder as data`, {
       cause,
@@ -61,8 +61,8 @@ async function create(folder: string): Promise<void> {
   const db = await open(unfinished, { createIfMissing: true })
   await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })])
   await db.close()
-  await rename(unfinished, folder)
-  await syncFolder(dirname(folder))
+  await disk.rename(unfinished, folder)
+  await syncFolder(disk, dirname(folder))
 }
 
 async function open(folder: string, options: { createIfMissing: boolean }): Promise<Database> {

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import type { AuditRetention } from '../core/store.js'
+import type { Disk } from '../disk/durable-write.js'
 
 /** What every store is opened with. */
 export interface StoreOptions {
@@ -9,4 +10,6 @@ export interface StoreOptions {
   readonly log: Log
   readonly clock: Clock
   readonly retention: AuditRetention
+  /** File system in which the embedded store creates its folder. Default: that of Node. */
+  readonly disk?: Disk
 }

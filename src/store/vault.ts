@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, stat } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Log } from '../core/log.js'
 import { DAEMON } from '../core/scope.js'
 import { kind, type Store, type Stored } from '../core/store.js'
 import { secretOf, type Sealed } from '../core/vault.js'
-import { writeDurably } from './durable-file.js'
+import { makeFolder, writeDurably, type Disk } from '../disk/durable-write.js'
 import { isSealed, keyId, keyIdOf, Keyring, parsedKey } from './keyring.js'
 
 /** Where the key for secrets at rest comes from. */
@@ -16,6 +16,8 @@ export interface SecretKeys {
   readonly keyFile: string
   /** Keys that still open what they sealed. */
   readonly oldKeys?: readonly string[]
+  /** File system that a new key file is written to. Default: that of Node. */
+  readonly disk?: Disk
 }
 
 /** The keys that a configuration names. */
@@ -37,9 +39,14 @@ const CHECK_TEXT = 'edged'
  * The vault of a store. Rejects when the key is not the one that the store's secrets were sealed with. With a store
  * that several machines share, all of them need the same key.
  */
-export async function openVault(store: Store, { key, keyFile, oldKeys = [] }: SecretKeys, log: Log): Promise<Keyring> {
+export async function openVault(
+  store: Store,
+  { key, keyFile, oldKeys = [], disk = fs }: SecretKeys,
+  log: Log,
+): Promise<Keyring> {
   const check = store.get(CHECK, DAEMON, CHECK_ID)
-  const current = key === undefined ? await keyFrom(keyFile, check === undefined, log) : parsedKey(key, 'secrets.key')
+  const current =
+    key === undefined ? await keyFrom(keyFile, check === undefined, log, disk) : parsedKey(key, 'secrets.key')
   const ring = new Keyring([current, ...oldKeys.map((old) => parsedKey(old, 'secrets.old_keys'))])
   const aad = secretOf(CHECK, DAEMON, CHECK_ID)
   const made = check ?? (await firstCheck(store, { sealed: ring.seal(CHECK_TEXT, aad) }))
@@ -63,10 +70,10 @@ async function firstCheck(store: Store, value: Sealed): Promise<{ value: Sealed 
   return stored ?? { value }
 }
 
-async function keyFrom(file: string, mayMake: boolean, log: Log): Promise<Buffer> {
+async function keyFrom(file: string, mayMake: boolean, log: Log, disk: Disk): Promise<Buffer> {
   try {
-    const text = await readFile(file, 'utf8')
-    const others = (await stat(file)).mode & 0o077
+    const text = await fs.readFile(file, 'utf8')
+    const others = (await fs.stat(file)).mode & 0o077
     if (others) log.warn({ event: 'secrets_key_readable_by_others', file })
     return parsedKey(text.trim(), file)
   } catch (error) {
@@ -76,9 +83,9 @@ async function keyFrom(file: string, mayMake: boolean, log: Log): Promise<Buffer
         cause: error,
       })
   }
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await makeFolder(disk, dirname(file))
   const key = randomBytes(32)
-  await writeDurably(file, `${key.toString('hex')}\n`)
+  await writeDurably(disk, file, `${key.toString('hex')}\n`)
   return key
 }
 

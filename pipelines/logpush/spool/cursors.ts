@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Log } from '../../../src/core/log.js'
 import type { Cursor, CursorState, Position } from '../spool.js'
-import { makeFolder, namesIn, readAt, replaceDurably, syncFolder, writeAt, type Disk } from './disk.js'
+import { makeFolder, namesIn, syncFolder, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
+import { readAt, writeAt } from '../../../src/disk/positioned-io.js'
 
 const SLOT_BYTES = 4096
 const FOLDER = 'cursors'
@@ -33,7 +34,7 @@ export class Cursors {
 
   /** Reads those that there are. One that cannot be read starts at 0: what was delivered may be delivered again. */
   static async open(disk: Disk, spoolFolder: string, log: Log, moved: () => void): Promise<Cursors> {
-    const cursors = new Cursors(disk, await makeFolder(disk, spoolFolder, FOLDER), moved)
+    const cursors = new Cursors(disk, await makeFolder(disk, join(spoolFolder, FOLDER)), moved)
     for (const name of await namesIn(disk, cursors.#folder)) {
       const slot = await readSlots(disk, join(cursors.#folder, name))
       if (slot === undefined) log.error({ event: 'cursor_damaged', cursor: join(cursors.#folder, name) })
@@ -72,7 +73,7 @@ export class Cursors {
   async make(name: string, state: CursorState): Promise<StoredCursor> {
     if (!NAME.test(name)) throw new Error(`a cursor cannot be named ${name}`)
     const bytes = Buffer.concat([Buffer.alloc(SLOT_BYTES, ' '), slotBytes({ sequence: 1, state })])
-    await replaceDurably(this.#disk, join(this.#folder, name), bytes)
+    await writeDurably(this.#disk, join(this.#folder, name), bytes)
     return this.#add(name, { sequence: 1, state })
   }
 

@@ -16,7 +16,8 @@ import {
 import type { BlockCache } from './block-cache.js'
 import type { Buffers } from './buffers.js'
 import { Cursors } from './cursors.js'
-import { replaceDurably, writeAt, type Disk } from './disk.js'
+import { writeDurably, type Disk } from '../../../src/disk/durable-write.js'
+import { writeAt } from '../../../src/disk/positioned-io.js'
 import { namesFrame, RECORDS, writeHeader, type FrameParts } from './frame.js'
 import { fingerprint } from './layout.js'
 import type { Holder, Ledger } from './ledger.js'
@@ -320,7 +321,7 @@ export class DurableSpool implements Spool, Holder {
     const now = clock.now()
     const head = namesFrame(this.#names, this.#fingerprint, this.#end, now)
     const segment = new Segment(files, this.#folder, this.#end, head.length, now)
-    await replaceDurably(disk, segment.path, head)
+    await writeDurably(disk, segment.path, head)
     await this.#closeFile()
     const last = this.#segments.at(-1)
     if (last?.first === segment.first) {

@@ -8,11 +8,11 @@ import { messageOf } from '../../../src/core/errors.js'
 import type { Log } from '../../../src/core/log.js'
 import type { Metrics } from '../../../src/core/metrics.js'
 import type { Scope } from '../../../src/core/scope.js'
+import { makeFolder, namesIn, type Disk } from '../../../src/disk/durable-write.js'
 import { DATASETS } from '../../records/index.js'
 import type { Spool, Spools } from '../spool.js'
 import { BlockCache } from './block-cache.js'
 import { Buffers } from './buffers.js'
-import { makeFolder, namesIn, type Disk } from './disk.js'
 import { DurableSpool } from './durable-spool.js'
 import { FRAME_ROOM } from './layout.js'
 import { Ledger } from './ledger.js'
@@ -55,10 +55,10 @@ const ID = 'id'
  */
 export async function openSpools(folder: string, options: SpoolsOptions): Promise<Spools> {
   const disk = options.disk ?? fs
-  await disk.mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(disk, folder)
   const lock = await lockFolder(join(folder, LOCK))
   try {
-    const spools = new FolderSpools(disk, await makeFolder(disk, folder, SCOPES), await idOf(lock), lock, options)
+    const spools = new FolderSpools(disk, await makeFolder(disk, join(folder, SCOPES)), await idOf(lock), lock, options)
     await spools.openAll()
     return spools
   } catch (error) {
@@ -190,7 +190,7 @@ class FolderSpools implements Spools {
     const spool = await DurableSpool.open(
       dataset,
       scope,
-      await makeFolder(this.#disk, this.#folder, ownerName(scope), name),
+      await makeFolder(this.#disk, join(this.#folder, ownerName(scope), name)),
       {
         disk: this.#disk,
         files: this.#files,

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { LRUCache } from 'lru-cache'
-import type { Disk } from './disk.js'
+import type { Disk } from '../../../src/disk/durable-write.js'
 
 /** No more files are open for reading, over all spools, than this and those that are being read. */
 const MOST_OPEN = 32

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path'
 import type { Dataset, ScannedRecord } from '../../records/index.js'
 import type { Frame, Position } from '../spool.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
-import { namesIn, replaceDurably, type Disk } from './disk.js'
+import { makeFolder, namesIn, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { fingerprint, FrameRecords, recordRoom, type RecordRoom } from './layout.js'
 import type { Losses } from './losses.js'
 import type { OpenFiles } from './open-files.js'
@@ -157,10 +157,10 @@ export class Reader {
     const aside = join(folder, DAMAGED)
     const name = `${basename(segment.path)}-${damage.from}`
     try {
-      await disk.mkdir(aside, { recursive: true, mode: 0o700 })
+      await makeFolder(disk, aside)
       const names = await namesIn(disk, aside)
       if (names.includes(name)) return
-      if (names.length < MOST_DAMAGES) await replaceDurably(disk, join(aside, name), await segment.read(damage))
+      if (names.length < MOST_DAMAGES) await writeDurably(disk, join(aside, name), await segment.read(damage))
     } catch {
       // The disk takes nothing now: the damage is counted all the same, and found again at the next start.
     }

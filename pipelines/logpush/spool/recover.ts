@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Position } from '../spool.js'
 import { Buffers } from './buffers.js'
-import { namesIn, type Disk } from './disk.js'
+import { namesIn, type Disk } from '../../../src/disk/durable-write.js'
 import type { OpenFiles } from './open-files.js'
 import type { Reader } from './reader.js'
 import { BLOCK_BYTES, Segment, segmentFirst } from './segment.js'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { FileHandle } from 'node:fs/promises'
 import type { Position } from '../spool.js'
 import { Buffers } from './buffers.js'
-import { readAt } from './disk.js'
+import { readAt } from '../../../src/disk/positioned-io.js'
 import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'
 import type { OpenFiles } from './open-files.js'
 

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, statSync, truncateSync, writeFileSync, appendFile
 import { join } from 'node:path'
 import t from 'tap'
 import { SpoolFull } from '../../../pipelines/logpush/spool.js'
-import { FaultyDisk } from './faulty-disk.js'
+import { FaultyDisk } from '../../helpers/faulty-disk.js'
 import { append, damaged, lines, numberIn, numbered, rest, segments, spoolFolder, spoolsIn } from './spool-helper.js'
 import { testFolder } from '../../helpers/folder.js'
 

@@ -18,7 +18,7 @@ import { Ledger } from '../../../pipelines/logpush/spool/ledger.js'
 import { Losses } from '../../../pipelines/logpush/spool/losses.js'
 import { OpenFiles } from '../../../pipelines/logpush/spool/open-files.js'
 import { SpoolFull } from '../../../pipelines/logpush/spool.js'
-import { FaultyDisk } from './faulty-disk.js'
+import { FaultyDisk } from '../../helpers/faulty-disk.js'
 import { append, lines, numbered, numberIn, rest, segments, spoolsIn, ZONE } from './spool-helper.js'
 import { testFolder } from '../../helpers/folder.js'
 

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import type * as fs from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+
+/** The part of `node:fs/promises` that durable writes use, so that tests can inject faults and power loss. */
+export type Disk = Pick<typeof fs, 'open' | 'rename' | 'rm' | 'readdir' | 'mkdir' | 'stat'>
+
+/** Content of a file: all of it, or chunks that are written as they are produced. */
+export type FileContent = Uint8Array | string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+export interface DurableWriteOptions {
+  /** Permissions of the file. Default: 0600. */
+  readonly mode?: number
+  /**
+   * Name of the temporary file, in the folder of the file. Default: random, so that concurrent writers do not collide. A
+   * fixed name leaves at most one temporary file behind, no matter how often the process is killed.
+   */
+  readonly temporary?: string
+  /** Aborts between two chunks. */
+  readonly signal?: AbortSignal
+}
+
+/** Ending of the names of temporary files. */
+export const TEMPORARY = '.tmp'
+
+/**
+ * Writes a file atomically and durably. Resolves after the file and its folder are synced. If it rejects, the file has its
+ * previous content or the new one, never a part. A symbolic link at `path` is replaced, not followed.
+ */
+export async function writeDurably(
+  disk: Disk,
+  path: string,
+  content: FileContent,
+  { mode = 0o600, temporary: name, signal }: DurableWriteOptions = {},
+): Promise<void> {
+  const folder = dirname(path)
+  const temporary = join(folder, name ?? `${basename(path)}.${randomBytes(6).toString('hex')}${TEMPORARY}`)
+  if (name !== undefined) await disk.rm(temporary, { force: true })
+  try {
+    // `wx` follows no link.
+    const file = await disk.open(temporary, 'wx', mode)
+    try {
+      for await (const chunk of chunksOf(content)) {
+        signal?.throwIfAborted()
+        await file.writeFile(chunk)
+      }
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await disk.rename(temporary, path)
+  } catch (error) {
+    await disk.rm(temporary, { force: true }).catch(() => undefined)
+    throw error
+  }
+  await syncFolder(disk, folder)
+}
+
+const chunksOf = (content: FileContent): Iterable<Uint8Array | string> | AsyncIterable<Uint8Array> =>
+  typeof content === 'string' || content instanceof Uint8Array ? [content] : content
+
+/** Makes the entries of a folder durable. Without it, a crash can undo a creation, a rename or a removal. */
+export async function syncFolder(disk: Disk, path: string): Promise<void> {
+  const folder = await disk.open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Creates a folder and its missing parents, and returns its path. All entries that it creates are durable. */
+export async function makeFolder(disk: Disk, path: string, mode = 0o700): Promise<string> {
+  const first = await disk.mkdir(path, { recursive: true, mode })
+  if (first === undefined) return path
+  const top = dirname(resolve(first))
+  for (let created = resolve(path); created !== top; created = dirname(created))
+    await syncFolder(disk, dirname(created))
+  return path
+}
+
+/** Returns the names in a folder. Removes temporary files that a crash left behind. */
+export async function namesIn(disk: Disk, path: string): Promise<string[]> {
+  const names: string[] = []
+  for (const name of await disk.readdir(path)) {
+    if (name.endsWith(TEMPORARY)) await disk.rm(join(path, name), { force: true })
+    else names.push(name)
+  }
+  return names
+}
