@@ -4,6 +4,9 @@ import type { Scope } from '../src/core/scope.js'
 import type { AuditEntry, Kind } from '../src/core/store.js'
 import type { Call } from './endpoint.js'
 
+/** Who makes a change, and where: the parts of a call that writing needs. */
+export type Actor = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
+
 /** The audit entry of one change that `call` makes; goes into the same batch as the change. */
 export function audit(
   clock: Clock,

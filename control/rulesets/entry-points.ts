@@ -5,12 +5,13 @@ import type { Stored } from '../../src/core/store.js'
 import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/edge/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rulesets/edit.js'
 import { rulesHints } from '../../src/rulesets/hints.js'
+import type { Actor } from '../audit.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { READ, WRITE } from './permissions.js'
 import type { RulesCheck } from './rules-check.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
-import { levelOf, type Decided, type Shelf, type Writer } from './shelf.js'
+import { levelOf, type Decided, type Shelf } from './shelf.js'
 import { versionList } from './versions.js'
 import { refuseChanged } from './wholes.js'
 
@@ -27,24 +28,24 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
   }
 
   /** `name` can be given anew here, unlike elsewhere: clients put an entry point without knowing how it was named. */
-  const put = (writer: Writer, phase: Phase, body: RulesetChange): Decided => {
-    const level = levelOf(writer.scope)
+  const put = (actor: Actor, phase: Phase, body: RulesetChange): Decided => {
+    const level = levelOf(actor.scope)
     if (!phase.levels.includes(level))
       throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
     const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
-    const stored = shelf.entryPoint(writer.scope, phase.name)
+    const stored = shelf.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
     refuseChanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
-    const rules = check.rules(writer, fixed, body.rules)
+    const rules = check.rules(actor, fixed, body.rules)
     const { name, description } = body
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, shelf.making())
-      return { ...shelf.created(writer, made), hints: rulesHints(made.rules) }
+      return { ...shelf.created(actor, made), hints: rulesHints(made.rules) }
     }
     const named = name === undefined ? old : { ...old, name }
     const next = replaceRuleset(named, given, shelf.making())
-    return { ...shelf.changed(writer, stored, next), hints: rules ? rulesHints(next.rules) : [] }
+    return { ...shelf.changed(actor, stored, next), hints: rules ? rulesHints(next.rules) : [] }
   }
 
   return [

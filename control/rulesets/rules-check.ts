@@ -1,13 +1,15 @@
 import { InvalidInput } from '../../src/core/errors.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { phaseNamed } from '../../src/edge/phases.js'
+import type { RuleContext } from '../../src/edge/rules/types.js'
 import type { RuleInput } from '../../src/rulesets/rule-input.js'
-import { ruleIssues, rulesIssues, type RuleContext } from '../../src/rulesets/validate.js'
+import { ruleIssues, rulesIssues } from '../../src/rulesets/validate.js'
+import type { Actor } from '../audit.js'
 import { configured } from '../configured.js'
 import { ApiError } from '../errors.js'
 import { listNamed } from '../lists/named.js'
 import type { ControlDeps } from '../state.js'
-import { levelOf, type Shelf, type Writer } from './shelf.js'
+import { levelOf, type Shelf } from './shelf.js'
 
 type Home = Pick<Ruleset, 'kind' | 'phase'>
 
@@ -22,21 +24,21 @@ export class RulesCheck {
   }
 
   /** The rules of a body. Throws with pointers below `/rules`. */
-  rules(writer: Writer, home: Home, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
+  rules(actor: Actor, home: Home, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
     if (!rules) return undefined
     this.room(rules.length, '/rules')
-    const issues = rulesIssues(rules, this.#context(writer, home))
+    const issues = rulesIssues(rules, this.#context(actor, home))
     if (issues.length > 0) throw new InvalidInput(issues)
     const checked = rules as readonly RuleInput[]
-    for (const [index, rule] of checked.entries()) this.#refuseUnlessEntitled(writer, rule, `/rules/${index}`)
+    for (const [index, rule] of checked.entries()) this.#refuseUnlessEntitled(actor, rule, `/rules/${index}`)
     return checked
   }
 
   /** One rule; pointers are relative to it. */
-  rule(writer: Writer, home: Home, rule: unknown): RuleInput {
-    const issues = ruleIssues(rule, this.#context(writer, home))
+  rule(actor: Actor, home: Home, rule: unknown): RuleInput {
+    const issues = ruleIssues(rule, this.#context(actor, home))
     if (issues.length > 0) throw new InvalidInput(issues)
-    this.#refuseUnlessEntitled(writer, rule as RuleInput, '')
+    this.#refuseUnlessEntitled(actor, rule as RuleInput, '')
     return rule as RuleInput
   }
 
@@ -47,14 +49,14 @@ export class RulesCheck {
       throw new ApiError('tooManyRules', pointer, `the ruleset would have ${count} rules; ${most} are allowed`)
   }
 
-  #context({ scope, accountId }: Writer, { kind, phase: name }: Home): RuleContext {
+  #context({ scope, accountId }: Actor, { kind, phase: name }: Home): RuleContext {
     const phase = phaseNamed(name)
     if (!phase) throw new Error(`a ruleset of the unknown phase ${name} is stored`)
     const target = (id: string) => this.#shelf.target(scope, accountId, id)?.value.ruleset
     return { phase, kind, level: levelOf(scope), target, list: listNamed(this.#deps, accountId) }
   }
 
-  #refuseUnlessEntitled({ scope }: Writer, { action, action_parameters: params }: RuleInput, at: string): void {
+  #refuseUnlessEntitled({ scope }: Actor, { action, action_parameters: params }: RuleInput, at: string): void {
     if (action !== 'set_config' || params?.['content_converter'] === undefined) return
     const plan = configured(this.#deps.config()).zones.get(scope.id)?.plan
     if (plan === 'free')

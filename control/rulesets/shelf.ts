@@ -13,8 +13,8 @@ import { account, type Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
 import { ENTRY_KIND, type Level } from '../../src/edge/phases.js'
 import { timestamp, type Making } from '../../src/rulesets/edit.js'
-import { audit } from '../audit.js'
-import { Reply, type Call } from '../endpoint.js'
+import { audit, type Actor } from '../audit.js'
+import { Reply } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { ControlDeps } from '../state.js'
 import { Turns } from '../turns.js'
@@ -31,9 +31,6 @@ export interface Decided {
 
 /** What a write answers. */
 export type Written = Reply<Ruleset | null>
-
-/** The parts of a call that writing needs. */
-export type Writer = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
 
 /** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
 export class Shelf {
@@ -82,9 +79,9 @@ export class Shelf {
    * Runs `decide` on the present state and stores what it says; a dry run stores nothing and gives null. Writes of one
    * account take turns. What another machine changed meanwhile is read again.
    */
-  async write(writer: Writer, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
+  async write(actor: Actor, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
     if (dryRun) return written(null, decide())
-    return await this.#turns.take(writer.accountId, async () => {
+    return await this.#turns.take(actor.accountId, async () => {
       const decided = decide()
       await this.#deps.store.batch(decided.writes, decided.audit)
       return written(decided.result, decided)
@@ -92,8 +89,8 @@ export class Shelf {
   }
 
   /** Puts a new ruleset on the shelf. Throws `tooManyRulesets`. */
-  created(writer: Writer, ruleset: Ruleset): Decided {
-    const { scope } = writer
+  created(actor: Actor, ruleset: Ruleset): Decided {
+    const { scope } = actor
     const most = this.#deps.config().control.quotas.rulesets_per_scope
     if (this.#deps.store.count(RULESETS, scope) >= most)
       throw new ApiError('tooManyRulesets', undefined, `there are ${most} rulesets, as many as are allowed`)
@@ -102,12 +99,12 @@ export class Shelf {
     if (kind === ENTRY_KIND[levelOf(scope)])
       writes.push({ kind: ENTRY_POINTS, scope, id: phase, value: { ruleset_id: id }, ifVersion: 0 })
     else writes.push({ kind: RULESET_USES, scope, id, value: { rules: 0 }, ifVersion: 0 })
-    writes.push(...useWrites(this.#deps.store, writer, undefined, ruleset))
-    return { result: ruleset, writes, audit: [this.#entry(writer, 'create', id, undefined, ruleset)] }
+    writes.push(...useWrites(this.#deps.store, actor, undefined, ruleset))
+    return { result: ruleset, writes, audit: [this.#entry(actor, 'create', id, undefined, ruleset)] }
   }
 
   /** Puts the next version of a ruleset in its place; the one before becomes an older version. */
-  changed(writer: Writer, stored: Stored<StoredRuleset>, ruleset: Ruleset): Decided {
+  changed(actor: Actor, stored: Stored<StoredRuleset>, ruleset: Ruleset): Decided {
     const { scope, id, version: ifVersion, value } = stored
     const before = value.ruleset
     const { version, last_updated, description } = before
@@ -117,12 +114,12 @@ export class Shelf {
     const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: all }, ifVersion }]
     if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), value: before })
     for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
-    writes.push(...useWrites(this.#deps.store, writer, before, ruleset))
-    return { result: ruleset, writes, audit: [this.#entry(writer, 'update', id, before, ruleset)] }
+    writes.push(...useWrites(this.#deps.store, actor, before, ruleset))
+    return { result: ruleset, writes, audit: [this.#entry(actor, 'update', id, before, ruleset)] }
   }
 
   /** Takes a ruleset off with all of its versions. Throws `rulesetInUse` while execute rules run it. */
-  removed(writer: Writer, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Decided {
+  removed(actor: Actor, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Decided {
     const { ruleset, older } = value
     const uses = this.#deps.store.get(RULESET_USES, scope, id)
     if (uses && uses.value.rules > 0)
@@ -132,12 +129,12 @@ export class Shelf {
     if (ruleset.kind === ENTRY_KIND[levelOf(scope)])
       writes.push({ kind: ENTRY_POINTS, scope, id: ruleset.phase, value: undefined })
     for (const { version } of older) writes.push(removal(scope, olderVersionId(id, version)))
-    writes.push(...useWrites(this.#deps.store, writer, ruleset, undefined))
-    return { result: null, writes, audit: [this.#entry(writer, 'delete', id, ruleset, undefined)] }
+    writes.push(...useWrites(this.#deps.store, actor, ruleset, undefined))
+    return { result: null, writes, audit: [this.#entry(actor, 'delete', id, ruleset, undefined)] }
   }
 
   /** Takes one older version off. Throws `versionNotFound` and `latestVersion`. */
-  versionRemoved(writer: Writer, stored: Stored<StoredRuleset>, version: string): Decided {
+  versionRemoved(actor: Actor, stored: Stored<StoredRuleset>, version: string): Decided {
     const { scope, id, version: ifVersion, value } = stored
     const before = this.version(stored, version)
     if (before === value.ruleset) throw new ApiError('latestVersion')
@@ -148,18 +145,18 @@ export class Shelf {
         { kind: RULESETS, scope, id, value: { ...value, older }, ifVersion },
         removal(scope, olderVersionId(id, version)),
       ],
-      audit: [this.#entry(writer, 'delete', olderVersionId(id, version), before, undefined)],
+      audit: [this.#entry(actor, 'delete', olderVersionId(id, version), before, undefined)],
     }
   }
 
   #entry(
-    writer: Writer,
+    actor: Actor,
     action: 'create' | 'update' | 'delete',
     id: string,
     before: unknown,
     after: unknown,
   ): AuditEntry {
-    return audit(this.#deps.clock, writer, { action, kind: RULESETS, scope: writer.scope, id, before, after })
+    return audit(this.#deps.clock, actor, { action, kind: RULESETS, scope: actor.scope, id, before, after })
   }
 }
 

@@ -3,7 +3,7 @@ import { RULESET_USES, type Ruleset } from '../../src/core/model/ruleset.js'
 import { account } from '../../src/core/scope.js'
 import type { Store, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rulesets/list-uses.js'
-import type { Writer } from './shelf.js'
+import type { Actor } from '../audit.js'
 
 /**
  * The counts of rules that run other rulesets, and of rules that use lists, brought from one version of a ruleset to the next. A count changes in
@@ -11,7 +11,7 @@ import type { Writer } from './shelf.js'
  */
 export function useWrites(
   store: Store,
-  { scope, accountId }: Pick<Writer, 'scope' | 'accountId'>,
+  { scope, accountId }: Pick<Actor, 'scope' | 'accountId'>,
   before: Ruleset | undefined,
   after: Ruleset | undefined,
 ): Write[] {

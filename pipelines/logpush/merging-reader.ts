@@ -1,7 +1,6 @@
 import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
-import { compare, type Place } from './place.js'
-import type { Lines, Reader } from './reader.js'
+import { compare, type Lines, type Place, type Reader } from './place.js'
 import type { Frame, Position, ReadableSpool } from './spool.js'
 
 /** Subrequests held back for one job. */

@@ -1,46 +1,8 @@
 import type { ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import { MergingReader } from './merging-reader.js'
-import type { Place } from './place.js'
+import type { Lines, Place, Reader } from './place.js'
 import type { Frame, Position, ReadableSpool } from './spool.js'
-
-/** Some lines of a job, before its filter: what one frame brings. */
-export interface Lines {
-  /** Lines from here to `count` are new. */
-  readonly begin: number
-  readonly count: number
-  /** When they were accepted, ms since 1970. */
-  readonly acceptedAt: number
-  /** Set where each record of a frame is a line, at the same index. */
-  readonly frame: Frame | undefined
-  /** In an object that the next call reuses, of which only the fields at `places` count. */
-  record(index: number, places: Int16Array): ScannedRecord
-  /** What sampling of a line depends on: the same whenever the line is made again. */
-  key(index: number): number
-  /** The place in front of a line; at `count`, behind the last one. */
-  place(index: number): Place
-  /**
-   * The next index above `index`, also beyond `count`, at which the text of a batch is cut where it is long enough: the
-   * same records for all jobs.
-   */
-  cut(index: number): number
-  /** How many lines are before a place. */
-  before(place: Place): number
-}
-
-/** Goes through the lines of a job. */
-export interface Reader {
-  /** In front of the line that comes next. */
-  readonly place: Place
-  /** Records that are not kept any more, though the reader had not got to them. */
-  readonly missed: number
-  /** What comes next; undefined while there is nothing. Call `at` with how far they were taken before the next call. */
-  next(): Promise<Lines | undefined>
-  /** Lines held back that were due by a time, ms since 1970, where no records come to push them on. */
-  due(untilMs: number): Lines | undefined
-  /** Takes note that lines up to `index` are done; `next` gives the others again. */
-  at(lines: Lines, index: number): void
-}
 
 /** A reader from a place on. */
 export async function openReader(spool: ReadableSpool, job: CompiledJob, from: Place): Promise<Reader> {

@@ -1,6 +1,7 @@
 import { batchOf } from '../../pipelines/run/batch-of.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import { loadPipelines, type Pipeline } from '../config/pipeline-file.js'
+import type { Pipeline } from '../config/pipeline.js'
+import { loadPipelines } from '../config/pipeline-file.js'
 import type { PipelineTest } from '../config/pipeline.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'

@@ -2,24 +2,23 @@
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { isMap, visit, type Document, type Node } from 'yaml'
-import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
+import { compileJob } from '../../pipelines/logpush/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { DATASETS } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
-import { PipelineDocument, PipelineList, SOURCE_SCHEMAS, type Source, type SourceKind } from './pipeline.js'
+import {
+  PipelineDocument,
+  PipelineList,
+  SOURCE_SCHEMAS,
+  type Pipeline,
+  type Source,
+  type SourceKind,
+} from './pipeline.js'
 import { settle } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
-
-/** A pipeline that can be run: checked, its paths absolute. */
-export interface Pipeline extends PipelineDocument {
-  readonly name: string
-  /** JSON text; "" where there is none. */
-  readonly filter: string
-  readonly job: CompiledJob
-}
 
 /** What is checked beyond what can be seen in the document, such as whether there is such a destination. */
 export interface PipelineChecks {

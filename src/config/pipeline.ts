@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
+import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 import { Duration, Size } from './units.js'
 
@@ -167,6 +168,14 @@ export const PipelineDocument = Type.Object(
   strict,
 )
 export type PipelineDocument = Static<typeof PipelineDocument>
+
+/** A pipeline that can be run: checked, its paths absolute. */
+export interface Pipeline extends PipelineDocument {
+  readonly name: string
+  /** JSON text; "" where there is none. */
+  readonly filter: string
+  readonly job: CompiledJob
+}
 
 /** A file with several pipelines, which run side by side. */
 export const PipelineList = Type.Object(

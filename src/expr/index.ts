@@ -5,6 +5,7 @@
 import type { Logical, Path, Span } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
 import { ExprError, Fault, locate } from './error.js'
+import type { Expression, ValueExpression } from './expression.js'
 import { FIELDS } from './fields.js'
 import { FUNCTIONS } from './functions/index.js'
 import { lint, type Lint } from './lint.js'
@@ -12,14 +13,13 @@ import { NO_LISTS, type Lists } from './lists.js'
 import { parseFilter, parseValue as parseValueTree, type Parsed } from './parser.js'
 import { survey, type Place, type Uses } from './place.js'
 import { Scheme } from './scheme.js'
-import type { Type } from './types.js'
 import { toBytes } from './value.js'
 
 export { Context, contextOf, Getters, type Getter } from './context.js'
 export { ExprError, type ExprErrorClass } from './error.js'
 export { FIELDS, type FieldInfo } from './fields.js'
 export { FUNCTIONS } from './functions/index.js'
-export { formatIp, parseIp, parseIpRange } from './ip.js'
+export { formatIp, parseIp, parseIpRange, plainAddress } from './ip.js'
 export { lint, lintRules, type Lint } from './lint.js'
 export { bytesList, hostnameList, intList, ipList, NO_LISTS, type Lists, type NamedList } from './lists.js'
 export { headerMap, pathOf, queryOf, REQUEST_GETTERS, type RequestView } from './request.js'
@@ -28,7 +28,7 @@ export { RuleIndex } from './index-rules.js'
 export { Scheme, type Field, type FunctionDef, type Param, type SchemeOptions } from './scheme.js'
 export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './types.js'
 export { toBytes, toText, type Bytes, type Ip, type Value } from './value.js'
-export type { Evaluate, Filter, Logical, Path, Place, Span, Uses }
+export type { Evaluate, Expression, Filter, Logical, Path, Place, Span, Uses, ValueExpression }
 
 /** An expression may have this many characters. */
 export const MAX_LENGTH = 4096
@@ -48,20 +48,6 @@ export const SCHEME = new Scheme(
 export interface ParseOptions extends Place {
   /** The names that may be used; the documented language unless said. */
   readonly scheme?: Scheme
-}
-
-/** A filter that parsed and may stand where it is to stand. */
-export interface Expression {
-  readonly text: string
-  readonly scheme: Scheme
-  readonly root: Logical
-  readonly uses: Uses
-}
-
-/** A value expression: a field or a call, of any type. */
-export interface ValueExpression extends Omit<Expression, 'root'> {
-  readonly root: Path
-  readonly type: Type
 }
 
 /** Parses a filter. Throws an ExprError. */

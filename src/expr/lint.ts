@@ -1,6 +1,6 @@
 import type { Combination, Comparison, Logical, Path, Span } from './ast.js'
 import { FIELDS } from './fields.js'
-import type { Expression } from './index.js'
+import type { Expression } from './expression.js'
 import { argInfo } from './arguments.js'
 import { toText } from './value.js'
 import { walk } from './walk.js'

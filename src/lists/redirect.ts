@@ -1,33 +1,10 @@
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../core/errors.js'
-import { strict } from '../core/schema.js'
 import { listType } from './list-type.js'
-import { RedirectTable, sourceOf } from './redirect-table.js'
+import { Redirect, RedirectTable, sourceOf } from './redirect-table.js'
 
-const LONGEST = 32_768
 /** Slashes in the path of a source that stands for all paths below it. */
 const MOST_SLASHES = 16
-
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
-
-export const Redirect = Type.Object(
-  {
-    source_url: Type.String({
-      minLength: 1,
-      maxLength: LONGEST,
-      description: 'Host and path, with or without a scheme in front; no query.',
-      examples: ['example.com/old'],
-    }),
-    target_url: Type.String({ minLength: 1, maxLength: LONGEST, description: 'An http or https URL.' }),
-    status_code: Type.Optional(Type.Enum([301, 302, 307, 308], { description: 'Default: 301.' })),
-    include_subdomains: flag('Names below the host match too. Default: false.'),
-    subpath_matching: flag('Paths below the path match too. Default: false.'),
-    preserve_query_string: flag('The query of the request is added to the target. Default: false.'),
-    preserve_path_suffix: flag('What follows the path of the source is added to the target. Default: true.'),
-  },
-  strict,
-)
-export type Redirect = Static<typeof Redirect>
 
 const Item = Type.Object({ redirect: Redirect })
 

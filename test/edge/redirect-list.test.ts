@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { LIST_TYPES } from '../../src/lists/index.js'
 import { itemIssues } from '../../src/lists/item-check.js'
-import type { Redirect } from '../../src/lists/redirect.js'
-import { RedirectTable, sourceOf } from '../../src/lists/redirect-table.js'
+import { RedirectTable, sourceOf, type Redirect } from '../../src/lists/redirect-table.js'
 
 function table(...redirects: Redirect[]): RedirectTable {
   const made = new RedirectTable()

@@ -1,0 +1,18 @@
+import type { Logical, Path } from './ast.js'
+import type { Uses } from './place.js'
+import type { Scheme } from './scheme.js'
+import type { Type } from './types.js'
+
+/** A filter that parsed and may stand where it is to stand. */
+export interface Expression {
+  readonly text: string
+  readonly scheme: Scheme
+  readonly root: Logical
+  readonly uses: Uses
+}
+
+/** A value expression: a field or a call, of any type. */
+export interface ValueExpression extends Omit<Expression, 'root'> {
+  readonly root: Path
+  readonly type: Type
+}
