@@ -4,7 +4,7 @@ import { strict } from '../core/schema.js'
 
 import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
-import type { Pipeline } from './pipeline-file.js'
+import type { Pipeline } from './pipeline.js'
 import { Duration, Size } from './units.js'
 import { Webhooks } from './webhooks.js'
 import { Workers } from './workers.js'
@@ -369,7 +369,6 @@ export const ConfigFile = Type.Object(
 
 /** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute, pipelines compiled. */
 export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly pipelines: readonly Pipeline[] }
-export type GeoConfig = Config['geo']
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']
 export type WebhooksConfig = Config['webhooks']

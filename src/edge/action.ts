@@ -1,18 +1,8 @@
 import type { Static, TObject } from 'typebox'
 import type { Issue } from '../core/errors.js'
-import type { RulesetKind } from '../core/model/ruleset.js'
 import { issuesOf } from '../core/schema.js'
-import type { Level, Phase, PhaseName } from './phases.js'
-import type { Effect, Tools } from './rules/effect.js'
-
-/** Where a rule stands. What its action may do can depend on it. */
-export interface Place {
-  readonly phase: Phase
-  readonly kind: RulesetKind
-  readonly level: Level
-  /** The rule looks for exposed credentials. */
-  readonly credentials: boolean
-}
+import type { PhaseName } from './phases.js'
+import type { ActionContext, Effect, RulePlace } from './rules/types.js'
 
 /** An expression inside `action_parameters`, and what it has to give. */
 export interface ExpressionUse {
@@ -40,13 +30,13 @@ export interface Action {
   /** Valid `action_parameters`, with a phase each, for the manual and for tests. */
   readonly examples: readonly Example[]
   /** What is wrong with `action_parameters`; pointers are relative to them. */
-  validate(params: unknown, place: Place): readonly Issue[]
+  validate(params: unknown, place: RulePlace): readonly Issue[]
   /** The expressions in valid `action_parameters`; pointers are relative to them. */
   expressions(params: Parameters): readonly ExpressionUse[]
   /** Valid `action_parameters` as they are stored: other spellings of a member become the one of the manual. */
   stored(params: Parameters): Parameters
   /** Makes what a rule with these valid parameters does. Once, when it is loaded. Throws where an expression is broken. */
-  prepare(params: Parameters, tools: Tools): Effect
+  prepare(params: Parameters, context: ActionContext): Effect
 }
 
 export interface Example {
@@ -63,10 +53,10 @@ export interface ActionSpec<P extends TObject> {
   readonly optional?: boolean
   readonly examples: readonly Example[]
   /** What the schema cannot say: members that exclude or need each other, limits that depend on the place. */
-  readonly check?: (params: Static<P>, place: Place) => readonly Issue[]
+  readonly check?: (params: Static<P>, place: RulePlace) => readonly Issue[]
   readonly expressions?: (params: Static<P>) => readonly ExpressionUse[]
   readonly stored?: (params: Static<P>) => Parameters
-  readonly prepare: (params: Static<P>, tools: Tools) => Effect
+  readonly prepare: (params: Static<P>, context: ActionContext) => Effect
 }
 
 /** Describes an action. */
@@ -84,6 +74,6 @@ export function action<P extends TObject>(spec: ActionSpec<P>): Action {
     },
     expressions: (params) => expressions?.(params as Static<P>) ?? [],
     stored: (params) => stored?.(params as Static<P>) ?? params,
-    prepare: (params, tools) => prepare(params as Static<P>, tools),
+    prepare: (params, context) => prepare(params as Static<P>, context),
   }
 }

@@ -1,4 +1,4 @@
-import type { RawHeaders } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 
 /**
  * The fields of an origin's answer as the client gets them: without hop-by-hop fields, without what the proxy says

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { framingKind } from '../net/framing-fields.js'
 import { Outlet } from '../net/outlet.js'
-import type { RawHeaders } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 
 /** What an answer has to know of the request that it is for. */
 export interface Asked {

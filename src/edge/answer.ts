@@ -1,13 +1,11 @@
 import type { Exchange } from './exchange.js'
+import type { RawHeaders } from './header-list.js'
 
 /*
  * An answer flows from its origin to the client through sinks: the client's at the end, and in front of it a stage for
  * each thing that changes the answer on its way. An answer that passes unchanged meets the client's sink only. Streams
  * are not used, because two of them with their pipeline cost as much as the rest of the request.
  */
-
-/** Header fields in order: name, value, name, value; each character one byte (latin1). */
-export type RawHeaders = readonly string[]
 
 /** Takes one answer: `head`, then any number of `data`, then `end`; `fail` instead of what would come next. */
 export interface AnswerSink {
@@ -35,12 +33,3 @@ export interface AnswerSink {
  * `next`. A sink holds what it likes back, but within bounds, and lets go of it in `end` and `fail`.
  */
 export type Stage = (exchange: Exchange, next: AnswerSink) => AnswerSink
-
-/** The first value of a field, by its lower-case name. */
-export function headerOf(headers: RawHeaders, name: string): string | undefined {
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const candidate = headers[i] as string
-    if (candidate.length === name.length && candidate.toLowerCase() === name) return headers[i + 1]
-  }
-  return undefined
-}

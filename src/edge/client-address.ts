@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { plainAddress } from '../expr/index.js'
 
 /** Tells trusted proxies by their address. */
 export interface Trust {
@@ -22,9 +23,6 @@ export function trust(cidrs: readonly string[]): Trust {
     return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
   }
 }
-
-/** An IPv4 address that came over an IPv6 socket is written as IPv4. */
-export const plainAddress = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
 
 /**
  * The visitor's address. Each proxy appended the address that it saw, so the list is walked from its end: the first one

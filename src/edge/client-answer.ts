@@ -1,6 +1,7 @@
 import { messageOf } from '../core/errors.js'
 import { BadAnswer } from '../net/origin-errors.js'
-import type { AnswerSink, RawHeaders } from './answer.js'
+import type { AnswerSink } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 import type { Answering, ClientConnection } from './connection.js'
 import { errorPage } from './error-page.js'
 import type { Exchange } from './exchange.js'

@@ -1,10 +1,10 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { members } from './accept.js'
-import type { CompressionParams } from './actions/compress-response.js'
-import { headerOf, type AnswerSink, type RawHeaders } from './answer.js'
+import type { CompressionParams } from './rules/types.js'
+import type { AnswerSink } from './answer.js'
 import type { Exchange } from './exchange.js'
-import { headerValues, withoutHeader } from './header-list.js'
+import { headerOf, headerValues, type RawHeaders, withoutHeader } from './header-list.js'
 
 type Algorithm = 'gzip' | 'brotli' | 'zstd'
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { AnswerWriter } from './answer-writer.js'
-import { plainAddress } from './client-address.js'
+import { plainAddress } from '../expr/index.js'
 import { Framing, type Fault, type FramingLimits, type RequestHead } from './framing.js'
 import { linger } from './refusal.js'
 

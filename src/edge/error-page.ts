@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { preferredType } from './accept.js'
+import type { ErrorPageReason } from './rules/types.js'
 
 /** What an error answer tells. Nothing else about the inside of the proxy gets into it. */
 export interface ErrorFacts {
@@ -12,7 +13,7 @@ export interface ErrorFacts {
   /** Seconds after which another try makes sense. */
   readonly retryAfter?: number | undefined
   /** The decision of a rule that this answer comes from; default: the status alone explains it. */
-  readonly reason?: Reason | undefined
+  readonly reason?: ErrorPageReason | undefined
 }
 
 /** A complete answer: header fields in lower case, `content-length` among them, and the body (to be left out on HEAD). */
@@ -99,8 +100,7 @@ const REASONS = {
     happened: 'This site checks visitors before they may see this page.',
     advice: 'Open the page in a browser with JavaScript and cookies, then go on from there.',
   },
-} as const satisfies Readonly<Record<string, Explanation & { code: number | undefined }>>
-export type Reason = keyof typeof REASONS
+} as const satisfies Readonly<Record<ErrorPageReason, Explanation & { code: number | undefined }>>
 
 const explanation = (status: number): Explanation =>
   EXPLANATIONS[status] ??

@@ -1,19 +1,21 @@
 import type { Value } from '../expr/index.js'
 import type { OriginPeer } from '../net/origin-connection.js'
-import type { RawHeaders } from './answer.js'
-import type { LogFields } from './actions/log-custom-field.js'
-import type { CompressionParams } from './actions/compress-response.js'
-import type { RouteParams } from './actions/route.js'
-import type { CacheSettings } from './actions/set-cache-settings.js'
-import type { PhaseName } from './phases.js'
+import type { RawHeaders } from './header-list.js'
 import type { Run } from './rules/run.js'
-import type { CustomHostname, Served, Settings, Zone } from './zones.js'
-
-/** The end of a connection that is ours; undefined once it is closed. */
-export interface LocalEnd {
-  readonly localAddress?: string | undefined
-  readonly localPort?: number | undefined
-}
+import type {
+  BodyHead,
+  CacheSettings,
+  CompressionParams,
+  EdgeError,
+  ExchangeResponse,
+  LocalEnd,
+  LogFields,
+  RouteParams,
+  RuleExchange,
+  RuleMatch,
+  Settings,
+} from './rules/types.js'
+import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** What is known of a request when it has been read and its zone found. */
 export interface Arrival {
@@ -32,46 +34,10 @@ export interface Arrival {
   readonly startedMonotonic: number
 }
 
-/** The beginning of a request's body, kept for rules that read it. */
-export interface BodyHead {
-  /** A byte string. */
-  readonly bytes: string
-  /** Of the whole body; where its end was not seen and the client did not tell its length, what was seen so far. */
-  readonly size: number
-  /** `bytes` is not all of it. */
-  readonly truncated: boolean
-  /** Gives the memory back; `bytes` is not read after that. May be called more than once. */
-  release(): void
-}
-
-/** The head of an answer on its way to the client, for the rules that read answers. */
-export interface AnswerHead {
-  readonly status: number
-  readonly headers: RawHeaders
-  /** As the origin sent them; undefined where no origin was asked. */
-  readonly originHeaders: RawHeaders | undefined
-}
-
-/** Why the answer is an error of ours: its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx code, 0 for none. */
-export interface EdgeError {
-  readonly type: string
-  readonly code: number
-}
-
-/** A rule that acted on a request. */
-export interface RuleMatch {
-  readonly phase: PhaseName
-  readonly ruleset: string
-  readonly rule: string
-  readonly ref: string
-  readonly description: string
-  readonly action: string
-}
-
 const MOST_MATCHES = 256
 
 /** One request and all that was decided about it. */
-export class Exchange {
+export class Exchange implements RuleExchange {
   /** 16 hexadecimal digits; in the answer's `cf-ray` and in every log line. */
   readonly rayId: string
   /** The visitor's address: the peer's, or what trusted proxies say it is. */
@@ -101,7 +67,7 @@ export class Exchange {
   /** Undefined where no rule needs it, or there is none. */
   body: BodyHead | undefined
   /** Undefined before there is one. Replaced when rules change it. */
-  answer: AnswerHead | undefined
+  answer: ExchangeResponse | undefined
   /** Undefined where the answer is the origin's. */
   edgeError: EdgeError | undefined
   /** What score rules have added up; undefined before the first. */

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { CR, IN_TARGET, IN_TOKEN, KINDS, LF, SPACE } from '../core/bytes.js'
 import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../net/message-reader.js'
-import type { Reason } from './error-page.js'
+import type { ErrorPageReason } from './rules/types.js'
 
 /** Why a request is refused: the status of the answer, and a sentence for it. */
 export interface Fault {
@@ -10,7 +10,7 @@ export interface Fault {
   /** Further fields of the answer. */
   readonly headers?: Readonly<Record<string, string>>
   /** The decision of a rule that it comes from. */
-  readonly reason?: Reason
+  readonly reason?: ErrorPageReason
   /** Seconds after which another try makes sense. */
   readonly retryAfter?: number | undefined
 }

@@ -6,8 +6,7 @@ import { needsBody } from './fields/index.js'
 import { CredentialCheck } from './limits/exposed-credentials.js'
 import type { Limiter } from './limits/limiter.js'
 import { RuleLimit, type LimitedRule } from './limits/rule-limit.js'
-import type { Condition, Ending, RuleParts, Tools } from './rules/effect.js'
-import type { Run } from './rules/run.js'
+import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from './rules/types.js'
 
 /** What rules remember of visitors: how often they came, and who of them has passed a challenge. */
 export interface GuardParts {
@@ -17,14 +16,14 @@ export interface GuardParts {
 }
 
 /** Rate limits, looks for exposed credentials and challenges, for the rules. */
-export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleParts, 'challenge' | 'condition'> {
+export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleDeps, 'challenge' | 'condition'> {
   return {
     // All kinds have the same page: there is no service here that could tell which visitors deserve which.
     challenge: (_kind, run) => (passed(run) ? undefined : challenged(run)),
-    condition(rule, tools) {
+    condition(rule, context) {
       const conditions: Condition[] = []
-      if (rule.exposed_credential_check) conditions.push(credentials(rule.id, rule.exposed_credential_check, tools))
-      if (rule.ratelimit) conditions.push(rateLimit(rule as LimitedRule, tools))
+      if (rule.exposed_credential_check) conditions.push(credentials(rule.id, rule.exposed_credential_check, context))
+      if (rule.ratelimit) conditions.push(rateLimit(rule as LimitedRule, context))
       return conditions.length < 2 ? conditions[0] : both(conditions)
     },
   }
@@ -33,7 +32,7 @@ export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleParts,
    * The visitor has passed a challenge. Over a rate limit that means that the count starts again, once for each challenge
    * passed: whoever goes over it again is challenged again.
    */
-  function passed({ exchange, exceeded }: Run): boolean {
+  function passed({ exchange, exceeded }: RuleRun): boolean {
     const clearance = challenges.clearance(exchange)
     if (!clearance) return false
     if (!exceeded) return true
@@ -43,7 +42,7 @@ export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleParts,
     return true
   }
 
-  function challenged({ exchange }: Run): Ending {
+  function challenged({ exchange }: RuleRun): TerminalAction {
     const mitigated = { 'cf-mitigated': 'challenge' }
     const page = challenges.page(exchange)
     if (!page) return { kind: 'page', status: 403, reason: 'challenge_required', headers: mitigated }
@@ -51,7 +50,7 @@ export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleParts,
     return { kind: 'answer', status: 403, headers, body: page.body }
   }
 
-  function rateLimit(rule: LimitedRule, { place, lists }: Tools): Condition {
+  function rateLimit(rule: LimitedRule, { place, lists }: ActionContext): Condition {
     const limit = new RuleLimit(rule, { phase: place.phase.name, lists })
     return {
       always: limit.countsUnmatched,
@@ -66,7 +65,7 @@ export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleParts,
   function credentials(
     rule: string,
     expressions: NonNullable<Rule['exposed_credential_check']>,
-    { place, lists }: Tools,
+    { place, lists }: ActionContext,
   ): Condition {
     const check = new CredentialCheck(expressions, { phase: place.phase.name, lists })
     return {

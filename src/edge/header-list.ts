@@ -1,4 +1,14 @@
-import type { RawHeaders } from './answer.js'
+/** Header fields in order: name, value, name, value; each character one byte (latin1). */
+export type RawHeaders = readonly string[]
+
+/** The first value of a field, by its lower-case name. */
+export function headerOf(headers: RawHeaders, name: string): string | undefined {
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const candidate = headers[i] as string
+    if (candidate.length === name.length && candidate.toLowerCase() === name) return headers[i + 1]
+  }
+  return undefined
+}
 
 /** The fields without those of a name (lower case). */
 export function withoutHeader(headers: RawHeaders, name: string): string[] {

@@ -1,5 +1,5 @@
 import { members } from './accept.js'
-import type { RawHeaders } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 import { codingsToUndo } from './content-coding.js'
 
 /** An HTML page as its header fields tell of it. */

@@ -1,5 +1,6 @@
 import type { Log } from '../core/log.js'
-import type { AnswerSink, RawHeaders } from './answer.js'
+import type { AnswerSink } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 import type { MemoryBudget } from './memory-budget.js'
 
 /** Turns one page into Markdown, piece by piece. */

@@ -1,4 +1,4 @@
-import type { RawHeaders } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 import type { Fault } from './framing.js'
 
 /** What the proxy itself wants to know from a request's fields, and the fields that go on to the origin. */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { fieldLines } from './answer-fields.js'
-import type { RawHeaders } from './answer.js'
+import type { RawHeaders } from './header-list.js'
 import type { ClientAnswer } from './client-answer.js'
 import type { Exchange } from './exchange.js'
 import { linger } from './refusal.js'

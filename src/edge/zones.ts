@@ -1,11 +1,6 @@
 import type { ZoneConfig } from '../config/schema.js'
-import type { ConfigChanges } from './actions/set-config.js'
+import type { Settings } from './rules/types.js'
 import type { ZoneRules } from './rules/zone-rules.js'
-
-/** The settings of a zone that the proxy acts on, and those that rules have set. Named as on the wire. */
-export interface Settings extends ConfigChanges {
-  readonly content_converter: boolean
-}
 
 /** A site as the proxy serves it. Immutable: a change makes another zone, and another table. */
 export interface Zone {

@@ -148,3 +148,6 @@ export function parseIpRange(
 }
 
 const NO_ADDRESS = "couldn't parse address in network: invalid IP address syntax"
+
+/** Writes an IPv4 address of an IPv6 socket as IPv4. */
+export const plainAddress = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)

@@ -1,7 +1,7 @@
 import type { Issue } from '../core/errors.js'
 import type { Ruleset } from '../core/model/ruleset.js'
 import { actionsOf } from '../edge/actions/index.js'
-import type { RuleContext } from './validate.js'
+import type { RuleContext } from '../edge/rules/types.js'
 
 interface Changes {
   readonly action?: string

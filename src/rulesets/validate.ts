@@ -1,21 +1,14 @@
 import type { Issue } from '../core/errors.js'
-import type { ListNamed } from '../core/model/list.js'
-import type { Rule, Ruleset } from '../core/model/ruleset.js'
+import type { Rule } from '../core/model/ruleset.js'
 import { issuesOf } from '../core/schema.js'
-import type { Action, ExpressionUse, Place } from '../edge/action.js'
+import type { Action, ExpressionUse } from '../edge/action.js'
 import { ACTIONS, actionsOf } from '../edge/actions/index.js'
 import { repeats } from '../edge/actions/shared.js'
+import type { RuleContext } from '../edge/rules/types.js'
 import { executeIssues } from './execute-target.js'
 import { checkExpression, missingList, type ExpressionPurpose } from './expression.js'
 import { ratelimitIssues, ratelimitPresence } from './ratelimit.js'
 import { RuleInput } from './rule-input.js'
-
-/** Where the rules stand that are checked, and the rulesets that they can run. */
-export interface RuleContext extends Omit<Place, 'credentials'> {
-  target(id: string): Ruleset | undefined
-  /** The lists that expressions can name. */
-  readonly list: ListNamed
-}
 
 /** Enough to mend an input by; the rest would tell the same again. */
 const MOST_ISSUES = 100

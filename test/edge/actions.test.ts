@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { issuesOf } from '../../src/core/schema.js'
 import { ACTIONS, actionsOf } from '../../src/edge/actions/index.js'
-import type { Place } from '../../src/edge/action.js'
+import type { RulePlace } from '../../src/edge/rules/types.js'
 import { kindsOf, PHASES, phaseNamed, type PhaseName } from '../../src/edge/phases.js'
 import { ruleIssues } from '../../src/rulesets/validate.js'
 
-const place = (name: PhaseName, more: Partial<Place> = {}): Place => {
+const place = (name: PhaseName, more: Partial<RulePlace> = {}): RulePlace => {
   const phase = phaseNamed(name)
   if (!phase) throw new Error(name)
   return { phase, kind: 'zone', level: 'zone', credentials: false, ...more }

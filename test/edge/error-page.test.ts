@@ -1,6 +1,7 @@
 import t from 'tap'
 import { parse } from 'yaml'
-import { errorPage, type ErrorFacts, type Reason } from '../../src/edge/error-page.js'
+import { errorPage, type ErrorFacts } from '../../src/edge/error-page.js'
+import type { ErrorPageReason } from '../../src/edge/rules/types.js'
 
 const FACTS: ErrorFacts = { status: 502, rayId: '0123456789012345', at: Date.UTC(2026, 10, 21, 12, 0, 0) }
 
@@ -82,7 +83,7 @@ t.test('the page loads nothing and runs nothing', async (t) => {
   t.match(text, 'prefers-color-scheme:dark')
 })
 
-const REASONS: [reason: Reason, status: number, code: number | undefined][] = [
+const REASONS: [reason: ErrorPageReason, status: number, code: number | undefined][] = [
   ['access_denied', 403, 1020],
   ['rate_limited', 429, 1015],
   ['challenge_required', 403, undefined],

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.js'
-import { Exchange, type LocalEnd } from '../../src/edge/exchange.js'
+import { Exchange } from '../../src/edge/exchange.js'
+import type { LocalEnd } from '../../src/edge/rules/types.js'
 import { Geo, readDatabases } from '../../src/edge/fields/geo.js'
 import {
   ANSWER_SLOTS,

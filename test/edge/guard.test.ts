@@ -10,7 +10,7 @@ import { CredentialCheck } from '../../src/edge/limits/exposed-credentials.js'
 import { compileKey } from '../../src/edge/limits/key.js'
 import { Limiter } from '../../src/edge/limits/limiter.js'
 import { RuleLimit } from '../../src/edge/limits/rule-limit.js'
-import type { Follower } from '../../src/edge/rules/effect.js'
+import type { ExchangeObserver } from '../../src/edge/rules/types.js'
 import { contextOf, NO_LISTS, parseIp, SCHEME, type Value } from '../../src/expr/index.js'
 import { startOrigin, startProxy } from '../helpers/proxy.js'
 import { ruledZone, type TestRuleset } from '../helpers/rules.js'
@@ -74,10 +74,10 @@ function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   const rule = new RuleLimit(ruleWith(ratelimit), PLACE)
   const send = ({ from = '192.0.2.1', matched = true, fields, logs, stopped, answer = { code: 200 } }: Sent = {}) => {
     const values: [string, Value][] = [['ip.src', parseIp(from)!], ...Object.entries(fields ?? {})]
-    const followers: Follower[] = []
+    const followers: ExchangeObserver[] = []
     const request = {
       context: contextOf(SCHEME, new Map(values)),
-      follow: (follower: Follower) => void followers.push(follower),
+      follow: (follower: ExchangeObserver) => void followers.push(follower),
     }
     const exceeded = rule.judge(limiter, request, matched)
     const acted = exceeded !== undefined && !logs
@@ -239,7 +239,7 @@ for (const [fields, counted] of SCORES) {
       }
       const limiter = new Limiter({ clock: handClock() })
       const limit = new RuleLimit(rule, PLACE)
-      const followers: Follower[] = []
+      const followers: ExchangeObserver[] = []
       const context = contextOf(SCHEME, new Map([['ip.src', 1]]))
       limit.judge(limiter, { context, follow: (follower) => void followers.push(follower) }, true)
       for (const follower of followers) follower.answered(context, fields)

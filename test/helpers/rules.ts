@@ -4,9 +4,9 @@ import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { Rule, Ruleset, RulesetKind } from '../../src/core/model/ruleset.js'
 import { phaseNamed, type Level, type PhaseName } from '../../src/edge/phases.js'
 import { plainParts } from '../../src/edge/rules/parts.js'
-import type { RuleParts } from '../../src/edge/rules/effect.js'
-import { prepareRuleset, type PreparedRuleset } from '../../src/edge/rules/prepared.js'
+import { prepareRuleset } from '../../src/edge/rules/prepared.js'
 import { RuleTallies } from '../../src/edge/rules/tallies.js'
+import type { PreparedRuleset, RuleDeps } from '../../src/edge/rules/types.js'
 import { ZoneRules } from '../../src/edge/rules/zone-rules.js'
 import type { Zone } from '../../src/edge/zones.js'
 import { testZone } from './proxy.js'
@@ -53,7 +53,7 @@ export function rulesetOf({ phase, kind, level = 'zone', id = newHexId(), rules 
 }
 
 export interface RulesOptions {
-  readonly parts?: Partial<RuleParts>
+  readonly parts?: Partial<RuleDeps>
   readonly log?: Log
   readonly metrics?: Metrics
 }

@@ -1,12 +1,10 @@
 import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
+import type { CompressionParams } from '../rules/types.js'
 import { repeats } from './shared.js'
 
 const LAST = new Set(['none', 'auto', 'default'])
-
-/** Names of algorithms, the best first. */
-export type CompressionParams = readonly ('none' | 'auto' | 'default' | 'gzip' | 'brotli' | 'zstd')[]
 
 export const compressResponse = action({
   name: 'compress_response',
@@ -33,7 +31,7 @@ export const compressResponse = action({
   ],
 
   prepare({ algorithms }) {
-    const names = algorithms.map(({ name }) => name)
+    const names: CompressionParams = algorithms.map(({ name }) => name)
     return (run) => {
       const { exchange } = run
       run.change(() => (exchange.compression = names))

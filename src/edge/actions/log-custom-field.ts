@@ -4,9 +4,8 @@ import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { toBytes } from '../../expr/index.js'
 import { action } from '../action.js'
-import type { RawHeaders } from '../answer.js'
-import type { Exchange } from '../exchange.js'
-import { headerValues } from '../header-list.js'
+import { headerValues, type RawHeaders } from '../header-list.js'
+import type { LogFields, RuleExchange } from '../rules/types.js'
 import { NotEmpty, repeats } from './shared.js'
 
 const HeaderName = Type.String({
@@ -96,14 +95,7 @@ export const logCustomField = action({
   ],
 })
 
-/** What is added to a log record, by the names of its members: one value, or all of them in a list. */
-export interface LogFields {
-  readonly RequestHeaders: Readonly<Record<string, string>>
-  readonly ResponseHeaders: Readonly<Record<string, string | readonly string[]>>
-  readonly Cookies: Readonly<Record<string, string>>
-}
-
-function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders, answer }: Exchange): LogFields {
+function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders, answer }: RuleExchange): LogFields {
   const fields = {
     RequestHeaders: record<string>(),
     ResponseHeaders: record<string | string[]>(),

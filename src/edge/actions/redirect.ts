@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
-import type { Effect, Ending, Tools } from '../rules/effect.js'
+import type { Effect, TerminalAction, ActionContext } from '../rules/types.js'
 import { asLocation, textFrom } from '../rules/texts.js'
 import { Expression, Flag, oneOfTwo } from './shared.js'
 
@@ -66,8 +66,8 @@ export const redirect = action({
     return text === undefined ? [] : [{ pointer: '/from_value/target_url/expression', text, gives: 'value' }]
   },
 
-  prepare: ({ from_list, from_value }, tools) =>
-    from_list ? fromList(from_list, tools) : fromValue(from_value, tools),
+  prepare: ({ from_list, from_value }, context) =>
+    from_list ? fromList(from_list, context) : fromValue(from_value, context),
 
   examples: [
     {
@@ -95,14 +95,14 @@ function targetIssues({ target_url }: Static<typeof FromValue>): Issue[] {
 const DEFAULT_STATUS = 301
 const TARGET = /^(?:https?:\/\/[^/?#]|\/)/i
 
-const redirectTo = (location: string, status: number): Ending => ({
+const redirectTo = (location: string, status: number): TerminalAction => ({
   kind: 'answer',
   status,
   headers: ['location', asLocation(location)],
   body: Buffer.alloc(0),
 })
 
-function fromValue(from: Static<typeof FromValue> | undefined, { value }: Tools): Effect {
+function fromValue(from: Static<typeof FromValue> | undefined, { value }: ActionContext): Effect {
   if (!from) throw new TypeError('the redirect has no target')
   const { target_url, status_code = DEFAULT_STATUS, preserve_query_string: keepsQuery } = from
   const target = textFrom(target_url, value)
@@ -122,7 +122,7 @@ function withQuery(url: string, target: string): string {
   return base + joint + target.slice(at + 1) + fragment
 }
 
-function fromList({ name, key }: Static<typeof FromList>, { value, parts, accountId }: Tools): Effect {
+function fromList({ name, key }: Static<typeof FromList>, { value, parts, accountId }: ActionContext): Effect {
   const list = name.replace('$', '')
   const url = textFrom({ expression: key }, value)
   return ({ context }) => {

@@ -1,11 +1,10 @@
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import { mapOf, pointerToken, strict } from '../../core/schema.js'
-import { action, type Place } from '../action.js'
+import { action } from '../action.js'
 import type { PhaseName } from '../phases.js'
-import type { RawHeaders } from '../answer.js'
-import { withHeader, withoutHeader } from '../header-list.js'
-import type { Effect, Tools } from '../rules/effect.js'
+import { type RawHeaders, withHeader, withoutHeader } from '../header-list.js'
+import type { ActionContext, Effect, RulePlace } from '../rules/types.js'
 import { asPath, asQuery, headerValue, textFrom, type TextOf } from '../rules/texts.js'
 import { headerRefusal } from './header-names.js'
 import { Expression, HeaderValue, oneOfTwo } from './shared.js'
@@ -100,8 +99,8 @@ export const rewrite = action({
       ),
     ].flatMap(([pointer, text]) => (text === undefined ? [] : [{ pointer, text, gives: 'value' }])),
 
-  prepare({ uri, headers = {} }, tools) {
-    return uri ? rewriteUri(uri, tools) : rewriteHeaders(headers, tools)
+  prepare({ uri, headers = {} }, context) {
+    return uri ? rewriteUri(uri, context) : rewriteHeaders(headers, context)
   },
 
   examples: [
@@ -125,7 +124,7 @@ export const rewrite = action({
 })
 
 /** Among firewall rules, a rewrite only marks requests with exposed credentials, in custom rulesets of accounts. */
-function misplaced({ phase, kind, level, credentials }: Place): Issue[] {
+function misplaced({ phase, kind, level, credentials }: RulePlace): Issue[] {
   if (phase.name !== 'http_request_firewall_custom' || (kind === 'custom' && level === 'account' && credentials))
     return []
   const where = 'rules of custom account rulesets with exposed_credential_check'
@@ -160,7 +159,7 @@ function valueIssues(pointer: string, change: HeaderChange): Issue[] {
   )
 }
 
-function rewriteUri({ path, query }: Static<typeof Uri>, { value }: Tools): Effect {
+function rewriteUri({ path, query }: Static<typeof Uri>, { value }: ActionContext): Effect {
   const newPath = path && textFrom(path, value)
   const newQuery = query && textFrom(query, value)
   return (run) => {
@@ -186,7 +185,7 @@ interface Change {
   readonly text: TextOf | undefined
 }
 
-function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value, place }: Tools): Effect {
+function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value, place }: ActionContext): Effect {
   const changes = Object.entries(headers).map(([name, change]): Change => {
     const text = change.operation === 'remove' ? undefined : textFrom(change, value)
     return { name, adds: change.operation === 'add', text }

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { NotEmpty } from './shared.js'
@@ -28,9 +28,6 @@ const Params = NotEmpty({
   ),
   sni: Type.Optional(Type.Object({ value: HostName('The name asked for in TLS.') }, strict)),
 })
-
-/** Where a request goes, as far as rules say it. */
-export type RouteParams = Static<typeof Params>
 
 export const route = action({
   name: 'route',

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
-import type { RawHeaders } from '../answer.js'
-import { withoutHeader } from '../header-list.js'
+import { type RawHeaders, withoutHeader } from '../header-list.js'
 import { oneOfTwo } from './shared.js'
 
 /** What describes the body that is replaced. */

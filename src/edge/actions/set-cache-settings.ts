@@ -96,9 +96,6 @@ const Params = NotEmpty({
   vary: Type.Optional(Vary),
 })
 
-/** How an answer is cached. */
-export type CacheSettings = Static<typeof Params>
-
 const ON_RESPONSE = new Set(['strip_etags', 'strip_last_modified', 'strip_set_cookie'])
 
 export const setCacheSettings = action({

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { Flag, NotEmpty } from './shared.js'
@@ -38,9 +38,6 @@ const ConfigChanges = NotEmpty({
     }),
   ),
 })
-
-/** Settings of a zone that a rule can change for one request. */
-export type ConfigChanges = Static<typeof ConfigChanges>
 
 export const setConfig = action({
   name: 'set_config',

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { mediaRanges } from '../accept.js'
-import { headerOf } from '../answer.js'
-import type { Exchange } from '../exchange.js'
+import { headerOf } from '../header-list.js'
+import type { RuleExchange } from '../rules/types.js'
 import { BoundedSet } from './bounded-set.js'
 import { challengePage, PAGE_POLICY, SOLUTION_PATH } from './page.js'
 import { provesWork } from './proof.js'
@@ -61,7 +61,7 @@ export class Challenges {
   }
 
   /** What the visitor's cookie says; undefined where there is none that is good. */
-  clearance(exchange: Exchange): Ticket | undefined {
+  clearance(exchange: RuleExchange): Ticket | undefined {
     const now = this.#clock.now()
     const bound = boundTo(exchange, exchange.zone.id)
     for (const text of cookies(exchange)) {
@@ -77,7 +77,9 @@ export class Challenges {
   }
 
   /** The page with a new task; undefined where the client is no browser that navigates, and could make nothing of it. */
-  page(exchange: Exchange): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } | undefined {
+  page(
+    exchange: RuleExchange,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } | undefined {
     if (exchange.method !== 'GET' || !takesHtml(headerOf(exchange.rawHeaders, 'accept'))) return undefined
     const { difficulty: bits } = this.options
     const ticket = this.#tasks.issue(this.#clock.now() + TASK_MS, [...boundTo(exchange, exchange.host), String(bits)])
@@ -95,12 +97,12 @@ export class Challenges {
   }
 
   /** Whether a request posts a solution, and so is ours to answer; its path and query are as the client sent them. */
-  takes({ method, target }: Pick<Exchange, 'method' | 'target'>): boolean {
+  takes({ method, target }: Pick<RuleExchange, 'method' | 'target'>): boolean {
     return method === 'POST' && target === SOLUTION_PATH
   }
 
   /** The header fields for a visitor who has solved the task: a cookie, and the way on. Undefined where that is not so. */
-  solved(exchange: Exchange, { ticket: text, nonce, to }: Solution): Readonly<Record<string, string>> | undefined {
+  solved(exchange: RuleExchange, { ticket: text, nonce, to }: Solution): Readonly<Record<string, string>> | undefined {
     const { difficulty, clearance } = this.options
     const now = this.#clock.now()
     const ticket = this.#tasks.read(text, now, [...boundTo(exchange, exchange.host), String(difficulty)])
@@ -115,14 +117,14 @@ export class Challenges {
   }
 }
 
-const boundTo = ({ clientAddress, rawHeaders }: Exchange, place: string): string[] => [
+const boundTo = ({ clientAddress, rawHeaders }: RuleExchange, place: string): string[] => [
   place,
   clientAddress,
   headerOf(rawHeaders, 'user-agent') ?? '',
 ]
 
 /** The values of the visitor's cookies of our name. */
-function* cookies({ rawHeaders }: Exchange): Generator<string> {
+function* cookies({ rawHeaders }: RuleExchange): Generator<string> {
   let left = MOST_COOKIES
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== 'cookie') continue

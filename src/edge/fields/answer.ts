@@ -1,5 +1,5 @@
 import { headerMap, mediaType, type Getter } from '../../expr/index.js'
-import { headerOf } from '../answer.js'
+import { headerOf } from '../header-list.js'
 import { everyOther } from './lists.js'
 import type { FieldSource } from './source.js'
 

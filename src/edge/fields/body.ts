@@ -1,6 +1,7 @@
-import { headerOf } from '../answer.js'
-import type { BodyHead, Exchange } from '../exchange.js'
+import { headerOf } from '../header-list.js'
+import type { Exchange } from '../exchange.js'
 import type { MemoryBudget } from '../memory-budget.js'
+import type { BodyHead } from '../rules/types.js'
 import type { Upload } from '../upload.js'
 
 const EMPTY: BodyHead = { bytes: '', size: 0, truncated: false, release: () => undefined }

@@ -1,5 +1,4 @@
-import { toBytes, type Getter } from '../../expr/index.js'
-import { plainAddress } from '../client-address.js'
+import { plainAddress, toBytes, type Getter } from '../../expr/index.js'
 import { ipOf, type FieldSource } from './source.js'
 
 const PLANS = { free: 'FREE', pro: 'PRO', business: 'BIZ', enterprise: 'ENT' } as const

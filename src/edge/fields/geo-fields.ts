@@ -1,5 +1,5 @@
 import { toBytes, type Bytes, type Getter } from '../../expr/index.js'
-import type { Place } from './geo.js'
+import type { GeoLocation } from '../rules/types.js'
 import type { FieldSource } from './source.js'
 
 /** Countries of the European Union (ISO 3166-1 alpha-2). */
@@ -10,10 +10,10 @@ const EUROPEAN_UNION: ReadonlySet<string> = new Set(
 const bytes = (text: string | number | undefined): Bytes | undefined =>
   text === undefined ? undefined : toBytes(String(text))
 
-const country = ({ city }: Place): string | undefined => city?.country?.iso_code
+const country = ({ city }: GeoLocation): string | undefined => city?.country?.iso_code
 
 /** The ISO 3166-2 code of a region, `GB-ENG`; "" where it is not known. */
-function subdivision(place: Place, level: 0 | 1): Bytes | undefined {
+function subdivision(place: GeoLocation, level: 0 | 1): Bytes | undefined {
   if (!place.known) return undefined
   const code = place.city?.subdivisions?.[level]?.iso_code
   const land = country(place)
@@ -22,7 +22,7 @@ function subdivision(place: Place, level: 0 | 1): Bytes | undefined {
 
 /** A field of the place where the client is. */
 const of =
-  (read: (place: Place) => string | number | undefined): Getter<FieldSource> =>
+  (read: (place: GeoLocation) => string | number | undefined): Getter<FieldSource> =>
   ({ place }) =>
     bytes(read(place))
 

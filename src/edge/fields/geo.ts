@@ -1,16 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { LRUCache } from 'lru-cache'
 import { Reader, type AsnResponse, type CityResponse } from 'mmdb-lib'
-import type { GeoConfig } from '../../config/schema.js'
 import { messageOf } from '../../core/errors.js'
+import type { GeoLocation, GeoLookup } from '../rules/types.js'
 
-/** What the databases say of an address. */
-export interface Place {
-  /** Undefined where there is no such database, or it does not know the address. */
-  readonly city: Partial<CityResponse> | undefined
-  readonly asn: Partial<AsnResponse> | undefined
-  /** There is a database for places: what is not known of an address is then unknown, and not merely missing. */
-  readonly known: boolean
+/** Paths of the database files. */
+export interface GeoFiles {
+  readonly city_file?: string
+  readonly country_file?: string
+  readonly asn_file?: string
 }
 
 /** The databases of a configuration, in memory. */
@@ -19,7 +17,7 @@ export interface Databases {
   readonly asn: Reader<AsnResponse> | undefined
 }
 
-const NOWHERE: Place = { city: undefined, asn: undefined, known: false }
+const NOWHERE: GeoLocation = { city: undefined, asn: undefined, known: false }
 
 /** Addresses whose places are kept; about 2 KiB each. */
 const KEPT = 4096
@@ -29,7 +27,7 @@ export async function readDatabases({
   city_file: cityFile,
   country_file: countryFile,
   asn_file: asnFile,
-}: GeoConfig): Promise<Databases> {
+}: GeoFiles): Promise<Databases> {
   const placeFile = cityFile ?? countryFile
   const [city, asn] = await Promise.all([
     placeFile === undefined ? undefined : open<CityResponse>(placeFile),
@@ -39,9 +37,9 @@ export async function readDatabases({
 }
 
 /** Where addresses are, from databases in MaxMind format. */
-export class Geo {
+export class Geo implements GeoLookup {
   #databases: Databases
-  readonly #found = new LRUCache<string, Place>({ max: KEPT })
+  readonly #found = new LRUCache<string, GeoLocation>({ max: KEPT })
 
   constructor(databases: Databases = { city: undefined, asn: undefined }) {
     this.#databases = databases
@@ -53,7 +51,7 @@ export class Geo {
     this.#found.clear()
   }
 
-  find(address: string): Place {
+  find(address: string): GeoLocation {
     const { city, asn } = this.#databases
     if (city === undefined && asn === undefined) return NOWHERE
     let place = this.#found.get(address)

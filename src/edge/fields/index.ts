@@ -13,7 +13,7 @@ import {
   type Uses,
   type Value,
 } from '../../expr/index.js'
-import type { Exchange } from '../exchange.js'
+import type { RuleExchange } from '../rules/types.js'
 import { ANSWER_GETTERS } from './answer.js'
 import { BODY_GETTERS } from './body-fields.js'
 import { EDGE_GETTERS } from './edge.js'
@@ -56,7 +56,7 @@ export const FIELD_GETTERS: Getters<FieldSource> = new Getters(SCHEME, {
 export const OWN_FIELDS: readonly string[] = Object.keys(OWN)
 
 /** The context of one request, for all its phases. */
-export function fieldContext(exchange: Exchange, parts: FieldParts): Context {
+export function fieldContext(exchange: RuleExchange, parts: FieldParts): Context {
   return FIELD_GETTERS.context(new FieldSource(exchange, parts))
 }
 

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../answer.js'
+import type { RawHeaders } from '../header-list.js'
 
 /** The names (0) or the values (1) of header fields. */
 export const everyOther = (headers: RawHeaders, which: 0 | 1): readonly string[] =>

@@ -3,7 +3,7 @@
  * whatever stands in the body. What origins are known to accept is accepted too, since a rule that does not see a part
  * cannot judge it: lines that end with a line feed alone, white space behind a boundary, a missing last boundary.
  */
-import type { RawHeaders } from '../answer.js'
+import type { RawHeaders } from '../header-list.js'
 
 /** A part of a multipart body. */
 export interface Part {

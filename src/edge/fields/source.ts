@@ -1,26 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
 import { parseIp, type Bytes, type Ip, type RequestView } from '../../expr/index.js'
-import type { RawHeaders } from '../answer.js'
-import type { Exchange } from '../exchange.js'
-import type { Geo, Place } from './geo.js'
+import type { RawHeaders } from '../header-list.js'
+import type { GeoLocation, GeoLookup, RuleExchange } from '../rules/types.js'
 import { boundaryOf, partsOf, type Part } from './multipart.js'
 
 /** What the fields of every request need from around it. */
 export interface FieldParts {
   readonly clock: Clock
-  readonly geo: Geo
+  readonly geo: GeoLookup
 }
 
 /** What the fields of one request are read from. One of these serves all phases of the request. */
 export class FieldSource implements RequestView {
-  readonly exchange: Exchange
+  readonly exchange: RuleExchange
   readonly #parts: FieldParts
-  #place: Place | undefined
+  #place: GeoLocation | undefined
   #seed: Bytes | undefined
   #multipart: readonly Part[] | undefined
 
-  constructor(exchange: Exchange, parts: FieldParts) {
+  constructor(exchange: RuleExchange, parts: FieldParts) {
     this.exchange = exchange
     this.#parts = parts
   }
@@ -71,7 +70,7 @@ export class FieldSource implements RequestView {
   }
 
   /** Where the client is. */
-  get place(): Place {
+  get place(): GeoLocation {
     this.#place ??= this.#parts.geo.find(this.exchange.clientAddress)
     return this.#place
   }

@@ -1,6 +1,6 @@
 import { FIELDS, parseIp, SCHEME, type FieldInfo, type Type, type Value } from '../../expr/index.js'
 import { members } from '../accept.js'
-import type { RawHeaders } from '../answer.js'
+import type { RawHeaders } from '../header-list.js'
 
 /** Fields of these groups come from outside the request itself. */
 const GROUPS: ReadonlySet<FieldInfo['group']> = new Set(['detection', 'geo'])

@@ -1,8 +1,8 @@
 import type { Rule } from '../../core/model/ruleset.js'
 import { compile, FIELDS, parse, type Context, type Filter, type Lists, type Uses } from '../../expr/index.js'
-import { headerOf, type RawHeaders } from '../answer.js'
+import { headerOf, type RawHeaders } from '../header-list.js'
 import type { PhaseName } from '../phases.js'
-import type { Follower } from '../rules/effect.js'
+import type { ExchangeObserver } from '../rules/types.js'
 import { compileKey, type KeyOf } from './key.js'
 import type { Exceeded, Limit, Limiter } from './limiter.js'
 
@@ -27,7 +27,7 @@ interface Meter {
 export interface CountedRequest {
   readonly context: Context
   /** Has the follower told how the request goes on. */
-  follow(follower: Follower): void
+  follow(follower: ExchangeObserver): void
 }
 
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(
@@ -119,7 +119,7 @@ export class RuleLimit {
 }
 
 /** Counts one request for one limit when it has gone further. */
-class LateCount implements Follower {
+class LateCount implements ExchangeObserver {
   readonly #limiter: Limiter
   readonly #ruleId: string
   readonly #meter: Meter

@@ -1,13 +1,13 @@
 import { toText } from '../../expr/index.js'
 import type { Exchange } from '../exchange.js'
-import type { Place } from '../fields/geo.js'
+import type { GeoLocation } from '../rules/types.js'
 
 /** What all records of one request tell of it. */
 export interface RequestFacts {
   readonly clientIp: string
   /** Two letters in lower case, as log records have them; undefined where it is not known. */
   readonly country: string | undefined
-  readonly place: Place
+  readonly place: GeoLocation
   /** As the client asked for it: path and query, and each alone. The query begins with its question mark. */
   readonly uri: string
   readonly path: string
@@ -21,7 +21,7 @@ export interface RequestFacts {
 }
 
 /** Reads them from a request. Header fields that it does not have are empty. */
-export function requestFacts(exchange: Exchange, place: Place): RequestFacts {
+export function requestFacts(exchange: Exchange, place: GeoLocation): RequestFacts {
   const { rawHeaders } = exchange
   let userAgent = ''
   let referer = ''

@@ -5,7 +5,7 @@ import { bufferBody } from '../fields/body.js'
 import { fieldContext } from '../fields/index.js'
 import type { Surroundings } from '../surroundings.js'
 import type { Upload } from '../upload.js'
-import type { Ending } from './effect.js'
+import type { TerminalAction } from './types.js'
 import type { Run } from './run.js'
 import type { ZoneRules } from './zone-rules.js'
 
@@ -51,7 +51,7 @@ const EDGE_ERRORS = {
   challenge_required: { type: 'managed_challenge', code: 0 },
 } as const
 
-function answer(client: ClientAnswer, exchange: Exchange, run: Run, ending: Ending): void {
+function answer(client: ClientAnswer, exchange: Exchange, run: Run, ending: TerminalAction): void {
   if (ending.kind === 'page' && ending.reason) exchange.edgeError = EDGE_ERRORS[ending.reason]
   if (ending.kind !== 'close') {
     const headers = ending.kind === 'answer' ? ending.headers : Object.entries(ending.headers ?? {}).flat()

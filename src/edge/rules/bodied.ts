@@ -1,12 +1,11 @@
-import type { RawHeaders } from '../answer.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
-import { headerValues } from '../header-list.js'
-import type { Ending } from './effect.js'
+import { headerValues, type RawHeaders } from '../header-list.js'
+import type { TerminalAction } from './types.js'
 
 /** The answer that a rule gives: its page made out where it wants one. */
 export function bodied(
-  ending: Exclude<Ending, { kind: 'close' }>,
+  ending: Exclude<TerminalAction, { kind: 'close' }>,
   { rawHeaders, rayId, startedAt: at }: Exchange,
 ): { readonly status: number; readonly headers: RawHeaders; readonly body: Buffer } {
   if (ending.kind === 'answer') return ending

@@ -1,11 +1,11 @@
 import { NO_LISTS } from '../../expr/index.js'
-import type { RuleParts } from './effect.js'
+import type { RuleDeps } from './types.js'
 
 /**
  * Rules on their own: without lists, and with a refusal in place of a challenge. A rule with a condition beside its
  * expression is not loaded, because it would act on more requests than it should.
  */
-export const plainParts: RuleParts = {
+export const plainParts: RuleDeps = {
   lists: () => NO_LISTS,
   redirect: () => undefined,
   challenge: () => ({

@@ -14,52 +14,14 @@ import {
 } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
 import { needsBody } from '../fields/index.js'
-import { phaseNamed, type Level, type PhaseName } from '../phases.js'
-import type { Condition, Effect, RuleParts, Tools } from './effect.js'
-import type { RuleTallies, Tally } from './tallies.js'
-
-/** A rule, ready to run. */
-export interface PreparedRule {
-  readonly rule: Rule
-  /** False: it could not be compiled, and never matches. */
-  readonly loaded: boolean
-  readonly enabled: boolean
-  /** What it does: its own action, or the one that an override has put in its place. */
-  readonly action: string
-  readonly effect: Effect
-  /** The total of scores that the request must have reached; undefined: any. */
-  readonly leastScore: number | undefined
-  readonly condition: Condition | undefined
-  /** Asked where the index does not: for a condition that wants to see every request. */
-  readonly filter: Filter | undefined
-  readonly tally: Tally
-  /** Matches go into the record. */
-  readonly logged: boolean
-}
-
-/** A ruleset, ready to run; immutable. */
-export interface PreparedRuleset {
-  readonly id: string
-  readonly name: string
-  readonly description: string
-  readonly version: string
-  readonly kind: Ruleset['kind']
-  readonly phase: PhaseName
-  readonly level: Level
-  readonly rules: readonly PreparedRule[]
-  readonly index: RuleIndex
-  /** Some rule reads the body of the request. */
-  readonly readsBody: boolean
-  /** Some rule reads the total of scores, which changes while the rules run. */
-  readonly readsScore: boolean
-  /** Makes the effect of a rule with another action than its own. Throws where it cannot be done. */
-  effect(action: string, rule: Rule): Effect
-}
+import { phaseNamed, type Level } from '../phases.js'
+import type { RuleTallies } from './tallies.js'
+import type { ActionContext, Condition, Effect, PreparedRule, PreparedRuleset, RuleDeps } from './types.js'
 
 export interface PrepareOptions {
   readonly level: Level
   readonly accountId: string
-  readonly parts: RuleParts
+  readonly parts: RuleDeps
   readonly tallies: RuleTallies
   readonly log: Log
 }
@@ -87,7 +49,7 @@ export function prepareRuleset(
     readsBody ||= needsBody(uses)
     readsScore ||= SCORE !== undefined && uses.fields.has(SCORE)
   }
-  const toolsOf = (rule: Rule): Tools => ({
+  const contextOf = (rule: Rule): ActionContext => ({
     place: { phase, kind, level, credentials: rule.exposed_credential_check !== undefined },
     accountId,
     lists,
@@ -101,7 +63,7 @@ export function prepareRuleset(
   const effect = (name: string, rule: Rule, params = NOTHING): Effect => {
     const action = ACTIONS.get(name)
     if (!action) throw new TypeError(`there is no action ${name}`)
-    return action.prepare(params, toolsOf(rule))
+    return action.prepare(params, contextOf(rule))
   }
 
   const expressions: Expression[] = []
@@ -116,7 +78,7 @@ export function prepareRuleset(
     const logged = rule.action !== 'skip' || rule.logging?.enabled !== false
     try {
       const expression = parse(rule.expression)
-      const condition = parts.condition(rule, toolsOf(rule))
+      const condition = parts.condition(rule, contextOf(rule))
       const own = effect(rule.action, rule, rule.action_parameters)
       const filter = condition?.always ? compile(expression, lists) : undefined
       note(expression.uses)

@@ -4,9 +4,9 @@ import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../core/model/ruleset.j
 import { account, zone, type Scope } from '../../core/scope.js'
 import type { Change, Store } from '../../core/store.js'
 import type { Level } from '../phases.js'
-import type { RuleParts } from './effect.js'
-import { prepareRuleset, type PreparedRuleset } from './prepared.js'
+import { prepareRuleset } from './prepared.js'
 import { RuleTallies } from './tallies.js'
+import type { PreparedRuleset, RuleDeps } from './types.js'
 import { ZoneRules } from './zone-rules.js'
 
 /** Whose rules are asked for. */
@@ -17,7 +17,7 @@ export interface Site {
 
 export interface RuleBookOptions {
   readonly store: Store
-  readonly parts: RuleParts
+  readonly parts: RuleDeps
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -25,7 +25,7 @@ export interface RuleBookOptions {
 /** The stored rulesets, compiled: each version of a ruleset once, whatever number of zones it runs in. */
 export class RuleBook {
   readonly #store: Store
-  readonly #parts: RuleParts
+  readonly #parts: RuleDeps
   readonly #log: Log
   readonly #tallies: RuleTallies
   /** By ruleset id. */

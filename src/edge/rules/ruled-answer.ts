@@ -1,13 +1,13 @@
-import type { AnswerSink, RawHeaders } from '../answer.js'
+import type { AnswerSink } from '../answer.js'
 import { ForcedClose } from '../client-answer.js'
 import type { Exchange } from '../exchange.js'
 import { CLIENT_LEFT } from '../forward.js'
-import { withoutHeader } from '../header-list.js'
+import { type RawHeaders, withoutHeader } from '../header-list.js'
 import { originFault } from '../origin-fault.js'
 import type { PhaseName } from '../phases.js'
 import type { Surroundings } from '../surroundings.js'
 import { bodied } from './bodied.js'
-import type { Ending } from './effect.js'
+import type { TerminalAction } from './types.js'
 import type { Run } from './run.js'
 
 /** The phases of the response in their order, but for the record of it, which comes whatever the others did. */
@@ -109,7 +109,7 @@ export class RuledAnswer implements AnswerSink {
   }
 
   /** Makes a rule's answer the answer, and gives its body. */
-  #take(ending: Exclude<Ending, { kind: 'close' }>): Buffer {
+  #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Buffer {
     const exchange = this.#exchange
     const { status, headers, body } = bodied(ending, exchange)
     exchange.answer = { status, headers: withoutHeader(headers, 'content-length'), originHeaders: this.#originHeaders }

@@ -1,17 +1,25 @@
 import { messageOf } from '../../core/errors.js'
 import type { Context } from '../../expr/index.js'
-import type { RawHeaders } from '../answer.js'
-import type { Exchange } from '../exchange.js'
+import type { RawHeaders } from '../header-list.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
 import type { Exceeded } from '../limits/limiter.js'
 import type { Level, PhaseName } from '../phases.js'
-import { CHALLENGES, type Ending, type Follower } from './effect.js'
-import type { PreparedRule, PreparedRuleset } from './prepared.js'
 import { Skips, type SkipParams } from './skips.js'
-import type { Execution, PhaseRules, ZoneRules } from './zone-rules.js'
+import type {
+  ChallengeKind,
+  ExchangeObserver,
+  Execution,
+  PhaseRules,
+  PreparedRule,
+  PreparedRuleset,
+  RuleExchange,
+  RuleRun,
+  RunRules,
+  TerminalAction,
+} from './types.js'
 
 /** Told what the rules do to a request that is only tried out. Such a run counts nothing and logs nothing. */
-export interface Observer {
+export interface TraceObserver {
   /** Rules with a challenge act as for a visitor who has passed it. */
   readonly skipsChallenges: boolean
   phase(name: PhaseName): void
@@ -29,23 +37,27 @@ const MOST_NESTED = 8
 /** Rulesets that execute rules run for one request: a thousand rules that run a thousand each would take minutes. */
 const MOST_EXECUTED = 1000
 
-const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set(CHALLENGES)
+const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
+  'challenge',
+  'js_challenge',
+  'managed_challenge',
+])
 
 /**
  * One request on its way through the rules of its zone. What rules change shows to rules of later phases only, so that
  * all rules of a phase judge the same request.
  */
-export class Run {
-  readonly exchange: Exchange
+export class Run implements RuleRun {
+  readonly exchange: RuleExchange
   /** The fields of the request as the running phase sees them. */
   readonly context: Context
-  readonly #rules: ZoneRules
-  readonly #observer: Observer | undefined
+  readonly #rules: RunRules
+  readonly #observer: TraceObserver | undefined
   #phase: PhaseName = 'http_request_sanitize'
   #level: Level = 'account'
   #skips: Skips | undefined
   #changes: (() => void)[] = []
-  #followers: Follower[] = []
+  #followers: ExchangeObserver[] = []
   #leaving: 'ruleset' | 'phase' | undefined
   #nested = 0
   #executed = 0
@@ -54,7 +66,7 @@ export class Run {
   /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
   exceeded: Exceeded | undefined
 
-  constructor(rules: ZoneRules, exchange: Exchange, context: Context, observer?: Observer) {
+  constructor(rules: RunRules, exchange: RuleExchange, context: Context, observer?: TraceObserver) {
     this.exchange = exchange
     this.context = context
     this.#rules = rules
@@ -62,7 +74,7 @@ export class Run {
   }
 
   /** Runs the phases on the way to the origin, in order, until a rule ends the request. */
-  request(): Ending | undefined {
+  request(): TerminalAction | undefined {
     for (const phase of this.#rules.request) {
       const ending = this.#run(phase)
       if (ending) return ending
@@ -82,7 +94,7 @@ export class Run {
   }
 
   /** Runs one phase of the response, where there are rules for it. */
-  response(name: PhaseName): Ending | undefined {
+  response(name: PhaseName): TerminalAction | undefined {
     const phase = this.#rules.response.find(({ phase }) => phase === name)
     return phase && this.#run(phase)
   }
@@ -95,7 +107,7 @@ export class Run {
   }
 
   /** For conditions: to be told how the request goes on. */
-  follow(follower: Follower): void {
+  follow(follower: ExchangeObserver): void {
     this.#followers.push(follower)
   }
 
@@ -125,7 +137,7 @@ export class Run {
   }
 
   /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws when there were too many. */
-  execute(params: object): Ending | undefined {
+  execute(params: object): TerminalAction | undefined {
     const execution = this.#rules.linked(params)
     if (!execution) return undefined
     if (this.#executed === MOST_EXECUTED)
@@ -134,10 +146,10 @@ export class Run {
     return this.#runRuleset(execution)
   }
 
-  #run({ phase, entries }: PhaseRules): Ending | undefined {
+  #run({ phase, entries }: PhaseRules): TerminalAction | undefined {
     this.#phase = phase
     this.#observer?.phase(phase)
-    let ending: Ending | undefined
+    let ending: TerminalAction | undefined
     for (const entry of entries) {
       this.#level = entry.ruleset.level
       this.#leaving = undefined
@@ -155,12 +167,12 @@ export class Run {
     this.context.forget(ANSWER_SLOTS)
   }
 
-  #runRuleset(execution: Execution): Ending | undefined {
+  #runRuleset(execution: Execution): TerminalAction | undefined {
     const { ruleset, rules } = execution
     if (this.#nested === MOST_NESTED || this.#skips?.has(this.#level, ruleset.id)) return undefined
     this.#nested++
     this.#observer?.entered(execution)
-    let ending: Ending | undefined
+    let ending: TerminalAction | undefined
     let scored = this.#scored
     let candidates = ruleset.index.candidates(this.context)
     for (let i = 0; i < candidates.length && !ending && !this.#leaving; i++) {
@@ -178,12 +190,12 @@ export class Run {
     return ending
   }
 
-  #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): Ending | undefined {
+  #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): TerminalAction | undefined {
     const { rule, tally } = prepared
     this.exceeded = undefined
     if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
     if (this.#observer) return this.#tryOut(this.#observer, ruleset, at, prepared)
-    let result: Ending | undefined | false
+    let result: TerminalAction | undefined | false
     try {
       result = this.#matches(ruleset, at, prepared) && prepared.effect(this)
     } catch (error) {
@@ -207,9 +219,14 @@ export class Run {
   }
 
   /** Rules with a condition of their own never match here: asking the condition would count the request. */
-  #tryOut(observer: Observer, ruleset: PreparedRuleset, at: number, prepared: PreparedRule): Ending | undefined {
+  #tryOut(
+    observer: TraceObserver,
+    ruleset: PreparedRuleset,
+    at: number,
+    prepared: PreparedRule,
+  ): TerminalAction | undefined {
     if (prepared.condition || (observer.skipsChallenges && CHALLENGE_ACTIONS.has(prepared.action))) return undefined
-    let result: Ending | undefined | false = false
+    let result: TerminalAction | undefined | false = false
     let entered = false
     try {
       if (!this.#matches(ruleset, at, prepared)) return undefined

@@ -1,47 +1,12 @@
 import type { Clock } from '../../core/clock.js'
-import { toBytes, type Value } from '../../expr/index.js'
+import { toBytes } from '../../expr/index.js'
 import { Exchange } from '../exchange.js'
 import { fieldContext } from '../fields/index.js'
 import type { FieldParts } from '../fields/source.js'
 import type { PhaseName } from '../phases.js'
 import type { Zones } from '../zones.js'
-import type { Observer } from './run.js'
-import type { Execution } from './zone-rules.js'
-
-/** A request that is tried out. Texts are Unicode. */
-export interface TraceRequest {
-  readonly method: string
-  readonly url: URL
-  readonly httpVersion: '1.0' | '1.1'
-  /** Names and values in turn, without `host`. */
-  readonly headers: readonly string[]
-  readonly body: Buffer | undefined
-  /** Fields of the rules language that the caller sets, by name; texts among them are byte strings. */
-  readonly fields: ReadonlyMap<string, Value>
-  readonly skipsChallenges: boolean
-}
-
-/** A phase, a ruleset of it, or a rule of that; an execute rule has the ruleset that it runs below it. */
-export interface TraceStep {
-  readonly type: 'phase' | 'ruleset' | 'rule'
-  /** The name of the phase, the id of the ruleset or of the rule. */
-  readonly step_name: string
-  /** The rule acted on the request; some rule of the ruleset or the phase did. */
-  matched: boolean
-  readonly action?: string
-  readonly action_parameters?: unknown
-  readonly expression?: string
-  readonly kind?: string
-  readonly name?: string
-  readonly description?: string
-  trace?: TraceStep[]
-}
-
-export interface TraceResult {
-  /** What a rule answers, 200 where none does; missing where a rule closes the connection without an answer. */
-  readonly status_code?: number
-  readonly trace: TraceStep[]
-}
+import type { TraceObserver } from './run.js'
+import type { Execution, TraceRequest, TraceResult, TraceStep } from './types.js'
 
 export interface TracerOptions {
   readonly zones: Zones
@@ -107,7 +72,7 @@ interface Frame {
 }
 
 /** Writes down the steps of a run. */
-class Steps implements Observer {
+class Steps implements TraceObserver {
   readonly trace: TraceStep[] = []
   readonly skipsChallenges: boolean
   readonly #frames: Frame[] = []

@@ -1,24 +1,10 @@
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Context } from '../../expr/index.js'
-import type { Exchange } from '../exchange.js'
 import { PHASES, type PhaseName } from '../phases.js'
 import { overridden, overridesByRule, type Overrides } from './overrides.js'
-import type { PreparedRule, PreparedRuleset } from './prepared.js'
-import { Run, type Observer } from './run.js'
-
-/** A ruleset as one entry point or execute rule runs it. */
-export interface Execution {
-  readonly ruleset: PreparedRuleset
-  /** Its rules, in the order of its index, with the overrides in them. */
-  readonly rules: readonly PreparedRule[]
-}
-
-/** The entry points of one phase: the account's before the zone's. */
-export interface PhaseRules {
-  readonly phase: PhaseName
-  readonly entries: readonly Execution[]
-}
+import { Run, type TraceObserver } from './run.js'
+import type { Execution, PhaseRules, PreparedRule, PreparedRuleset, RuleExchange, RunRules } from './types.js'
 
 /** `action_parameters` of an execute rule. */
 export interface ExecuteParams {
@@ -38,7 +24,7 @@ export interface RuleSources {
 }
 
 /** All rules that requests to a zone meet, connected with each other; immutable. */
-export class ZoneRules {
+export class ZoneRules implements RunRules {
   readonly request: readonly PhaseRules[]
   readonly response: readonly PhaseRules[]
   /** Some rule reads the body of the request. */
@@ -73,7 +59,7 @@ export class ZoneRules {
   }
 
   /** A request begins to run through the rules; with an observer it is only tried out. */
-  begin(exchange: Exchange, context: Context, observer?: Observer): Run {
+  begin(exchange: RuleExchange, context: Context, observer?: TraceObserver): Run {
     return new Run(this, exchange, context, observer)
   }
 
