@@ -159,7 +159,7 @@ export const ERRORS = {
   badScriptName: [10016, 400, 'the name of a script is 1 to 63 of a-z, 0-9, _ and -, the first no -'],
   invalidScript: [10021, 400, 'the script does not fit'],
   scriptTooLarge: [10027, 413, 'the modules of the script are too large'],
-  scriptChanged: [10035, 409, 'the script was changed by another request; read it again'],
+  scriptChanged: [10035, 412, 'If-Match does not name the current ETag of the script; read the script again'],
   tooManyScripts: [10037, 403, 'as many scripts as are allowed'],
   unnamedBinding: [10052, 400, 'a binding needs a name'],
   variableTooLarge: [10054, 400, 'the variable or secret is too large'],

@@ -9,6 +9,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   403: 'The caller may not do this, or there is no room for it.',
   404: 'The path leads nowhere, or to nothing that exists.',
   409: 'It exists already, is in use, or was changed by another request.',
+  412: 'If-Match or If-None-Match does not hold.',
   413: 'The body is too large.',
   415: 'The body is of another content type.',
   429: 'The token has sent more requests than it may.',
@@ -47,6 +48,7 @@ export function failures({ method, path, scopes, permissions, body, raw, verifie
     ...(open ? [] : [403, 429]),
     ...(path.includes(':') || scopes.some((scope) => scope !== 'daemon') ? [404] : []),
     ...(changes && permissions.length > 0 ? [409, 503] : []),
+    ...(raw ? [412] : []),
     ...(body || raw ? [413, 415] : []),
     500,
   ]

@@ -1,32 +1,27 @@
-import { Type } from 'typebox'
-import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { HttpClient, type Answer } from './http/client.js'
 import { isObject } from './http/lines-sink.js'
 import { linewise, type Lines, type Verdict } from './http/linewise.js'
 import { AccessTokens, serviceAccount, type ServiceAccount } from './http/service-account.js'
-import { ENDPOINT, endpointOf } from './objects/bucket.js'
-import { paramReader, refuse, secret } from './params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
+import { endpointOf } from './objects/bucket.js'
+import { params, refuse } from './params.js'
+import type { SinkDeps, SinkType } from './sink-type.js'
+import { TEST_TEXT } from './test-text.js'
 
-const PARAMS = Type.Object(
-  { credentials: secret('JSON key of a service account, as base64:.. or url:..'), endpoint: ENDPOINT },
-  strict,
-)
-const read = paramReader(PARAMS)
+const KNOWN = ['credentials', 'endpoint'] as const
 const SCOPE = 'https://www.googleapis.com/auth/bigquery.insertdata'
 /** Reasons of a 403 that pass by themselves. */
 const BUSY: ReadonlySet<string> = new Set(['rateLimitExceeded', 'quotaExceeded', 'backendError'])
 
 /**
- * Rows of a BigQuery table. Each line is a row whose insert id comes from the name of its batch, so that a batch that is
- * sent again soon creates no duplicates. Rows that do not fit the table are rejected one by one.
+ * `bq://projects/P/datasets/D/tables/T?credentials=base64:..`: rows of a BigQuery table. Each line is a row whose insert id
+ * comes from the name of its batch, so a batch that comes again soon makes none twice. Rows that do not fit the table are
+ * refused one by one. The credentials are the JSON key of a service account; `endpoint=HOST` is a server that speaks like
+ * BigQuery.
  */
 export const bq: SinkType = {
   scheme: 'bq',
-  form: 'bq://projects/P/datasets/D/tables/T',
-  summary: 'rows of a table, one per line',
-  params: PARAMS,
+  secrets: ['credentials'],
 
   check(destination, deps) {
     placeOf(destination, deps)
@@ -85,9 +80,10 @@ export const bq: SinkType = {
 const MOST_ANSWER = 4_000_000
 
 function placeOf(destination: URL, deps: SinkDeps): { url: URL; account: ServiceAccount } {
+  const given = params(destination, KNOWN)
   const table = /^\/([a-z0-9][a-z0-9.:-]*)\/datasets\/(\w+)\/tables\/([\w$-]+)\/?$/i.exec(destination.pathname)
   if (destination.host !== 'projects' || table === null) refuse('must be bq://projects/P/datasets/D/tables/T')
-  const given = read(destination)
+  if (given.credentials === undefined) refuse('needs credentials')
   const origin = given.endpoint === undefined ? 'https://bigquery.googleapis.com' : endpointOf(given.endpoint, deps)
   const [, project, dataset, name] = table
   const url = new URL(`${origin}/bigquery/v2/projects/${project}/datasets/${dataset}/tables/${name}/insertAll`)

@@ -17,7 +17,7 @@ export function scriptName(name: string, pointer?: string): string {
 export const clientOf = ({ headers }: IncomingMessage): string =>
   /^wrangler\//i.test(headers['user-agent'] ?? '') ? 'wrangler' : 'api'
 
-/** Throws `scriptChanged` where If-Match names other content than there is (RFC 9110, 13.1.1). `etag` undefined: there is none. */
+/** Throws `scriptChanged` if If-Match does not name the current ETag (RFC 9110, 13.1.1). `etag` is undefined if the script is new. */
 export function checkIfMatch({ headers }: IncomingMessage, etag: string | undefined): void {
   const wanted = headers['if-match']
   if (wanted === undefined) return

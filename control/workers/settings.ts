@@ -3,9 +3,10 @@ import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.j
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
 import { audit } from '../audit.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
+import { missingConsumers } from './missing-targets.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 
 const PATH = '/workers/scripts/:script_name'
@@ -77,7 +78,8 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
             [{ kind: WORKER_SCRIPTS, scope, id, value: after, ifVersion: version }],
             [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id, before, after })],
           )
-          return ownSettings(after)
+          const messages = missingConsumers(store, scope, body.tail_consumers ?? [])
+          return new Reply(ownSettings(after), { messages })
         })
       },
     }),

@@ -1,4 +1,12 @@
-import type { StoredDeployment, StoredScript, StoredVersion } from '../../src/core/model/worker.js'
+import {
+  WORKER_NAMESPACES,
+  type Binding,
+  type StoredDeployment,
+  type StoredScript,
+  type StoredVersion,
+} from '../../src/core/model/worker.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Store } from '../../src/core/store.js'
 import { liveExports } from '../../src/workers/script-result.js'
 import { shownBinding } from '../../src/workers/secrets.js'
 
@@ -24,15 +32,27 @@ export function listedVersion(version: StoredVersion) {
   }
 }
 
-/** A version with all that it is made of; secrets by their names alone. */
-export function shownVersion(version: StoredVersion, script: StoredScript) {
+/** Bindings without secrets. Those of Durable Object classes name the namespace of the class, if it exists. */
+export function shownBindings(store: Store, scope: Scope, script: string, bindings: readonly Binding[]): Binding[] {
+  return bindings.map((binding) => {
+    const { class_name: name, script_name: owner = script, dispatch_namespace: dispatch } = binding
+    const shown = shownBinding(binding)
+    if (binding.type !== 'durable_object_namespace' || name === undefined || dispatch !== undefined) return shown
+    const namespaces = store.list(WORKER_NAMESPACES, scope)
+    const id = namespaces.find(({ value }) => value.script === owner && value.class === name)?.value.id
+    return id === undefined ? shown : { ...shown, namespace_id: id }
+  })
+}
+
+/** A version with everything it consists of; secrets by their names alone. */
+export function shownVersion(store: Store, scope: Scope, version: StoredVersion, script: StoredScript) {
   const { etag, handlers, bindings, usage_model, limits, exports, migration_tag } = version
   const { compatibility_date, compatibility_flags } = version
   return {
     ...listedVersion(version),
     startup_time_ms: version.startup_time_ms,
     resources: {
-      bindings: bindings.map(shownBinding),
+      bindings: shownBindings(store, scope, script.name, bindings),
       script: {
         etag,
         handlers: [...handlers],

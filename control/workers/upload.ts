@@ -5,7 +5,7 @@ import { Metadata } from '../../src/workers/metadata/schema.js'
 import { scriptResult } from '../../src/workers/script-result.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import type { WorkersDeps } from './engine.js'
-import { missingTargets } from './missing-targets.js'
+import { missingConsumers, missingTargets } from './missing-targets.js'
 import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
 import { ScriptResult } from './schemas.js'
 import { UploadDesk } from './upload-desk.js'
@@ -54,7 +54,11 @@ export function upload(deps: WorkersDeps): Endpoint[] {
           mutable_pipeline_id: null,
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
-        return new Reply(result as never, { messages: missingTargets(deps.store, call.scope, version.bindings) })
+        const messages = [
+          ...missingTargets(deps.store, call.scope, version.bindings),
+          ...missingConsumers(deps.store, call.scope, script.tail_consumers),
+        ]
+        return new Reply(result as never, { messages })
       },
     }),
   ]

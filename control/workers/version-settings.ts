@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
 import type { StoredScript, StoredVersion } from '../../src/core/model/worker.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Store } from '../../src/core/store.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { settleClasses } from '../../src/workers/durable/settle.js'
 import { refuse } from '../../src/workers/fault.js'
@@ -8,19 +10,19 @@ import { settledBindings, withStanding } from '../../src/workers/inherit.js'
 import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/check.js'
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-result.js'
-import { shownBinding } from '../../src/workers/secrets.js'
 import type { ScriptChange } from '../../src/workers/shelf.js'
 import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { refuseHostile } from '../hostile.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { missingTargets } from './missing-targets.js'
+import { missingConsumers, missingTargets } from './missing-targets.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { told } from './refused.js'
 import { ownSettings } from './settings.js'
+import { shownBindings } from './shown.js'
 import { saveSuccessor, type Predecessor } from './successor.js'
 
 const PATH = '/workers/scripts/:script_name/settings'
@@ -94,7 +96,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
       result: Shown,
       answer({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
-        return shown(script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
+        return shown(store, scope, script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
       },
     }),
     endpoint({
@@ -121,8 +123,15 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
               annotations: { 'workers/triggered_by': 'settings', ...keptAnnotations(settings.annotations) },
               make: (from) => make(call, settings, from),
             })
-            const result = { ...shown(script, version), ...(more && { exports_reconciliation: more }) }
-            return new Reply(result, { messages: missingTargets(store, call.scope, version.bindings) })
+            const result = {
+              ...shown(store, call.scope, script, version),
+              ...(more && { exports_reconciliation: more }),
+            }
+            const messages = [
+              ...missingTargets(store, call.scope, version.bindings),
+              ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
+            ]
+            return new Reply(result, { messages })
           }),
         )
       },
@@ -150,6 +159,8 @@ function ofScript({ logpush, tags, tail_consumers, observability }: VersionSetti
 const UNVERSIONED = { bindings: [], compatibility_flags: [], usage_model: 'standard', annotations: {} } as const
 
 function shown(
+  store: Store,
+  scope: Scope,
   script: StoredScript,
   version: Partial<StoredVersion> &
     Pick<StoredVersion, 'bindings' | 'compatibility_flags' | 'usage_model' | 'annotations'>,
@@ -158,7 +169,7 @@ function shown(
   const { limits, placement, cache_options, exports } = version
   return {
     ...ownSettings(script),
-    bindings: version.bindings.map(shownBinding),
+    bindings: shownBindings(store, scope, script.name, version.bindings),
     compatibility_flags: [...compatibility_flags],
     usage_model,
     annotations,

@@ -50,7 +50,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
         const strict = call.query.bindings_inherit === 'strict'
         const { script, version, reconciliation } = await desk.take(call, { deployed: false, strict })
         const result = {
-          ...shownVersion(version, script),
+          ...shownVersion(store, call.scope, version, script),
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
         return new Reply(result, { messages: missingTargets(store, call.scope, version.bindings) })
@@ -92,7 +92,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const version = deps.workers().shelf.readVersion(scope, script, params.version_id)
         if (!version) throw new ApiError('scriptVersionNotFound')
-        return shownVersion(version, script)
+        return shownVersion(store, scope, version, script)
       },
     }),
   ]

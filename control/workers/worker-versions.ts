@@ -2,12 +2,12 @@ import { Type, type Static } from 'typebox'
 import { WORKER_SCRIPTS, WORKER_VERSIONS, type StoredScript, type StoredVersion } from '../../src/core/model/worker.js'
 import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
+import type { Store } from '../../src/core/store.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import type { UploadForm } from '../../src/workers/form.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-result.js'
-import { shownBinding } from '../../src/workers/secrets.js'
 import { audit } from '../audit.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
@@ -20,7 +20,7 @@ import { JsonModule, uploadOf } from './json-modules.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { told } from './refused.js'
 import { MERGE_PATCH } from './request.js'
-import { shownVersion } from './shown.js'
+import { shownBindings, shownVersion } from './shown.js'
 import { UploadDesk } from './upload-desk.js'
 
 const PATH = '/workers/workers/:worker_id/versions'
@@ -89,7 +89,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       answer({ scope, params, query }) {
         const { value: script } = workerOf(deps, scope, params.worker_id)
         const found = script.versions.flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
-        return page(found, query, shown)
+        return page(found, query, (version) => shown(store, scope, version))
       },
     }),
     endpoint({
@@ -112,7 +112,10 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
           const upload = uploadOf(body)
           return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
         })
-        const result = { ...shown(version), ...(reconciliation && { exports_reconciliation: reconciliation }) }
+        const result = {
+          ...shown(store, scope, version),
+          ...(reconciliation && { exports_reconciliation: reconciliation }),
+        }
         return new Reply(result, { messages: missingTargets(store, scope, version.bindings) })
       },
     }),
@@ -128,13 +131,13 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       result: Version,
       async answer({ scope, params, query }) {
         const { version } = versionOf(scope, params.worker_id, params.version_id)
-        if (query.include === undefined) return shown(version)
+        if (query.include === undefined) return shown(store, scope, version)
         const modules: Static<typeof JsonModule>[] = []
         for (const module of version.modules) {
           const bytes = await deps.workers().shelf.readModule(module)
           modules.push({ name: module.name, content_type: module.type, content_base64: bytes.toString('base64') })
         }
-        return { ...shown(version), modules }
+        return { ...shown(store, scope, version), modules }
       },
     }),
     endpoint({
@@ -183,7 +186,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
           deploy: false,
           annotations: keptAnnotations(annotations),
         })
-        return shownVersion(version, script)
+        return shownVersion(store, call.scope, version, script)
       },
     }),
   ]
@@ -202,7 +205,7 @@ async function whileHeld<T>({ workers }: WorkersDeps, { files }: UploadForm, wor
 }
 
 /** A version with all that it is made of, but its code and its secrets. */
-function shown(version: StoredVersion): Static<typeof Version> {
+function shown(store: Store, scope: Scope, version: StoredVersion): Static<typeof Version> {
   const { id, number, created_on, source, author, annotations, assets, bindings, exports, main, metadata } = version
   const { compatibility_date, cache_options, limits, placement, migration_tag } = version
   const { containers, package_dependencies } = metadata
@@ -230,7 +233,7 @@ function shown(version: StoredVersion): Static<typeof Version> {
     created_on,
     source,
     urls: [],
-    bindings: bindings.map(shownBinding),
+    bindings: shownBindings(store, scope, version.script, bindings),
     ...more,
   }
 }

@@ -5,11 +5,12 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { newScript } from '../../src/workers/shelf.js'
 import { audit } from '../audit.js'
-import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { page, paging } from '../paging.js'
 import type { WorkersDeps } from './engine.js'
 import { refuseMoreScripts, workerOf } from './find.js'
+import { missingConsumers } from './missing-targets.js'
 import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { Force, removeScript } from './removal.js'
 import { MERGE_PATCH, scriptName } from './request.js'
@@ -49,7 +50,8 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
         }),
       ],
     )
-    return shownWorker(deps, scope, after)
+    const messages = missingConsumers(store, scope, after.tail_consumers)
+    return new Reply(shownWorker(deps, scope, after), { messages })
   }
 
   const subdomainOf = (scope: Scope, id: string, { subdomain }: WorkerChange): Write[] => {

@@ -21,7 +21,7 @@ import type { Cursor, Spool, Spools } from './spool.js'
 import { Staging } from './staging.js'
 import { LogpushTask, type TaskDeps } from './task.js'
 import { Uploads } from './uploads.js'
-import { pause } from './backoff.js'
+import { pause } from './waiting.js'
 
 export interface LogpushDeps {
   readonly store: Store

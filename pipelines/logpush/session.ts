@@ -12,12 +12,13 @@ import type { JobMetrics } from './metrics.js'
 import { OpenBatch, type ReadyBatch } from './open-batch.js'
 import { compare, cursorAt, endOf, placeOf, type Lines, type Place, type Reader } from './place.js'
 import { openReader } from './reader.js'
+import { pauseMs } from './retry.js'
 import type { Shared } from './sharing.js'
 import type { Cursor, ReadableSpool } from './spool.js'
 import { NoRoom, type Staging } from './staging.js'
 import type { JobStatus } from './status.js'
 import type { Uploads } from './uploads.js'
-import { more, pause, pauseMs } from './backoff.js'
+import { more, pause } from './waiting.js'
 
 /** What all jobs share. */
 export interface SessionDeps {

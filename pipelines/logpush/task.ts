@@ -15,7 +15,7 @@ import type { Sharing } from './sharing.js'
 import type { Cursor, Spool } from './spool.js'
 import { NoRoom } from './staging.js'
 import { JobStatus } from './status.js'
-import { pause } from './backoff.js'
+import { pause } from './waiting.js'
 
 /** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
 const FAULT_PAUSE_MS = 30_000

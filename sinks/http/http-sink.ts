@@ -1,23 +1,20 @@
 import { gzipSync } from 'node:zlib'
-import { Type } from 'typebox'
 import type { Sink, SinkLimits } from '../../src/core/sink.js'
-import type { ParamSchema } from '../params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
+import type { SinkDeps, SinkType } from '../sink-type.js'
+import { TEST_TEXT } from '../test-text.js'
 import { HttpClient } from './client.js'
-import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
+import { target, type OwnTarget, type Target } from './target.js'
 
 /** How a destination differs that takes the gzipped text of a batch in one POST. */
-export interface HttpSinkOptions<S extends ParamSchema> extends Pick<
+export interface HttpSinkOptions<N extends string> extends Pick<
   SinkType,
-  'scheme' | 'form' | 'summary' | 'shown' | 'secretPath' | 'ownership'
+  'scheme' | 'shown' | 'secretPath' | 'ownership'
 > {
   readonly limits?: SinkLimits
-  /** Parameters that are not sent. */
-  readonly own?: S
-  /** Parameters that are sent, for the manual. */
-  readonly sent?: ParamSchema
-  /** Checks the destination, and may change the URL and the headers. Throws InvalidInput with the pointer "". */
-  readonly prepare?: (target: OwnTarget<S>) => Target
+  /** Parameters that it takes for itself. */
+  readonly own?: readonly N[]
+  /** Looks at the destination, and may send to another URL or with more headers. Throws InvalidInput with the pointer "". */
+  readonly prepare?: (target: OwnTarget<N>) => Target
   /** Files of ownership challenges are sent like a batch. */
   readonly challenged?: boolean
 }
@@ -25,26 +22,18 @@ export interface HttpSinkOptions<S extends ParamSchema> extends Pick<
 const TEST_HEADERS = { 'content-disposition': 'attachment; filename="test.txt.gz"' }
 const GZIP = { 'content-type': 'text/plain; charset=utf-8', 'content-encoding': 'gzip' }
 
-/** No parameters. */
-export const NONE = Type.Object({})
-
-/** A type of destination where each batch is one gzipped POST, and any 2xx confirms it. */
-export function httpSinkType(options: Omit<HttpSinkOptions<typeof NONE>, 'own'>): SinkType
-export function httpSinkType<const S extends ParamSchema>(options: HttpSinkOptions<S> & { readonly own: S }): SinkType
-export function httpSinkType({
+/** A kind of destination where each batch is one gzipped POST, and any 2xx says that it has arrived. */
+export function httpSinkType<const N extends string = never>({
   limits = {},
-  own = NONE,
-  sent = NONE,
+  own = [],
   prepare = (target) => target,
   challenged = false,
   ...type
-}: HttpSinkOptions<ParamSchema>): SinkType {
-  const read = targetReader(own)
-  const targetOf = (destination: URL, deps: SinkDeps): Target => prepare(read(destination, deps))
+}: HttpSinkOptions<N>): SinkType {
+  const targetOf = (destination: URL, deps: SinkDeps): Target => prepare(target(destination, deps, own))
   return {
     shown: SHOWN,
     ...type,
-    params: httpParams(own, sent),
     check: (destination, deps) => void targetOf(destination, deps),
 
     open(destination, deps): Sink {
@@ -57,7 +46,7 @@ export function httpSinkType({
         limits,
         daily: false,
         async write({ name, body }, signal) {
-          // A receiver that stores the keys it has seen can recognize a batch that is sent again.
+          // A receiver that keeps the keys it has seen can tell a batch that comes again.
           await client.post({ url, headers: { 'idempotency-key': name, ...GZIP, ...headers }, body }, signal)
         },
         check: async (signal) => await send(TEST_TEXT, TEST_HEADERS, signal),
@@ -73,7 +62,7 @@ export function httpSinkType({
   }
 }
 
-/** Parameters of public log services that are not secret. */
+/** Parameters of public log services that are no secrets. */
 export const SHOWN: readonly string[] = [
   'tls',
   'insecure-skip-verify',

@@ -234,9 +234,9 @@ t.test('a refused upload changes nothing', async (t) => {
 t.test('If-Match is honoured, and uploads of one script are ordered', async (t) => {
   const api = await uploader(t)
   const { body } = await api.upload('w', {})
-  t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-match': '"other"' } })).status, 409)
+  t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-match': '"other"' } })).status, 412)
   t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-match': `"${body.result.etag}"` } })).status, 200)
-  t.equal((await api.upload('new', {}, PLAIN, { headers: { 'if-match': '*' } })).status, 409)
+  t.equal((await api.upload('new', {}, PLAIN, { headers: { 'if-match': '*' } })).status, 412)
   const codes = Array.from({ length: 8 }, (_, i) => `export default { fetch() { return ${i} } }`)
   const answers = await Promise.all(codes.map(async (code) => await api.upload('w', {}, code)))
   t.ok(answers.every(({ status }) => status === 200))

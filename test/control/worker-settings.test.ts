@@ -92,7 +92,7 @@ t.test('new code takes the place of the old, and all else stays', async (t) => {
   })
   t.match(updated, { id: 'app', handlers: ['fetch'], has_modules: true })
   const etag = { ...asContent, headers: { 'if-match': '"none"' } }
-  t.same(first(await api.send('app', [modulePart('a.js', PLAIN)], etag)), [409, 10035, undefined])
+  t.same(first(await api.send('app', [modulePart('a.js', PLAIN)], etag)), [412, 10035, undefined])
 })
 
 t.test('new code that does not fit is refused, and nothing is stored', async (t) => {
@@ -241,6 +241,35 @@ t.test('a part that a binding names keeps its name', async (t) => {
   )
   t.match(await patch(api, { tags: [] }), { status: 200 })
   t.match(latest(api), { modules: [{ name: 'worker.js' }, { name: '2e-add.wasm' }] })
+})
+
+t.test(
+  'a Durable Object binding shows the id of its namespace, and an absent tail consumer is a warning',
+  async (t) => {
+    const api = await uploader(t)
+    const bindings = [{ name: 'ROOM', type: 'durable_object_namespace', class_name: 'Room' }]
+    const migrations = { new_tag: 'v1', new_sqlite_classes: ['Room'] }
+    const tail_consumers = [{ service: 'absent' }, { service: 'app' }]
+    const uploaded = await api.upload('app', { migrations, bindings, tail_consumers }, ROOM)
+    const warning = { code: 10000, message: 'the tail consumer absent does not exist' }
+    t.same(uploaded.body.messages, [warning])
+    const [namespace] = api.store.list(WORKER_NAMESPACES, SCOPE)
+    const shown = [{ ...bindings[0], namespace_id: namespace?.id }]
+    t.same((await api.call('GET', `${SCRIPTS}/app/settings`)).body.result.bindings, shown)
+    const version = `${SCRIPTS}/app/versions/${latest(api)?.id}`
+    t.same((await api.call('GET', version)).body.result.resources.bindings, shown)
+    t.same((await patch(api, { tail_consumers })).body.messages, [warning])
+    t.same((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, { tail_consumers })).body.messages, [warning])
+    t.same((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, { tags: ['a'] })).body.messages, [])
+  },
+)
+
+t.test('exports without Durable Object classes list the classes of the code that have none', async (t) => {
+  const api = await uploader(t)
+  const exports = { default: { type: 'worker' } }
+  const { body } = await api.upload('app', { exports }, ROOM)
+  t.match(body.result.exports_reconciliation, { info: [{ class: 'Room', scenario: 'code_class_not_in_exports' }] })
+  t.same(api.store.list(WORKER_NAMESPACES, SCOPE), [])
 })
 
 t.test('exports among settings are reconciled', async (t) => {

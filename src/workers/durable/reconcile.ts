@@ -278,9 +278,7 @@ class Run implements Reconciled {
           'delete it with an entry of state deleted',
         )
     }
-    for (const [name, kind] of this.#input.code)
-      if (kind === 'durable-object' && !named.has(name) && !this.#own.has(name))
-        this.#info(name, 'code_class_not_in_exports', `the code exports the class ${name}, exports has no entry for it`)
+    this.result.info.push(...undeclaredClasses(this.#input.code, (name) => named.has(name) || this.#own.has(name)))
   }
 
   #inCode(name: string): boolean {
@@ -335,6 +333,17 @@ class Run implements Reconciled {
     })
   }
 }
+
+/** Returns a notice for each Durable Object class of the code that is neither declared nor has a namespace. */
+export const undeclaredClasses = (
+  code: ReadonlyMap<string, ExportKind>,
+  isKnown: (name: string) => boolean,
+): Notice[] =>
+  [...code].flatMap(([name, kind]) => {
+    if (kind !== 'durable-object' || isKnown(name)) return []
+    const message = `the code exports the class ${name}, but exports has no entry for it`
+    return [notice(name, 'code_class_not_in_exports', message, undefined, [])]
+  })
 
 const notice = (
   name: string,

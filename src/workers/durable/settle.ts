@@ -15,7 +15,7 @@ import type { Store, Write } from '../../core/store.js'
 import { refuse, type Fault } from '../fault.js'
 import type { Metadata } from '../metadata/schema.js'
 import { migrate } from './migrations.js'
-import { reconcile } from './reconcile.js'
+import { reconcile, undeclaredClasses } from './reconcile.js'
 import { emptyReconciliation, type Reconciliation } from './reconciliation.js'
 import { DurableDraft } from './state.js'
 
@@ -61,7 +61,9 @@ export function settleClasses(input: SettleInput): Settled {
         message: 'does not go with a script whose classes are told by exports',
       },
     ])
-  const reconciliation = declarative ? reconciled(input, draft) : emptyReconciliation()
+  const reconciliation = declarative
+    ? reconciled(input, draft)
+    : { ...emptyReconciliation(), info: undeclaredClasses(input.code, (name) => !!draft.find(input.script, name)) }
   if (!declarative) refuse(migrated(input, draft))
   refuse(bindingFaults(input, draft, deployed || declarative ? 'classNotCreated' : 'unappliedMigration'))
   if (!deployed) refuse(bindingFaults(input, draftOf(store, scope), 'undeployedExport'))

@@ -1,22 +1,5 @@
 import type { Clock } from '../../src/core/clock.js'
-import type { SinkError } from '../../src/core/sink.js'
 import type { Position, ReadableSpool } from './spool.js'
-
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-
-/** Maximum wait that a destination can ask for. */
-const MAX_REQUESTED_MS = 60 * MINUTE
-
-/**
- * Returns how long to wait, in ms, after the `attempts`th failure in a row, from 1. Full jitter: jobs that failed together
- * do not retry together. `random` returns numbers from 0 to 1.
- */
-export function pauseMs({ failure, retryAfterMs = 0 }: SinkError, attempts: number, random: () => number): number {
-  const [min, first, max] = failure === 'transient' ? [0, SECOND, MINUTE] : [MINUTE, MINUTE, 5 * MINUTE]
-  const cap = Math.min(max, first * 2 ** Math.min(attempts - 1, 30))
-  return Math.max(min + random() * (cap - min), Math.min(retryAfterMs, MAX_REQUESTED_MS))
-}
 
 /** Waits `ms`, or until the signal aborts; resolves in either case. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
@@ -24,7 +7,7 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
   await clock.sleep(ms, signal).catch(() => {})
 }
 
-/** Waits until the spool has a record at `position`, `ms` have passed or the signal aborts; resolves in each case. */
+/** Waits until there is more than `position`, `ms` are over or the signal aborts; resolves in each case. */
 export async function more(
   spool: ReadableSpool,
   position: Position,

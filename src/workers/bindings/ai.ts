@@ -1,7 +1,0 @@
-import { bindingKind } from './binding-kind.js'
-
-/** Models. */
-export const ai = bindingKind({
-  type: 'ai',
-  description: 'Models.',
-})
