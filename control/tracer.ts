@@ -6,6 +6,8 @@ import { endpoint, type Endpoint } from './endpoint.js'
 import type { ControlDeps } from './state.js'
 
 const MOST_BODY = 131_072
+/** Methods that the proxy names in `allow`. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const TOKEN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$"
 
 const text = (maxLength: number) => Type.String({ maxLength })
@@ -40,7 +42,7 @@ const Geoloc = Type.Object(
 
 const TraceInput = Type.Object(
   {
-    method: Type.String({ pattern: '^[A-Za-z-]{1,32}$', description: 'The method of the request.' }),
+    method: Type.Enum(METHODS, { description: 'The method of the request.' }),
     url: Type.String({ maxLength: 16_384, description: 'http or https; a zone of the account serves its host.' }),
     body: Type.Optional(
       Type.Object(

@@ -27,7 +27,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
     throw new ApiError('noEntryPoint', undefined, `could not find entrypoint ruleset ${where}`)
   }
 
-  /** `name` can be given anew here, unlike elsewhere: clients put an entry point without knowing how it was named. */
+  /** A new name is ignored, not refused: clients put an entry point without knowing how it was named. */
   const put = (actor: Actor, phase: Phase, body: RulesetChange): Decided => {
     const level = levelOf(actor.scope)
     if (!phase.levels.includes(level))
@@ -43,8 +43,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, shelf.making())
       return { ...shelf.created(actor, made), hints: rulesHints(made.rules) }
     }
-    const named = name === undefined ? old : { ...old, name }
-    const next = replaceRuleset(named, given, shelf.making())
+    const next = replaceRuleset(old, given, shelf.making())
     return { ...shelf.changed(actor, stored, next), hints: rules ? rulesHints(next.rules) : [] }
   }
 

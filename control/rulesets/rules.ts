@@ -60,7 +60,8 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
             position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
           const input = checked(position, () => check.rule(call, old, patched(rule, members)))
           const next = changeRule(old, rule.id, input, position.value, shelf.making())
-          return { ...shelf.changed(call, stored, next), hints: ownHints(next, rule.id) }
+          const hints = ownHints(next, rule.id)
+          return next === old ? { ...UNCHANGED, result: old, hints } : { ...shelf.changed(call, stored, next), hints }
         }),
     }),
     endpoint({
@@ -81,6 +82,9 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
     }),
   ]
 }
+
+/** A write that changes nothing makes no version and no audit entry. */
+const UNCHANGED = { writes: [], audit: [] } as const
 
 const positionIssues = issuesOf(Position)
 

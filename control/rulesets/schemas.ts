@@ -9,7 +9,7 @@ const Rules = Type.Optional(Type.Array(AnyRule, { description: 'In the order in 
 
 const Name = Type.String({
   minLength: 1,
-  description: 'For people. Only a put of an entry point by its phase can change it.',
+  description: 'For people. Cannot be changed; a put of an existing entry point ignores it.',
 })
 const Description = Type.Optional(Type.String({ description: 'Default: empty.' }))
 const Kind = Type.Enum([...RULESET_KINDS], {

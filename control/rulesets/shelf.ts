@@ -83,7 +83,7 @@ export class Shelf {
     if (dryRun) return written(null, decide())
     return await this.#turns.take(actor.accountId, async () => {
       const decided = decide()
-      await this.#deps.store.batch(decided.writes, decided.audit)
+      if (decided.writes.length > 0) await this.#deps.store.batch(decided.writes, decided.audit)
       return written(decided.result, decided)
     })
   }

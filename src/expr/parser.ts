@@ -30,7 +30,9 @@ export function parseValue(text: string, scheme: Scheme): Parsed<Path> {
   const lexer = lexerFor(text)
   const root = new Parser(lexer, scheme).path(0)
   if (root.mapped > 0) {
-    throw lexer.fault('InvalidMapEachAccess', 'a value may not end in a mapped access', root.span.start, root.span.end)
+    const found = arrayOf(root.type).name
+    const reason = `expected a single value, but got ${found}: a value may not end in [*]`
+    throw lexer.fault('TypeMismatch', reason, root.span.start, root.span.end)
   }
   complete(lexer)
   return { source: lexer.source, root }

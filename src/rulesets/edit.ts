@@ -61,7 +61,9 @@ export function addRule(old: Ruleset, input: RuleInput, position: Position | und
   return next({ ...old, rules: inserted(old.rules, rule, position) }, making)
 }
 
-/** Puts `input` in the place of a rule, and moves it where `position` says. The rule has to be one of the ruleset. */
+/**
+ * Replaces a rule of the ruleset by `input` and moves it to `position`. Returns `old` itself if nothing changes.
+ */
 export function changeRule(
   old: Ruleset,
   ruleId: string,
@@ -75,7 +77,7 @@ export function changeRule(
   const rules = position
     ? inserted(others, changed, position)
     : old.rules.map((rule) => (rule.id === ruleId ? changed : rule))
-  return next({ ...old, rules }, making)
+  return rules.every((rule, index) => rule === old.rules[index]) ? old : next({ ...old, rules }, making)
 }
 
 /** Takes a rule out. */

@@ -34,7 +34,7 @@ export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   const wrong = shape(input)
   // Whoever names an unknown member still learns what is wrong with the parameters.
   const { action: name, action_parameters: params } = (input ?? {}) as Partial<RuleInput>
-  const action = ACTIONS.get(String(name))
+  const action = typeof name === 'string' ? ACTIONS.get(name) : undefined
   if (wrong.length > 0) return [...wrong, ...parameterIssues(action, params, input, context)]
 
   const rule = input as RuleInput

@@ -136,6 +136,8 @@ t.test('what does not fit is refused with its place', async (t) => {
     [{ ...GET, context: { bot_score: 101 } }, '/context/bot_score'],
     [{ ...GET, protocol: 'HTTP/3' }, '/protocol'],
     [{ url: GET.url }, '/method'],
+    [{ ...GET, method: 'FROBNICATE' }, '/method'],
+    [{ ...GET, method: 'CONNECT' }, '/method'],
   ]
   for (const [input, pointer] of cases) {
     const { status, body } = await call('POST', AT, input)

@@ -31,6 +31,16 @@ import { filter } from '../conformance/filter.js'
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
 const json = (name: string): unknown => JSON.parse(readFileSync(fixture(name), 'utf8'))
 
+const valueFaultOf = (text: string): ExprError => {
+  try {
+    parseValue(text)
+  } catch (error) {
+    if (error instanceof ExprError) return error
+    throw error
+  }
+  throw new Error(`${text} is a value`)
+}
+
 const faultOf = (text: string, options = {}): ExprError => {
   try {
     parse(text, options)
@@ -125,6 +135,11 @@ t.test('an error shows the line with carets under the fault, and counts bytes', 
   const after = faultOf('http.host eq "üü" and nope')
   t.match(after, { line: 1, column: 25, length: 4 }, 'two bytes more than characters')
   t.equal(after.message.split('\n')[2], `${' '.repeat(22)}^^^^ unknown identifier`)
+})
+
+t.test('a value expression that ends in [*] has the wrong type', async (t) => {
+  t.match(valueFaultOf('http.request.cookies[*]'), { class: 'TypeMismatch', column: 1, length: 23 })
+  t.match(valueFaultOf('http.request.headers["a"][*]'), { class: 'TypeMismatch', reason: /got Array<Bytes>/ })
 })
 
 t.test('limits are errors with the number in them', async (t) => {

@@ -25,6 +25,9 @@ export const BAD_MEMBERS: readonly BadRule[] = [
   ...badCommon(
     ['an action that nobody knows', { action: 'explode' }, '/action'],
     ['an action in capitals', { action: 'BLOCK' }, '/action'],
+    ['an object without a text as its action', { action: { toString: 1 } }, '/action'],
+    ['an action that is a list', { action: ['block'] }, '/action'],
+    ['an action that is null', { action: null }, '/action'],
     ['no action', { action: undefined }, '/action'],
     ['an action of another phase', { action: 'set_config', action_parameters: { bic: true } }, '/action'],
     [
