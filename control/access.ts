@@ -1,30 +1,8 @@
 import type { Permission } from './permissions.js'
-
-/**
- * What a token may do where. A zone is covered when `zones` names it or `zonesOf` its account (`*` names all), so that
- * a token can have a zone without having the zone's account. `deny` beats every `allow`.
- */
-export interface Grant {
-  readonly effect: 'allow' | 'deny'
-  /** Names of permissions, or `*`. */
-  readonly permissions: readonly string[]
-  readonly accounts: readonly string[]
-  readonly zones: readonly string[]
-  readonly zonesOf: readonly string[]
-}
+import type { Caller, Grant } from './state.js'
 
 /** Where something is to be done: in an account, in a zone of an account, or above all accounts. */
 export type Place = { readonly account: string; readonly zone?: string } | 'daemon'
-
-/** Whoever sent the request, as far as the credentials tell. */
-export interface Caller {
-  readonly type: 'token' | 'key'
-  readonly id: string
-  readonly name: string
-  /** The e-mail address of the legacy pair. */
-  readonly email?: string
-  readonly grants: readonly Grant[]
-}
 
 /** The grant that flat lists stand for: `zones: ['*']` are all zones of the accounts, a zone id is that zone alone. */
 export function flatGrant(access: {

@@ -6,22 +6,22 @@ import { readBody } from './body.js'
 import type { Endpoint } from './endpoint.js'
 import { envelope } from './envelope.js'
 import { locate } from './locate.js'
-import { manual } from './openapi.js'
-import { bySpecificity, endpointPath, PREFIX } from './paths.js'
+import { bySpecificity, endpointPath } from './paths.js'
+import { PREFIX } from './prefix.js'
 import { limitRate } from './rate-limit.js'
 import { reply } from './reply.js'
-import type { ControlDeps, State } from './state.js'
+import type { ControlDeps, State, Step } from './state.js'
 import { trace } from './trace.js'
 import { unmatched } from './unmatched.js'
 
-/** The API: its middleware in the order they run, around the endpoints of all areas. */
-export function api(endpoints: readonly Endpoint[], deps: ControlDeps): Koa<State> {
+/** Creates the API: its middleware in the order they run, around the endpoints of all areas. `before` runs before the endpoints. */
+export function api(endpoints: readonly Endpoint[], deps: ControlDeps, before: readonly Step[] = []): Koa<State> {
   const app = new Koa<State>()
   // What befalls an answer on its way out: mostly clients that went away.
   app.on('error', (error: unknown) => deps.log.debug({ event: 'answer_lost', error: messageOf(error) }))
   app.use(trace(deps))
   app.use(envelope(deps.log))
-  app.use(manual(endpoints))
+  for (const step of before) app.use(step)
   app.use(routes(endpoints, deps).routes())
   app.use(unmatched())
   return app
@@ -30,7 +30,7 @@ export function api(endpoints: readonly Endpoint[], deps: ControlDeps): Koa<Stat
 /** One route for each endpoint in each of its scopes, and the steps that each request takes on it. */
 export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<State> {
   const router = new Router<State>({ prefix: PREFIX, sensitive: true })
-  const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody(), reply()]
+  const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody()]
   const rows = endpoints.flatMap((endpoint) =>
     endpoint.scopes.map((type) => ({ endpoint, type, path: endpointPath(endpoint, type) })),
   )
@@ -45,6 +45,7 @@ export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Route
           await next()
         },
         ...steps,
+        reply(endpoint),
       ],
     )
   }

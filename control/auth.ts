@@ -2,20 +2,10 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { DAEMON } from '../src/core/scope.js'
 import { CREDENTIAL, TOKEN } from '../src/core/model/token.js'
-import type { Caller } from './access.js'
 import { configured, sha256 } from './configured.js'
 import { ApiError } from './errors.js'
 import { grantsOf } from './policies.js'
-import type { ControlDeps, Step } from './state.js'
-
-/** A token that is known, and whether it may be used now. */
-export interface Credentials {
-  readonly caller: Caller
-  readonly status: TokenStatus
-  readonly expires_on?: string
-  readonly not_before?: string
-}
-export type TokenStatus = 'active' | 'disabled' | 'expired'
+import type { ControlDeps, Credentials, Step, TokenStatus } from './state.js'
 
 type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { flatGrant, type Caller } from './access.js'
-import type { ControlConfig } from './state.js'
+import { flatGrant } from './access.js'
+import type { Caller, ControlConfig } from './state.js'
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 

@@ -3,13 +3,13 @@ import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
 import { parser } from '../src/core/schema.js'
 import type { Scope } from '../src/core/scope.js'
-import type { Caller } from './access.js'
-import type { Credentials } from './auth.js'
-import type { ErrorKind } from './errors.js'
-import type { Permission } from './permissions.js'
 import { queryParser } from './query.js'
+import type { Caller, Credentials, EndpointInfo } from './state.js'
 
 type Headers = Readonly<Record<string, string>>
+
+/** `scopes` of an endpoint below accounts alone. */
+export const ACCOUNT_ONLY = ['account'] as const
 
 /** One entry of `messages`: something to know about a request that succeeded. */
 export interface Message {
@@ -78,20 +78,9 @@ export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly request: IncomingMessage
 }
 
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
-
 /** One row of the API: who may call it, what it takes, what it gives. */
-export interface Endpoint {
-  readonly method: Method
-  /** After the scope: `/rulesets/:ruleset_id` of a zone is `/zones/:zone_id/rulesets/:ruleset_id`. */
-  readonly path: string
-  readonly scopes: readonly Scope['type'][]
-  /** At least one is required. None: any valid token that sees the scope. */
-  readonly permissions: readonly Permission[]
+export interface Endpoint extends EndpointInfo {
   readonly summary: string
-  readonly body?: TSchema
-  /** Content types besides `application/json` that the body, JSON all the same, may come with. */
-  readonly jsonAs?: readonly string[]
   readonly query?: TSchema
   readonly result?: TSchema
   readonly status?: number
@@ -104,12 +93,6 @@ export interface Endpoint {
   readonly bare?: boolean
   /** The answer is a {@link Download} of this type. */
   readonly download?: string
-  /** Called without credentials. */
-  readonly open?: boolean
-  /** Verifies the caller's own token: an unknown one is 401, a disabled or expired one still gets an answer. */
-  readonly verifies?: boolean
-  /** The row that stands for what the schema of the body refuses. Default: `invalid`. */
-  readonly refusal?: ErrorKind
   readonly answer: (call: Call) => unknown
 }
 

@@ -4,7 +4,7 @@ import { newUuid } from '../src/core/ids.js'
 import { HOSTNAME, HOSTNAME_OWNER, type Hostname, type HostnameSsl } from '../src/core/model/hostname.js'
 import { DAEMON, type Scope } from '../src/core/scope.js'
 import { VersionConflict } from '../src/core/store.js'
-import { Edits } from './edits.js'
+import { KeyedEdits } from './keyed-edits.js'
 import { audit } from './audit.js'
 import { endpoint, Reply, type Endpoint } from './endpoint.js'
 import { ApiError } from './errors.js'
@@ -19,7 +19,7 @@ const WRITE = ['SSL and Certificates Write'] as const
 
 /** Custom hostnames: customers' host names that a zone serves, active from the moment they are made. */
 export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
-  const edits = new Edits()
+  const edits = new KeyedEdits()
   const room = new Room()
 
   const stored = (scope: Scope, id: string) => {

@@ -3,10 +3,10 @@ import type { Endpoint } from './endpoint.js'
 import { hostnames } from './hostnames.js'
 import { lists } from './lists.js'
 import { logpush } from './logpush.js'
+import type { LogpushDeps } from './logpush/engine.js'
 import { posture } from './posture.js'
 import { rulesets } from './rulesets.js'
 import { settings } from './settings.js'
-import type { ControlDeps } from './state.js'
 import { tokens } from './tokens.js'
 import { tracer } from './tracer.js'
 import { user } from './user.js'
@@ -16,7 +16,7 @@ import type { WorkersEngine } from './workers/engine.js'
 import { zones } from './zones.js'
 
 /** Every endpoint of the areas that need no more than configuration and store. */
-export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
+export const basicEndpoints = (deps: LogpushDeps): Endpoint[] => [
   ...user(),
   ...tokens(deps),
   ...accounts(deps),
@@ -30,7 +30,7 @@ export const basicEndpoints = (deps: ControlDeps): Endpoint[] => [
 ]
 
 /** Every endpoint of the API. */
-export const endpoints = (deps: PostureDeps & { readonly workers: () => WorkersEngine }): Endpoint[] => [
+export const endpoints = (deps: LogpushDeps & PostureDeps & { readonly workers: () => WorkersEngine }): Endpoint[] => [
   ...basicEndpoints(deps),
   ...posture(deps),
   ...workers(deps),

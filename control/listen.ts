@@ -7,7 +7,8 @@ import { api } from './app.js'
 import type { Endpoint } from './endpoint.js'
 import { failure } from './envelope.js'
 import { ApiError } from './errors.js'
-import { PREFIX } from './paths.js'
+import { manual } from './openapi.js'
+import { PREFIX } from './prefix.js'
 import type { ControlDeps } from './state.js'
 
 const LIMITS = {
@@ -32,7 +33,7 @@ export interface Control {
 
 /** Opens the API's listener. Rejects when the address cannot be had. */
 export async function listenControl(endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> {
-  const handle = api(endpoints, deps).callback()
+  const handle = api(endpoints, deps, [manual(endpoints)]).callback()
   const { upgrades = [] } = deps
   const server = createServer(LIMITS, (request, response) => {
     // The connection of a request that was under way when the listener closed has nothing more to wait for.

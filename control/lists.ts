@@ -3,7 +3,7 @@ import { InvalidInput } from '../src/core/errors.js'
 import { endpoint, type Endpoint } from './endpoint.js'
 import { Catalog } from './lists/catalog.js'
 import { items } from './lists/items.js'
-import { READ, WRITE } from './lists/permissions.js'
+import { ACCESS } from './permissions.js'
 import { ListChange, ListResult, NewList } from './lists/schemas.js'
 import { whole } from './paging.js'
 import type { ControlDeps } from './state.js'
@@ -19,7 +19,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.lists.read,
       summary: 'List the lists of an account, those of the configuration first',
       result: Type.Array(ListResult),
       answer: ({ scope }) => whole(catalog.all(scope)),
@@ -28,7 +28,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.lists.write,
       summary: 'Create an empty list',
       body: NewList,
       result: ListResult,
@@ -45,7 +45,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:list_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.lists.read,
       summary: 'Read a list',
       result: ListResult,
       answer: ({ scope, params }) => catalog.get(scope, params.list_id),
@@ -54,7 +54,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       method: 'put',
       path: `${PATH}/:list_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.lists.write,
       summary: 'Change the description of a list',
       body: ListChange,
       result: ListResult,
@@ -65,7 +65,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:list_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.lists.write,
       summary: 'Delete a list with all of its items; refused while rules use it',
       result: Type.Object({ id: Type.String() }),
       async answer(call) {

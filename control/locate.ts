@@ -1,10 +1,9 @@
 import { account, DAEMON, zone, type Scope } from '../src/core/scope.js'
-import { mayUse, type Caller } from './access.js'
+import { mayUse } from './access.js'
 import { configured, type Configured } from './configured.js'
-import type { Endpoint } from './endpoint.js'
 import { unroutable } from './envelope.js'
 import { ApiError } from './errors.js'
-import type { ControlDeps, Step } from './state.js'
+import type { Caller, ControlDeps, EndpointInfo, Step } from './state.js'
 
 /**
  * Finds the account or zone of the path and asks whether the caller may do this there. What a caller may not see and what does
@@ -50,7 +49,7 @@ function place(
   return { scope: zone(id), accountId }
 }
 
-function refuseUnlessAllowed({ permissions }: Endpoint, caller: Caller, { scope, accountId }: Found): void {
+function refuseUnlessAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
   const where =
     scope.type === 'daemon'
       ? 'daemon'

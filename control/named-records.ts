@@ -1,14 +1,10 @@
 import type { Scope } from '../src/core/scope.js'
 import { VersionConflict, type Kind, type NameOwner, type Stored, type Write } from '../src/core/store.js'
-import { audit } from './audit.js'
-import { Edits } from './edits.js'
-import type { Call } from './endpoint.js'
+import { audit, type Actor } from './audit.js'
+import { KeyedEdits } from './keyed-edits.js'
 import { ApiError, type ErrorKind } from './errors.js'
 import { Room } from './room.js'
 import type { ControlDeps } from './state.js'
-
-/** Who makes a change, and where. */
-export type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
 
 interface Rules<T> {
   readonly kind: Kind<T>
@@ -27,7 +23,7 @@ interface Rules<T> {
 export class NamedRecords<T extends object> {
   readonly #deps: Pick<ControlDeps, 'store' | 'clock'>
   readonly #rules: Rules<T>
-  readonly #edits = new Edits()
+  readonly #edits = new KeyedEdits()
   readonly #room = new Room()
 
   constructor(deps: Pick<ControlDeps, 'store' | 'clock'>, rules: Rules<T>) {
@@ -50,10 +46,10 @@ export class NamedRecords<T extends object> {
     return owner && this.#deps.store.get(this.#rules.kind, scope, owner.id)?.value
   }
 
-  async create(writer: Writer, value: T): Promise<T> {
+  async create(actor: Actor, value: T): Promise<T> {
     const { kind, names, idOf, nameOf, most, taken, tooMany } = this.#rules
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     const id = idOf(value)
     const name = nameOf(value)
     if (store.get(names, scope, name)) throw new ApiError(taken)
@@ -64,17 +60,17 @@ export class NamedRecords<T extends object> {
             { kind, scope, id, value, ifVersion: 0 },
             { kind: names, scope, id: name, value: { id }, ifVersion: 0 },
           ],
-          [audit(clock, writer, { action: 'create', kind, scope, id, after: value })],
+          [audit(clock, actor, { action: 'create', kind, scope, id, after: value })],
         )
       })
     })
     return value
   }
 
-  async change(writer: Writer, id: string, edit: (old: T) => T): Promise<T> {
+  async change(actor: Actor, id: string, edit: (old: T) => T): Promise<T> {
     const { kind, names, nameOf, taken } = this.#rules
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     return await this.#edits.run(id, async () => {
       const { value: before, version } = this.#stored(scope, id)
       const after = edit(before)
@@ -86,22 +82,22 @@ export class NamedRecords<T extends object> {
       ]
       await store.batch(
         [{ kind, scope, id, value: after, ifVersion: version }, ...(from === to ? [] : moved)],
-        [audit(clock, writer, { action: 'update', kind, scope, id, before, after })],
+        [audit(clock, actor, { action: 'update', kind, scope, id, before, after })],
       )
       return after
     })
   }
 
   /** Removes one, and in the same batch what `more` says. */
-  async remove(writer: Writer, id: string, more: () => readonly Write[] = () => []): Promise<T> {
+  async remove(actor: Actor, id: string, more: () => readonly Write[] = () => []): Promise<T> {
     const { kind } = this.#rules
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     return await this.#edits.run(id, async () => {
       const { value: before, version } = this.#stored(scope, id)
       await store.batch(
         [...this.removal(scope, before, version), ...more()],
-        [audit(clock, writer, { action: 'delete', kind, scope, id, before })],
+        [audit(clock, actor, { action: 'delete', kind, scope, id, before })],
       )
       return before
     })

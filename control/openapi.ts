@@ -4,7 +4,8 @@ import type { Endpoint } from './endpoint.js'
 import { ERROR_RESPONSES, failures } from './openapi-errors.js'
 import { OPENAPI_WEBHOOKS } from './openapi-webhooks.js'
 import { ResultInfo } from './paging.js'
-import { bySpecificity, endpointPath, PREFIX } from './paths.js'
+import { bySpecificity, endpointPath } from './paths.js'
+import { PREFIX } from './prefix.js'
 import type { Step } from './state.js'
 
 type Json = Record<string, unknown>

@@ -1,12 +1,10 @@
 import type { Scope } from '../src/core/scope.js'
-import type { Endpoint } from './endpoint.js'
-
-export const PREFIX = '/client/v4'
+import type { EndpointInfo } from './state.js'
 
 const SCOPE_PATH = { account: '/accounts/:account_id', zone: '/zones/:zone_id', daemon: '' } as const
 
 /** The path of an endpoint in one of its scopes, without the prefix: `/zones/:zone_id/settings`. */
-export const endpointPath = (endpoint: Pick<Endpoint, 'path'>, scope: Scope['type']): string =>
+export const endpointPath = (endpoint: Pick<EndpointInfo, 'path'>, scope: Scope['type']): string =>
   SCOPE_PATH[scope] + endpoint.path
 
 /** Fixed segments before parameters, so that `/tokens/verify` is found before `/tokens/:token_id`. */

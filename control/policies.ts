@@ -3,8 +3,9 @@ import { newId } from '../src/core/ids.js'
 import type { TokenPolicy, TokenResources } from '../src/core/model/token.js'
 import type { FlatAccess } from '../src/core/permissions.js'
 import { pointerToken } from '../src/core/schema.js'
-import { holds, type Grant } from './access.js'
+import { holds } from './access.js'
 import type { Configured } from './configured.js'
+import type { Grant } from './state.js'
 
 const ZONE = /^com\.cloudflare\.api\.account\.zone\.([0-9a-f]{32}|\*)$/
 const ACCOUNT = /^com\.cloudflare\.api\.account\.([0-9a-f]{32}|\*)$/

@@ -1,4 +1,4 @@
-import { Edits } from './edits.js'
+import { KeyedEdits } from './keyed-edits.js'
 import type { Endpoint } from './endpoint.js'
 import { WebhookBook } from './webhooks/book.js'
 import type { PostureDeps } from './webhooks/engine.js'
@@ -11,7 +11,7 @@ import { webhooks } from './webhooks/webhooks.js'
 /** Posture findings, policies, and the webhooks that they are sent to. */
 export function posture(deps: PostureDeps): Endpoint[] {
   const book = new WebhookBook(deps)
-  const edits = new Edits()
+  const edits = new KeyedEdits()
   return [
     ...webhooks(deps, book),
     ...jobs(deps, book),

@@ -1,16 +1,15 @@
-import { Download, Reply, type Message } from './endpoint.js'
+import { Download, Reply, type Endpoint, type Message } from './endpoint.js'
 import { DAEMON } from '../src/core/scope.js'
-import type { Caller } from './access.js'
-import type { Step } from './state.js'
+import type { Caller, Step } from './state.js'
 
 /** Callers of endpoints that ask for no credentials. */
 const NOBODY: Caller = { type: 'token', id: '', name: '', grants: [] }
 
 /** Calls the endpoint and puts what it gives into the envelope. */
-export function reply(): Step {
+export function reply(endpoint: Endpoint): Step {
   return async (ctx) => {
-    const { endpoint, requestId, caller = NOBODY, scope = DAEMON, accountId = '' } = ctx.state
-    const given = await endpoint?.answer({
+    const { requestId, caller = NOBODY, scope = DAEMON, accountId = '' } = ctx.state
+    const given = await endpoint.answer({
       requestId,
       caller,
       scope,
@@ -29,14 +28,14 @@ export function reply(): Step {
     }
     const { result, options } = given instanceof Reply ? given : new Reply(given)
     if (options.headers) ctx.set(options.headers)
-    ctx.status = options.status ?? endpoint?.status ?? 200
+    ctx.status = options.status ?? endpoint.status ?? 200
     if (ctx.status === 204) return
     const messages: readonly Message[] = options.messages ?? []
     ctx.body = {
       success: true,
       errors: [],
       messages,
-      ...(endpoint?.bare !== true && { result: result ?? null }),
+      ...(endpoint.bare !== true && { result: result ?? null }),
       ...(options.result_info && { result_info: options.result_info }),
       ...options.top,
     }

@@ -4,7 +4,7 @@ import { InvalidInput } from '../src/core/errors.js'
 import { SETTING, type Setting } from '../src/core/model/setting.js'
 import { parser, strict } from '../src/core/schema.js'
 import type { Scope } from '../src/core/scope.js'
-import { Edits } from './edits.js'
+import { KeyedEdits } from './keyed-edits.js'
 import { audit } from './audit.js'
 import { configured } from './configured.js'
 import { endpoint, type Call, type Endpoint } from './endpoint.js'
@@ -57,7 +57,7 @@ const WRITE = ['Zone Settings Write'] as const
 
 /** Zone settings, among them the one that converts pages to Markdown. */
 export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
-  const edits = new Edits()
+  const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
     const zone = configured(config()).zones.get(scope.id)
     if (!zone) throw new ApiError('notVisible')

@@ -5,7 +5,7 @@ import { CREDENTIAL, TOKEN, type Token, type TokenPolicy } from '../src/core/mod
 import { DAEMON } from '../src/core/scope.js'
 import { strict } from '../src/core/schema.js'
 import type { Stored } from '../src/core/store.js'
-import { Edits } from './edits.js'
+import { KeyedEdits } from './keyed-edits.js'
 import { audit } from './audit.js'
 import { statusOf } from './auth.js'
 import { configured, sha256 } from './configured.js'
@@ -29,7 +29,7 @@ const WRITE = ['API Tokens Write'] as const
 
 /** API tokens in the store. Those of the configuration are not listed here and change there. */
 export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
-  const edits = new Edits()
+  const edits = new KeyedEdits()
   const room = new Room()
 
   const stored = (id: string): Stored<Token> => {

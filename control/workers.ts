@@ -1,4 +1,4 @@
-import { Edits } from './edits.js'
+import { KeyedEdits } from './keyed-edits.js'
 import type { Endpoint } from './endpoint.js'
 import type { ControlDeps } from './state.js'
 import { storage } from './storage.js'
@@ -48,6 +48,6 @@ const AREAS: readonly Area[] = [
 
 /** Worker scripts and all that belongs to them. */
 export function workers(deps: ControlDeps & { readonly workers: () => WorkersEngine }): Endpoint[] {
-  const shared: WorkersDeps = { ...deps, edits: new Edits() }
+  const shared: WorkersDeps = { ...deps, edits: new KeyedEdits() }
   return AREAS.flatMap((area) => area(shared))
 }

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../src/config/schema.js'
 import { orNull } from '../src/core/schema.js'
-import { mayUse, type Caller } from './access.js'
+import { mayUse } from './access.js'
 import { configured } from './configured.js'
 import { endpoint, type Endpoint } from './endpoint.js'
 import { ApiError } from './errors.js'
 import { page, paging } from './paging.js'
 import { PERMISSIONS } from './permissions.js'
-import { UNKNOWN_TIME, type ControlDeps } from './state.js'
+import { type Caller, UNKNOWN_TIME, type ControlDeps } from './state.js'
 
 const named = Type.Object({ id: Type.String(), name: Type.String() })
 

@@ -118,7 +118,6 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     clock,
     log,
     trace,
-    logpush: () => logpush.engine,
     upgrades: [logpush.engine.live, tails],
     observe: apiMetrics(metrics),
   }
@@ -148,7 +147,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const uploads = new MemoryBudget(config.workers.upload.memory)
   const code = stack.use(new CodeReader())
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
-  const areas = endpoints({ ...deps, posture: () => engine, workers: () => scripts })
+  const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
   const control = stack.use(await listenControl(areas, deps))
   stack.use(startPipelines(config, { clock, log }))
   const takeOver = async (next: Config): Promise<void> => {

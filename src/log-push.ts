@@ -5,7 +5,7 @@ import { LiveSessions } from '../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../pipelines/logpush/emitter.js'
 import { startLogpush } from '../pipelines/logpush/runner.js'
 import { openSpools } from '../pipelines/logpush/spool/index.js'
-import { checkDestination, needsOwnership, openSink } from '../sinks/index.js'
+import { checkDestination, destinationKey, needsOwnership, openSink } from '../sinks/index.js'
 import type { SinkDeps } from '../sinks/sink-type.js'
 import type { Config } from './config/schema.js'
 import type { Clock } from './core/clock.js'
@@ -62,6 +62,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         vault: keys,
         spools,
         open,
+        destinationKey,
         want: async (wanted) => await emitter.want(wanted),
         options: () => config,
         standing: standingJobs(whole, { clock, log }),

@@ -13,12 +13,11 @@ import { RULESETS } from '../../src/core/model/ruleset.js'
 import { account, zone, type Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rulesets/list-uses.js'
-import { audit } from '../audit.js'
+import { audit, type Actor } from '../audit.js'
 import { configured, sha256 } from '../configured.js'
-import type { Call } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { UNKNOWN_TIME, type ControlDeps } from '../state.js'
-import { Turns } from '../turns.js'
+import { KeyedEdits } from '../keyed-edits.js'
 import { configuredItems } from './configured-items.js'
 
 /** A list as the API tells it. */
@@ -26,12 +25,10 @@ export interface ListTold extends StoredList {
   readonly num_referencing_filters: number
 }
 
-export type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
-
 /** The lists that an account sees: its own, and those of the configuration, which nobody changes through the API. */
 export class Catalog {
   readonly deps: ControlDeps
-  readonly turns = new Turns('listsBusy')
+  readonly turns = new KeyedEdits('listsBusy')
 
   constructor(deps: ControlDeps) {
     this.deps = deps
@@ -78,10 +75,10 @@ export class Catalog {
   }
 
   /** Makes an empty list. Throws `listExists` and `tooManyLists`. */
-  async create(writer: Writer, { name, kind, description = '' }: NewList): Promise<ListTold> {
+  async create(actor: Actor, { name, kind, description = '' }: NewList): Promise<ListTold> {
     const { store, clock } = this.deps
-    const { scope } = writer
-    return await this.turns.take(scope.id, async () => {
+    const { scope } = actor
+    return await this.turns.run(scope.id, async () => {
       if (configured(this.deps.config()).lists.has(name) || store.get(LIST_NAMES, scope, name))
         throw new ApiError('listExists', '/name', `there is a list ${name} already`)
       const most = this.deps.config().control.quotas.lists_per_account
@@ -97,31 +94,31 @@ export class Catalog {
           { kind: LISTS, scope, id, value: list, ifVersion: 0 },
           { kind: LIST_NAMES, scope, id: name, value: { list_id: id, kind, rules }, ifVersion: 0 },
         ],
-        [audit(clock, writer, { action: 'create', kind: LISTS, scope, id, after: list })],
+        [audit(clock, actor, { action: 'create', kind: LISTS, scope, id, after: list })],
       )
       return { ...list, num_referencing_filters: rules }
     })
   }
 
-  async describe(writer: Writer, id: string, description: string | undefined): Promise<ListTold> {
+  async describe(actor: Actor, id: string, description: string | undefined): Promise<ListTold> {
     const { store, clock } = this.deps
-    const { scope } = writer
-    return await this.turns.take(scope.id, async () => {
+    const { scope } = actor
+    return await this.turns.run(scope.id, async () => {
       const { value: before, version } = this.own(scope, id)
       const after = { ...before, description: description ?? before.description, modified_on: this.now() }
       await store.batch(
         [{ kind: LISTS, scope, id, value: after, ifVersion: version }],
-        [audit(clock, writer, { action: 'update', kind: LISTS, scope, id, before, after })],
+        [audit(clock, actor, { action: 'update', kind: LISTS, scope, id, before, after })],
       )
       return this.get(scope, id)
     })
   }
 
   /** Takes a list off with all of its items. Throws `listInUse` while rules use it. */
-  async remove(writer: Writer, id: string): Promise<void> {
+  async remove(actor: Actor, id: string): Promise<void> {
     const { store, clock } = this.deps
-    const { scope } = writer
-    await this.turns.take(scope.id, async () => {
+    const { scope } = actor
+    await this.turns.run(scope.id, async () => {
       const { value: before, version } = this.own(scope, id)
       const named = store.get(LIST_NAMES, scope, before.name)
       if (named && named.value.rules > 0)
@@ -131,7 +128,7 @@ export class Catalog {
       for (const bucket of BUCKETS)
         if (store.get(LIST_ITEMS, scope, bucketId(id, bucket)))
           writes.push({ kind: LIST_ITEMS, scope, id: bucketId(id, bucket), value: undefined })
-      await store.batch(writes, [audit(clock, writer, { action: 'delete', kind: LISTS, scope, id, before })])
+      await store.batch(writes, [audit(clock, actor, { action: 'delete', kind: LISTS, scope, id, before })])
     })
   }
 

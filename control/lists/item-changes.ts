@@ -14,9 +14,9 @@ import {
 } from '../../src/core/model/list.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { itemIssues } from '../../src/lists/item-check.js'
-import { audit } from '../audit.js'
+import { audit, type Actor } from '../audit.js'
 import { ApiError } from '../errors.js'
-import type { Catalog, Writer } from './catalog.js'
+import type { Catalog } from './catalog.js'
 import { itemId } from './item-id.js'
 
 /** Enough to mend an input by. */
@@ -31,14 +31,9 @@ type Items = ReadonlyMap<string, ListItem>
 type Change = (old: Items, bucket: string) => Items
 
 /** Adds items; one that is there already is replaced. Gives the id of the operation, which is complete. */
-export async function addItems(
-  catalog: Catalog,
-  writer: Writer,
-  id: string,
-  body: readonly unknown[],
-): Promise<string> {
-  const added = await prepare(catalog, writer, id, body)
-  return await store(catalog, writer, id, [...added.keys()], (old, bucket) => {
+export async function addItems(catalog: Catalog, actor: Actor, id: string, body: readonly unknown[]): Promise<string> {
+  const added = await prepare(catalog, actor, id, body)
+  return await store(catalog, actor, id, [...added.keys()], (old, bucket) => {
     const items = new Map(old)
     for (const [key, item] of added.get(bucket) ?? [])
       items.set(key, { ...item, created_on: old.get(key)?.created_on ?? item.created_on })
@@ -49,27 +44,22 @@ export async function addItems(
 /** Puts items in the place of all that are there. */
 export async function replaceItems(
   catalog: Catalog,
-  writer: Writer,
+  actor: Actor,
   id: string,
   body: readonly unknown[],
 ): Promise<string> {
-  const given = await prepare(catalog, writer, id, body)
-  return await store(catalog, writer, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
+  const given = await prepare(catalog, actor, id, body)
+  return await store(catalog, actor, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
 }
 
 /** Removes items by their ids; refused where one is not there. */
-export async function removeItems(
-  catalog: Catalog,
-  writer: Writer,
-  id: string,
-  ids: readonly string[],
-): Promise<string> {
+export async function removeItems(catalog: Catalog, actor: Actor, id: string, ids: readonly string[]): Promise<string> {
   const byBucket = new Map<string, Map<string, number>>()
   for (const [index, item] of ids.entries()) {
     const bucket = byBucket.get(bucketOf(item)) ?? new Map<string, number>()
     byBucket.set(bucketOf(item), bucket.set(item, index))
   }
-  return await store(catalog, writer, id, [...byBucket.keys()], (old, bucket) => {
+  return await store(catalog, actor, id, [...byBucket.keys()], (old, bucket) => {
     const items = new Map(old)
     const missing: Issue[] = []
     for (const [item, index] of byBucket.get(bucket) ?? [])
@@ -82,7 +72,7 @@ export async function removeItems(
 /** The checked items by bucket and id. Throws with pointers into the body. */
 async function prepare(
   catalog: Catalog,
-  { scope }: Writer,
+  { scope }: Actor,
   listId: string,
   body: readonly unknown[],
 ): Promise<ReadonlyMap<string, Items>> {
@@ -119,14 +109,14 @@ const itemOf = (listId: string, kind: ListKind, given: object, now: string): Lis
 /** Writes the buckets that change, the list's number of items, and the operation, all at once. */
 async function store(
   catalog: Catalog,
-  writer: Writer,
+  actor: Actor,
   id: string,
   buckets: readonly string[],
   change: Change,
 ): Promise<string> {
   const { store, clock } = catalog.deps
-  const { scope } = writer
-  return await catalog.turns.take(scope.id, async () => {
+  const { scope } = actor
+  return await catalog.turns.run(scope.id, async () => {
     const list = catalog.own(scope, id)
     const writes: Write[] = []
     let items = list.value.num_items
@@ -143,10 +133,10 @@ async function store(
     }
     room(catalog, items)
     const operation = newId()
-    writes.push(listWrite(list, items, catalog.now()), operationWrite(catalog, writer, operation))
+    writes.push(listWrite(list, items, catalog.now()), operationWrite(catalog, actor, operation))
     const after = { ...list.value, num_items: items }
     await store.batch(writes, [
-      audit(clock, writer, { action: 'update', kind: LISTS, scope, id, before: list.value, after }),
+      audit(clock, actor, { action: 'update', kind: LISTS, scope, id, before: list.value, after }),
     ])
     return operation
   })
@@ -160,7 +150,7 @@ const listWrite = ({ scope, id, value, version }: Stored<StoredList>, items: num
   ifVersion: version,
 })
 
-function operationWrite({ deps }: Catalog, { scope }: Writer, operation: string): Write {
+function operationWrite({ deps }: Catalog, { scope }: Actor, operation: string): Write {
   const old = deps.store.get(LIST_OPERATIONS, scope, 'latest')
   const latest = (old?.value.operations ?? []).slice(1 - KEPT_OPERATIONS)
   const operations = [...latest, { id: operation, completed: new Date(deps.clock.now()).toISOString() }]

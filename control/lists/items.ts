@@ -3,9 +3,9 @@ import { LIST_OPERATIONS, type ListItem } from '../../src/core/model/list.js'
 import { LIST_TYPES } from '../../src/lists/index.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import type { Catalog } from './catalog.js'
 import { addItems, removeItems, replaceItems } from './item-changes.js'
-import { READ, WRITE } from './permissions.js'
 import { ItemQuery, ItemResult, NewItems, Operation, RemovedItems, Started } from './schemas.js'
 
 const scopes = ['account'] as const
@@ -18,7 +18,7 @@ export function items(catalog: Catalog): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.lists.read,
       summary: 'List the items of a list',
       query: ItemQuery,
       result: Type.Array(ItemResult),
@@ -41,7 +41,7 @@ export function items(catalog: Catalog): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.lists.write,
       summary: 'Add items to a list; one that is there already is replaced',
       body: NewItems,
       result: Started,
@@ -52,7 +52,7 @@ export function items(catalog: Catalog): Endpoint[] {
       method: 'put',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.lists.write,
       summary: 'Replace all items of a list',
       body: NewItems,
       result: Started,
@@ -63,7 +63,7 @@ export function items(catalog: Catalog): Endpoint[] {
       method: 'delete',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.lists.write,
       summary: 'Delete items of a list by their ids',
       body: RemovedItems,
       result: Started,
@@ -77,7 +77,7 @@ export function items(catalog: Catalog): Endpoint[] {
       method: 'get',
       path: `${PATH}/:item_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.lists.read,
       summary: 'Read an item of a list',
       result: ItemResult,
       answer({ scope, params: { list_id, item_id } }) {
@@ -94,7 +94,7 @@ export function items(catalog: Catalog): Endpoint[] {
       method: 'get',
       path: '/rules/lists/bulk_operations/:operation_id',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.lists.read,
       summary: 'Read how a change to items went; the latest hundred of the account are kept',
       result: Operation,
       answer({ scope, params: { operation_id } }) {

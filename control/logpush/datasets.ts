@@ -4,8 +4,8 @@ import { DATASETS, type Dataset, type FieldType } from '../../pipelines/records/
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { JobBook } from './job-book.js'
-import { READ } from './permissions.js'
 import { JobResult } from './schemas.js'
 
 const scopes = ['account', 'zone'] as const
@@ -21,7 +21,7 @@ export function datasets(book: JobBook): Endpoint[] {
       method: 'get',
       path: `${PATH}/jobs`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.logpush.read,
       summary: 'List the log push jobs of a dataset',
       result: Type.Array(JobResult),
       answer({ scope, params }) {
@@ -39,7 +39,7 @@ const fields = (path: string, summary: string, namesOf: (dataset: Dataset) => re
     method: 'get',
     path: `${PATH}/${path}`,
     scopes,
-    permissions: READ,
+    permissions: ACCESS.logpush.read,
     summary,
     result: Fields,
     answer({ params }) {

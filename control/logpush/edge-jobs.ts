@@ -4,11 +4,11 @@ import { strict } from '../../src/core/schema.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import { socketAddress } from '../socket-address.js'
-import type { ControlDeps } from '../state.js'
+import type { LogpushDeps } from './engine.js'
 import type { LiveSession } from './live-session.js'
 import { sessionPath } from './live-sessions.js'
-import { READ, WRITE } from './permissions.js'
 
 const scopes = ['zone'] as const
 const PATH = '/logpush/edge/jobs'
@@ -40,13 +40,13 @@ const LiveResult = Type.Object({
 })
 
 /** Live records of a zone: each message of the WebSocket has records, a line each, times in RFC 3339. */
-export function edgeJobs({ logpush }: ControlDeps): Endpoint[] {
+export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
   return [
     endpoint({
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.logpush.read,
       summary: 'List the live sessions of a zone',
       result: Type.Array(LiveResult),
       answer: ({ scope, request }) =>
@@ -60,7 +60,7 @@ export function edgeJobs({ logpush }: ControlDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Open a live session: for an hour, or until nobody has listened for five minutes',
       body: LiveInput,
       result: LiveResult,

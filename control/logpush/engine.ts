@@ -3,6 +3,7 @@ import type { LogpushConfig } from '../../src/config/schema.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Vault } from '../../src/core/vault.js'
 import type { Spools } from '../../pipelines/logpush/spool.js'
+import type { ControlDeps } from '../state.js'
 import type { LiveSessions } from './live-sessions.js'
 
 /** What there is to know about a destination before anything is sent to it. */
@@ -35,4 +36,8 @@ export interface LogpushEngine {
   readonly limits: () => Pick<LogpushConfig, 'jobs_per_scope' | 'filter'>
   /** Told about each request that brought records. */
   readonly observeIngest?: (dataset: string, counts: { readonly accepted: number; readonly rejected: number }) => void
+}
+
+export interface LogpushDeps extends ControlDeps {
+  readonly logpush: () => LogpushEngine
 }

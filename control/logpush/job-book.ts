@@ -3,27 +3,23 @@ import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob, type LogpushStatus } fro
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { kind, type Stored } from '../../src/core/store.js'
 import { secretOf } from '../../src/core/vault.js'
-import { audit } from '../audit.js'
-import type { Call } from '../endpoint.js'
+import { audit, type Actor } from '../audit.js'
 import { ApiError } from '../errors.js'
-import type { ControlDeps } from '../state.js'
-import { Turns } from '../turns.js'
+import { KeyedEdits } from '../keyed-edits.js'
 import { destinationOf, LOST_KEY } from '../../pipelines/logpush/destination.js'
-import type { PlainJob, ReadJob } from './engine.js'
+import type { LogpushDeps, PlainJob, ReadJob } from './engine.js'
 import type { JobResult } from './schemas.js'
 
 /** The number that the latest job got. */
 const NUMBERS = kind<{ readonly latest: number }>('logpush_job_number')
 const LATEST = 'latest'
 
-type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
-
 /** The stored jobs, their destinations sealed. */
 export class JobBook {
-  readonly #deps: ControlDeps
-  readonly #turns = new Turns('logpushBusy')
+  readonly #deps: LogpushDeps
+  readonly #turns = new KeyedEdits('logpushBusy')
 
-  constructor(deps: ControlDeps) {
+  constructor(deps: LogpushDeps) {
     this.#deps = deps
   }
 
@@ -64,11 +60,11 @@ export class JobBook {
       throw new ApiError('tooManyJobs')
   }
 
-  async create(writer: Writer, plain: PlainJob): Promise<JobResult> {
+  async create(actor: Actor, plain: PlainJob): Promise<JobResult> {
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     // Every creation changes the number, so that those of other machines are counted too.
-    const job = await this.#turns.take('', async () => {
+    const job = await this.#turns.run('', async () => {
       this.refuseFull(scope)
       const number = store.get(NUMBERS, DAEMON, LATEST)
       const job = this.#sealed(scope, { ...plain, id: (number?.value.latest ?? 0) + 1 })
@@ -78,7 +74,7 @@ export class JobBook {
           { kind: NUMBERS, scope: DAEMON, id: LATEST, value: { latest: job.id }, ifVersion: number?.version ?? 0 },
           { kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: 0 },
         ],
-        [audit(clock, writer, { action: 'create', kind: LOGPUSH_JOBS, scope, id, after: job })],
+        [audit(clock, actor, { action: 'create', kind: LOGPUSH_JOBS, scope, id, after: job })],
       )
       return job
     })
@@ -86,9 +82,9 @@ export class JobBook {
   }
 
   /** Stores a job in the place of `before`. Rejects with VersionConflict where that was changed meanwhile. */
-  async replace(writer: Writer, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
+  async replace(actor: Actor, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     const id = String(before.id)
     const { destination_conf: destination } = after
     const same = destination === undefined || destination === this.plain(scope, before).destination_conf
@@ -97,23 +93,23 @@ export class JobBook {
       : this.#sealed(scope, { ...after, destination_conf: destination })
     await store.batch(
       [{ kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: version }],
-      [audit(clock, writer, { action: 'update', kind: LOGPUSH_JOBS, scope, id, before, after: job })],
+      [audit(clock, actor, { action: 'update', kind: LOGPUSH_JOBS, scope, id, before, after: job })],
     )
     return await this.#inForce(scope, job)
   }
 
   /** Throws `logpushJobNotFound`. */
-  async remove(writer: Writer, id: string): Promise<void> {
+  async remove(actor: Actor, id: string): Promise<void> {
     const { store, clock } = this.#deps
-    const { scope } = writer
-    await this.#turns.take(id, async () => {
+    const { scope } = actor
+    await this.#turns.run(id, async () => {
       const { version, value: before } = this.get(scope, id)
       await store.batch(
         [
           { kind: LOGPUSH_JOBS, scope, id, value: undefined, ifVersion: version },
           { kind: LOGPUSH_STATUS, scope, id, value: undefined },
         ],
-        [audit(clock, writer, { action: 'delete', kind: LOGPUSH_JOBS, scope, id, before })],
+        [audit(clock, actor, { action: 'delete', kind: LOGPUSH_JOBS, scope, id, before })],
       )
     })
   }

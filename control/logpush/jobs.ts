@@ -6,14 +6,13 @@ import type { Scope } from '../../src/core/scope.js'
 import { endpoint, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
-import type { ControlDeps } from '../state.js'
+import { ACCESS } from '../permissions.js'
 import type { DestinationCheck } from './destination-check.js'
-import type { ReadJob } from './engine.js'
+import type { LogpushDeps, ReadJob } from './engine.js'
 import type { JobBook } from './job-book.js'
 import { checkJob } from './job-check.js'
 import { changedJob, newJob } from './job-merge.js'
 import type { OwnershipTokens } from './ownership-token.js'
-import { READ, WRITE } from './permissions.js'
 import { JobChange, JobInput, JobResult } from './schemas.js'
 
 const scopes = ['account', 'zone'] as const
@@ -28,7 +27,7 @@ export interface Parts {
 }
 
 /** The jobs of an account or zone. */
-export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: Parts): Endpoint[] {
+export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: Parts): Endpoint[] {
   const refuseStranger = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
     if (!logpush().destinations.needsOwnership(destination)) return
     if (challenge === undefined)
@@ -62,7 +61,7 @@ export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: P
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.logpush.read,
       summary: 'List the log push jobs',
       result: Type.Array(JobResult),
       answer: ({ scope }) => whole(book.list(scope).map((job) => book.told(scope, job))),
@@ -71,7 +70,7 @@ export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: P
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Create a log push job; its destination is tried out first',
       body: JobInput,
       result: JobResult,
@@ -91,7 +90,7 @@ export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: P
       method: 'get',
       path: `${PATH}/:job_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.logpush.read,
       summary: 'Read a log push job',
       result: JobResult,
       answer: ({ scope, params }) => book.told(scope, book.get(scope, params.job_id).value),
@@ -100,7 +99,7 @@ export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: P
       method: 'put',
       path: `${PATH}/:job_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Change a log push job; what is left out stays',
       body: JobChange,
       result: JobResult,
@@ -122,7 +121,7 @@ export function jobs({ logpush }: ControlDeps, { book, destinations, tokens }: P
       method: 'delete',
       path: `${PATH}/:job_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Delete a log push job; what it has not delivered yet is given up',
       result: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
       async answer(call) {

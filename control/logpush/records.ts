@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
-import type { ControlDeps } from '../state.js'
+import { ACCESS } from '../permissions.js'
 import { known } from './datasets.js'
+import type { LogpushDeps } from './engine.js'
 import { ingest } from './ingest.js'
-import { WRITE } from './permissions.js'
 
 /** Each holds a few hundred KiB, and of a long record up to its whole length. */
 const MOST_AT_ONCE = 64
@@ -22,14 +22,14 @@ const Result = Type.Object({
 })
 
 /** Takes in the records that jobs push. */
-export function records({ logpush }: ControlDeps): Endpoint[] {
+export function records({ logpush }: LogpushDeps): Endpoint[] {
   let underWay = 0
   return [
     endpoint({
       method: 'post',
       path: '/edged/records/:dataset',
       scopes: ['account', 'zone'],
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Take records of a dataset, one JSON object a line or in one array, gzip allowed',
       raw: {
         types: ['application/x-ndjson', 'application/json'],

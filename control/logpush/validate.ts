@@ -4,9 +4,9 @@ import { strict } from '../../src/core/schema.js'
 import { DATASETS, parseLogpullOptions } from '../../pipelines/records/index.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import { known } from './datasets.js'
 import type { Parts } from './jobs.js'
-import { READ, WRITE } from './permissions.js'
 import { Challenge, Destination, LogpullOptions, Verdict } from './schemas.js'
 
 const scopes = ['account', 'zone'] as const
@@ -20,7 +20,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       method: 'post',
       path: '/logpush/ownership',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Write a challenge to a destination that proves whose it is; valid for seven days',
       body: OnlyDestination,
       result: Type.Object({ filename: Type.String(), message: Type.String(), valid: Type.Boolean() }),
@@ -40,7 +40,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       method: 'post',
       path: '/logpush/ownership/validate',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Tell whether a challenge is one for this destination',
       body: Type.Object({ destination_conf: Destination, ownership_challenge: Challenge }, strict),
       result: Type.Object({ valid: Type.Boolean() }),
@@ -53,7 +53,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       method: 'post',
       path: '/logpush/validate/destination',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.logpush.write,
       summary: 'Try a destination out',
       body: OnlyDestination,
       result: Verdict,
@@ -68,7 +68,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       method: 'post',
       path: '/logpush/validate/destination/exists',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.logpush.read,
       summary: 'Tell whether a job pushes to this destination already',
       body: OnlyDestination,
       result: Type.Object({ exists: Type.Boolean() }),
@@ -82,7 +82,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       method: 'post',
       path: '/logpush/validate/origin',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.logpush.read,
       summary: 'Tell whether logpull_options fit a dataset, http_requests unless said',
       body: Type.Object(
         { logpull_options: LogpullOptions, dataset: Type.Optional(Type.Enum([...DATASETS.keys()])) },

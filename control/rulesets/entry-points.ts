@@ -8,7 +8,7 @@ import { rulesHints } from '../../src/rulesets/hints.js'
 import type { Actor } from '../audit.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
-import { READ, WRITE } from './permissions.js'
+import { ACCESS } from '../permissions.js'
 import type { RulesCheck } from './rules-check.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
 import { levelOf, type Decided, type Shelf } from './shelf.js'
@@ -52,7 +52,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'Read the entry point of a phase',
       result: RulesetResult,
       answer: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
@@ -61,7 +61,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'put',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Replace the entry point of a phase; it is made where there is none',
       query: DryRun,
       body: RulesetChange,
@@ -74,7 +74,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'get',
       path: `${PATH}/versions`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'List the versions of the entry point of a phase',
       result: Type.Array(RulesetSummary),
       answer: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
@@ -83,7 +83,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'get',
       path: `${PATH}/versions/:ruleset_version`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'Read a version of the entry point of a phase',
       result: RulesetResult,
       answer: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),

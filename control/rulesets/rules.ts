@@ -6,7 +6,7 @@ import { rulesHints } from '../../src/rulesets/hints.js'
 import { PlacedRule, Position, RulePatch } from '../../src/rulesets/rule-input.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
-import { WRITE } from './permissions.js'
+import { ACCESS } from '../permissions.js'
 import type { RulesCheck } from './rules-check.js'
 import { DryRun, WrittenRuleset } from './schemas.js'
 import type { Shelf } from './shelf.js'
@@ -21,7 +21,7 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Add a rule to a ruleset, at its end or at a position',
       query: DryRun,
       body: PlacedRule,
@@ -43,7 +43,7 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'patch',
       path: `${PATH}/:rule_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Change or move a rule of a ruleset; members that are not sent stay',
       query: DryRun,
       body: RulePatch,
@@ -68,7 +68,7 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:rule_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Delete a rule of a ruleset',
       query: DryRun,
       result: WrittenRuleset,

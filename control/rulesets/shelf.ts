@@ -17,7 +17,7 @@ import { audit, type Actor } from '../audit.js'
 import { Reply } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import type { ControlDeps } from '../state.js'
-import { Turns } from '../turns.js'
+import { KeyedEdits } from '../keyed-edits.js'
 import { useWrites } from './uses.js'
 
 /** A decided write: what it stores, and what it answers. */
@@ -35,7 +35,7 @@ export type Written = Reply<Ruleset | null>
 /** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
 export class Shelf {
   readonly #deps: ControlDeps
-  readonly #turns = new Turns('rulesetsBusy')
+  readonly #turns = new KeyedEdits('rulesetsBusy')
 
   constructor(deps: ControlDeps) {
     this.#deps = deps
@@ -81,7 +81,7 @@ export class Shelf {
    */
   async write(actor: Actor, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
     if (dryRun) return written(null, decide())
-    return await this.#turns.take(actor.accountId, async () => {
+    return await this.#turns.run(actor.accountId, async () => {
       const decided = decide()
       if (decided.writes.length > 0) await this.#deps.store.batch(decided.writes, decided.audit)
       return written(decided.result, decided)

@@ -3,7 +3,7 @@ import type { StoredRuleset } from '../../src/core/model/ruleset.js'
 import type { Stored } from '../../src/core/store.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
-import { READ, WRITE } from './permissions.js'
+import { ACCESS } from '../permissions.js'
 import { DryRun, RulesetResult, RulesetSummary, summaryOf } from './schemas.js'
 import type { Shelf } from './shelf.js'
 
@@ -17,7 +17,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'List the versions of a ruleset, oldest first',
       result: Type.Array(RulesetSummary),
       answer: ({ scope, params }) => versionList(shelf.get(scope, params.ruleset_id)),
@@ -26,7 +26,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       method: 'get',
       path: `${PATH}/:ruleset_version`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'Read a version of a ruleset with its rules',
       result: RulesetResult,
       answer: ({ scope, params }) => shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version),
@@ -35,7 +35,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:ruleset_version`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Delete an older version of a ruleset',
       query: DryRun,
       status: 204,
@@ -48,7 +48,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       method: 'get',
       path: `${PATH}/:ruleset_version/by_tag/:rule_tag`,
       scopes: ['account'],
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'Read the rules of one category of a version of a managed ruleset',
       result: RulesetResult,
       answer({ scope, params }) {

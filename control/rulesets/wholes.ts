@@ -6,7 +6,7 @@ import { createRuleset, replaceRuleset } from '../../src/rulesets/edit.js'
 import { rulesHints } from '../../src/rulesets/hints.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
-import { READ, WRITE } from './permissions.js'
+import { ACCESS } from '../permissions.js'
 import type { RulesCheck } from './rules-check.js'
 import {
   DryRun,
@@ -29,7 +29,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'get',
       path: '/rulesets',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'List the rulesets of an account or zone',
       query: ListQuery,
       result: Type.Array(RulesetSummary),
@@ -49,7 +49,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'post',
       path: '/rulesets',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Create a ruleset',
       query: DryRun,
       body: NewRuleset,
@@ -75,7 +75,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'get',
       path: '/rulesets/:ruleset_id',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.rulesets.read,
       summary: 'Read a ruleset with its rules',
       result: RulesetResult,
       answer: ({ scope, params }) => shelf.get(scope, params.ruleset_id).value.ruleset,
@@ -84,7 +84,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'put',
       path: '/rulesets/:ruleset_id',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Replace the description and the rules of a ruleset; what is not sent stays',
       query: DryRun,
       body: RulesetChange,
@@ -107,7 +107,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       method: 'delete',
       path: '/rulesets/:ruleset_id',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.rulesets.write,
       summary: 'Delete a ruleset with all of its versions; refused while execute rules run it',
       query: DryRun,
       status: 204,

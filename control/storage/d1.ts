@@ -5,8 +5,8 @@ import { orNull, strict } from '../../src/core/schema.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { NamedRecords } from '../named-records.js'
 import { page, paging } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { ControlDeps } from '../state.js'
-import { D1_READ, D1_WRITE } from './permissions.js'
 
 const PATH = '/d1/database'
 const scopes = ['account'] as const
@@ -60,7 +60,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       ...row,
       method: 'get',
       path: PATH,
-      permissions: D1_READ,
+      permissions: ACCESS.d1.read,
       summary: 'List the databases of an account',
       query: Type.Object({ ...paging({ most: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
       result: Type.Array(Database),
@@ -73,7 +73,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       ...row,
       method: 'post',
       path: PATH,
-      permissions: D1_WRITE,
+      permissions: ACCESS.d1.write,
       summary: 'Create a database',
       body: NewDatabase,
       result: Database,
@@ -88,7 +88,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       ...row,
       method: 'get',
       path: `${PATH}/:database_id`,
-      permissions: D1_READ,
+      permissions: ACCESS.d1.read,
       summary: 'Read a database',
       result: Database,
       answer: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
@@ -98,7 +98,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
         ...row,
         method,
         path: `${PATH}/:database_id`,
-        permissions: D1_WRITE,
+        permissions: ACCESS.d1.write,
         summary: 'Change how a database is replicated',
         body: method === 'put' ? DatabaseChange : DatabaseEdit,
         result: Database,
@@ -117,7 +117,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       ...row,
       method: 'delete',
       path: `${PATH}/:database_id`,
-      permissions: D1_WRITE,
+      permissions: ACCESS.d1.write,
       summary: 'Delete a database',
       result: Type.Null(),
       async answer(call) {

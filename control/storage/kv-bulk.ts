@@ -3,10 +3,10 @@ import { strict } from '../../src/core/schema.js'
 import type { KeyValues } from '../../src/workers/key-values.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import type { ControlDeps } from '../state.js'
 import { keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceBook } from './kv-namespaces.js'
-import { KV_READ, KV_WRITE } from './permissions.js'
 
 const scopes = ['account'] as const
 
@@ -50,7 +50,7 @@ export function kvBulk(
       ...row,
       method: 'put',
       path: `${NAMESPACE}/bulk`,
-      permissions: KV_WRITE,
+      permissions: ACCESS.kv.write,
       summary: 'Store many values, all or none',
       body: NewValues,
       async answer({ scope, params: { namespace_id }, body }) {
@@ -80,7 +80,7 @@ export function kvBulk(
         ...row,
         method,
         path,
-        permissions: KV_WRITE,
+        permissions: ACCESS.kv.write,
         summary: 'Delete many keys',
         body: Keys,
         async answer({ scope, params: { namespace_id }, body }) {
@@ -94,7 +94,7 @@ export function kvBulk(
       ...row,
       method: 'post',
       path: `${NAMESPACE}/bulk/get`,
-      permissions: KV_READ,
+      permissions: ACCESS.kv.read,
       summary: 'Read up to a hundred values; null stands for a key that is not there',
       body: Wanted,
       result: Type.Object({ values: Type.Object({}) }),

@@ -6,8 +6,8 @@ import type { KeyValues } from '../../src/workers/key-values.js'
 import { endpoint, type Endpoint } from '../endpoint.js'
 import { NamedRecords } from '../named-records.js'
 import { page, paging } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { ControlDeps } from '../state.js'
-import { KV_READ, KV_WRITE } from './permissions.js'
 
 export const NAMESPACES = '/storage/kv/namespaces'
 export const NAMESPACE = `${NAMESPACES}/:namespace_id` as const
@@ -44,7 +44,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       ...row,
       method: 'get',
       path: NAMESPACES,
-      permissions: KV_READ,
+      permissions: ACCESS.kv.read,
       summary: 'List the namespaces of an account',
       query: Type.Object({
         ...paging({ most: 1000 }),
@@ -61,7 +61,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       ...row,
       method: 'post',
       path: NAMESPACES,
-      permissions: KV_WRITE,
+      permissions: ACCESS.kv.write,
       summary: 'Create a namespace',
       body: NewNamespace,
       result: Namespace,
@@ -71,7 +71,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       ...row,
       method: 'get',
       path: NAMESPACE,
-      permissions: KV_READ,
+      permissions: ACCESS.kv.read,
       summary: 'Read a namespace',
       result: Namespace,
       answer: ({ scope, params }) => shown(namespaces.get(scope, params.namespace_id)),
@@ -80,7 +80,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       ...row,
       method: 'put',
       path: NAMESPACE,
-      permissions: KV_WRITE,
+      permissions: ACCESS.kv.write,
       summary: 'Change the title of a namespace',
       body: Type.Object({ title }, strict),
       result: Namespace,
@@ -91,7 +91,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       ...row,
       method: 'delete',
       path: NAMESPACE,
-      permissions: KV_WRITE,
+      permissions: ACCESS.kv.write,
       summary: 'Delete a namespace with all of its keys',
       result: Type.Object({}),
       async answer(call) {

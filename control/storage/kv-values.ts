@@ -4,11 +4,11 @@ import type { KeyValues } from '../../src/workers/key-values.js'
 import { Download, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { refuseHostile } from '../hostile.js'
+import { ACCESS } from '../permissions.js'
 import type { ControlDeps } from '../state.js'
 import { sentValue } from './kv-body.js'
 import { found, keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceBook } from './kv-namespaces.js'
-import { KV_READ, KV_WRITE } from './permissions.js'
 
 const scopes = ['account'] as const
 const VALUE = `${NAMESPACE}/values/:key_name` as const
@@ -30,7 +30,7 @@ export function kvValues(
       method: 'get',
       path: `${NAMESPACE}/keys`,
       scopes,
-      permissions: KV_READ,
+      permissions: ACCESS.kv.read,
       summary: 'List the keys of a namespace',
       query: Type.Object({
         prefix: Type.Optional(Type.String({ maxLength: 512 })),
@@ -52,7 +52,7 @@ export function kvValues(
       method: 'get',
       path: VALUE,
       scopes,
-      permissions: KV_READ,
+      permissions: ACCESS.kv.read,
       summary: 'Read the value of a key; the header expiration tells when it is over',
       download: 'application/octet-stream',
       async answer({ scope, params: { namespace_id, key_name } }) {
@@ -67,7 +67,7 @@ export function kvValues(
       method: 'get',
       path: `${NAMESPACE}/metadata/:key_name`,
       scopes,
-      permissions: KV_READ,
+      permissions: ACCESS.kv.read,
       summary: 'Read the metadata of a key',
       answer({ scope, params: { namespace_id, key_name } }) {
         namespaces.get(scope, namespace_id)
@@ -78,7 +78,7 @@ export function kvValues(
       method: 'put',
       path: VALUE,
       scopes,
-      permissions: KV_WRITE,
+      permissions: ACCESS.kv.write,
       summary: 'Store the value of a key: the body, or the field value of a form beside a field metadata of JSON',
       query: Type.Object({
         expiration: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix time in seconds.' })),
@@ -103,7 +103,7 @@ export function kvValues(
       method: 'delete',
       path: VALUE,
       scopes,
-      permissions: KV_WRITE,
+      permissions: ACCESS.kv.write,
       summary: 'Delete a key; one that is not there is deleted already',
       result: Type.Object({}),
       async answer({ scope, params: { namespace_id, key_name } }) {

@@ -7,9 +7,9 @@ import { VersionConflict } from '../../src/core/store.js'
 import { audit } from '../audit.js'
 import { endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import { Room } from '../room.js'
 import type { ControlDeps } from '../state.js'
-import { R2_READ, R2_WRITE } from './permissions.js'
 
 const PATH = '/r2/buckets'
 const scopes = ['account'] as const
@@ -62,7 +62,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: R2_READ,
+      permissions: ACCESS.r2.read,
       summary: 'List the buckets of a jurisdiction (header cf-r2-jurisdiction)',
       query: Query,
       result: Type.Object({ buckets: Type.Array(Bucket) }),
@@ -89,7 +89,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: R2_WRITE,
+      permissions: ACCESS.r2.write,
       summary: 'Create a bucket',
       body: NewBucket,
       jsonAs: ['text/plain'],
@@ -123,7 +123,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:bucket_name`,
       scopes,
-      permissions: R2_READ,
+      permissions: ACCESS.r2.read,
       summary: 'Read a bucket',
       result: Bucket,
       answer: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
@@ -132,7 +132,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       method: 'patch',
       path: `${PATH}/:bucket_name`,
       scopes,
-      permissions: R2_WRITE,
+      permissions: ACCESS.r2.write,
       summary: 'Change the storage class of a bucket (header cf-r2-storage-class)',
       result: Bucket,
       async answer(call) {
@@ -160,7 +160,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:bucket_name`,
       scopes,
-      permissions: R2_WRITE,
+      permissions: ACCESS.r2.write,
       summary: 'Delete a bucket',
       result: Type.Object({}),
       async answer(call) {

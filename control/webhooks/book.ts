@@ -8,16 +8,13 @@ import { secretOf, type Sealed } from '../../src/core/vault.js'
 import { destinationOf } from '../../src/webhooks/auth-headers.js'
 import { credentialIssues, type HeaderInput, type Known } from '../../src/webhooks/header-rules.js'
 import { FORMER_SECRET_MS } from '../../src/webhooks/signature.js'
-import { audit } from '../audit.js'
-import { Edits } from '../edits.js'
-import type { Call } from '../endpoint.js'
+import { audit, type Actor } from '../audit.js'
+import { KeyedEdits } from '../keyed-edits.js'
 import { ApiError } from '../errors.js'
 import { Room } from '../room.js'
 import type { PostureDeps } from './engine.js'
 import { refuseUnreachable, urlIssues } from './reach.js'
 import type { Candidate, NewWebhook, WebhookChange } from './schemas.js'
-
-type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
 
 /** Former secrets that sign beside the current one; an older one stops at once. */
 const MOST_FORMER = 10
@@ -27,7 +24,7 @@ const MOST_DELETED = 100
 /** The webhooks of all accounts: checks, seals and stores them. */
 export class WebhookBook {
   readonly #deps: PostureDeps
-  readonly #edits = new Edits()
+  readonly #edits = new KeyedEdits()
   readonly #room = new Room()
 
   constructor(deps: PostureDeps) {
@@ -75,10 +72,10 @@ export class WebhookBook {
     return destinationOf(webhook, scope, this.#deps.posture().vault, this.#deps.clock.now())
   }
 
-  async create(writer: Writer, body: NewWebhook): Promise<StoredWebhook> {
+  async create(actor: Actor, body: NewWebhook): Promise<StoredWebhook> {
     await this.#check(body)
     const { store, clock, posture } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     const id = newUuid()
     const now = this.#now()
     const { label, destination_url, authentication_type, status = 'enabled', headers = [], signing_secret } = body
@@ -98,30 +95,30 @@ export class WebhookBook {
     await this.#room.take(scope.id, places, 'tooManyWebhooks', async () => {
       await store.batch(
         [{ kind: WEBHOOKS, scope, id, value, ifVersion: 0 }],
-        [audit(clock, writer, { action: 'create', kind: WEBHOOKS, scope, id, after: value })],
+        [audit(clock, actor, { action: 'create', kind: WEBHOOKS, scope, id, after: value })],
       )
     })
     return value
   }
 
   /** Replaces the configuration; what its secrets were is kept where the body says so. */
-  async update(writer: Writer, id: string, body: WebhookChange): Promise<StoredWebhook> {
-    const { scope } = writer
+  async update(actor: Actor, id: string, body: WebhookChange): Promise<StoredWebhook> {
+    const { scope } = actor
     await this.#check(body, this.#known(scope, this.get(scope, id)))
     return await this.#edits.run(id, async () => {
       const { value: before, version } = this.#live(scope, id)
       // Another request may have changed what this one keeps.
       refuse(credentialIssues(body, this.#known(scope, before)))
       const after = this.#changed(scope, before, body)
-      await this.#store(writer, version, before, after)
+      await this.#store(actor, version, before, after)
       return after
     })
   }
 
   /** Takes it out of use. What its secrets were is forgotten at once. */
-  async remove(writer: Writer, id: string): Promise<void> {
+  async remove(actor: Actor, id: string): Promise<void> {
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     await this.#edits.run(id, async () => {
       const { value: before, version } = this.#live(scope, id)
       const { signing_secret: _secret, former_secrets: _former, ...rest } = before
@@ -129,7 +126,7 @@ export class WebhookBook {
       const after: StoredWebhook = { ...rest, status: 'disabled', headers: [], updated_at: now, deleted_at: now }
       await store.batch(
         [{ kind: WEBHOOKS, scope, id, value: after, ifVersion: version }, ...this.#forgotten(scope)],
-        [audit(clock, writer, { action: 'delete', kind: WEBHOOKS, scope, id, before })],
+        [audit(clock, actor, { action: 'delete', kind: WEBHOOKS, scope, id, before })],
       )
     })
   }
@@ -139,13 +136,13 @@ export class WebhookBook {
     await refuseUnreachable(this.#deps.posture().egress, body.destination_url)
   }
 
-  async #store(writer: Writer, version: number, before: StoredWebhook, after: StoredWebhook): Promise<void> {
+  async #store(actor: Actor, version: number, before: StoredWebhook, after: StoredWebhook): Promise<void> {
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     const { id } = before
     await store.batch(
       [{ kind: WEBHOOKS, scope, id, value: after, ifVersion: version }],
-      [audit(clock, writer, { action: 'update', kind: WEBHOOKS, scope, id, before, after })],
+      [audit(clock, actor, { action: 'update', kind: WEBHOOKS, scope, id, before, after })],
     )
   }
 

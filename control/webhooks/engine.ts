@@ -4,6 +4,9 @@ import type { Vault } from '../../src/core/vault.js'
 import type { Egress } from '../../src/net/egress.js'
 import type { ControlDeps } from '../state.js'
 
+/** Every path of the area begins with it. */
+export const POSTURE = '/data-security/posture'
+
 /** What one account may have. */
 export interface PostureLimits {
   readonly webhooks: number

@@ -3,13 +3,14 @@ import type { Job } from '../../src/core/model/delivery.js'
 import { FINDINGS, INSTANCES, timeOf, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
 import type { Scope } from '../../src/core/scope.js'
 import { FindingIndex } from '../../src/webhooks/finding-index.js'
-import { audit } from '../audit.js'
-import type { Edits } from '../edits.js'
-import { endpoint, type Call, type Endpoint } from '../endpoint.js'
+import { audit, type Actor } from '../audit.js'
+import type { KeyedEdits } from '../keyed-edits.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { page } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { WebhookBook } from './book.js'
-import type { PostureDeps } from './engine.js'
+import { POSTURE, type PostureDeps } from './engine.js'
 import { chosenFindings, chosenInstances, type Summed } from './finding-list.js'
 import {
   ChosenFindings,
@@ -19,14 +20,11 @@ import {
   InstanceQuery,
   InstanceResult,
 } from './finding-schemas.js'
-import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
 
 const PATH = `${POSTURE}/findings`
 
-type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
-
 /** Findings and their instances. `edits`: shared by all that changes them. */
-export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): Endpoint[] {
+export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits): Endpoint[] {
   const { store, clock, posture } = deps
   const index = new FindingIndex(store)
 
@@ -70,7 +68,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
   }
 
   /** Sets the mark on those that do not have it yet. The first of them all is answered, as clients of the public API expect. */
-  const archive = async (call: Writer, findingId: string, ids: readonly string[], is_archived: boolean) => {
+  const archive = async (call: Actor, findingId: string, ids: readonly string[], is_archived: boolean) => {
     const { scope } = call
     stored(scope, findingId)
     const chosen = [...new Set(ids)]
@@ -93,7 +91,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
     return shownInstance(scope, instance(scope, findingId, chosen[0] ?? '').value)
   }
 
-  const ignore = async (call: Writer, ids: readonly string[], ignored: boolean) => {
+  const ignore = async (call: Actor, ids: readonly string[], ignored: boolean) => {
     const { scope } = call
     const chosen = [...new Set(ids)]
     await edits.run(scope.id, async () => {
@@ -120,7 +118,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'List, search and sort the findings of an account',
       query: FindingQuery,
       result: Type.Array(FindingResult),
@@ -133,7 +131,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
       method: 'get',
       path: `${PATH}/:finding_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'Read a finding',
       result: FindingResult,
       answer: ({ scope, params }) => shownFinding(summed(scope, stored(scope, params.finding_id).value)),
@@ -142,7 +140,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
       method: 'get',
       path: `${PATH}/:finding_id/instances`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'List, search and sort the instances of a finding',
       query: InstanceQuery,
       result: Type.Array(InstanceResult),
@@ -155,7 +153,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
       method: 'get',
       path: `${PATH}/:finding_id/instances/:instance_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'Read an instance of a finding',
       result: InstanceResult,
       answer({ scope, params: { finding_id, instance_id } }) {
@@ -168,7 +166,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
         method: 'post',
         path: `${PATH}/:finding_id/instances/${mark ? 'archive' : 'unarchive'}`,
         scopes,
-        permissions: WRITE,
+        permissions: ACCESS.webhooks.write,
         summary: mark
           ? 'Archive instances of a finding; the first of them is answered'
           : 'Take instances of a finding out of the archive; the first of them is answered',
@@ -182,7 +180,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: Edits): En
         method: 'post',
         path: `${PATH}/${mark ? 'ignore' : 'unignore'}`,
         scopes,
-        permissions: WRITE,
+        permissions: ACCESS.webhooks.write,
         summary: `${mark ? 'Ignore findings' : 'Ignore findings no longer'}; the first of them is answered`,
         body: ChosenFindings,
         result: FindingResult,

@@ -3,12 +3,12 @@ import { InvalidInput } from '../../src/core/errors.js'
 import { FindingInput, MOST_FINDING_BYTES } from '../../src/core/model/finding.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { bodyLines } from '../body-lines.js'
-import type { Edits } from '../edits.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import type { KeyedEdits } from '../keyed-edits.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { refuseHostile } from '../hostile.js'
+import { ACCESS } from '../permissions.js'
 import type { PostureDeps } from './engine.js'
 import { Intake } from './intake.js'
-import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
 
 /** Of one request, once its compression is undone. */
 const MOST_BODY_BYTES = 1024 * 1024 * 1024
@@ -33,13 +33,13 @@ class BadLine extends Error {
 }
 
 /** Takes findings from whatever finds them. `edits`: shared by all that changes instances. */
-export function ingest(deps: PostureDeps, edits: Edits): Endpoint[] {
+export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
   return [
     endpoint({
       method: 'post',
       path: '/edged/findings',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary:
         'Take posture findings with their instances; durable when answered. What is sent again is updated, so that a ' +
         'request that failed midway can be repeated. Policies send what is new',

@@ -14,7 +14,7 @@ import type { Kind, Stored, Write } from '../../src/core/store.js'
 import { casbRecord } from '../../src/webhooks/casb-record.js'
 import { deliveryOf } from '../../src/webhooks/payload.js'
 import { policiesFor } from '../../src/webhooks/policies.js'
-import type { Edits } from '../edits.js'
+import type { KeyedEdits } from '../keyed-edits.js'
 import { ApiError } from '../errors.js'
 import type { PostureDeps } from './engine.js'
 
@@ -42,7 +42,7 @@ interface Given {
  */
 export class Intake {
   readonly #deps: PostureDeps
-  readonly #edits: Edits
+  readonly #edits: KeyedEdits
   readonly #scope: Scope
   #given: Given[] = []
   /** Finding of each instance that is not stored yet. */
@@ -53,7 +53,7 @@ export class Intake {
   accepted = 0
 
   /** `edits`: shared by all that changes instances of the account. */
-  constructor(deps: PostureDeps, edits: Edits, scope: Scope) {
+  constructor(deps: PostureDeps, edits: KeyedEdits, scope: Scope) {
     this.#deps = deps
     this.#edits = edits
     this.#scope = scope

@@ -7,12 +7,12 @@ import type { StoredWebhook } from '../../src/core/model/webhook.js'
 import type { Scope } from '../../src/core/scope.js'
 import { StoreUnavailable } from '../../src/core/store.js'
 import { assetOf, deliveryOf, type Sender } from '../../src/webhooks/payload.js'
-import type { Caller } from '../access.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
+import type { Caller } from '../state.js'
 import type { WebhookBook } from './book.js'
-import type { PostureDeps } from './engine.js'
-import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
+import { POSTURE, type PostureDeps } from './engine.js'
 import { JobQuery, JobResult, JobsResult, JobWithTries, MOST_PAIRS, NewJobs } from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks/jobs`
@@ -37,7 +37,7 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Send finding instances to webhooks, each to each; accepted ones are durable and sent in the background',
       body: NewJobs,
       result: JobsResult,
@@ -56,7 +56,7 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'List the jobs of an account, the newest first',
       query: JobQuery,
       result: Type.Array(JobResult),
@@ -72,7 +72,7 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'get',
       path: `${PATH}/:job_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'Read a job with its tries',
       result: JobWithTries,
       answer: ({ scope, params }) => detailed(job(scope, params.job_id)),
@@ -81,7 +81,7 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'post',
       path: `${PATH}/:job_id/retry`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Send a job that is over once more, with the same id and bytes',
       result: JobWithTries,
       async answer({ scope, params: { job_id } }) {

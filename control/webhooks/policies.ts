@@ -4,14 +4,14 @@ import { newOrderedUuid } from '../../src/core/ids.js'
 import { POLICIES, POLICY_RUNS, type StoredPolicy } from '../../src/core/model/policy.js'
 import type { Scope } from '../../src/core/scope.js'
 import { audit } from '../audit.js'
-import { Edits } from '../edits.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { KeyedEdits } from '../keyed-edits.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import { Room } from '../room.js'
 import type { WebhookBook } from './book.js'
-import type { PostureDeps } from './engine.js'
+import { POSTURE, type PostureDeps } from './engine.js'
 import { senderOf } from './jobs.js'
-import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
 import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-schemas.js'
 
 const PATH = `${POSTURE}/policies`
@@ -19,7 +19,7 @@ const PATH = `${POSTURE}/policies`
 /** Policies: what sends new finding instances by itself. */
 export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
   const { store, clock, posture } = deps
-  const edits = new Edits()
+  const edits = new KeyedEdits()
   const room = new Room()
 
   const stored = (scope: Scope, id: string) => {
@@ -53,7 +53,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'List the policies of an account, the oldest first',
       query: PolicyQuery,
       result: Type.Array(PolicyResult),
@@ -74,7 +74,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Create a policy; it sends instances that come in from now on',
       body: NewPolicy,
       result: PolicyResult,
@@ -107,7 +107,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'get',
       path: `${PATH}/:policy_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'Read a policy',
       result: PolicyResult,
       answer: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
@@ -116,7 +116,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'put',
       path: `${PATH}/:policy_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Replace a policy; the type of finding that it is about stays',
       body: PolicyChange,
       result: PolicyResult,
@@ -152,7 +152,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:policy_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Delete a policy',
       result: Type.Object({ id: Type.String() }),
       async answer(call) {

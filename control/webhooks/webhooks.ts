@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { whole } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { WebhookBook } from './book.js'
-import type { PostureDeps } from './engine.js'
-import { ACCOUNT_ONLY as scopes, POSTURE, READ, WRITE } from './permissions.js'
+import { POSTURE, type PostureDeps } from './engine.js'
 import { notPublicHere } from './reach.js'
 import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult } from './schemas.js'
 
@@ -17,7 +17,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'List the webhooks of an account',
       result: Type.Array(WebhookResult),
       answer: ({ scope }) => whole(book.all(scope).map(shown)),
@@ -26,7 +26,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Create a webhook',
       body: NewWebhook,
       result: WebhookResult,
@@ -37,7 +37,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'get',
       path: `${PATH}/:webhook_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.webhooks.read,
       summary: 'Read a webhook',
       result: WebhookResult,
       answer: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
@@ -46,7 +46,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'put',
       path: `${PATH}/:webhook_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Replace the configuration of a webhook; a header without a value keeps the stored one',
       body: WebhookChange,
       result: WebhookResult,
@@ -57,7 +57,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'delete',
       path: `${PATH}/:webhook_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Delete a webhook; what waits to be sent to it fails',
       bare: true,
       answer: async (call) => await book.remove(call, call.params.webhook_id),
@@ -66,7 +66,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'post',
       path: `${PATH}/evaluate`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Send a test delivery with a configuration that is not stored',
       body: Candidate,
       result: EvaluationResult,
@@ -80,7 +80,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       method: 'post',
       path: `${PATH}/:webhook_id/evaluate`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.webhooks.write,
       summary: 'Send a test delivery to a webhook, enabled or not',
       result: EvaluationResult,
       async answer({ scope, params }) {

@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-places.js'
 import { strict } from '../../src/core/schema.js'
 import { audit } from '../audit.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 
 const PATH = '/workers/account-settings'
 const DEFAULTS = { default_usage_model: 'standard', green_compute: false }
@@ -25,7 +25,7 @@ export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read the settings of the Workers of an account',
       result: Settings,
       answer: ({ scope }) => store.get(WORKERS_ACCOUNT_SETTINGS, scope, ONLY)?.value ?? DEFAULTS,
@@ -34,7 +34,7 @@ export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
       method: 'put',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Change the settings of the Workers of an account',
       body: Change,
       result: Settings,

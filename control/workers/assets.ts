@@ -5,11 +5,11 @@ import { account } from '../../src/core/scope.js'
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
 import { AnnouncedFiles } from '../../src/workers/assets/manifest.js'
 import { BadFile, BadToken, BUCKET_BYTES } from '../../src/workers/assets/uploads.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import { withAssetForm } from './asset-form.js'
 import type { WorkersDeps } from './engine.js'
-import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
 
 const Session = Type.Object({
   jwt: Type.String({
@@ -40,7 +40,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
       method: 'post',
       path: '/workers/scripts/:script_name/assets-upload-session',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Announce the static files of a Worker; the answer tells which of them are to be uploaded',
       body: Type.Object({ manifest: AnnouncedFiles }, strict),
       refusal: 'badAssets',

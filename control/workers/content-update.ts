@@ -5,12 +5,12 @@ import { PART_TYPES, readDocument, uploadedFiles, type FormPart } from '../../sr
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { metadataFaults } from '../../src/workers/metadata/check.js'
 import { scriptResult } from '../../src/workers/script-result.js'
-import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
 import { refuseHostile } from '../hostile.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
-import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
 import { codeOf, prepareCode } from './prepared.js'
 import { told } from './refused.js'
 import { checkIfMatch } from './request.js'
@@ -73,7 +73,7 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: '/workers/scripts/:script_name/content',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Replace the code of a script, and deploy it; bindings and settings stay as they are',
       refusal: 'invalidScript',
       raw: { types: ['multipart/form-data'], schema: Form },

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Scope } from '../../src/core/scope.js'
-import { Download, endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, Download, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ } from './permissions.js'
 
 const PATH = '/workers/scripts/:script_name'
 
@@ -43,7 +43,7 @@ export function content(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read the code of a script: as it is, or its modules as a form',
       download: 'multipart/form-data',
       answer: async ({ scope, params }) => await download(scope, params.script_name),
@@ -52,7 +52,7 @@ export function content(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/content/v2`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read the code of a version; the header cf-entrypoint names its main module',
       query: Type.Object({ version: Type.Optional(Type.String({ description: 'Default: the deployed one.' })) }),
       download: 'multipart/form-data',

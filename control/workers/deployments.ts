@@ -8,11 +8,11 @@ import { settleDeployment } from '../../src/workers/durable/settle-deployment.js
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit } from '../audit.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { told } from './refused.js'
 import { clientOf } from './request.js'
 import { shownDeployment } from './shown.js'
@@ -75,7 +75,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the deployments of a script, newest first',
       result: Type.Object({ deployments: Type.Array(Deployment) }),
       answer({ scope, params }) {
@@ -88,7 +88,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Deploy one version of a script, or two with a share each',
       query: Type.Object({
         force: Type.Boolean({ default: false, description: 'Even an older version whose secrets have changed since.' }),
@@ -151,7 +151,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:deployment_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read a deployment',
       result: Deployment,
       answer({ scope, params }) {
@@ -167,7 +167,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:deployment_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Forget a deployment that is no longer in force',
       bare: true,
       async answer(call) {

@@ -2,8 +2,7 @@ import { HOSTNAME_OWNER } from '../../src/core/model/hostname.js'
 import { domainId, WORKER_DOMAINS, type StoredDomain } from '../../src/core/model/worker-places.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
-import { audit } from '../audit.js'
-import type { Call } from '../endpoint.js'
+import { audit, type Actor } from '../audit.js'
 import { ApiError } from '../errors.js'
 import { hostName } from '../host-name.js'
 import type { WorkersDeps } from './engine.js'
@@ -31,8 +30,6 @@ export interface DomainChanges {
   /** Those whose name something else of the zone has. */
   readonly conflicting: readonly StoredDomain[]
 }
-
-type Writer = Pick<Call, 'scope' | 'caller' | 'requestId'>
 
 /** The domains of all Workers. */
 export class DomainBook {
@@ -100,9 +97,9 @@ export class DomainBook {
   }
 
   /** Stores domains of one Worker, and removes others, in one batch. */
-  async save(writer: Writer, domains: readonly StoredDomain[], removed: readonly StoredDomain[] = []): Promise<void> {
+  async save(actor: Actor, domains: readonly StoredDomain[], removed: readonly StoredDomain[] = []): Promise<void> {
     const { store, clock } = this.#deps
-    const { scope } = writer
+    const { scope } = actor
     const changes: { write: Write; before: StoredDomain | undefined; after: StoredDomain | undefined }[] = []
     for (const value of domains) {
       const before = store.get(WORKER_DOMAINS, scope, value.id)
@@ -117,7 +114,7 @@ export class DomainBook {
       changes.map(({ write }) => write),
       changes.map(({ write: { id }, before, after }) => {
         const action = after ? (before ? 'update' : 'create') : 'delete'
-        return audit(clock, writer, { action, kind: WORKER_DOMAINS, scope, id, before, after })
+        return audit(clock, actor, { action, kind: WORKER_DOMAINS, scope, id, before, after })
       }),
     )
   }

@@ -1,12 +1,12 @@
 import { Type, type Static } from 'typebox'
 import type { StoredDomain } from '../../src/core/model/worker-places.js'
 import { strict } from '../../src/core/schema.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import { DomainBook } from './domain-book.js'
 import type { WorkersDeps } from './engine.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 
 const PATH = '/workers/domains'
 const OF_SCRIPT = '/workers/scripts/:script_name/domains'
@@ -65,7 +65,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       ...row,
       method: 'get',
       path: PATH,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the domains of Workers',
       query: Type.Object({
         zone_name: Type.Optional(Type.String()),
@@ -85,7 +85,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       ...row,
       method: 'put',
       path: PATH,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Attach a host name to a Worker; one that is attached already changes hands',
       body: NewDomain,
       result: Domain,
@@ -106,7 +106,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
         ...row,
         method: 'get',
         path,
-        permissions: READ,
+        permissions: ACCESS.workers.read,
         summary: 'Read a domain',
         result: Domain,
         answer: ({ scope, params }) => shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
@@ -116,7 +116,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       ...row,
       method: 'delete',
       path: `${PATH}/:domain_id`,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Detach a host name from its Worker',
       bare: true,
       async answer(call) {
@@ -130,7 +130,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       ...row,
       method: 'post',
       path: `${OF_SCRIPT}/changeset`,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Tell what a list of domains would change',
       query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
       body: Origins,
@@ -155,7 +155,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       ...row,
       method: 'put',
       path: `${OF_SCRIPT}/records`,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Attach a list of host names to a Worker, all or none',
       body: Records,
       result: Type.Array(Domain),

@@ -5,7 +5,7 @@ import type { MemoryBudget } from '../../src/edge/memory-budget.js'
 import type { AssetUploads } from '../../src/workers/assets/uploads.js'
 import type { CodeReader } from '../../src/workers/code/reader.js'
 import type { ScriptShelf } from '../../src/workers/shelf.js'
-import type { Edits } from '../edits.js'
+import type { KeyedEdits } from '../keyed-edits.js'
 import type { ControlDeps } from '../state.js'
 import type { Tails } from './tail-book.js'
 
@@ -26,5 +26,5 @@ export interface WorkersEngine {
 export interface WorkersDeps extends ControlDeps {
   readonly workers: () => WorkersEngine
   /** Writes to scripts take turns by the id of their account: some touch the Durable Object classes of several scripts. */
-  readonly edits: Edits
+  readonly edits: KeyedEdits
 }

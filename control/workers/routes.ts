@@ -12,15 +12,12 @@ import { mayUse } from '../access.js'
 import { ApiError } from '../errors.js'
 import { NamedRecords } from '../named-records.js'
 import { whole } from '../paging.js'
-import type { Permission } from '../permissions.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { WRITE as SCRIPTS_WRITE } from './permissions.js'
 import { zoneOf } from './zone-of.js'
 
 const scopes = ['zone'] as const
-const WRITE = ['Workers Routes Write'] as const satisfies readonly Permission[]
-const READ = ['Workers Routes Read', ...WRITE] as const satisfies readonly Permission[]
 const PATH = '/workers/routes'
 const MOST = 1000
 
@@ -78,7 +75,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.routes.read,
       summary: 'List the routes of a zone',
       result: Type.Array(Route),
       answer: ({ scope }) => whole(book.all(scope)),
@@ -87,7 +84,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.routes.write,
       summary: 'Create a route',
       body: RouteInput,
       result: Route,
@@ -99,7 +96,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:route_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.routes.read,
       summary: 'Read a route',
       result: Route,
       answer: ({ scope, params }) => book.get(scope, params.route_id),
@@ -108,7 +105,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: `${PATH}/:route_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.routes.write,
       summary: 'Replace a route',
       body: RouteInput,
       result: Route,
@@ -126,7 +123,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:route_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.routes.write,
       summary: 'Delete a route',
       result: Type.Object({ id: Type.String() }),
       async answer(call) {
@@ -139,7 +136,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: '/workers/scripts/:script_name/routes',
       scopes: ['account'],
-      permissions: SCRIPTS_WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Replace all routes of a Worker',
       body: ScriptRoutes,
       result: Type.Array(Route),
@@ -151,7 +148,8 @@ export function routes(deps: WorkersDeps): Endpoint[] {
           scriptOf(deps, scope, script)
           const places = body.map((route, at) => ({ route, zone: placed(scope.id, route.pattern, route, `/${at}`) }))
           for (const { zone } of places)
-            if (!mayUse(caller, WRITE, { account: scope.id, zone: zone.id })) throw new ApiError('notAllowed')
+            if (!mayUse(caller, ACCESS.routes.write, { account: scope.id, zone: zone.id }))
+              throw new ApiError('notAllowed')
           const kept = new Map<string, StoredRoute>()
           const writes: Write[] = []
           const before = routesOf(deps, scope, script)

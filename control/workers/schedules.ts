@@ -3,11 +3,11 @@ import { parseCron } from '../../src/core/cron.js'
 import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-places.js'
 import { strict } from '../../src/core/schema.js'
 import { audit } from '../audit.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 
 const PATH = '/workers/scripts/:script_name/schedules'
 const MOST = 250
@@ -35,7 +35,7 @@ export function schedules(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the schedules of a Worker',
       result: Schedules,
       answer({ scope, params }) {
@@ -48,7 +48,7 @@ export function schedules(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Replace the schedules of a Worker',
       body: NewSchedules,
       result: Schedules,

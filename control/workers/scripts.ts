@@ -2,12 +2,12 @@ import { Type } from 'typebox'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import { scriptResult } from '../../src/workers/script-result.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { page, paging, whole } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { referencesTo } from './references.js'
 import { Force, removeScript } from './removal.js'
 import { ScriptResult } from './schemas.js'
@@ -31,7 +31,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/scripts',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the scripts of an account',
       query: Type.Object({
         tags: Type.Optional(Type.String({ description: 'As in `production:yes,old:no`.' })),
@@ -48,7 +48,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/scripts-search',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Search the scripts of an account',
       query: Type.Object({
         ...paging({ most: 100 }),
@@ -75,7 +75,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: '/workers/scripts/:script_name',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
       query: Force,
       result: Type.Null(),
@@ -85,7 +85,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: '/workers/services/:script_name',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Delete a script with all that belongs to it',
       query: Force,
       result: Type.Null(),
@@ -95,7 +95,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/services/:script_name',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read a script as a service with one environment',
       result: Found,
       answer({ scope, params }) {
@@ -115,7 +115,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/services/:script_name/environments/:environment',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read the environment of a service',
       result: Found,
       answer({ scope, params }) {
@@ -128,7 +128,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/scripts/:script_name/references',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the scripts that use a script',
       result: Found,
       answer({ scope, params }) {
@@ -149,7 +149,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/tails/by-consumer/:script_name',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the scripts that send their traces to a script',
       result: Type.Array(Found),
       answer: ({ scope, params }) => {
@@ -167,7 +167,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/durable_objects/namespaces',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the namespaces of Durable Objects',
       query: Type.Object(paging({ most: 1000 })),
       result: Type.Array(Found),

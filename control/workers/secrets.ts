@@ -3,13 +3,13 @@ import type { Binding } from '../../src/core/model/worker.js'
 import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { isSecret, shownBinding } from '../../src/workers/secrets.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { whole } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import { saveBindings } from './binding-changes.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { MERGE_PATCH } from './request.js'
 
 const PATH = '/workers/scripts/:script_name/secrets'
@@ -42,7 +42,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the names of the secrets of a script',
       result: Type.Array(Shown),
       answer: ({ scope, params }) => whole(listed(scope, params.script_name) as never[]),
@@ -51,7 +51,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Store a secret; the script goes on with it at once',
       body: Secret,
       result: Shown,
@@ -67,7 +67,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:secret_name`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Tell that a script has a secret, not which',
       result: Shown,
       answer({ scope, params }) {
@@ -80,7 +80,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:secret_name`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Delete a secret',
       result: Type.Null(),
       async answer(call) {
@@ -99,7 +99,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       method: 'patch',
       path: '/workers/scripts/:script_name/secrets-bulk',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Store and delete several secrets with one version',
       body: Changes,
       jsonAs: MERGE_PATCH,

@@ -3,11 +3,11 @@ import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.j
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
 import { audit } from '../audit.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { missingConsumers } from './missing-targets.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 
 const PATH = '/workers/scripts/:script_name'
 
@@ -45,7 +45,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/script-settings`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read the settings of a script that all of its versions share',
       result: Type.Object({}),
       answer: ({ scope, params }) => ownSettings(scriptOf(deps, scope, params.script_name).value),
@@ -54,7 +54,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       method: 'patch',
       path: `${PATH}/script-settings`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Change the settings of a script that all of its versions share',
       body: Change,
       result: Type.Object({}),

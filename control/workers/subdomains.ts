@@ -10,11 +10,11 @@ import { strict } from '../../src/core/schema.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { audit } from '../audit.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 
 const Subdomain = Type.Object(
   {
@@ -52,7 +52,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: own,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: "Read the account's subdomain for Workers",
       result: Subdomain,
       answer({ scope }) {
@@ -65,7 +65,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: own,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: "Choose the account's subdomain for Workers",
       body: Subdomain,
       jsonAs: ['text/plain'],
@@ -112,7 +112,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: own,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: "Give up the account's subdomain for Workers",
       status: 204,
       async answer(call) {
@@ -134,7 +134,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: '/workers/subdomains/:subdomain',
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
       result: Type.Object({}),
       answer({ params }) {
@@ -147,7 +147,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: ofScript,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Tell whether a Worker answers below the subdomain of its account',
       result: Switches,
       answer({ scope, params }) {
@@ -160,7 +160,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
         method,
         path: ofScript,
         scopes,
-        permissions: WRITE,
+        permissions: ACCESS.workers.write,
         summary:
           method === 'post'
             ? 'Say whether a Worker answers below the subdomain of its account'

@@ -12,7 +12,7 @@ import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.j
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { LiveClients } from '../live-clients.js'
-import { PREFIX } from '../paths.js'
+import { PREFIX } from '../prefix.js'
 import { takeUnmasked } from './unmasked.js'
 
 const MOST_PER_SCRIPT = 10

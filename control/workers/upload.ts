@@ -3,10 +3,10 @@ import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { PART_TYPES } from '../../src/workers/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { scriptResult } from '../../src/workers/script-result.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { missingConsumers, missingTargets } from './missing-targets.js'
-import { ACCOUNT_ONLY as scopes, WRITE } from './permissions.js'
 import { ScriptResult } from './schemas.js'
 import { UploadDesk } from './upload-desk.js'
 
@@ -32,7 +32,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: '/workers/scripts/:script_name',
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Upload a script and deploy it: as a whole or not at all. Pointers of errors lead into the metadata',
       refusal: 'invalidScript',
       query: UploadQuery,

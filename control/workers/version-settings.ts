@@ -11,15 +11,15 @@ import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/chec
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-result.js'
 import type { ScriptChange } from '../../src/workers/shelf.js'
-import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { refuseHostile } from '../hostile.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { missingConsumers, missingTargets } from './missing-targets.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { told } from './refused.js'
 import { ownSettings } from './settings.js'
 import { shownBindings } from './shown.js'
@@ -91,7 +91,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read the settings of a script and of its newest version',
       result: Shown,
       answer({ scope, params }) {
@@ -103,7 +103,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
       method: 'patch',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Change settings of a script and its version, and deploy that; what is left out stays',
       refusal: 'invalidScript',
       raw: {

@@ -2,13 +2,13 @@ import { Type } from 'typebox'
 import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { mapOf } from '../../src/core/schema.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { paging } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { scriptOf } from './find.js'
 import { missingTargets } from './missing-targets.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { listedVersion, shownVersion } from './shown.js'
 import { UploadForm, UploadQuery } from './upload.js'
 import { UploadDesk } from './upload-desk.js'
@@ -40,7 +40,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Upload a version of a script without deploying it: as a whole or not at all',
       refusal: 'invalidScript',
       query: UploadQuery,
@@ -60,7 +60,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the versions of a script, newest first',
       query: Type.Object({
         ...paging({ most: 100 }),
@@ -85,7 +85,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:version_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read a version of a script',
       result: Version,
       answer({ scope, params }) {

@@ -9,15 +9,15 @@ import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-result.js'
 import { audit } from '../audit.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { page, paging } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import { saveBindings } from './binding-changes.js'
 import type { WorkersDeps } from './engine.js'
 import { workerOf } from './find.js'
 import { missingTargets } from './missing-targets.js'
 import { JsonModule, uploadOf } from './json-modules.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { told } from './refused.js'
 import { MERGE_PATCH } from './request.js'
 import { shownBindings, shownVersion } from './shown.js'
@@ -82,7 +82,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the versions of a Worker, newest first',
       query: Type.Object(paging({ most: 100 })),
       result: Type.Array(Version),
@@ -96,7 +96,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Make a version of a Worker: as a whole or not at all',
       query: Type.Object({
         deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
@@ -123,7 +123,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: `${PATH}/:version_id`,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read a version of a Worker',
       query: Type.Object({
         include: Type.Optional(Type.Literal('modules', { description: 'Its code as well, in base64.' })),
@@ -144,7 +144,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: `${PATH}/:version_id`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Delete a version of a Worker that serves no requests',
       bare: true,
       async answer(call) {
@@ -170,7 +170,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       method: 'patch',
       path: `${PATH}/latest`,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Make a version from the latest one with other bindings; it is not deployed',
       body: LatestChange,
       jsonAs: MERGE_PATCH,

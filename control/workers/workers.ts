@@ -5,13 +5,13 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { newScript } from '../../src/workers/shelf.js'
 import { audit } from '../audit.js'
-import { endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Call, type Endpoint } from '../endpoint.js'
 import { ApiError } from '../errors.js'
 import { page, paging } from '../paging.js'
+import { ACCESS } from '../permissions.js'
 import type { WorkersDeps } from './engine.js'
 import { refuseMoreScripts, workerOf } from './find.js'
 import { missingConsumers } from './missing-targets.js'
-import { ACCOUNT_ONLY as scopes, READ, WRITE } from './permissions.js'
 import { Force, removeScript } from './removal.js'
 import { MERGE_PATCH, scriptName } from './request.js'
 import { OFF, scriptSubdomain } from './subdomains.js'
@@ -76,7 +76,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: PATH,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'List the Workers of an account',
       query: Type.Object(paging({ most: 100 })),
       result: Type.Array(Worker),
@@ -87,7 +87,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Make a Worker that has no version yet',
       body: NewWorker,
       result: Worker,
@@ -106,7 +106,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       method: 'get',
       path: ONE,
       scopes,
-      permissions: READ,
+      permissions: ACCESS.workers.read,
       summary: 'Read a Worker, by its name or id',
       result: Worker,
       answer: ({ scope, params }) => shownWorker(deps, scope, workerOf(deps, scope, params.worker_id).value),
@@ -115,7 +115,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       method: 'put',
       path: ONE,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Replace the settings of a Worker; what is left out gets its default',
       body: NewWorker,
       result: Worker,
@@ -130,7 +130,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       method: 'patch',
       path: ONE,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Change settings of a Worker; what is left out stays, also within observability and subdomain',
       body: WorkerChange,
       jsonAs: MERGE_PATCH,
@@ -142,7 +142,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       method: 'delete',
       path: ONE,
       scopes,
-      permissions: WRITE,
+      permissions: ACCESS.workers.write,
       summary: 'Delete a Worker with all that belongs to it, by its name or id',
       query: Force,
       bare: true,

@@ -1,5 +1,3 @@
-import { destinationKey as keyOf } from '../../sinks/index.js'
-import type { LogpushConfig } from '../../src/config/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import { newUuid } from '../../src/core/ids.js'
@@ -19,7 +17,7 @@ import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
 import { Sharing } from './sharing.js'
 import type { Cursor, Spool, Spools } from './spool.js'
 import { Staging } from './staging.js'
-import { LogpushTask, type TaskDeps } from './task.js'
+import { LogpushTask, type LogpushOptions, type TaskDeps } from './task.js'
 import { Uploads } from './uploads.js'
 import { pause } from './waiting.js'
 
@@ -29,10 +27,10 @@ export interface LogpushDeps {
   readonly spools: Spools
   /** Opens the text of a destination; connects to nothing yet. Throws InvalidInput. */
   readonly open: (destination: string) => Sink
-  /** What destinations have in common that share places for uploads; their scheme and host unless said. */
-  readonly destinationKey?: (destination: string) => string
+  /** What destinations have in common that share places for uploads. */
+  readonly destinationKey: (destination: string) => string
   /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
-  readonly options: () => LogpushConfig
+  readonly options: () => LogpushOptions
   readonly standing?: readonly StandingJob[]
   /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
   readonly want?: (wanted: readonly Wanted[]) => Promise<void>
@@ -114,7 +112,7 @@ class Runner implements Logpush {
   #unwatch = () => {}
 
   constructor(deps: LogpushDeps, staging: Staging) {
-    const { open, random = Math.random, destinationKey = keyOf } = deps
+    const { open, random = Math.random } = deps
     const options = deps.options()
     const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
     const uploads = new Uploads({ atOnce, perDestination, timeoutMs }, deps)
@@ -122,7 +120,6 @@ class Runner implements Logpush {
     this.#deps = deps
     this.#shared = {
       ...deps,
-      destinationKey,
       staging,
       uploads,
       random,

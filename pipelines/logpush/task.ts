@@ -1,10 +1,10 @@
-import type { LogpushConfig } from '../../src/config/schema.js'
 import { InvalidInput, messageOf } from '../../src/core/errors.js'
 import { LOGPUSH_JOBS } from '../../src/core/model/logpush-job.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
 import type { Sealed, Vault } from '../../src/core/vault.js'
+import type { FilterLimits } from '../records/index.js'
 import { compileJob, type JobSettings } from './compiled-job.js'
 import { Control, type Ending } from './control.js'
 import { destinationOf } from './destination.js'
@@ -20,6 +20,21 @@ import { pause } from './waiting.js'
 /** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
 const FAULT_PAUSE_MS = 30_000
 
+/** The options of log push that its jobs read; times in ms. */
+export interface LogpushOptions {
+  readonly uploads: {
+    readonly at_once: number
+    readonly per_destination: number
+    readonly timeout: number
+    readonly drain_timeout: number
+    /** 0: never. */
+    readonly disable_after: number
+  }
+  readonly filter: FilterLimits
+  readonly dead_letter?: string
+  readonly keep_while_disabled: boolean
+}
+
 export interface TaskDeps extends SessionDeps {
   readonly store: Store
   readonly vault: Vault
@@ -29,7 +44,7 @@ export interface TaskDeps extends SessionDeps {
   /** What destinations have in common that share places for uploads. */
   readonly destinationKey: (destination: string) => string
   /** The settings as they are now. */
-  readonly options: () => LogpushConfig
+  readonly options: () => LogpushOptions
 }
 
 export interface TaskOf {

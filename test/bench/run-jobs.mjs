@@ -40,6 +40,7 @@ export async function runJobs({ spools, spool, folder, jobs, of, tick = () => {}
     vault: { open: (sealed) => sealed },
     spools,
     open: () => sink,
+    destinationKey: (destination) => destination,
     options: () => options,
     folder: `${folder}/batches`,
     clock: LATER,

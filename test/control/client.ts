@@ -4,10 +4,10 @@ import type { Test } from 'tap'
 import type { Endpoint } from '../../control/endpoint.js'
 import { basicEndpoints } from '../../control/index.js'
 import { listenControl } from '../../control/listen.js'
-import type { LogpushEngine } from '../../control/logpush/engine.js'
+import type { LogpushDeps, LogpushEngine } from '../../control/logpush/engine.js'
 import { openapiDocument } from '../../control/openapi.js'
 import { bySpecificity } from '../../control/paths.js'
-import type { ControlConfig, ControlDeps, Upgrades } from '../../control/state.js'
+import type { ControlConfig, Upgrades } from '../../control/state.js'
 import type { Clock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Store } from '../../src/core/store.js'
@@ -85,7 +85,7 @@ export interface ApiAnswer {
 export interface Client {
   readonly url: string
   readonly store: Store
-  readonly deps: ControlDeps
+  readonly deps: LogpushDeps
   readonly clock: ReturnType<typeof handClock>
   readonly endpoints: readonly Endpoint[]
   /** Sends a request as the administrator and checks the answer against the OpenAPI document. */
@@ -99,7 +99,7 @@ export async function client(
   t: Test,
   options: {
     readonly config?: Partial<ControlConfig>
-    readonly areas?: (deps: ControlDeps) => Endpoint[]
+    readonly areas?: (deps: LogpushDeps) => Endpoint[]
     readonly logpush?: LogpushEngine
     /** Asked once `areas` has been. */
     readonly upgrades?: () => readonly Upgrades[]
@@ -109,7 +109,7 @@ export async function client(
   const { clock = handClock(), logpush } = options
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const config: ControlConfig = { ...CONFIG, ...options.config }
-  const deps: ControlDeps = {
+  const deps: LogpushDeps = {
     config: () => config,
     store,
     clock,

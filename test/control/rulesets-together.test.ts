@@ -1,6 +1,6 @@
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
-import { Turns } from '../../control/turns.js'
+import { KeyedEdits } from '../../control/keyed-edits.js'
 import { Shelf } from '../../control/rulesets/shelf.js'
 import { RULESETS } from '../../src/core/model/ruleset.js'
 import { account } from '../../src/core/scope.js'
@@ -346,23 +346,23 @@ t.test('the official client works with rulesets, phases, versions and rules', as
 })
 
 t.test('a write that would wait behind a thousand others is refused', async (t) => {
-  const turns = new Turns('rulesetsBusy')
+  const turns = new KeyedEdits('rulesetsBusy')
   let open = () => {}
   const gate = new Promise<void>((resolve) => (open = resolve))
   const order: number[] = []
   const writes = Array.from({ length: 1001 }, (_, at) =>
-    turns.take('account', async () => {
+    turns.run('account', async () => {
       await gate
       order.push(at)
     }),
   )
   await t.rejects(
-    turns.take('account', async () => {}),
+    turns.run('account', async () => {}),
     { message: /too many changes to rulesets at once/ },
   )
-  t.equal(await turns.take('another account', async () => 'others do not wait'), 'others do not wait')
+  t.equal(await turns.run('another account', async () => 'others do not wait'), 'others do not wait')
   open()
   await Promise.all(writes)
   t.strictSame(order, [...order.keys()], 'in turn')
-  t.equal(await turns.take('account', async () => 'again'), 'again')
+  t.equal(await turns.run('account', async () => 'again'), 'again')
 })

@@ -2,7 +2,7 @@ import Cloudflare from 'cloudflare'
 import { decodeJwt } from 'jose'
 import t, { type Test } from 'tap'
 import { basicEndpoints } from '../../control/index.js'
-import type { ControlDeps } from '../../control/state.js'
+import type { LogpushDeps } from '../../control/logpush/engine.js'
 import { workers } from '../../control/workers.js'
 import { Tails } from '../../control/workers/tail-book.js'
 import { MemoryBudget } from '../../src/edge/memory-budget.js'
@@ -27,7 +27,7 @@ async function api(t: Test) {
   const blobs = memoryBlobs(clock)
   const made = await client(t, {
     clock,
-    areas: (deps: ControlDeps) => {
+    areas: (deps: LogpushDeps) => {
       const engine = {
         vault,
         blobs,
