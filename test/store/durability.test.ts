@@ -4,7 +4,6 @@ import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { ClassicLevel } from 'classic-level'
 import t, { type Test } from 'tap'
 import { systemClock, type Clock } from '../../src/core/clock.js'
@@ -15,6 +14,7 @@ import { openStore } from '../../src/store/index.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { COUNTS, numberOf, PARTS, SCOPE, WRITERS, writeOn } from '../helpers/crash-writer.js'
 import { testFolder } from '../helpers/folder.js'
+import { programArgs } from '../helpers/program.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { until } from '../helpers/web.js'
 
@@ -48,10 +48,10 @@ async function checkCounts(t: Test, store: Store, confirmed: readonly number[]):
 
 t.test('embedded: what was confirmed survives kill -9, and no batch is torn', async (t) => {
   const folder = testFolder(t)
-  const program = fileURLToPath(new URL('../helpers/crash-writer.ts', import.meta.url))
+  const program = programArgs(new URL('../helpers/crash-writer.ts', import.meta.url))
   const confirmed = Array.from({ length: WRITERS }, () => 0)
   for (let kill = 0; kill < KILLS; kill += 1) {
-    const child = spawn(process.execPath, ['--import', 'tsx', program, folder], {
+    const child = spawn(process.execPath, [...program, folder], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const lines = createInterface(child.stdout)

@@ -2,18 +2,18 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
 import type { Position } from '../../../pipelines/logpush/spool.js'
 import { testFolder } from '../../helpers/folder.js'
+import { programArgs } from '../../helpers/program.js'
 import { CRASH_ZONE, numberedRecord, WRITERS } from '../../helpers/spool-writer.js'
 import { rest } from './spool-helper.js'
 
 const KILLS = Number(process.env['SPOOL_KILLS'] ?? 5)
-const PROGRAM = fileURLToPath(new URL('../../helpers/spool-writer.ts', import.meta.url))
+const PROGRAM = programArgs(new URL('../../helpers/spool-writer.ts', import.meta.url))
 
 function told(line: string): { writer: number; n: number; filler: string } {
   const { ClientIP, EdgeResponseBytes, ClientRequestURI } = JSON.parse(line) as Record<string, unknown>
@@ -29,7 +29,7 @@ t.test(`${KILLS} times kill -9: nothing acknowledged is lost, and no record come
   const positions = new Map<Position, string>()
   let passed = 0
   for (let kill = 0; kill < KILLS; kill++) {
-    const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, folder, ...there.map(String)], {
+    const child = spawn(process.execPath, [...PROGRAM, folder, ...there.map(String)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const lines = createInterface(child.stdout)

@@ -1,0 +1,138 @@
+/**
+ * `npm test [-- PATH...]`: runs every test file outside of test/e2e, or those at the paths (files or folders), one
+ * process per file and one file per core. Everything is converted to JavaScript once, into `.build`: done in each
+ * process, this took more than half of the CPU time of all tests.
+ */
+import { spawn } from 'node:child_process'
+import { mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname, join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { Parser } from 'tap-parser'
+import { glob } from 'tinyglobby'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const OUT = '.build'
+const CODE = ['src', 'control', 'pipelines', 'sinks', 'test']
+/** Linked into the build as they are, for tests that find them beside themselves. */
+const LINKS = ['config', 'demo', 'dist', 'README.md', 'test/fixtures', 'test/peers', 'test/bench']
+const LINKED_FILES = ['test/**/*.{mjs,c,py}']
+const TIMEOUT_SECONDS = 900
+/** Time for a file to report what it was waiting for after its own timeout. */
+const GRACE_SECONDS = 20
+
+process.chdir(ROOT)
+const started = performance.now()
+const files = await testFiles(process.argv.slice(2))
+await convert()
+const results = await runAll(files)
+process.exitCode = report(results)
+
+/** Returns the test files at `paths`, largest first, so that no long one begins last. */
+async function testFiles(paths) {
+  const wanted = paths.map((path) => path.replace(/^\.\//, '').replace(/\/$/, ''))
+  const patterns = wanted.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
+  const found =
+    wanted.length > 0 ? await glob(patterns) : await glob(['test/**/*.test.ts'], { ignore: ['test/e2e/**'] })
+  if (found.length === 0) {
+    console.error(`no test files in ${wanted.join(', ')}; name files or folders, for example test/sinks`)
+    process.exit(2)
+  }
+  return found.sort((a, b) => statSync(b).size - statSync(a).size)
+}
+
+/** Converts all code to JavaScript in `.build` and links the other files that tests read by their place. */
+async function convert() {
+  const ignore = ['**/node_modules/**']
+  const entryPoints = await glob(
+    CODE.map((folder) => `${folder}/**/*.ts`),
+    { ignore },
+  )
+  const options = { outdir: OUT, outbase: '.', format: 'esm', platform: 'node', target: 'node20' }
+  await build({ ...options, entryPoints, sourcemap: 'inline', sourcesContent: false, logLevel: 'warning' })
+  const linked = await glob(LINKED_FILES, { ignore: [...ignore, 'test/{bench,fixtures,peers}/**'] })
+  for (const path of [...LINKS, ...linked]) {
+    const place = join(OUT, path)
+    mkdirSync(dirname(place), { recursive: true })
+    rmSync(place, { force: true })
+    symlinkSync(join(ROOT, path), place)
+  }
+}
+
+async function runAll(files) {
+  const waiting = [...files]
+  const results = []
+  const worker = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const result = await run(file)
+      results.push(result)
+      print(result)
+    }
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, worker))
+  return results
+}
+
+/** Runs one file in a process of its own. */
+async function run(file) {
+  const began = performance.now()
+  const program = join(OUT, file.replace(/\.ts$/, '.js'))
+  const child = spawn(process.execPath, ['--enable-source-maps', '--import=./test/helpers/fixed-seed.mjs', program], {
+    env: { TAP_TIMEOUT: String(TIMEOUT_SECONDS), ...process.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const timer = setTimeout(() => child.kill('SIGKILL'), (TIMEOUT_SECONDS + GRACE_SECONDS) * 1000)
+  const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(code ?? signal)))
+  const [output, errors, status] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  clearTimeout(timer)
+  const seconds = (performance.now() - began) / 1000
+  return { file, output, errors, status, seconds, ...counted(output) }
+}
+
+/** Returns the checks of one file: how many passed, which failed, which were skipped. */
+function counted(output) {
+  const checks = Parser.parse(output, { flat: true }).flatMap(([event, check]) => (event === 'assert' ? [check] : []))
+  return {
+    passed: checks.filter(({ ok, skip }) => ok && !skip).length,
+    failures: checks.filter(({ ok, skip, todo }) => !ok && !skip && !todo),
+    skips: checks.filter(({ skip }) => skip),
+  }
+}
+
+/** A file without any check has failed: nothing says that it ran. */
+function isOk({ status, failures, passed, skips }) {
+  return status === 0 && failures.length === 0 && passed + skips.length > 0
+}
+
+function print(result) {
+  const { file, passed, failures, skips, seconds, errors } = result
+  const counts = `${passed} passed${skips.length > 0 ? `, ${skips.length} skipped` : ''}`
+  console.log(`${isOk(result) ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(5)} s  ${file}  ${counts}`)
+  if (isOk(result)) return
+  for (const { name, diag } of failures) {
+    console.log(`  not ok: ${name}`)
+    for (const [key, value] of Object.entries(diag ?? {})) {
+      const shown = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value)
+      console.log(`    ${key}: ${shown.includes('\n') ? shown.replace(/^/gm, '      ').replace(/^/, '\n') : shown}`)
+    }
+  }
+  if (failures.length === 0)
+    console.log(`  ended with ${result.status} after ${passed} checks\n${result.output.slice(-4000)}`)
+  if (errors !== '') console.log(errors.slice(-8000).replace(/^/gm, '  | '))
+}
+
+/** Prints the totals and what was skipped; returns the exit code. */
+function report(results) {
+  const failed = results.filter((result) => !isOk(result))
+  const skips = results.flatMap(({ file, skips }) => skips.map(({ name, skip }) => `${file}: ${name}: ${skip}`))
+  const passed = results.reduce((sum, result) => sum + result.passed, 0)
+  if (skips.length > 0) console.log(['', 'Skipped:', ...skips.map((skip) => `  ${skip}`)].join('\n'))
+  if (failed.length > 0) console.log(['', 'Failed:', ...failed.map(({ file }) => `  ${file}`)].join('\n'))
+  const seconds = (performance.now() - started) / 1000
+  const totals = `${passed} passed, ${failed.reduce((sum, { failures }) => sum + Math.max(failures.length, 1), 0)} failed`
+  console.log(`\n${results.length} files, ${totals}, ${skips.length} skipped, ${seconds.toFixed(0)} s`)
+  return failed.length > 0 ? 1 : 0
+}
