@@ -1,6 +1,6 @@
 import { messageOf } from '../src/core/errors.js'
 import { SinkError, type SinkFailure } from '../src/core/sink.js'
-import { NotPublic } from '../src/net/egress.js'
+import { NotPublic } from '../src/egress/egress.js'
 
 /** What a status means for a delivery that it did not accept. */
 export function failureOf(status: number): SinkFailure {

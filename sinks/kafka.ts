@@ -1,6 +1,6 @@
 import type { Kafka, KafkaConfig, Message, SASLOptions } from 'kafkajs'
 import { SinkError } from '../src/core/sink.js'
-import { NotPublic } from '../src/net/egress.js'
+import { NotPublic } from '../src/egress/egress.js'
 import { unreachable } from './failure.js'
 import { params, pathOf, refuse } from './params.js'
 import type { SinkDeps } from './sink-type.js'

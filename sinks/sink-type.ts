@@ -2,7 +2,7 @@ import type { Clock } from '../src/core/clock.js'
 import type { Log } from '../src/core/log.js'
 import type { Sink } from '../src/core/sink.js'
 import type { Disk } from '../src/disk/durable-write.js'
-import type { Egress } from '../src/net/egress.js'
+import type { Egress } from '../src/egress/egress.js'
 
 /** What the operator allows destinations to be, and what sinks work with. */
 export interface SinkDeps {

@@ -14,9 +14,9 @@ import {
 } from '../../src/core/model/list.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { itemIssues } from '../../src/lists/item-check.js'
-import { audit, type Actor } from '../audit.js'
-import { ApiError } from '../errors.js'
-import type { Catalog } from './catalog.js'
+import { audit, type Actor } from '../resources/audit.js'
+import { ApiError } from '../http/errors.js'
+import type { Catalog } from './list-repository.js'
 import { itemId } from './item-id.js'
 
 /** Enough to mend an input by. */

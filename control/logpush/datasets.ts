@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { mapOf } from '../../src/core/schema.js'
 import { DATASETS, type Dataset, type FieldType } from '../../pipelines/records/index.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
-import { ApiError } from '../errors.js'
-import { whole } from '../paging.js'
-import { ACCESS } from '../permissions.js'
-import type { JobBook } from './job-book.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { whole } from '../http/paging.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import type { JobBook } from './job-repository.js'
 import { JobResult } from './schemas.js'
 
 const scopes = ['account', 'zone'] as const

@@ -1,9 +1,9 @@
 import PQueue from 'p-queue'
 import { messageOf } from '../../src/core/errors.js'
 import { SinkError, type Sink } from '../../src/core/sink.js'
-import { ApiError } from '../errors.js'
-import type { Destinations } from './engine.js'
-import { only, pointed } from './pointed.js'
+import { ApiError } from '../http/errors.js'
+import type { Destinations } from './services.js'
+import { only, pointed } from './json-pointers.js'
 
 const MOST_AT_ONCE = 16
 const MOST_WAITING = 100

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { messageOf } from '../../src/core/errors.js'
-import { SpoolFull, type Spool } from '../../pipelines/logpush/spool.js'
+import { SpoolFull, type Spool } from '../../pipelines/logpush/spool/types.js'
 import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
 import { MOST_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
 import { NotGzip } from '../../pipelines/sources/ndjson.js'
-import { bodyText } from '../body-lines.js'
-import { ApiError } from '../errors.js'
-import { LineCutter } from '../line-cutter.js'
+import { bodyText } from '../http/line-body.js'
+import { ApiError } from '../http/errors.js'
+import { LineCutter } from '../http/line-splitter.js'
 
 const COMMIT_BYTES = 256 * 1024
 const MOST_TOLD = 100

@@ -2,7 +2,7 @@ import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Scope } from '../../src/core/scope.js'
 import { compileJob } from '../../pipelines/logpush/compiled-job.js'
 import { DATASETS, type FilterLimits } from '../../pipelines/records/index.js'
-import type { ReadJob } from './engine.js'
+import type { ReadJob } from './services.js'
 
 /** Throws InvalidInput, with all that is wrong, for a job whose members fit their schema but not each other. */
 export function checkJob(job: ReadJob, scope: Scope, limits: FilterLimits): void {

@@ -1,7 +1,7 @@
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Scope } from '../../src/core/scope.js'
 import { DATASETS } from '../../pipelines/records/index.js'
-import type { PlainJob, ReadJob } from './engine.js'
+import type { PlainJob, ReadJob } from './services.js'
 import type { JobChange, JobInput } from './schemas.js'
 
 /** The datasets of jobs that name none: what the daemon itself records. */

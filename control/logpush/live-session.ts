@@ -4,8 +4,8 @@ import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
-import { LiveClients } from '../live-clients.js'
-import { pointed } from './pointed.js'
+import { LiveClients } from '../http/websocket-clients.js'
+import { pointed } from './json-pointers.js'
 
 /** What a session shows; texts as they were given. */
 export interface LiveJob {

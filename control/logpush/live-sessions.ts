@@ -9,7 +9,7 @@ import { WebSocketServer } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
-import { PREFIX } from '../prefix.js'
+import { PREFIX } from '../http/prefix.js'
 import { LiveSession, type LiveCounts, type LiveJob, type LiveLines } from './live-session.js'
 
 const MOST_PER_ZONE = 10

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { endpoint, type Endpoint } from '../endpoint.js'
-import { ApiError } from '../errors.js'
-import { ACCESS } from '../permissions.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { ACCESS } from '../http/auth/permissions.js'
 import { known } from './datasets.js'
-import type { LogpushDeps } from './engine.js'
+import type { LogpushDeps } from './services.js'
 import { ingest } from './ingest.js'
 
 /** Each holds a few hundred KiB, and of a long record up to its whole length. */

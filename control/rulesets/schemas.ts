@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { RULESET_KINDS, type Ruleset, type RulesetVersion } from '../../src/core/model/ruleset.js'
 import { strict } from '../../src/core/schema.js'
-import { PHASES } from '../../src/edge/phases.js'
-import { AnyRule } from '../../src/rulesets/rule-input.js'
+import { PHASES } from '../../src/rules/phases.js'
+import { AnyRule } from '../../src/rules/rulesets/rule-input.js'
 
 /** Checked one by one, so that a long list of bad ones costs no more than a short one. */
 const Rules = Type.Optional(Type.Array(AnyRule, { description: 'In the order in which they run. Default: none.' }))

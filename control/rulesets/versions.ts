@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import type { StoredRuleset } from '../../src/core/model/ruleset.js'
 import type { Stored } from '../../src/core/store.js'
-import { endpoint, type Endpoint } from '../endpoint.js'
-import { ApiError } from '../errors.js'
-import { ACCESS } from '../permissions.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { ACCESS } from '../http/auth/permissions.js'
 import { DryRun, RulesetResult, RulesetSummary, summaryOf } from './schemas.js'
-import type { Shelf } from './shelf.js'
+import type { Shelf } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/versions'

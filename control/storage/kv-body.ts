@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
-import { ApiError } from '../errors.js'
-import { KV_LIMITS } from '../../src/workers/key-values.js'
+import { ApiError } from '../http/errors.js'
+import { KV_LIMITS } from '../../src/workers/storage/key-values.js'
 
 /** Bytes of bodies that are being read, all together. */
 const MOST_HELD = 256 * 1024 * 1024

@@ -1,8 +1,14 @@
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { StoredValue } from '../../src/core/model/storage.js'
-import { KV_LIMITS, NoNamespace, TooManyKeys, type KeyValues, type NewValue } from '../../src/workers/key-values.js'
+import {
+  KV_LIMITS,
+  NoNamespace,
+  TooManyKeys,
+  type KeyValues,
+  type NewValue,
+} from '../../src/workers/storage/key-values.js'
 import type { Scope } from '../../src/core/scope.js'
-import { ApiError } from '../errors.js'
+import { ApiError } from '../http/errors.js'
 
 const LEAST_SECONDS = 60
 

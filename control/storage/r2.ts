@@ -4,12 +4,12 @@ import { bucketId, R2_BUCKETS, type StoredBucket } from '../../src/core/model/st
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
-import { audit } from '../audit.js'
-import { endpoint, Reply, type Endpoint } from '../endpoint.js'
-import { ApiError } from '../errors.js'
-import { ACCESS } from '../permissions.js'
-import { Room } from '../room.js'
-import type { ControlDeps } from '../state.js'
+import { audit } from '../resources/audit.js'
+import { endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { Room } from '../resources/quota.js'
+import type { ControlDeps } from '../http/context.js'
 
 const PATH = '/r2/buckets'
 const scopes = ['account'] as const

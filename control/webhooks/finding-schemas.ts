@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Asset, FindingInput, InstanceInput, Integration, SEVERITIES } from '../../src/core/model/finding.js'
 import { DELIVERY_STATUSES } from '../../src/core/model/delivery.js'
-import { paging } from '../paging.js'
+import { paging } from '../http/paging.js'
 
 const { name, description, severity, vendor, category, remediation } = FindingInput.properties
 

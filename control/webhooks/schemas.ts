@@ -3,7 +3,7 @@ import { DELIVERY_STATUSES, FAILURE_REASONS, ACTORS } from '../../src/core/model
 import { AUTHENTICATION_TYPES, WEBHOOK_STATUSES } from '../../src/core/model/webhook.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import { LONGEST_KEY, LONGEST_SECRET, LONGEST_VALUE, MOST_HEADERS } from '../../src/webhooks/header-rules.js'
-import { paging } from '../paging.js'
+import { paging } from '../http/paging.js'
 
 const Header = Type.Object(
   {

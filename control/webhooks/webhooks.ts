@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
-import { whole } from '../paging.js'
-import { ACCESS } from '../permissions.js'
-import type { WebhookBook } from './book.js'
-import { POSTURE, type PostureDeps } from './engine.js'
-import { notPublicHere } from './reach.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { whole } from '../http/paging.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import type { WebhookBook } from './webhook-repository.js'
+import { POSTURE, type PostureDeps } from './services.js'
+import { notPublicHere } from './destination-check.js'
 import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult } from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks`

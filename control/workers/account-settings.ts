@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-places.js'
+import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
-import { audit } from '../audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
-import { ACCESS } from '../permissions.js'
-import type { WorkersDeps } from './engine.js'
+import { audit } from '../resources/audit.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import type { WorkersDeps } from './services/index.js'
 
 const PATH = '/workers/account-settings'
 const DEFAULTS = { default_usage_model: 'standard', green_compute: false }

@@ -1,8 +1,8 @@
 import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
-import { ApiError, type ErrorKind } from '../errors.js'
-import type { WorkersDeps } from './engine.js'
+import { ApiError, type ErrorKind } from '../http/errors.js'
+import type { WorkersDeps } from './services/index.js'
 
 /** The script with a name. Throws the row for scripts, or another one, where there is none. */
 export function scriptOf(

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from '../errors.js'
+import { ApiError } from '../http/errors.js'
 
 /** Host names are made of them, and a label has 63 characters at most. */
 const SCRIPT_NAME = /^[a-z0-9_][a-z0-9-_]{0,62}$/

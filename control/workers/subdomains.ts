@@ -5,15 +5,15 @@ import {
   SCRIPT_SUBDOMAINS,
   SUBDOMAIN_OWNERS,
   type ScriptSubdomain,
-} from '../../src/core/model/worker-places.js'
+} from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
-import { audit } from '../audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../endpoint.js'
-import { ApiError } from '../errors.js'
-import { ACCESS } from '../permissions.js'
-import type { WorkersDeps } from './engine.js'
+import { audit } from '../resources/audit.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
 
 const Subdomain = Type.Object(

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
-import { PART_TYPES } from '../../src/workers/form.js'
+import { PART_TYPES } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
-import { scriptResult } from '../../src/workers/script-result.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../endpoint.js'
-import { ACCESS } from '../permissions.js'
-import type { WorkersDeps } from './engine.js'
-import { missingConsumers, missingTargets } from './missing-targets.js'
+import { scriptResult } from '../../src/workers/script-summary.js'
+import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import type { WorkersDeps } from './services/index.js'
+import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { ScriptResult } from './schemas.js'
-import { UploadDesk } from './upload-desk.js'
+import { UploadDesk } from './services/upload-service.js'
 
 /** For the manual. */
 export const UploadForm = Type.Object(

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Place } from './place.js'
+import type { Place } from './spool-position.js'
 
 /** What makes the name of a batch its own: the same lines of the same job in the same folder have one name. */
 export interface BatchOrigin {

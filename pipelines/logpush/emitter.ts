@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Counter } from 'prom-client'
 import type { Clock } from '../../src/core/clock.js'
 import type { Emitter, LogRecord } from '../../src/core/emit.js'
-import { InTurn } from '../../src/core/in-turn.js'
+import { InTurn } from '../../src/core/keyed-mutex.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { Metrics } from '../../src/core/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
-import { SpoolFull, type FrameWriter, type Spool, type Spools } from './spool.js'
-import { Losses } from './spool/losses.js'
+import { SpoolFull, type FrameWriter, type Spool, type Spools } from './spool/types.js'
+import { Losses } from './spool/loss-counter.js'
 
 export interface EmitterOptions {
   readonly spools: Spools

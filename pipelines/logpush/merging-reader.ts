@@ -1,7 +1,7 @@
 import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
-import { compare, type Lines, type Place, type Reader } from './place.js'
-import type { Frame, Position, ReadableSpool } from './spool.js'
+import { compare, type Lines, type Place, type Reader } from './spool-position.js'
+import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** Subrequests held back for one job. */
 const HELD_BYTES = 16 * 2 ** 20

@@ -1,8 +1,8 @@
 import type { ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import { MergingReader } from './merging-reader.js'
-import type { Lines, Place, Reader } from './place.js'
-import type { Frame, Position, ReadableSpool } from './spool.js'
+import type { Lines, Place, Reader } from './spool-position.js'
+import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** A reader from a place on. */
 export async function openReader(spool: ReadableSpool, job: CompiledJob, from: Place): Promise<Reader> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/core/clock.js'
-import type { Position, ReadableSpool } from './spool.js'
+import type { Position, ReadableSpool } from './spool/types.js'
 
 /** Waits `ms`, or until the signal aborts; resolves in either case. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

@@ -15,13 +15,13 @@ import {
   type Dataset,
   type ScannedRecord,
 } from '../records/index.js'
-import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool.js'
+import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool/types.js'
 import { namesIn, writeDurably } from '../../src/disk/durable-write.js'
 import { FileTrail, InputGone, type FilePlace, type TrailBlock, type TrailFile } from './file-trail.js'
 import { MOST_LINE_BYTES } from './line-blocks.js'
 import type { Input } from './input.js'
-import { isBlank } from './taking.js'
-import type { Tally } from './tally.js'
+import { isBlank } from './record-intake.js'
+import type { Tally } from './run-stats.js'
 
 const POLL_MS = 250
 const STATE = 'cursor.json'

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { messageOf } from '../../src/core/errors.js'
-import { SpoolFull, type FrameWriter } from '../logpush/spool.js'
+import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
 import { MalformedArray } from './array-lines.js'
 import type { Input } from './input.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
-import { takeRecords } from './taking.js'
+import { takeRecords } from './record-intake.js'
 
 export interface HttpOptions {
   /** `127.0.0.1:8600`; port 0 takes a free one. */

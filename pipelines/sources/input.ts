@@ -1,4 +1,4 @@
-import type { Cursor, ReadableSpool } from '../logpush/spool.js'
+import type { Cursor, ReadableSpool } from '../logpush/spool/types.js'
 
 /** What a run reads: input files, or a spool into which a source takes records. */
 export interface Input {

@@ -6,7 +6,7 @@ import { MalformedRecord, UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
 import { MOST_LINE_BYTES } from './line-blocks.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
-import { commitPatiently } from './taking.js'
+import { commitPatiently } from './record-intake.js'
 
 export interface RedisStreamOptions {
   readonly url: string

@@ -3,10 +3,10 @@ import { DAEMON } from '../../src/core/scope.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import { recordCheck, type Dataset } from '../records/index.js'
-import type { FrameWriter } from '../logpush/spool.js'
+import type { FrameWriter } from '../logpush/spool/types.js'
 import { openSpools } from '../logpush/spool/index.js'
 import type { Input } from './input.js'
-import type { Tally } from './tally.js'
+import type { Tally } from './run-stats.js'
 
 /** What every source that takes records into a spool is opened with. */
 export interface TakingDeps {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Input } from './input.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
-import { commitPatiently, takeRecords } from './taking.js'
+import { commitPatiently, takeRecords } from './record-intake.js'
 
 /** Records of a stream such as standard input: NDJSON or one JSON array, gzip or not. */
 export async function stdinInput(stream: Readable, deps: TakingDeps): Promise<Input> {

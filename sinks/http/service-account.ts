@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { parser } from '../../src/core/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import { SinkError } from '../../src/core/sink.js'
-import { publicUrl } from '../../src/net/public-url.js'
+import { publicUrl } from '../../src/egress/public-url.js'
 import { refuse } from '../params.js'
 import type { HttpClient } from './client.js'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/core/clock.js'
 import { SinkError, type SinkFailure } from '../../src/core/sink.js'
-import { NotPublic } from '../../src/net/egress.js'
+import { NotPublic } from '../../src/egress/egress.js'
 import { failureOf, unreachable } from '../failure.js'
 import { retryAfterMs } from '../http/retry-after.js'
 

@@ -4,7 +4,7 @@ import { isPipelineFile, readPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { redact } from '../../sinks/index.js'
-import { destinationChecks } from '../destinations.js'
+import { destinationChecks } from '../daemon/destinations.js'
 import type { AddCommand } from './command.js'
 
 /** `edged check FILE`: every fault of a configuration or pipeline file as `FILE:LINE:COL: message`. */

@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty'
 import cliProgress from 'cli-progress'
-import type { Tally } from '../../pipelines/sources/tally.js'
+import type { Tally } from '../../pipelines/sources/run-stats.js'
 
 /** How far a run is, on a terminal; elsewhere nothing. */
 export interface Progress {

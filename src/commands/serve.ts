@@ -3,8 +3,8 @@ import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { openLog, silentLog, type Log } from '../core/log.js'
 import { settleHeap } from '../core/heap-size.js'
-import { startDaemon, type Daemon } from '../daemon.js'
-import { destinationChecks } from '../destinations.js'
+import { startDaemon, type Daemon } from '../daemon/index.js'
+import { destinationChecks } from '../daemon/destinations.js'
 import type { AddCommand } from './command.js'
 
 const CHECKS = destinationChecks({ clock: systemClock, log: silentLog })

@@ -5,7 +5,7 @@ import { loadPipelines } from '../config/pipeline-file.js'
 import type { PipelineTest } from '../config/pipeline.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
-import { destinationChecks } from '../destinations.js'
+import { destinationChecks } from '../daemon/destinations.js'
 import { Exit, type AddCommand } from './command.js'
 
 /** `edged test FILE`: the tests that stand in a pipeline file; nothing is sent anywhere. */

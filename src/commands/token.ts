@@ -1,5 +1,5 @@
-import { flatPolicies } from '../../control/policies.js'
-import { createToken } from '../../control/token-book.js'
+import { flatPolicies } from '../../control/http/auth/policies.js'
+import { createToken } from '../../control/tokens/token-repository.js'
 import { loadConfig } from '../config/load.js'
 import type { Config } from '../config/schema.js'
 import { InvalidInput, messageOf } from '../core/errors.js'

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Issue } from '../core/errors.js'
 import { accessIssues } from '../core/permissions.js'
-import { trustedFieldIssue } from '../edge/fields/trusted.js'
+import { trustedFieldIssue } from '../rules/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
 import { egressIssues } from './egress.js'

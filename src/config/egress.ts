@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../core/errors.js'
 import { mapOf, pointerToken, strict } from '../core/schema.js'
-import { parseOpening } from '../net/addresses.js'
+import { parseOpening } from '../egress/addresses.js'
 
 /** The section `egress`. */
 export const Egress = Type.Object(

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
-import { preferredType } from './accept.js'
-import type { ErrorPageReason } from './rules/types.js'
+import { preferredType } from '../http/accept.js'
+import type { ErrorPageReason } from '../rules/types.js'
 
 /** What an error answer tells. Nothing else about the inside of the proxy gets into it. */
 export interface ErrorFacts {

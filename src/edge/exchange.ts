@@ -1,7 +1,7 @@
 import type { Value } from '../expr/index.js'
-import type { OriginPeer } from '../net/origin-connection.js'
-import type { RawHeaders } from './header-list.js'
-import type { Run } from './rules/run.js'
+import type { OriginPeer } from '../http/origin-connection.js'
+import type { RawHeaders } from '../http/headers.js'
+import type { Run } from '../rules/engine/run.js'
 import type {
   BodyHead,
   CacheSettings,
@@ -14,7 +14,7 @@ import type {
   RuleExchange,
   RuleMatch,
   Settings,
-} from './rules/types.js'
+} from '../rules/types.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** What is known of a request when it has been read and its zone found. */

@@ -1,14 +1,14 @@
 import type { Duplex } from 'node:stream'
-import type { Origin } from '../net/origin.js'
-import type { OriginConnection, OriginRequest } from '../net/origin-connection.js'
-import { ConnectionLost } from '../net/origin-errors.js'
-import { requestText } from '../net/request-text.js'
-import { answerFields } from './answer-fields.js'
-import type { AnswerSink } from './answer.js'
-import type { RawHeaders } from './header-list.js'
+import type { Origin } from '../http/origin.js'
+import type { OriginConnection, OriginRequest } from '../http/origin-connection.js'
+import { ConnectionLost } from '../http/origin-errors.js'
+import { requestText } from '../http/request-text.js'
+import { answerFields } from './response-fields.js'
+import type { AnswerSink } from './response.js'
+import type { RawHeaders } from '../http/headers.js'
 import type { Exchange } from './exchange.js'
-import type { Surroundings } from './surroundings.js'
-import type { Upload } from './upload.js'
+import type { Surroundings } from './proxy-context.js'
+import type { Upload } from './client/request-body.js'
 
 /** Takes over when the origin agrees to speak another protocol. */
 export type Switch = (status: number, fields: RawHeaders, origin: Duplex) => void

@@ -1,5 +1,5 @@
-import type { RawHeaders } from './header-list.js'
-import type { Fault } from './framing.js'
+import type { RawHeaders } from '../http/headers.js'
+import type { Fault } from './client/framing.js'
 
 /** What the proxy itself wants to know from a request's fields, and the fields that go on to the origin. */
 export class RequestFields {

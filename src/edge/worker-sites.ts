@@ -1,4 +1,4 @@
-import type { AnswerSink } from './answer.js'
+import type { AnswerSink } from './response.js'
 import type { Exchange } from './exchange.js'
 
 /** Answers requests in the place of an origin. */

@@ -1,6 +1,6 @@
 import type { ZoneConfig } from '../config/schema.js'
-import type { Settings } from './rules/types.js'
-import type { ZoneRules } from './rules/zone-rules.js'
+import type { Settings } from '../rules/types.js'
+import type { ZoneRules } from '../rules/engine/zone-rules.js'
 
 /** A site as the proxy serves it. Immutable: a change makes another zone, and another table. */
 export interface Zone {

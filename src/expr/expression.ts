@@ -1,5 +1,5 @@
 import type { Logical, Path } from './ast.js'
-import type { Uses } from './place.js'
+import type { Uses } from './usage.js'
 import type { Scheme } from './scheme.js'
 import type { Type } from './types.js'
 

@@ -1,5 +1,5 @@
 import type { Combination, Comparison, Logical, Path, Span } from './ast.js'
-import { FIELDS } from './fields.js'
+import { FIELDS } from './fields/index.js'
 import type { Expression } from './expression.js'
 import { argInfo } from './arguments.js'
 import { toText } from './value.js'

@@ -2,7 +2,7 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
-import { InTurn } from '../core/in-turn.js'
+import { InTurn } from '../core/keyed-mutex.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
 import { makeFolder, TEMPORARY, writeDurably, type Disk } from '../disk/durable-write.js'
 

@@ -6,7 +6,7 @@ import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, type Store } from '../core/store.js'
 import { NUMBERS } from './audit-trail.js'
 import { makeFolder, syncFolder, type Disk } from '../disk/durable-write.js'
-import { GroupWriter } from './group-writer.js'
+import { GroupWriter } from './write-batcher.js'
 import {
   auditKey,
   damaged,
@@ -23,11 +23,11 @@ import {
   type Meta,
   type Operation,
 } from './level-format.js'
-import { LevelTrail } from './level-trail.js'
+import { LevelTrail } from './level-audit.js'
 import type { Commit, Row } from './record.js'
 import type { StoreOptions } from './options.js'
-import { Resident } from './resident.js'
-import { storeOver, type Place } from './store-over.js'
+import { Resident } from './memory-index.js'
+import { storeOver, type Place } from './create-store.js'
 
 const RETRY_MS = 5000
 

@@ -1,9 +1,9 @@
 import type { Store } from '../core/store.js'
 import { MemoryTrail, NUMBERS } from './audit-trail.js'
-import { GroupWriter } from './group-writer.js'
+import { GroupWriter } from './write-batcher.js'
 import type { StoreOptions } from './options.js'
-import { Resident } from './resident.js'
-import { storeOver } from './store-over.js'
+import { Resident } from './memory-index.js'
+import { storeOver } from './create-store.js'
 
 /** A store that forgets all when it is closed, for tests and trials. */
 export function openMemory({ log, clock, retention }: StoreOptions): Store {

@@ -6,7 +6,7 @@ import type { Closable } from '../core/closing-stack.js'
 import { fileBlobs } from './file-blobs.js'
 import { memoryBlobs } from './memory-blobs.js'
 import { redisBlobs } from './redis-blobs.js'
-import { OPTIONS } from './redis-link.js'
+import { OPTIONS } from './redis-connection.js'
 
 /** Blobs take longer than records: a transaction of 64 MB is one command. */
 const COMMAND_TIMEOUT = 60_000

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import type { Delta, SharedCounters } from '../core/counters.js'
-import { OPTIONS } from './redis-link.js'
+import { OPTIONS } from './redis-connection.js'
 
 /** Sent in one round trip at most; more go in the next ones. */
 const AT_ONCE = 5000

@@ -1,15 +1,15 @@
 import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, VersionConflict, type AuditEntry, type Store } from '../core/store.js'
 import { keptFrom } from './audit-trail.js'
-import { InTurn } from '../core/in-turn.js'
+import { InTurn } from '../core/keyed-mutex.js'
 import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
-import { commit, identity, openLink, type Link } from './redis-link.js'
+import { commit, identity, openLink, type Link } from './redis-connection.js'
 import { followed, loadAll } from './redis-load.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
-import { Resident } from './resident.js'
-import { storeOver, type Place } from './store-over.js'
-import { Visible } from './visible.js'
+import { Resident } from './memory-index.js'
+import { storeOver, type Place } from './create-store.js'
+import { Visible } from './visible-records.js'
 
 const MOST_UNDER_WAY = 10_000
 // How often one change is decided again because another machine was faster.

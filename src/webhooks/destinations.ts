@@ -4,9 +4,9 @@ import { WEBHOOKS } from '../core/model/webhook.js'
 import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 import type { Vault } from '../core/vault.js'
-import type { Egress, GuardedAgents } from '../net/egress.js'
+import type { Egress, GuardedAgents } from '../egress/egress.js'
 import { destinationOf } from './auth-headers.js'
-import { posterOver, type Poster } from './post.js'
+import { posterOver, type Poster } from './http-post.js'
 
 /** A webhook that is being sent to: its secrets in the clear, and its connections. */
 export interface OpenDestination {

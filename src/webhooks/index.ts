@@ -1,5 +1,5 @@
 import type { Deliveries, Tester } from '../core/model/delivery.js'
-import { StoredDeliveries, type DeliveryLimits } from './deliveries.js'
+import { StoredDeliveries, type DeliveryLimits } from './delivery-store.js'
 import { WebhookSender, type SenderDeps, type SenderOptions } from './sender.js'
 import { WebhookTester } from './tester.js'
 

@@ -1,6 +1,6 @@
 import type { DeliveryState, FailureReason, Try } from '../core/model/delivery.js'
-import type { Reply } from './post.js'
-import { delayAfter, retryAfter, verdictOf } from './schedule.js'
+import type { Reply } from './http-post.js'
+import { delayAfter, retryAfter, verdictOf } from './retry-schedule.js'
 
 /** Of a delivery that is tried more often, the newest. */
 const MOST_TRIES_KEPT = 20

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Metrics } from '../core/metrics.js'
-import type { Lane } from './lane.js'
+import type { Lane } from './delivery-queue.js'
 
 /** What a sender counts. */
 export interface SenderMetrics {

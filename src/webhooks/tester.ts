@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import PQueue from 'p-queue'
 import type { Clock } from '../core/clock.js'
 import type { Destination, Evaluation, Tester } from '../core/model/delivery.js'
-import { NotPublic, type Egress } from '../net/egress.js'
+import { NotPublic, type Egress } from '../egress/egress.js'
 import { requestHeaders } from './auth-headers.js'
 import { testPayload } from './payload.js'
-import { posterOver, type Reply } from './post.js'
+import { posterOver, type Reply } from './http-post.js'
 
 /** Tests under way, and waiting; more are turned away. */
 const AT_ONCE = 16

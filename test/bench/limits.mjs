@@ -1,8 +1,8 @@
 // Rate limits: time for each request at a rule, and memory for a million keys.
 import { cpuSeconds, table } from './measure.mjs'
 const { contextOf, SCHEME, NO_LISTS } = await import('../../dist/src/expr/index.js')
-const { Limiter } = await import('../../dist/src/edge/limits/limiter.js')
-const { RuleLimit } = await import('../../dist/src/edge/limits/rule-limit.js')
+const { Limiter } = await import('../../dist/src/rules/limits/limiter.js')
+const { RuleLimit } = await import('../../dist/src/rules/limits/rule-limit.js')
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() }
 const limited = (characteristics, more = {}) =>

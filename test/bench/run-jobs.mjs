@@ -1,6 +1,6 @@
 // Jobs of log push on a spool that has its records already, each with gzip batches to nowhere.
 import { setTimeout as wait } from 'node:timers/promises'
-import { startLogpush } from '../../dist/pipelines/logpush/runner.js'
+import { startLogpush } from '../../dist/pipelines/logpush/job-manager.js'
 import { readConfig } from '../../dist/src/config/load.js'
 import { systemClock } from '../../dist/src/core/clock.js'
 import { silentLog as log } from '../../dist/src/core/log.js'

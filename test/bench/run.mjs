@@ -33,4 +33,4 @@ if (!existsSync(`${here}node_modules`)) {
   execFileSync('npm', ['install', '--no-package-lock'], { cwd: here, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 process.argv.splice(2, process.argv.length, ...options)
-await import(`./${name}.mjs`)
+await import(`.//${name}.mjs`)

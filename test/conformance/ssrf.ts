@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import got from 'got'
-import { hostOf, portOf, publicUrl } from '../../src/net/public-url.js'
+import { hostOf, portOf, publicUrl } from '../../src/egress/public-url.js'
 import { testEgress } from '../helpers/egress.js'
 import { recordDialled } from './dialled.js'
 import type { Case, Suite } from './suite.js'

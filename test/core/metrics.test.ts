@@ -1,7 +1,7 @@
 import { Histogram } from 'prom-client'
 import t from 'tap'
 import { openMetrics } from '../../src/core/metrics.js'
-import { PlainHistogram } from '../../src/core/plain-histogram.js'
+import { PlainHistogram } from '../../src/core/histogram.js'
 
 t.test('a plain histogram prints what one of prom-client does', async (t) => {
   const [ours, theirs] = [openMetrics({ process: false }), openMetrics({ process: false })]

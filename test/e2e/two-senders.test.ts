@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Cloudflare from 'cloudflare'
 import t from 'tap'
-import { finding, instance, ndjson } from '../control/posture-helper.js'
+import { finding, instance, ndjson } from '../control/webhooks/helper.js'
 import { testFolder } from '../helpers/folder.js'
 import { Receiver } from '../helpers/receiver.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'

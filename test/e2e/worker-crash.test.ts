@@ -9,7 +9,7 @@ import { WORKER_VERSIONS, type StoredDeployment } from '../../src/core/model/wor
 import { openStore } from '../../src/store/index.js'
 import { openBlobs } from '../../src/store/open-blobs.js'
 import { readManifest } from '../../src/workers/assets/manifest.js'
-import { collectOrphans } from '../../src/workers/collector.js'
+import { collectOrphans } from '../../src/workers/orphan-collector.js'
 import { testFolder } from '../helpers/folder.js'
 import { ask, until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'

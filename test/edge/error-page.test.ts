@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parse } from 'yaml'
 import { errorPage, type ErrorFacts } from '../../src/edge/error-page.js'
-import type { ErrorPageReason } from '../../src/edge/rules/types.js'
+import type { ErrorPageReason } from '../../src/rules/types.js'
 
 const FACTS: ErrorFacts = { status: 502, rayId: '0123456789012345', at: Date.UTC(2026, 10, 21, 12, 0, 0) }
 

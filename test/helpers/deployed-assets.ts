@@ -7,7 +7,7 @@ import {
   type StoredScript,
   type StoredVersion,
 } from '../../src/core/model/worker.js'
-import { domainId, WORKER_DOMAINS } from '../../src/core/model/worker-places.js'
+import { domainId, WORKER_DOMAINS } from '../../src/core/model/worker-routing.js'
 import { account } from '../../src/core/scope.js'
 import type { Blobs } from '../../src/core/blobs.js'
 import type { Store } from '../../src/core/store.js'

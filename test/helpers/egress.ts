@@ -5,8 +5,8 @@ import type { AddressInfo, Server } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
-import type { Egress } from '../../src/net/egress.js'
-import { GuardedEgress, readEgress, type EgressConfig, type Resolve } from '../../src/net/guarded-egress.js'
+import type { Egress } from '../../src/egress/egress.js'
+import { GuardedEgress, readEgress, type EgressConfig, type Resolve } from '../../src/egress/guarded-egress.js'
 import { CA_FILE } from './tls.js'
 
 /**

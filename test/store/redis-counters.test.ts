@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Limiter, type Limit } from '../../src/edge/limits/limiter.js'
+import { Limiter, type Limit } from '../../src/rules/limits/limiter.js'
 import { RedisCounters } from '../../src/store/redis-counters.js'
 import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'

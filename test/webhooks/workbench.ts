@@ -9,10 +9,10 @@ import { WEBHOOKS, type StoredWebhook } from '../../src/core/model/webhook.js'
 import { account } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { secretOf } from '../../src/core/vault.js'
-import type { Egress } from '../../src/net/egress.js'
+import type { Egress } from '../../src/egress/egress.js'
 import { Keyring } from '../../src/store/keyring.js'
 import { openMemory } from '../../src/store/memory.js'
-import { StoredDeliveries } from '../../src/webhooks/deliveries.js'
+import { StoredDeliveries } from '../../src/webhooks/delivery-store.js'
 import { WebhookSender, type SenderOptions } from '../../src/webhooks/sender.js'
 
 export const ACCOUNT = account('a'.repeat(32))

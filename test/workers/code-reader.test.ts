@@ -1,6 +1,6 @@
 import t from 'tap'
-import { UploadRefused } from '../../src/workers/fault.js'
-import type { UploadedFile } from '../../src/workers/form.js'
+import { UploadRefused } from '../../src/workers/upload/errors.js'
+import type { UploadedFile } from '../../src/workers/upload/form.js'
 import { analyse } from '../../src/workers/code/analyse.js'
 import { CodeParser } from '../../src/workers/code/parser.js'
 import { CodeReader } from '../../src/workers/code/reader.js'

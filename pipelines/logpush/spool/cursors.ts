@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Log } from '../../../src/core/log.js'
-import type { Cursor, CursorState, Position } from '../spool.js'
+import type { Cursor, CursorState, Position } from './types.js'
 import { makeFolder, namesIn, syncFolder, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { readAt, writeAt } from '../../../src/disk/positioned-io.js'
 

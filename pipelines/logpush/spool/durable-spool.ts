@@ -12,7 +12,7 @@ import {
   type Position,
   type Spool,
   type WriterOptions,
-} from '../spool.js'
+} from './types.js'
 import type { BlockCache } from './block-cache.js'
 import type { Buffers } from './buffers.js'
 import { Cursors } from './cursors.js'
@@ -20,8 +20,8 @@ import { writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { writeAt } from '../../../src/disk/positioned-io.js'
 import { namesFrame, RECORDS, writeHeader, type FrameParts } from './frame.js'
 import { fingerprint } from './layout.js'
-import type { Holder, Ledger } from './ledger.js'
-import type { Losses } from './losses.js'
+import type { Holder, Ledger } from './disk-quota.js'
+import type { Losses } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
 import { Reader } from './reader.js'
 import { listSegments, recoverLast } from './recover.js'

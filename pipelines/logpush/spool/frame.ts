@@ -11,7 +11,7 @@
  *     36  records, or in the first frame of a segment the names of the fields as JSON
  */
 import { crc32 } from 'node:zlib'
-import type { Position } from '../spool.js'
+import type { Position } from './types.js'
 
 export const HEADER_BYTES = 36
 /** A frame is never larger: a header that says otherwise is none. */

@@ -1,10 +1,10 @@
 import { basename, join } from 'node:path'
 import type { Dataset, ScannedRecord } from '../../records/index.js'
-import type { Frame, Position } from '../spool.js'
+import type { Frame, Position } from './types.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
 import { makeFolder, namesIn, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { fingerprint, FrameRecords, recordRoom, type RecordRoom } from './layout.js'
-import type { Losses } from './losses.js'
+import type { Losses } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
 import type { Block, Damage, FramePlace, Segment } from './segment.js'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Position } from '../spool.js'
+import type { Position } from './types.js'
 import { Buffers } from './buffers.js'
 import { namesIn, type Disk } from '../../../src/disk/durable-write.js'
 import type { OpenFiles } from './open-files.js'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { FileHandle } from 'node:fs/promises'
-import type { Position } from '../spool.js'
+import type { Position } from './types.js'
 import { Buffers } from './buffers.js'
 import { readAt } from '../../../src/disk/positioned-io.js'
 import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'

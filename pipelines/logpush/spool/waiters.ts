@@ -1,4 +1,4 @@
-import type { Position } from '../spool.js'
+import type { Position } from './types.js'
 
 /** Readers that wait for records that are not there yet. */
 export class Waiters {

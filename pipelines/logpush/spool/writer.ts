@@ -1,6 +1,6 @@
 import type { LogRecord } from '../../../src/core/emit.js'
 import { MalformedRecord, type ScannedRecord, type Scanner } from '../../records/index.js'
-import type { FrameWriter } from '../spool.js'
+import type { FrameWriter } from './types.js'
 import type { Buffers } from './buffers.js'
 import type { FrameParts } from './frame.js'
 import { FramePacker, RECORD_BYTES } from './layout.js'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import { Overloaded } from '../../net/origin-errors.js'
+import { Overloaded } from '../../http/origin-errors.js'
 import type { AssetFile } from '../../workers/assets/files.js'
-import { MemoryBudget } from '../memory-budget.js'
+import { MemoryBudget } from '../../core/memory-budget.js'
 
 /** A file that takes more than this share of the cache is read each time. */
 const LARGEST_SHARE = 1 / 8

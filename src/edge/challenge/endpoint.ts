@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ClientAnswer } from '../client-answer.js'
+import type { ClientAnswer } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
 import type { Challenges } from './challenges.js'
 

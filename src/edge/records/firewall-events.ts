@@ -1,6 +1,6 @@
 import type { LogRecord } from '../../core/emit.js'
 import type { Exchange } from '../exchange.js'
-import type { RequestFacts } from './facts.js'
+import type { RequestFacts } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 
 /** Scheme, host, path and query of an absolute URL. */

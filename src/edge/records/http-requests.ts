@@ -1,9 +1,9 @@
 import type { LogRecord } from '../../core/emit.js'
 import { toText } from '../../expr/index.js'
-import { headerOf, type RawHeaders } from '../header-list.js'
-import type { LogFields } from '../rules/types.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
+import type { LogFields } from '../../rules/types.js'
 import type { Exchange } from '../exchange.js'
-import type { RequestFacts } from './facts.js'
+import type { RequestFacts } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 
 /** What the client's connection tells of a request that is over. */

@@ -1,5 +1,5 @@
-import type { PhaseName } from '../phases.js'
-import type { RuleMatch } from '../rules/types.js'
+import type { PhaseName } from '../../rules/phases.js'
+import type { RuleMatch } from '../../rules/types.js'
 
 /** The security products of log records, by the phase that their rules run in. */
 const SOURCES: Partial<Record<PhaseName, string>> = {

@@ -1,13 +1,13 @@
-import type { ClientAnswer } from '../client-answer.js'
-import { ForcedClose } from '../client-answer.js'
+import type { ClientAnswer } from '../client/client-response.js'
+import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
-import { bufferBody } from '../fields/body.js'
-import { fieldContext } from '../fields/index.js'
-import type { Surroundings } from '../surroundings.js'
-import type { Upload } from '../upload.js'
-import type { TerminalAction } from './types.js'
-import type { Run } from './run.js'
-import type { ZoneRules } from './zone-rules.js'
+import { bufferBody } from './body-buffer.js'
+import { fieldContext } from '../../rules/fields/index.js'
+import type { Surroundings } from '../proxy-context.js'
+import type { Upload } from '../client/request-body.js'
+import type { TerminalAction } from '../../rules/types.js'
+import type { Run } from '../../rules/engine/run.js'
+import type { ZoneRules } from '../../rules/engine/zone-rules.js'
 
 /** Runs the rules of the request phases; answers the client where they end the request, else lets it go on. */
 export function applyRules(

@@ -1,12 +1,12 @@
 import type { Clock } from '../../core/clock.js'
 import { toBytes } from '../../expr/index.js'
 import { Exchange } from '../exchange.js'
-import { fieldContext } from '../fields/index.js'
-import type { FieldParts } from '../fields/source.js'
-import type { PhaseName } from '../phases.js'
+import { fieldContext } from '../../rules/fields/index.js'
+import type { FieldParts } from '../../rules/fields/source.js'
+import type { PhaseName } from '../../rules/phases.js'
 import type { Zones } from '../zones.js'
-import type { TraceObserver } from './run.js'
-import type { Execution, TraceRequest, TraceResult, TraceStep } from './types.js'
+import type { TraceObserver } from '../../rules/engine/run.js'
+import type { Execution, TraceRequest, TraceResult, TraceStep } from '../../rules/types.js'
 
 export interface TracerOptions {
   readonly zones: Zones

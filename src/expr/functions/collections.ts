@@ -1,4 +1,4 @@
-import { TRANSFORM_PHASES } from '../field-info.js'
+import { TRANSFORM_PHASES } from '../fields/info.js'
 import type { FunctionDef } from '../scheme.js'
 import { arrayOf, BOOL, BYTES, type Type } from '../types.js'
 import type { Value } from '../value.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { TRANSFORM_PHASES } from '../field-info.js'
+import { TRANSFORM_PHASES } from '../fields/info.js'
 import type { FunctionDef } from '../scheme.js'
 import { BYTES } from '../types.js'
 import { bytes, flags } from './params.js'

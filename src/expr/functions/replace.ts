@@ -1,4 +1,4 @@
-import { TRANSFORM_PHASES } from '../field-info.js'
+import { TRANSFORM_PHASES } from '../fields/info.js'
 import { parseRegex, RegexFault, type Regex } from '../regex/index.js'
 import type { FunctionDef } from '../scheme.js'
 import { BYTES } from '../types.js'

@@ -1,5 +1,5 @@
 import { formatIp } from '../ip.js'
-import { TRANSFORM_PHASES } from '../field-info.js'
+import { TRANSFORM_PHASES } from '../fields/info.js'
 import type { FunctionDef } from '../scheme.js'
 import { BOOL, BYTES, INT, IP } from '../types.js'
 import type { Value } from '../value.js'

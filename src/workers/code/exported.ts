@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Class, Expression, Node, ObjectExpression, SpreadElement } from 'acorn'
 import type { ExportKind } from '../../core/model/worker.js'
-import { modulePath } from '../form.js'
+import { modulePath } from '../upload/form.js'
 import type { Meaning, ModuleScope } from './scope.js'
 
 /** What an exported name is, and its handlers. */

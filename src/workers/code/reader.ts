@@ -1,9 +1,9 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { ScriptFormat } from '../../core/model/worker.js'
-import { InTurn } from '../../core/in-turn.js'
-import { UploadRefused, type Fault } from '../fault.js'
-import type { UploadedFile } from '../form.js'
+import { InTurn } from '../../core/keyed-mutex.js'
+import { UploadRefused, type Fault } from '../upload/errors.js'
+import type { UploadedFile } from '../upload/form.js'
 import { analyse, isRead, type CodeReport } from './analyse.js'
 import { THREAD_STACK_MEGABYTES, TooDeep } from './parser.js'
 
@@ -23,7 +23,7 @@ const AT_ONCE = 16 * 1024
 const MOST_MEGABYTES = 1024
 const LONGEST_MS = 120_000
 
-const THREAD = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
+const THREAD = new URL(`.//thread${extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Reads the code of uploads: short code at once, code that is longer or deeply nested in a thread, one upload after the

@@ -1,7 +1,7 @@
 import { isMainThread } from 'node:worker_threads'
 import type { Expression, Node, Program, Statement, ModuleDeclaration } from 'acorn'
 import { messageOf } from '../../core/errors.js'
-import { UploadRefused } from '../fault.js'
+import { UploadRefused } from '../upload/errors.js'
 import { CodeParser, TooDeep } from './parser.js'
 
 /** What a top-level name stands for: a piece of the module's own code, or a name of another module. */

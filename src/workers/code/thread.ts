@@ -1,7 +1,7 @@
 /** A thread that reads the code of one upload: see `reader.ts`. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { UploadRefused } from '../fault.js'
-import type { UploadedFile } from '../form.js'
+import { UploadRefused } from '../upload/errors.js'
+import type { UploadedFile } from '../upload/form.js'
 import { analyse } from './analyse.js'
 import type { CodeRead, CodeToRead } from './reader.js'
 

@@ -1,4 +1,4 @@
-import type { Fault } from '../fault.js'
+import type { Fault } from '../upload/errors.js'
 import type { MigrationStep, Migrations } from '../metadata/schema.js'
 import type { DurableDraft } from './state.js'
 

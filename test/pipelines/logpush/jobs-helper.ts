@@ -2,8 +2,13 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
-import { startLogpush, type Logpush, type LogpushDeps, type StandingJob } from '../../../pipelines/logpush/runner.js'
-import type { Spools } from '../../../pipelines/logpush/spool.js'
+import {
+  startLogpush,
+  type Logpush,
+  type LogpushDeps,
+  type StandingJob,
+} from '../../../pipelines/logpush/job-manager.js'
+import type { Spools } from '../../../pipelines/logpush/spool/types.js'
 import { readConfig } from '../../../src/config/load.js'
 import type { LogpushConfig } from '../../../src/config/schema.js'
 import { silentLog } from '../../../src/core/log.js'

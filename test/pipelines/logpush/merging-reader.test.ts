@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compileJob } from '../../../pipelines/logpush/compiled-job.js'
-import { cursorAt, placeOf, type Place, type Lines, type Reader } from '../../../pipelines/logpush/place.js'
+import { cursorAt, placeOf, type Place, type Lines, type Reader } from '../../../pipelines/logpush/spool-position.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
-import type { Frame, Spool } from '../../../pipelines/logpush/spool.js'
+import type { Frame, Spool } from '../../../pipelines/logpush/spool/types.js'
 import { DATASETS, Scanner } from '../../../pipelines/records/index.js'
 import { Bench, transient, ZONE } from './jobs-helper.js'
 

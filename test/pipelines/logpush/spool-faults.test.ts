@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync, appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { SpoolFull } from '../../../pipelines/logpush/spool.js'
+import { SpoolFull } from '../../../pipelines/logpush/spool/types.js'
 import { FaultyDisk } from '../../helpers/faulty-disk.js'
 import { append, damaged, lines, numberIn, numbered, rest, segments, spoolFolder, spoolsIn } from './spool-helper.js'
 import { testFolder } from '../../helpers/folder.js'

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
 import { zone } from '../../../src/core/scope.js'
 import { openSpools, type SpoolsOptions } from '../../../pipelines/logpush/spool/index.js'
-import type { Position, Spool, WriterOptions } from '../../../pipelines/logpush/spool.js'
+import type { Position, Spool, WriterOptions } from '../../../pipelines/logpush/spool/types.js'
 
 export const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
 

@@ -4,7 +4,13 @@ import t from 'tap'
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
-import { SpoolFull, type Cursor, type Position, type Spool, type Spools } from '../../../pipelines/logpush/spool.js'
+import {
+  SpoolFull,
+  type Cursor,
+  type Position,
+  type Spool,
+  type Spools,
+} from '../../../pipelines/logpush/spool/types.js'
 import { FaultyDisk } from '../../helpers/faulty-disk.js'
 import { append, numbered, numberIn, rest, segments, ZONE } from './spool-helper.js'
 import { testFolder } from '../../helpers/folder.js'

@@ -1,0 +1,53 @@
+import Router from '@koa/router'
+import Koa from 'koa'
+import { messageOf } from '../../src/core/errors.js'
+import { authenticate } from './auth/authenticate.js'
+import { readBody } from './body.js'
+import type { Endpoint } from './endpoint.js'
+import { envelope } from './envelope.js'
+import { locate } from './scope.js'
+import { bySpecificity, endpointPath } from './paths.js'
+import { PREFIX } from './prefix.js'
+import { limitRate } from './rate-limit.js'
+import { reply } from './response.js'
+import type { ControlDeps, State, Step } from './context.js'
+import { trace } from './request-id.js'
+import { unmatched } from './unmatched.js'
+
+/** Creates the API: its middleware in the order they run, around the endpoints of all areas. `before` runs before the endpoints. */
+export function api(endpoints: readonly Endpoint[], deps: ControlDeps, before: readonly Step[] = []): Koa<State> {
+  const app = new Koa<State>()
+  // What befalls an answer on its way out: mostly clients that went away.
+  app.on('error', (error: unknown) => deps.log.debug({ event: 'answer_lost', error: messageOf(error) }))
+  app.use(trace(deps))
+  app.use(envelope(deps.log))
+  for (const step of before) app.use(step)
+  app.use(routes(endpoints, deps).routes())
+  app.use(unmatched())
+  return app
+}
+
+/** One route for each endpoint in each of its scopes, and the steps that each request takes on it. */
+export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<State> {
+  const router = new Router<State>({ prefix: PREFIX, sensitive: true })
+  const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody()]
+  const rows = endpoints.flatMap((endpoint) =>
+    endpoint.scopes.map((type) => ({ endpoint, type, path: endpointPath(endpoint, type) })),
+  )
+  for (const { endpoint, type, path } of rows.sort((a, b) => bySpecificity(a.path, b.path))) {
+    router.register(
+      path,
+      [endpoint.method],
+      [
+        async (ctx, next) => {
+          ctx.state.endpoint = endpoint
+          ctx.state.scopeType = type
+          await next()
+        },
+        ...steps,
+        reply(endpoint),
+      ],
+    )
+  }
+  return router
+}

@@ -1,0 +1,85 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { DAEMON } from '../../../src/core/scope.js'
+import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
+import { configured, sha256 } from './config-index.js'
+import { ApiError } from '../errors.js'
+import { grantsOf } from './policies.js'
+import type { ControlDeps, Credentials, Step, TokenStatus } from '../context.js'
+
+type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
+
+/** Finds out who is calling: a bearer token, or the legacy pair of X-Auth-Email and X-Auth-Key. */
+export function authenticate(deps: Deps): Step {
+  return async (ctx, next) => {
+    const { endpoint } = ctx.state
+    if (endpoint?.open) return await next()
+    const credentials = identify(deps, ctx.headers, endpoint?.verifies ?? false)
+    // A token that is over may still ask what became of it.
+    if (!endpoint?.verifies) refuseUnusable(credentials, deps.clock.now())
+    ctx.state.caller = credentials.caller
+    ctx.state.credentials = credentials
+    return await next()
+  }
+}
+
+function identify(deps: Deps, headers: IncomingHttpHeaders, verifying: boolean): Credentials {
+  const { authorization, 'x-auth-email': email, 'x-auth-key': key } = headers
+  if (authorization !== undefined) return byToken(deps, authorization, verifying)
+  if (typeof email === 'string' && typeof key === 'string') return byKey(deps, email, key)
+  throw new ApiError('noCredentials')
+}
+
+// RFC 6750, 2.1: b64token.
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
+
+function byToken(deps: Deps, authorization: string, verifying: boolean): Credentials {
+  const secret = authorization.replace(/^Bearer +/i, '').trim()
+  const found = secret === authorization ? undefined : known(deps, secret)
+  if (found) return found
+  if (!BEARER.test(authorization)) throw new ApiError('badHeaders', undefined, { chain: ['badAuthorization'] })
+  throw new ApiError(verifying ? 'unverifiedToken' : 'unknownToken')
+}
+
+/** The token with this secret, from the configuration or from the store. */
+function known({ config, store, clock }: Deps, secret: string): Credentials | undefined {
+  const hash = sha256(secret)
+  const listed = configured(config()).tokens.get(hash)
+  if (listed && sameHash(listed.hash, hash)) return { caller: listed.caller, status: 'active' }
+  const credential = store.get(CREDENTIAL, DAEMON, hash)
+  const token = credential && store.get(TOKEN, DAEMON, credential.value.token_id)?.value
+  if (!token || !sameHash(token.hash, hash)) return undefined
+  const { id, name, policies, expires_on, not_before } = token
+  return {
+    caller: { type: 'token', id, name, grants: grantsOf(policies) },
+    status: statusOf(token, clock.now()),
+    ...(expires_on !== undefined && { expires_on }),
+    ...(not_before !== undefined && { not_before }),
+  }
+}
+
+/** What the public API calls the state of a token. */
+export function statusOf(token: { status: 'active' | 'disabled'; expires_on?: string }, now: number): TokenStatus {
+  if (token.expires_on !== undefined && Date.parse(token.expires_on) <= now) return 'expired'
+  return token.status
+}
+
+function byKey({ config }: Deps, email: string, key: string): Credentials {
+  const chain = [
+    ...(/^[^\s@]+@[^\s@]+$/.test(email) ? [] : (['badAuthEmail'] as const)),
+    ...(/^[\x21-\x7e]+$/.test(key) ? [] : (['badAuthKey'] as const)),
+  ]
+  if (chain.length > 0) throw new ApiError('badHeaders', undefined, { chain })
+  const hash = sha256(key)
+  const pair = configured(config()).keys.get(email.toLowerCase())
+  if (!pair || !sameHash(pair.hash, hash)) throw new ApiError('unknownKey')
+  return { caller: pair.caller, status: 'active' }
+}
+
+function refuseUnusable({ status, not_before }: Credentials, now: number): void {
+  if (status !== 'active') throw new ApiError('unknownToken', undefined, `the access token is ${status}`)
+  if (not_before !== undefined && Date.parse(not_before) > now)
+    throw new ApiError('unknownToken', undefined, `the access token is valid from ${not_before} on`)
+}
+
+const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'))

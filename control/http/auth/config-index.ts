@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto'
+import { flatGrant } from './access.js'
+import type { Caller, ControlConfig } from '../context.js'
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+interface Known {
+  readonly hash: string
+  readonly caller: Caller
+}
+
+/** The configuration's accounts, zones, tokens and keys, each by what it is looked up with. */
+export interface Configured {
+  readonly accounts: ReadonlyMap<string, ControlConfig['accounts'][number]>
+  readonly zones: ReadonlyMap<string, ControlConfig['zones'][number]>
+  /** By name. */
+  readonly lists: ReadonlyMap<string, ControlConfig['lists'][number]>
+  /** By the SHA-256 of the token. */
+  readonly tokens: ReadonlyMap<string, Known>
+  /** By the e-mail address in lower case. */
+  readonly keys: ReadonlyMap<string, Known>
+}
+
+const prepared = new WeakMap<ControlConfig, Configured>()
+
+/** Prepared once for each configuration, so that a request only looks up. */
+export function configured(config: ControlConfig): Configured {
+  const ready = prepared.get(config) ?? prepare(config)
+  prepared.set(config, ready)
+  return ready
+}
+
+function prepare({ accounts, zones, tokens, lists, legacy_keys: keys }: ControlConfig): Configured {
+  return {
+    accounts: new Map(accounts.map((account) => [account.id, account])),
+    zones: new Map(zones.map((zone) => [zone.id, zone])),
+    lists: new Map(lists.map((list) => [list.name, list])),
+    tokens: new Map(
+      tokens.map((token) => {
+        const hash = sha256(token.token)
+        const grants = [flatGrant(token)]
+        return [hash, { hash, caller: { type: 'token', id: namedId(`token:${token.name}`), name: token.name, grants } }]
+      }),
+    ),
+    keys: new Map(
+      keys.map(({ email, key, ...access }) => [
+        email.toLowerCase(),
+        {
+          hash: sha256(key),
+          caller: { type: 'key', id: namedId(`key:${email}`), name: email, email, grants: [flatGrant(access)] },
+        },
+      ]),
+    ),
+  }
+}
+
+/** An id for what the configuration only names; made from the name, so that it tells nothing of the secret. */
+const namedId = (name: string): string => sha256(name).slice(0, 32)

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import { PERMISSIONS, type Permission } from '../../../src/core/permissions.js'
+
+export { PERMISSIONS, type Permission } from '../../../src/core/permissions.js'
+
+interface Access {
+  /** Any of these may read. */
+  readonly read: readonly Permission[]
+  /** Any of these may change. */
+  readonly write: readonly Permission[]
+}
+
+/** Who may change something may read it too. */
+const access = (read: readonly Permission[], write: readonly Permission[]): Access => ({
+  read: [...read, ...write],
+  write,
+})
+
+/** The permissions that each area of the API asks for. */
+export const ACCESS = {
+  lists: access(['Account Filter Lists Read'], ['Account Filter Lists Write']),
+  logpush: access(['Logs Read'], ['Logs Write']),
+  /** Of every phase. */
+  rulesets: access(
+    [
+      'Mass URL Redirects Read',
+      'Magic Firewall Read',
+      'L4 DDoS Managed Ruleset Read',
+      'Transform Rules Read',
+      'Select Configuration Read',
+      'Account WAF Read',
+      'Account Rulesets Read',
+      'Logs Read',
+    ],
+    [
+      'Mass URL Redirects Write',
+      'Magic Firewall Write',
+      'L4 DDoS Managed Ruleset Write',
+      'Transform Rules Write',
+      'Select Configuration Write',
+      'Account WAF Write',
+      'Account Rulesets Write',
+      'Logs Write',
+    ],
+  ),
+  kv: access(['Workers KV Storage Read'], ['Workers KV Storage Write']),
+  r2: access(['Workers R2 Storage Read'], ['Workers R2 Storage Write']),
+  d1: access(['D1 Read'], ['D1 Write']),
+  webhooks: access(['Zero Trust Read'], ['Zero Trust Write']),
+  routes: access(['Workers Routes Read'], ['Workers Routes Write']),
+  workers: access(['Workers Scripts Read', 'Workers Tail Read'], ['Workers Scripts Write']),
+} as const satisfies Readonly<Record<string, Access>>
+
+/** The id of a permission group: the same on every installation. */
+export const permissionId = (name: string): string =>
+  createHash('sha256').update(`permission:${name}`).digest('hex').slice(0, 32)
+
+/** The name that belongs to the id of a permission group. */
+export const PERMISSION_NAMES: ReadonlyMap<string, string> = new Map(
+  ['*', ...PERMISSIONS].map((name) => [permissionId(name), name]),
+)

@@ -1,0 +1,91 @@
+import type { Issue } from '../../../src/core/errors.js'
+import { newId } from '../../../src/core/ids.js'
+import type { TokenPolicy, TokenResources } from '../../../src/core/model/token.js'
+import type { FlatAccess } from '../../../src/core/permissions.js'
+import { pointerToken } from '../../../src/core/schema.js'
+import { holds } from './access.js'
+import type { Configured } from './config-index.js'
+import type { Grant } from '../context.js'
+
+const ZONE = /^com\.cloudflare\.api\.account\.zone\.([0-9a-f]{32}|\*)$/
+const ACCOUNT = /^com\.cloudflare\.api\.account\.([0-9a-f]{32}|\*)$/
+const ACCOUNT_NAME = 'com.cloudflare.api.account.'
+const ZONE_NAME = 'com.cloudflare.api.account.zone.'
+
+const prepared = new WeakMap<readonly TokenPolicy[], readonly Grant[]>()
+
+/** What the policies of a token come to; the same list is worked out once. */
+export function grantsOf(policies: readonly TokenPolicy[]): readonly Grant[] {
+  const ready = prepared.get(policies) ?? policies.map(grantOf)
+  prepared.set(policies, ready)
+  return ready
+}
+
+function grantOf({ effect, permissions, resources }: TokenPolicy): Grant {
+  const accounts: string[] = []
+  const zones: string[] = []
+  const zonesOf: string[] = []
+  const takeZone = (name: string, account: string) => {
+    const zone = ZONE.exec(name)?.[1]
+    if (zone === '*') zonesOf.push(account)
+    else if (zone !== undefined) zones.push(zone)
+  }
+  for (const [name, below] of Object.entries(resources)) {
+    const account = ACCOUNT.exec(name)?.[1]
+    if (account === undefined) takeZone(name, '*')
+    else if (below === '*') accounts.push(account)
+    else for (const inner of Object.keys(below)) takeZone(inner, account)
+  }
+  return { effect, permissions, accounts, zones, zonesOf }
+}
+
+/** Names in `resources` that the API does not know. `at` leads to `resources`. */
+export function resourceIssues(resources: TokenResources, at: string): Issue[] {
+  const message = 'is no resource; com.cloudflare.api.account.ID and com.cloudflare.api.account.zone.ID are, * for all'
+  return Object.entries(resources).flatMap(([name, below]) => {
+    const here = `${at}/${pointerToken(name)}`
+    if (ZONE.test(name))
+      return below === '*' ? [] : [{ pointer: here, message: 'has nothing below it: the value is *' }]
+    if (!ACCOUNT.test(name)) return [{ pointer: here, message }]
+    if (below === '*') return []
+    return Object.keys(below)
+      .filter((inner) => !ZONE.test(inner))
+      .map((inner) => ({ pointer: `${here}/${pointerToken(inner)}`, message }))
+  })
+}
+
+/** The policies that flat lists stand for. */
+export function flatPolicies({ permissions, accounts, zones }: FlatAccess): TokenPolicy[] {
+  const all = zones.includes('*')
+  const direct: TokenResources = {
+    ...Object.fromEntries(accounts.map((id) => [ACCOUNT_NAME + id, '*' as const])),
+    ...Object.fromEntries(zones.filter((id) => id !== '*').map((id) => [ZONE_NAME + id, '*' as const])),
+    ...(all && accounts.includes('*') && { [`${ZONE_NAME}*`]: '*' as const }),
+  }
+  const below: TokenResources = Object.fromEntries(
+    accounts.filter((id) => all && id !== '*').map((id) => [ACCOUNT_NAME + id, { [`${ZONE_NAME}*`]: '*' as const }]),
+  )
+  return [direct, below]
+    .filter((resources) => Object.keys(resources).length > 0)
+    .map((resources) => ({ id: newId(), effect: 'allow', permissions: [...permissions], resources }))
+}
+
+/**
+ * Whether `giver` has all that `wanted` allows: nobody hands on more than it has. Who is denied anything hands on nothing,
+ * as the other token would be free of what denies.
+ */
+export function within(giver: readonly Grant[], wanted: readonly Grant[], { zones }: Configured): boolean {
+  const mayGive = (permission: string, { accounts, zones: single, zonesOf }: Grant): boolean =>
+    accounts.every((id) => holds(giver, permission, id === '*' ? 'daemon' : { account: id })) &&
+    single.every((id) => holds(giver, permission, { account: zones.get(id)?.account ?? '', zone: id })) &&
+    zonesOf.every((id) => giver.some((grant) => givesZones(grant, permission, id)))
+  if (giver.some(({ effect }) => effect === 'deny')) return false
+  return wanted
+    .filter(({ effect }) => effect === 'allow')
+    .every((grant) => grant.permissions.every((permission) => mayGive(permission, grant)))
+}
+
+const givesZones = ({ effect, permissions, zonesOf }: Grant, permission: string, account: string): boolean =>
+  effect === 'allow' &&
+  (permissions.includes('*') || permissions.includes(permission)) &&
+  (zonesOf.includes('*') || zonesOf.includes(account))

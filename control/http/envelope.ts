@@ -1,0 +1,70 @@
+import type { Log } from '../../src/core/log.js'
+import { InvalidInput } from '../../src/core/errors.js'
+import { StoreUnavailable, VersionConflict } from '../../src/core/store.js'
+import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
+import { InvalidQuery } from './query.js'
+import type { Step } from './context.js'
+
+const MOST_ERRORS = 100
+const LONGEST_POINTER = 2048
+
+/** The one place where an error becomes an answer, and where no answer becomes "no route". */
+export function envelope(log: Log): Step {
+  return async (ctx, next) => {
+    try {
+      await next()
+      if (ctx.status === 404 && ctx.body === undefined) throw unroutable(ctx.path)
+    } catch (error) {
+      const errors = told(error, ctx.state.endpoint?.refusal)
+      const [first] = errors
+      if (first?.kind === 'internal') log.error({ event: 'internal_error', id: ctx.state.requestId, err: error })
+      ctx.status = first?.status ?? 500
+      ctx.set({ ...first?.detail.headers })
+      // What is left of the body is not worth waiting for.
+      if (!ctx.req.complete) ctx.set('connection', 'close')
+      ctx.body = failure(errors)
+    }
+  }
+}
+
+/** 7003 followed by 7000, as the public API answers a path that leads nowhere. */
+export function unroutable(path: string): ApiError {
+  const shown = path.replace(/^\/client\/v4/, '')
+  return new ApiError('unroutable', undefined, {
+    message: `Could not route to ${shown}, perhaps your object identifier is invalid?`,
+
+    followedBy: ['noRoute'],
+  })
+}
+
+/** The envelope of a failed request. */
+export const failure = (errors: readonly ApiError[]) => ({
+  success: false,
+  errors: errors.slice(0, MOST_ERRORS).flatMap(({ code, message, pointer, detail }) => [
+    {
+      code,
+      message,
+      ...(pointer === undefined ? {} : { source: { pointer: pointer.slice(0, LONGEST_POINTER) } }),
+      ...(detail.chain && { error_chain: detail.chain.map(row) }),
+      ...(detail.meta && { meta: detail.meta }),
+    },
+    ...(detail.followedBy ?? []).map(row),
+  ]),
+  messages: [],
+  result: null,
+})
+
+const row = (kind: ErrorKind) => ({ code: ERRORS[kind][0], message: ERRORS[kind][2] })
+
+function told(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[] {
+  if (error instanceof ApiError) return [error]
+  if (error instanceof ApiErrors) return [...error.errors]
+  if (error instanceof InvalidInput) {
+    const kind = error instanceof InvalidQuery ? 'badQuery' : refusal
+    return error.issues.map(({ pointer, message }) => new ApiError(kind, pointer, message))
+  }
+  if (error instanceof VersionConflict) return [new ApiError('conflict')]
+  if (error instanceof StoreUnavailable)
+    return [new ApiError('unavailable', undefined, { headers: { 'retry-after': '5' } })]
+  return [new ApiError('internal', undefined, { cause: error })]
+}

@@ -1,0 +1,127 @@
+import { once } from 'node:events'
+import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { newRayId } from '../../src/core/ids.js'
+import { api } from './app.js'
+import type { Endpoint } from './endpoint.js'
+import { failure } from './envelope.js'
+import { ApiError } from './errors.js'
+import { manual } from '../openapi/index.js'
+import { PREFIX } from './prefix.js'
+import type { ControlDeps } from './context.js'
+
+const LIMITS = {
+  maxHeaderSize: 32 * 1024,
+  headersTimeout: 10_000,
+  // Long enough for an upload of 100 MB over a slow line.
+  requestTimeout: 600_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5_000,
+  // Node would refuse such a request without an envelope; nothing here asks for the host.
+  requireHostHeader: false,
+}
+const MOST_CONNECTIONS = 4096
+
+export interface Control {
+  /** Where it listens: `http://127.0.0.1:8787/client/v4`. */
+  readonly url: string
+  readonly port: number
+  /** Takes no more connections; requests under way have `drainMs` to finish. */
+  close(drainMs?: number): Promise<void>
+}
+
+/** Opens the API's listener. Rejects when the address cannot be had. */
+export async function listenControl(endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> {
+  const handle = api(endpoints, deps, [manual(endpoints)]).callback()
+  const { upgrades = [] } = deps
+  const server = createServer(LIMITS, (request, response) => {
+    // The connection of a request that was under way when the listener closed has nothing more to wait for.
+    response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
+    void handle(request, response)
+  })
+  server.maxConnections = MOST_CONNECTIONS
+  server.on('checkExpectation', (request, response) => void handle(request, response))
+  server.on('clientError', refuseUnreadable)
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => answerRaw(socket, new ApiError('badMethod'), 405))
+  // Node hands over every request with an Upgrade field once there is a listener for them.
+  const upgraded = new Set<Duplex>()
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    if (!upgrades.some((one) => one.take(request, socket, head))) answerOnce(request, socket, handle)
+  })
+  const { host, port } = split(deps.config().control.listen)
+  server.listen(port, host)
+  await once(server, 'listening')
+  const { port: taken } = server.address() as AddressInfo
+  return {
+    port: taken,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
+    async close(drainMs = 10_000) {
+      for (const one of upgrades) one.hangUp()
+      const late = setTimeout(() => upgraded.forEach((socket) => socket.destroy()), drainMs)
+      await drain(server, drainMs)
+      clearTimeout(late)
+    },
+  }
+}
+
+function split(listen: string): { host: string; port: number } {
+  const colon = listen.lastIndexOf(':')
+  return { host: listen.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(listen.slice(colon + 1)) }
+}
+
+async function drain(server: Server, drainMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  const late = setTimeout(() => server.closeAllConnections(), drainMs)
+  await closed
+  clearTimeout(late)
+}
+
+/** Answers a request that asks for a protocol which is not spoken here, as if it had not asked (RFC 9110, 7.8). */
+function answerOnce(
+  request: IncomingMessage,
+  socket: Duplex,
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): void {
+  // Its body stays unread: Node has let go of the connection.
+  if (request.headers['transfer-encoding'] !== undefined || (request.headers['content-length'] ?? '0') !== '0')
+    return answerRaw(socket, new ApiError('badRequest'), 400)
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket as Socket)
+  socket.on('error', () => socket.destroy())
+  response.once('finish', () => socket.end())
+  void handle(request, response)
+}
+
+const UNREADABLE: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+/** Answers what Node's parser could not read, in the envelope like everything else. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  answerRaw(socket, new ApiError('badRequest'), UNREADABLE[error.code ?? ''] ?? 400)
+}
+
+function answerRaw(socket: Duplex, error: ApiError, status: number): void {
+  const body = JSON.stringify(failure([error]))
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `cf-ray: ${newRayId()}`,
+    'connection: close',
+  ]
+  socket.on('error', () => socket.destroy())
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,46 @@
+import type { TSchema } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import { parser } from '../../src/core/schema.js'
+import { ApiError } from './errors.js'
+
+interface Property {
+  readonly type?: string
+  readonly items?: Property
+}
+
+/** A query that does not fit; told like a body that does not, with the row for queries. */
+export class InvalidQuery extends InvalidInput {}
+
+/**
+ * Turns the query of a URL into the typed object of its schema, defaults filled in. Numbers and booleans are read from
+ * their text, lists from repeated names or commas. Parameters that the schema does not name are ignored, as clients add some.
+ */
+export function queryParser(schema: TSchema): (query: URLSearchParams) => unknown {
+  const parse = parser(schema, { defaults: true })
+  const properties = Object.entries((schema as { properties?: Record<string, Property> }).properties ?? {})
+  return (query) => {
+    const input: Record<string, unknown> = {}
+    for (const [name, property] of properties) {
+      const texts = query.getAll(name)
+      if (texts.length === 0) continue
+      if (property.type !== 'array' && texts.length > 1) throw new ApiError('badQuery', `/${name}`, 'is given twice')
+      input[name] =
+        property.type === 'array'
+          ? texts.flatMap((text) => text.split(',')).map((text) => read(text, property.items))
+          : read(texts[0] ?? '', property)
+    }
+    try {
+      return parse(input)
+    } catch (error) {
+      throw error instanceof InvalidInput ? new InvalidQuery(error.issues) : error
+    }
+  }
+}
+
+/** The value of one text; the text itself where it is none of the type, so that the schema says what is wrong. */
+function read(text: string, property: Property | undefined): unknown {
+  if ((property?.type === 'integer' || property?.type === 'number') && /^-?\d{1,15}(\.\d+)?$/.test(text))
+    return Number(text)
+  if (property?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}

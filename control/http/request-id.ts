@@ -1,0 +1,33 @@
+import { newRayId } from '../../src/core/ids.js'
+import { endpointPath } from './paths.js'
+import type { ControlDeps, Step } from './context.js'
+
+/** Names the request (`cf-ray`) and, once it is answered, logs and counts it. Neither query nor credentials are logged. */
+export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log' | 'observe'>): Step {
+  return async (ctx, next) => {
+    const requestId = newRayId()
+    ctx.state.requestId = requestId
+    ctx.set('cf-ray', requestId)
+    // Answers hold what only this caller may see, new tokens among it.
+    ctx.set('cache-control', 'no-store')
+    const started = clock.monotonic()
+    try {
+      await next()
+    } finally {
+      const { method, status } = ctx
+      const { endpoint, caller, scope } = ctx.state
+      const ms = clock.monotonic() - started
+      const path = endpoint ? endpointPath(endpoint, scope?.type ?? endpoint.scopes[0] ?? 'daemon') : 'unknown'
+      observe?.({ method, path, status, seconds: ms / 1000 })
+      log.info({
+        event: 'api',
+        id: requestId,
+        method,
+        path: ctx.path,
+        status,
+        ms: Math.round(ms * 100) / 100,
+        caller: caller?.id,
+      })
+    }
+  }
+}

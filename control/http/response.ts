@@ -1,0 +1,43 @@
+import { Download, Reply, type Endpoint, type Message } from './endpoint.js'
+import { DAEMON } from '../../src/core/scope.js'
+import type { Caller, Step } from './context.js'
+
+/** Callers of endpoints that ask for no credentials. */
+const NOBODY: Caller = { type: 'token', id: '', name: '', grants: [] }
+
+/** Calls the endpoint and puts what it gives into the envelope. */
+export function reply(endpoint: Endpoint): Step {
+  return async (ctx) => {
+    const { requestId, caller = NOBODY, scope = DAEMON, accountId = '' } = ctx.state
+    const given = await endpoint.answer({
+      requestId,
+      caller,
+      scope,
+      accountId,
+      credentials: ctx.state.credentials,
+      params: ctx.params,
+      query: new URLSearchParams(ctx.querystring),
+      body: ctx.request.body,
+      request: ctx.req,
+    })
+    if (given instanceof Download) {
+      ctx.set(given.headers)
+      ctx.type = given.type
+      ctx.body = given.body
+      return
+    }
+    const { result, options } = given instanceof Reply ? given : new Reply(given)
+    if (options.headers) ctx.set(options.headers)
+    ctx.status = options.status ?? endpoint.status ?? 200
+    if (ctx.status === 204) return
+    const messages: readonly Message[] = options.messages ?? []
+    ctx.body = {
+      success: true,
+      errors: [],
+      messages,
+      ...(endpoint.bare !== true && { result: result ?? null }),
+      ...(options.result_info && { result_info: options.result_info }),
+      ...options.top,
+    }
+  }
+}

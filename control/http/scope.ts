@@ -1,0 +1,60 @@
+import { account, DAEMON, zone, type Scope } from '../../src/core/scope.js'
+import { mayUse } from './auth/access.js'
+import { configured, type Configured } from './auth/config-index.js'
+import { unroutable } from './envelope.js'
+import { ApiError } from './errors.js'
+import type { Caller, ControlDeps, EndpointInfo, Step } from './context.js'
+
+/**
+ * Finds the account or zone of the path and asks whether the caller may do this there. What a caller may not see and what does
+ * not exist look the same to it, unless it may see everything.
+ */
+export function locate({ config }: Pick<ControlDeps, 'config'>): Step {
+  return async (ctx, next) => {
+    const { endpoint, caller, scopeType } = ctx.state
+    if (endpoint && caller && scopeType) {
+      const params: Readonly<Record<string, string>> = ctx.params
+      const found = place(configured(config()), scopeType, params, caller, ctx.path)
+      ctx.state.scope = found.scope
+      ctx.state.accountId = found.accountId
+      refuseUnlessAllowed(endpoint, caller, found)
+    }
+    await next()
+  }
+}
+
+interface Found {
+  readonly scope: Scope
+  readonly accountId: string
+}
+
+function place(
+  { accounts, zones }: Configured,
+  type: Scope['type'],
+  params: Readonly<Record<string, string>>,
+  caller: Caller,
+  path: string,
+): Found {
+  if (type === 'daemon') return { scope: DAEMON, accountId: '' }
+  const id = params[`${type}_id`] ?? ''
+  if (!/^[0-9a-f]{32}$/.test(id)) throw unroutable(path)
+  if (type === 'account') {
+    if (!mayUse(caller, [], { account: id })) throw new ApiError('notAllowed')
+    if (!accounts.has(id)) throw unroutable(path)
+    return { scope: account(id), accountId: id }
+  }
+  const accountId = zones.get(id)?.account
+  if (!mayUse(caller, [], { account: accountId ?? '', zone: id })) throw new ApiError('notVisible')
+  if (accountId === undefined) throw unroutable(path)
+  return { scope: zone(id), accountId }
+}
+
+function refuseUnlessAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
+  const where =
+    scope.type === 'daemon'
+      ? 'daemon'
+      : scope.type === 'zone'
+        ? { account: accountId, zone: scope.id }
+        : { account: accountId }
+  if (!mayUse(caller, permissions, where)) throw new ApiError('notAllowed')
+}

@@ -1,0 +1,17 @@
+import type { Layer } from '@koa/router'
+import { unroutable } from './envelope.js'
+import { ApiError } from './errors.js'
+import type { Step } from './context.js'
+
+/** Answers what no route took: a path that others know tells its methods, any other leads nowhere. */
+export function unmatched(): Step {
+  return async (ctx) => {
+    const layers = (ctx['matched'] ?? []) as readonly Layer[]
+    const methods = [...new Set(layers.flatMap((layer) => layer.methods))].sort()
+    if (methods.length === 0) throw unroutable(ctx.path)
+    const allow = [...methods, 'OPTIONS'].join(', ')
+    if (ctx.method !== 'OPTIONS') throw new ApiError('badMethod', undefined, { headers: { allow } })
+    ctx.set('allow', allow)
+    ctx.status = 204
+  }
+}

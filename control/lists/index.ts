@@ -1,0 +1,79 @@
+import { Type } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { Catalog } from './list-repository.js'
+import { items } from './items.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { ListChange, ListResult, NewList } from './schemas.js'
+import { whole } from '../http/paging.js'
+import type { ControlDeps } from '../http/context.js'
+
+const scopes = ['account'] as const
+const PATH = '/rules/lists'
+
+/** Named lists of an account for expressions and redirects, and their items. */
+export function lists(deps: ControlDeps): Endpoint[] {
+  const catalog = new Catalog(deps)
+  return [
+    endpoint({
+      method: 'get',
+      path: PATH,
+      scopes,
+      permissions: ACCESS.lists.read,
+      summary: 'List the lists of an account, those of the configuration first',
+      result: Type.Array(ListResult),
+      answer: ({ scope }) => whole(catalog.all(scope)),
+    }),
+    endpoint({
+      method: 'post',
+      path: PATH,
+      scopes,
+      permissions: ACCESS.lists.write,
+      summary: 'Create an empty list',
+      body: NewList,
+      result: ListResult,
+      refusal: 'badList',
+      async answer(call) {
+        const { name, kind } = call.body
+        // Expressions name lists in lower case; a list of redirects is named by parameters.
+        if (kind !== 'redirect' && /[A-Z]/.test(name))
+          throw new InvalidInput([{ pointer: '/name', message: 'must be in lower case, as expressions name it' }])
+        return await catalog.create(call, call.body)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: `${PATH}/:list_id`,
+      scopes,
+      permissions: ACCESS.lists.read,
+      summary: 'Read a list',
+      result: ListResult,
+      answer: ({ scope, params }) => catalog.get(scope, params.list_id),
+    }),
+    endpoint({
+      method: 'put',
+      path: `${PATH}/:list_id`,
+      scopes,
+      permissions: ACCESS.lists.write,
+      summary: 'Change the description of a list',
+      body: ListChange,
+      result: ListResult,
+      refusal: 'badList',
+      answer: async (call) => await catalog.describe(call, call.params.list_id, call.body.description),
+    }),
+    endpoint({
+      method: 'delete',
+      path: `${PATH}/:list_id`,
+      scopes,
+      permissions: ACCESS.lists.write,
+      summary: 'Delete a list with all of its items; refused while rules use it',
+      result: Type.Object({ id: Type.String() }),
+      async answer(call) {
+        const id = call.params.list_id
+        await catalog.remove(call, id)
+        return { id }
+      },
+    }),
+    ...items(catalog),
+  ]
+}

@@ -1,0 +1,202 @@
+import { newId } from '../../src/core/ids.js'
+import {
+  bucketId,
+  BUCKETS,
+  LIST_ITEMS,
+  LIST_NAMES,
+  LISTS,
+  type ListItem,
+  type ListKind,
+  type StoredList,
+} from '../../src/core/model/list.js'
+import { RULESETS } from '../../src/core/model/ruleset.js'
+import { account, zone, type Scope } from '../../src/core/scope.js'
+import type { Stored, Write } from '../../src/core/store.js'
+import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
+import { audit, type Actor } from '../resources/audit.js'
+import { configured, sha256 } from '../http/auth/config-index.js'
+import { ApiError } from '../http/errors.js'
+import { UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import { configuredItems } from './config-items.js'
+
+/** A list as the API tells it. */
+export interface ListTold extends StoredList {
+  readonly num_referencing_filters: number
+}
+
+/** The lists that an account sees: its own, and those of the configuration, which nobody changes through the API. */
+export class Catalog {
+  readonly deps: ControlDeps
+  readonly turns = new KeyedEdits('listsBusy')
+
+  constructor(deps: ControlDeps) {
+    this.deps = deps
+  }
+
+  /** Those of the configuration first, then the account's, in the order of their names. */
+  all({ id }: Scope): ListTold[] {
+    const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.told(stored))
+    const given = [...configured(this.deps.config()).lists.keys()].map((name) => this.#given(id, name))
+    const byName = (a: ListTold, b: ListTold) => (a.name < b.name ? -1 : 1)
+    return [...given.sort(byName), ...own.sort(byName)]
+  }
+
+  /** Throws `listNotFound`. */
+  get(scope: Scope, id: string): ListTold {
+    const own = this.deps.store.get(LISTS, scope, id)
+    if (own) return this.told(own)
+    const name = this.#givenName(id)
+    if (name === undefined) throw notFound(id)
+    return this.#given(scope.id, name)
+  }
+
+  /** A list that can be changed. Throws `listNotFound` and `listReadOnly`. */
+  own(scope: Scope, id: string): Stored<StoredList> {
+    const own = this.deps.store.get(LISTS, scope, id)
+    if (own) return own
+    throw this.#givenName(id) === undefined ? notFound(id) : new ApiError('listReadOnly')
+  }
+
+  /** Items in the order of their ids, from behind one of them. Throws `listNotFound`. */
+  *items(scope: Scope, id: string, behind = ''): Generator<ListItem> {
+    if (!this.deps.store.get(LISTS, scope, id)) {
+      const name = this.#givenName(id)
+      const list = name === undefined ? undefined : configured(this.deps.config()).lists.get(name)
+      if (!list) throw notFound(id)
+      yield* configuredItems(id, list).filter((item) => item.id > behind)
+      return
+    }
+    for (const bucket of BUCKETS) {
+      if (bucket < behind.slice(0, 2)) continue
+      const stored = this.deps.store.get(LIST_ITEMS, scope, bucketId(id, bucket))
+      for (const item of stored?.value.items ?? []) if (item.id > behind) yield item
+    }
+  }
+
+  /** Makes an empty list. Throws `listExists` and `tooManyLists`. */
+  async create(actor: Actor, { name, kind, description = '' }: NewList): Promise<ListTold> {
+    const { store, clock } = this.deps
+    const { scope } = actor
+    return await this.turns.run(scope.id, async () => {
+      if (configured(this.deps.config()).lists.has(name) || store.get(LIST_NAMES, scope, name))
+        throw new ApiError('listExists', '/name', `there is a list ${name} already`)
+      const most = this.deps.config().control.quotas.lists_per_account
+      if (store.count(LISTS, scope) >= most)
+        throw new ApiError('tooManyLists', undefined, `there are ${most} lists, as many as are allowed`)
+      const id = newId()
+      const now = this.now()
+      const list: StoredList = { id, name, kind, description, num_items: 0, created_on: now, modified_on: now }
+      // Rules may name it from a time when it stood in the configuration.
+      const rules = this.users(scope.id, name).length
+      await store.batch(
+        [
+          { kind: LISTS, scope, id, value: list, ifVersion: 0 },
+          { kind: LIST_NAMES, scope, id: name, value: { list_id: id, kind, rules }, ifVersion: 0 },
+        ],
+        [audit(clock, actor, { action: 'create', kind: LISTS, scope, id, after: list })],
+      )
+      return { ...list, num_referencing_filters: rules }
+    })
+  }
+
+  async describe(actor: Actor, id: string, description: string | undefined): Promise<ListTold> {
+    const { store, clock } = this.deps
+    const { scope } = actor
+    return await this.turns.run(scope.id, async () => {
+      const { value: before, version } = this.own(scope, id)
+      const after = { ...before, description: description ?? before.description, modified_on: this.now() }
+      await store.batch(
+        [{ kind: LISTS, scope, id, value: after, ifVersion: version }],
+        [audit(clock, actor, { action: 'update', kind: LISTS, scope, id, before, after })],
+      )
+      return this.get(scope, id)
+    })
+  }
+
+  /** Takes a list off with all of its items. Throws `listInUse` while rules use it. */
+  async remove(actor: Actor, id: string): Promise<void> {
+    const { store, clock } = this.deps
+    const { scope } = actor
+    await this.turns.run(scope.id, async () => {
+      const { value: before, version } = this.own(scope, id)
+      const named = store.get(LIST_NAMES, scope, before.name)
+      if (named && named.value.rules > 0)
+        throw new ApiError('listInUse', undefined, inUse(before.name, this.users(scope.id, before.name)))
+      const writes: Write[] = [{ kind: LISTS, scope, id, value: undefined, ifVersion: version }]
+      if (named) writes.push({ kind: LIST_NAMES, scope, id: before.name, value: undefined, ifVersion: named.version })
+      for (const bucket of BUCKETS)
+        if (store.get(LIST_ITEMS, scope, bucketId(id, bucket)))
+          writes.push({ kind: LIST_ITEMS, scope, id: bucketId(id, bucket), value: undefined })
+      await store.batch(writes, [audit(clock, actor, { action: 'delete', kind: LISTS, scope, id, before })])
+    })
+  }
+
+  now(): string {
+    return new Date(this.deps.clock.now()).toISOString()
+  }
+
+  told({ scope, value }: Stored<StoredList>): ListTold {
+    const rules = this.deps.store.get(LIST_NAMES, scope, value.name)?.value.rules ?? 0
+    return { ...value, num_referencing_filters: rules }
+  }
+
+  /** The rules of an account and its zones that use a list. */
+  users(accountId: string, name: string): User[] {
+    const zones = this.deps.config().zones.filter((zone) => zone.account === accountId)
+    return [account(accountId), ...zones.map(({ id }) => zone(id))].flatMap((scope) =>
+      this.deps.store
+        .list(RULESETS, scope)
+        .flatMap(({ id, value }) =>
+          value.ruleset.rules
+            .filter((rule) => listsOf(rule).has(name))
+            .map((rule) => ({ scope, ruleset: id, rule: rule.id })),
+        ),
+    )
+  }
+
+  #givenName(id: string): string | undefined {
+    return [...configured(this.deps.config()).lists.keys()].find((name) => givenId(name) === id)
+  }
+
+  #given(accountId: string, name: string): ListTold {
+    const list = configured(this.deps.config()).lists.get(name)
+    return {
+      id: givenId(name),
+      name,
+      kind: list?.kind ?? 'ip',
+      description: '',
+      num_items: list?.items.length ?? 0,
+      num_referencing_filters: this.users(accountId, name).length,
+      created_on: UNKNOWN_TIME,
+      modified_on: UNKNOWN_TIME,
+    }
+  }
+}
+
+interface NewList {
+  readonly name: string
+  readonly kind: ListKind
+  readonly description?: string
+}
+
+interface User {
+  readonly scope: Scope
+  readonly ruleset: string
+  readonly rule: string
+}
+
+const SHOWN = 5
+
+function inUse(name: string, users: readonly User[]): string {
+  const shown = users
+    .slice(0, SHOWN)
+    .map(({ scope, ruleset, rule }) => `rule ${rule} of ruleset ${ruleset} (${scope.type})`)
+  const more = users.length > SHOWN ? `, and ${users.length - SHOWN} more` : ''
+  return `the list ${name} is used by ${shown.join(', ')}${more}`
+}
+
+/** The id of a list of the configuration, which only names it. */
+const givenId = (name: string): string => sha256(`list:${name}`).slice(0, 32)
+
+const notFound = (id: string): ApiError => new ApiError('listNotFound', undefined, `could not find the list ${id}`)

@@ -1,0 +1,147 @@
+import { InvalidInput } from '../../src/core/errors.js'
+import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob, type LogpushStatus } from '../../src/core/model/logpush-job.js'
+import { DAEMON, type Scope } from '../../src/core/scope.js'
+import { kind, type Stored } from '../../src/core/store.js'
+import { secretOf } from '../../src/core/vault.js'
+import { audit, type Actor } from '../resources/audit.js'
+import { ApiError } from '../http/errors.js'
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import { destinationOf, LOST_KEY } from '../../pipelines/logpush/destination.js'
+import type { LogpushDeps, PlainJob, ReadJob } from './services.js'
+import type { JobResult } from './schemas.js'
+
+/** The number that the latest job got. */
+const NUMBERS = kind<{ readonly latest: number }>('logpush_job_number')
+const LATEST = 'latest'
+
+/** The stored jobs, their destinations sealed. */
+export class JobBook {
+  readonly #deps: LogpushDeps
+  readonly #turns = new KeyedEdits('logpushBusy')
+
+  constructor(deps: LogpushDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `logpushJobNotFound`. */
+  get(scope: Scope, id: string): Stored<LogpushJob> {
+    const found = this.#deps.store.get(LOGPUSH_JOBS, scope, id)
+    if (!found) throw new ApiError('logpushJobNotFound', undefined, `could not find the job ${id.slice(0, 20)}`)
+    return found
+  }
+
+  /** In the order in which they were made. */
+  list(scope: Scope): LogpushJob[] {
+    return this.#deps.store
+      .list(LOGPUSH_JOBS, scope)
+      .map(({ value }) => value)
+      .sort((a, b) => a.id - b.id)
+  }
+
+  /** The job with its destination in the clear. */
+  plain(scope: Scope, job: LogpushJob): ReadJob {
+    const { vault } = this.#deps.logpush()
+    try {
+      return { ...job, destination_conf: destinationOf(job, scope, String(job.id), vault) }
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+      return { ...job, destination_conf: undefined }
+    }
+  }
+
+  /** As the API tells it: with its destination, which its owner gave, and how it fares. */
+  told(scope: Scope, job: LogpushJob): JobResult {
+    return toldWith(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
+  }
+
+  /** Throws `tooManyJobs` where there is no room for another one. */
+  refuseFull(scope: Scope): void {
+    if (this.#deps.store.count(LOGPUSH_JOBS, scope) >= this.#deps.logpush().limits().jobs_per_scope)
+      throw new ApiError('tooManyJobs')
+  }
+
+  async create(actor: Actor, plain: PlainJob): Promise<JobResult> {
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    // Every creation changes the number, so that those of other machines are counted too.
+    const job = await this.#turns.run('', async () => {
+      this.refuseFull(scope)
+      const number = store.get(NUMBERS, DAEMON, LATEST)
+      const job = this.#sealed(scope, { ...plain, id: (number?.value.latest ?? 0) + 1 })
+      const id = String(job.id)
+      await store.batch(
+        [
+          { kind: NUMBERS, scope: DAEMON, id: LATEST, value: { latest: job.id }, ifVersion: number?.version ?? 0 },
+          { kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: 0 },
+        ],
+        [audit(clock, actor, { action: 'create', kind: LOGPUSH_JOBS, scope, id, after: job })],
+      )
+      return job
+    })
+    return await this.#inForce(scope, job)
+  }
+
+  /** Stores a job in the place of `before`. Rejects with VersionConflict where that was changed meanwhile. */
+  async replace(actor: Actor, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    const id = String(before.id)
+    const { destination_conf: destination } = after
+    const same = destination === undefined || destination === this.plain(scope, before).destination_conf
+    const job = same
+      ? { ...after, destination_conf: before.destination_conf }
+      : this.#sealed(scope, { ...after, destination_conf: destination })
+    await store.batch(
+      [{ kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: version }],
+      [audit(clock, actor, { action: 'update', kind: LOGPUSH_JOBS, scope, id, before, after: job })],
+    )
+    return await this.#inForce(scope, job)
+  }
+
+  /** Throws `logpushJobNotFound`. */
+  async remove(actor: Actor, id: string): Promise<void> {
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    await this.#turns.run(id, async () => {
+      const { version, value: before } = this.get(scope, id)
+      await store.batch(
+        [
+          { kind: LOGPUSH_JOBS, scope, id, value: undefined, ifVersion: version },
+          { kind: LOGPUSH_STATUS, scope, id, value: undefined },
+        ],
+        [audit(clock, actor, { action: 'delete', kind: LOGPUSH_JOBS, scope, id, before })],
+      )
+    })
+  }
+
+  /** Who has the answer may send records at once, and an enabled job must get them. */
+  async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
+    if (job.enabled) await this.#deps.logpush().settled(String(job.id))
+    return this.told(scope, job)
+  }
+
+  #sealed(scope: Scope, plain: PlainJob): LogpushJob {
+    const sealed = this.#deps
+      .logpush()
+      .vault.seal(plain.destination_conf, secretOf(LOGPUSH_JOBS, scope, String(plain.id)))
+    return { ...plain, destination_conf: { sealed } }
+  }
+}
+
+/** The members in the order in which the public API has them. */
+function toldWith(job: ReadJob, status: LogpushStatus | undefined): JobResult {
+  const { id, dataset, kind, enabled, name, output_options, destination_conf, ...rest } = job
+  return {
+    id,
+    dataset,
+    kind,
+    enabled,
+    ...(name !== undefined && { name }),
+    ...(output_options !== undefined && { output_options }),
+    ...(destination_conf !== undefined && { destination_conf }),
+    ...rest,
+    last_complete: status?.last_complete ?? null,
+    last_error: status?.last_error ?? null,
+    error_message: destination_conf === undefined ? `/destination_conf ${LOST_KEY}` : (status?.error_message ?? null),
+  }
+}

@@ -1,0 +1,43 @@
+import type { LogpushJob } from '../../src/core/model/logpush-job.js'
+import type { LogpushConfig } from '../../src/config/schema.js'
+import type { Sink } from '../../src/core/sink.js'
+import type { Vault } from '../../src/core/vault.js'
+import type { Spools } from '../../pipelines/logpush/spool/types.js'
+import type { ControlDeps } from '../http/context.js'
+import type { LiveSessions } from './live-sessions.js'
+
+/** What there is to know about a destination before anything is sent to it. */
+export interface Destinations {
+  /** Checks the form, without any I/O. Throws InvalidInput with the pointer "". */
+  check(destination: string): void
+  /** Opens it; connects to nothing yet. */
+  open(destination: string): Sink
+  /** Whether a job needs an ownership challenge for it. */
+  needsOwnership(destination: string): boolean
+}
+
+/** A job as it will run, its destination in the clear. */
+export type PlainJob = Omit<LogpushJob, 'destination_conf'> & { readonly destination_conf: string }
+
+/** A job as it is read: without its destination where none of the keys opens it. */
+export type ReadJob = Omit<PlainJob, 'destination_conf'> & { readonly destination_conf: string | undefined }
+
+/** What the log push area of the API needs besides configuration and store. */
+export interface LogpushEngine {
+  readonly vault: Vault
+  /** Signs ownership challenges: 32 bytes, the same on every machine. */
+  readonly challengeKey: Uint8Array
+  readonly destinations: Destinations
+  readonly spools: Pick<Spools, 'open' | 'id'>
+  readonly live: LiveSessions
+  /** Resolves when a stored job has its place: records that are accepted from then on reach it. */
+  readonly settled: (id: string) => Promise<void>
+  /** The configuration in force now. */
+  readonly limits: () => Pick<LogpushConfig, 'jobs_per_scope' | 'filter'>
+  /** Told about each request that brought records. */
+  readonly observeIngest?: (dataset: string, counts: { readonly accepted: number; readonly rejected: number }) => void
+}
+
+export interface LogpushDeps extends ControlDeps {
+  readonly logpush: () => LogpushEngine
+}

@@ -1,0 +1,202 @@
+import type { TSchema } from 'typebox'
+import type { Scope } from '../../src/core/scope.js'
+import type { Endpoint } from '../http/endpoint.js'
+import { ERROR_RESPONSES, failures } from './errors.js'
+import { OPENAPI_WEBHOOKS } from './webhooks.js'
+import { ResultInfo } from '../http/paging.js'
+import { bySpecificity, endpointPath } from '../http/paths.js'
+import { PREFIX } from '../http/prefix.js'
+import type { Step } from '../http/context.js'
+
+type Json = Record<string, unknown>
+
+interface Shape {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Json & { readonly default?: unknown; readonly description?: string }>>
+  readonly required?: readonly string[]
+}
+const shape = (schema: TSchema | undefined): Shape => schema ?? {}
+
+const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
+const json = (schema: unknown): Json => ({ 'application/json': { schema } })
+
+/** The manual of the API in OpenAPI 3.1, made from the very schemas that requests are checked with. */
+export function openapiDocument(endpoints: readonly Endpoint[]): Json {
+  const paths: Record<string, Json> = {}
+  const rows = endpoints.flatMap((endpoint) => endpoint.scopes.map((type) => ({ endpoint, type })))
+  const path = (row: (typeof rows)[number]) => endpointPath(row.endpoint, row.type)
+  for (const { endpoint, type } of rows.sort((a, b) => bySpecificity(path(a), path(b)))) {
+    const template = endpointPath(endpoint, type).replaceAll(/:([a-z_]+)/g, '{$1}')
+    paths[template] = { ...paths[template], [endpoint.method]: operation(endpoint, type, template) }
+  }
+  return withComponents({
+    openapi: '3.1.1',
+    info: {
+      title: 'edged',
+      version: '4.0.0',
+      summary: 'Markdown conversion, rulesets, log push, Worker scripts and posture webhooks',
+      description:
+        'Every answer comes in one envelope. Errors carry a code and, for bodies, a JSON pointer to what is wrong; all ' +
+        'that is wrong is told at once. Each answer tells how many requests the token has left (`ratelimit`) and has ' +
+        'the name of its request (`cf-ray`).',
+    },
+    servers: [{ url: PREFIX }],
+    security: [{ token: [] }, { email: [], key: [] }],
+    paths,
+    webhooks: OPENAPI_WEBHOOKS,
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer' },
+        email: { type: 'apiKey', in: 'header', name: 'X-Auth-Email' },
+        key: { type: 'apiKey', in: 'header', name: 'X-Auth-Key' },
+      },
+      schemas: COMPONENTS,
+      responses: ERROR_RESPONSES,
+    },
+  })
+}
+
+/** The document with the schemas of what is checked by hand as components, each once. */
+function withComponents(document: Json): Json {
+  const found = new Map<string, unknown>()
+  const shown: unknown = JSON.parse(
+    JSON.stringify(document, (_key, value: Json | null) => {
+      const name = value?.['x-component']
+      if (typeof name !== 'string') return value
+      found.set(name, value?.['x-schema'])
+      return ref(name)
+    }),
+  )
+  const { components, ...rest } = shown as { components: { schemas: Json } } & Json
+  return { ...rest, components: { ...components, schemas: { ...components.schemas, ...Object.fromEntries(found) } } }
+}
+
+const MESSAGE = {
+  type: 'object',
+  required: ['code', 'message'],
+  properties: {
+    code: { type: 'integer', minimum: 1000 },
+    message: { type: 'string', minLength: 1 },
+    type: { type: 'null' },
+    documentation_url: { type: 'string' },
+    source: { type: 'object', properties: { pointer: { type: 'string' } }, additionalProperties: false },
+    error_chain: { type: 'array', items: ref('Message') },
+    notes: { type: 'array' },
+    meta: { type: 'object', description: 'More about the error, for clients that know its code.' },
+  },
+  additionalProperties: false,
+}
+
+const COMPONENTS = {
+  Message: MESSAGE,
+  ResultInfo: {
+    ...ResultInfo,
+    description: 'Of lists. Those that are walked with a cursor have count, per_page and the cursor only.',
+    required: ['count', 'per_page'],
+  },
+  Failure: {
+    type: 'object',
+    required: ['success', 'errors', 'messages', 'result'],
+    properties: {
+      success: { const: false },
+      errors: { type: 'array', items: ref('Message'), minItems: 1 },
+      messages: { type: 'array', items: ref('Message') },
+      result: { type: 'null' },
+    },
+    additionalProperties: false,
+  },
+}
+
+function operation(endpoint: Endpoint, type: Scope['type'], template: string): Json {
+  const { method, summary, permissions, status = 200, statuses = [status], open } = endpoint
+  return {
+    operationId: `${method}_${template.replaceAll(/[^a-z0-9]+/gi, '_').replaceAll(/^_|_$/g, '')}`,
+    summary,
+    tags: [tag(endpoint, type)],
+    ...(open && { security: [] }),
+    ...(permissions.length > 0 && {
+      description: `Needs one of the permissions: ${permissions.join(', ')}.`,
+      'x-permissions': permissions,
+    }),
+    parameters: [...pathParameters(template), ...queryParameters(endpoint.query)],
+    ...body(endpoint),
+    responses: {
+      ...Object.fromEntries(statuses.map((one) => [String(one), success(endpoint, one)])),
+      ...failures(endpoint),
+      default: { description: 'The request failed; errors tell why.', content: json(ref('Failure')) },
+    },
+  }
+}
+
+const tag = ({ path }: Endpoint, type: Scope['type']): string =>
+  path.split('/').find((segment) => segment !== '' && segment !== 'edged') ?? `${type}s`
+
+function pathParameters(template: string): Json[] {
+  return [...template.matchAll(/\{([a-z_]+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema:
+      name === 'account_id' || name === 'zone_id' ? { type: 'string', pattern: '^[0-9a-f]{32}$' } : { type: 'string' },
+  }))
+}
+
+function queryParameters(schema: TSchema | undefined): Json[] {
+  const { properties = {}, required = [] } = shape(schema)
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name) && property.default === undefined,
+    ...(description !== undefined && { description }),
+    schema: property,
+  }))
+}
+
+function body({ body, raw, method }: Endpoint): Json {
+  if (raw) {
+    const content = Object.fromEntries(raw.types.map((type) => [type, raw.schema ? { schema: raw.schema } : {}]))
+    return { requestBody: { required: raw.optional !== true, content } }
+  }
+  if (!body) return {}
+  const { required = [] } = shape(byHand(body))
+  return { requestBody: { required: method !== 'delete' && required.length > 0, content: json(body) } }
+}
+
+/** The schema that the manual shows for a body. */
+const byHand = (schema: TSchema): TSchema => (schema as { 'x-schema'?: TSchema })['x-schema'] ?? schema
+
+function success({ result, download, top, query, bare }: Endpoint, status: number): Json {
+  if (status === 204) return { description: 'Done; nothing to tell.' }
+  if (download !== undefined) return { description: 'The file.', content: { [download]: {} } }
+  const list = shape(result).type === 'array'
+  const { properties = {}, required = [] } = shape(top)
+  const schema = {
+    type: 'object',
+    required: ['success', 'errors', 'messages', ...(bare ? [] : ['result']), ...required],
+    properties: {
+      success: { const: true },
+      errors: { type: 'array', maxItems: 0 },
+      messages: { type: 'array', items: ref('Message') },
+      ...(!bare && { result: dryRun(query) ? { anyOf: [result ?? {}, { type: 'null' }] } : (result ?? {}) }),
+      ...(list && { result_info: ref('ResultInfo') }),
+      ...properties,
+    },
+    additionalProperties: false,
+  }
+  return { description: 'Done.', content: json(schema) }
+}
+
+/** Requests that may ask to be checked only; those answer null. */
+const dryRun = (query: TSchema | undefined): boolean => shape(query).properties?.['dry_run'] !== undefined
+
+/** Answers `GET /openapi.json`, the one path besides the API that anybody may ask for. */
+export function manual(endpoints: readonly Endpoint[]): Step {
+  let text: string | undefined
+  return async (ctx, next) => {
+    const asked = ctx.path === '/openapi.json' || ctx.path === `${PREFIX}/openapi.json`
+    if (!asked || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return await next()
+    text ??= JSON.stringify(openapiDocument(endpoints))
+    ctx.type = 'application/json'
+    ctx.body = text
+  }
+}

@@ -1,0 +1,127 @@
+import type { Scope } from '../../src/core/scope.js'
+import { VersionConflict, type Kind, type NameOwner, type Stored, type Write } from '../../src/core/store.js'
+import { audit, type Actor } from './audit.js'
+import { KeyedEdits } from './keyed-edits.js'
+import { ApiError, type ErrorKind } from '../http/errors.js'
+import { Room } from './quota.js'
+import type { ControlDeps } from '../http/context.js'
+
+interface Rules<T> {
+  readonly kind: Kind<T>
+  /** The records that keep names apart. */
+  readonly names: Kind<NameOwner>
+  readonly idOf: (value: T) => string
+  readonly nameOf: (value: T) => string
+  /** Of one scope. */
+  readonly most: number
+  readonly notFound: ErrorKind
+  readonly taken: ErrorKind
+  readonly tooMany: ErrorKind
+}
+
+/** Resources with an id, and with a name that no other one of its scope has. */
+export class NamedRecords<T extends object> {
+  readonly #deps: Pick<ControlDeps, 'store' | 'clock'>
+  readonly #rules: Rules<T>
+  readonly #edits = new KeyedEdits()
+  readonly #room = new Room()
+
+  constructor(deps: Pick<ControlDeps, 'store' | 'clock'>, rules: Rules<T>) {
+    this.#deps = deps
+    this.#rules = rules
+  }
+
+  /** In the order of their ids. */
+  all(scope: Scope): T[] {
+    return this.#deps.store.list(this.#rules.kind, scope).map(({ value }) => value)
+  }
+
+  get(scope: Scope, id: string): T {
+    return this.#stored(scope, id).value
+  }
+
+  /** The one with this name. */
+  named(scope: Scope, name: string): T | undefined {
+    const owner = this.#deps.store.get(this.#rules.names, scope, name)?.value
+    return owner && this.#deps.store.get(this.#rules.kind, scope, owner.id)?.value
+  }
+
+  async create(actor: Actor, value: T): Promise<T> {
+    const { kind, names, idOf, nameOf, most, taken, tooMany } = this.#rules
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    const id = idOf(value)
+    const name = nameOf(value)
+    if (store.get(names, scope, name)) throw new ApiError(taken)
+    await this.#room.take(scope.id, most - store.count(kind, scope), tooMany, async () => {
+      await this.#unlessTaken(async () => {
+        await store.batch(
+          [
+            { kind, scope, id, value, ifVersion: 0 },
+            { kind: names, scope, id: name, value: { id }, ifVersion: 0 },
+          ],
+          [audit(clock, actor, { action: 'create', kind, scope, id, after: value })],
+        )
+      })
+    })
+    return value
+  }
+
+  async change(actor: Actor, id: string, edit: (old: T) => T): Promise<T> {
+    const { kind, names, nameOf, taken } = this.#rules
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    return await this.#edits.run(id, async () => {
+      const { value: before, version } = this.#stored(scope, id)
+      const after = edit(before)
+      const [from, to] = [nameOf(before), nameOf(after)]
+      if (from !== to && store.get(names, scope, to)) throw new ApiError(taken)
+      const moved: Write[] = [
+        { kind: names, scope, id: from, value: undefined },
+        { kind: names, scope, id: to, value: { id }, ifVersion: 0 },
+      ]
+      await store.batch(
+        [{ kind, scope, id, value: after, ifVersion: version }, ...(from === to ? [] : moved)],
+        [audit(clock, actor, { action: 'update', kind, scope, id, before, after })],
+      )
+      return after
+    })
+  }
+
+  /** Removes one, and in the same batch what `more` says. */
+  async remove(actor: Actor, id: string, more: () => readonly Write[] = () => []): Promise<T> {
+    const { kind } = this.#rules
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    return await this.#edits.run(id, async () => {
+      const { value: before, version } = this.#stored(scope, id)
+      await store.batch(
+        [...this.removal(scope, before, version), ...more()],
+        [audit(clock, actor, { action: 'delete', kind, scope, id, before })],
+      )
+      return before
+    })
+  }
+
+  /** What removes one. */
+  removal(scope: Scope, value: T, ifVersion?: number): Write[] {
+    const { kind, names, idOf, nameOf } = this.#rules
+    return [
+      { kind, scope, id: idOf(value), value: undefined, ...(ifVersion !== undefined && { ifVersion }) },
+      { kind: names, scope, id: nameOf(value), value: undefined },
+    ]
+  }
+
+  #stored(scope: Scope, id: string): Stored<T> {
+    const found = this.#deps.store.get(this.#rules.kind, scope, id)
+    if (!found) throw new ApiError(this.#rules.notFound)
+    return found
+  }
+
+  /** A new record can only be in conflict over its name. */
+  async #unlessTaken(work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
+      throw error instanceof VersionConflict ? new ApiError(this.#rules.taken) : error
+    })
+  }
+}

@@ -1,0 +1,50 @@
+import { LIST_NAMES } from '../../src/core/model/list.js'
+import { RULESET_USES, type Ruleset } from '../../src/core/model/ruleset.js'
+import { account } from '../../src/core/scope.js'
+import type { Store, Write } from '../../src/core/store.js'
+import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
+import type { Actor } from '../resources/audit.js'
+
+/**
+ * The counts of rules that run other rulesets, and of rules that use lists, brought from one version of a ruleset to the next. A count changes in
+ * the batch that changes the rules, so that no ruleset can be removed while a rule comes to run it.
+ */
+export function useWrites(
+  store: Store,
+  { scope, accountId }: Pick<Actor, 'scope' | 'accountId'>,
+  before: Ruleset | undefined,
+  after: Ruleset | undefined,
+): Write[] {
+  const home = account(accountId)
+  const runs = [...difference(executed(before), executed(after))].flatMap(([id, step]): Write[] => {
+    const uses = store.get(RULESET_USES, scope, id) ?? store.get(RULESET_USES, home, id)
+    if (!uses) return []
+    const rules = uses.value.rules + step
+    return [{ kind: RULESET_USES, scope: uses.scope, id, value: { rules }, ifVersion: uses.version }]
+  })
+  const lists = [...difference(listed(before), listed(after))].flatMap(([name, step]): Write[] => {
+    const found = store.get(LIST_NAMES, home, name)
+    if (!found) return []
+    const rules = Math.max(0, found.value.rules + step)
+    return [{ kind: LIST_NAMES, scope: home, id: name, value: { ...found.value, rules }, ifVersion: found.version }]
+  })
+  return [...runs, ...lists]
+}
+
+/** How much more often each name stands in `after` than in `before`, where that is not the same. */
+function difference(before: readonly string[], after: readonly string[]): Map<string, number> {
+  const steps = new Map<string, number>()
+  for (const name of before) steps.set(name, (steps.get(name) ?? 0) - 1)
+  for (const name of after) steps.set(name, (steps.get(name) ?? 0) + 1)
+  for (const [name, step] of steps) if (step === 0) steps.delete(name)
+  return steps
+}
+
+/** The lists that the rules use, once for each rule. */
+const listed = (ruleset: Ruleset | undefined): string[] => (ruleset?.rules ?? []).flatMap((rule) => [...listsOf(rule)])
+
+/** The rulesets that the rules run, once for each rule. */
+const executed = (ruleset: Ruleset | undefined): string[] =>
+  (ruleset?.rules ?? [])
+    .filter(({ action }) => action === 'execute')
+    .map(({ action_parameters: params }) => String(params?.['id']))

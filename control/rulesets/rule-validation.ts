@@ -1,0 +1,69 @@
+import { InvalidInput } from '../../src/core/errors.js'
+import type { Ruleset } from '../../src/core/model/ruleset.js'
+import { phaseNamed } from '../../src/rules/phases.js'
+import type { RuleContext } from '../../src/rules/types.js'
+import type { RuleInput } from '../../src/rules/rulesets/rule-input.js'
+import { ruleIssues, rulesIssues } from '../../src/rules/rulesets/validate.js'
+import type { Actor } from '../resources/audit.js'
+import { configured } from '../http/auth/config-index.js'
+import { ApiError } from '../http/errors.js'
+import { listNamed } from '../lists/list-by-name.js'
+import type { ControlDeps } from '../http/context.js'
+import { levelOf, type Shelf } from './ruleset-repository.js'
+
+type Home = Pick<Ruleset, 'kind' | 'phase'>
+
+/** Checks rules for a ruleset of that kind and phase: their shape, their number, and what the zone's plan has. */
+export class RulesCheck {
+  readonly #deps: ControlDeps
+  readonly #shelf: Shelf
+
+  constructor(deps: ControlDeps, shelf: Shelf) {
+    this.#deps = deps
+    this.#shelf = shelf
+  }
+
+  /** The rules of a body. Throws with pointers below `/rules`. */
+  rules(actor: Actor, home: Home, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
+    if (!rules) return undefined
+    this.room(rules.length, '/rules')
+    const issues = rulesIssues(rules, this.#context(actor, home))
+    if (issues.length > 0) throw new InvalidInput(issues)
+    const checked = rules as readonly RuleInput[]
+    for (const [index, rule] of checked.entries()) this.#refuseUnlessEntitled(actor, rule, `/rules/${index}`)
+    return checked
+  }
+
+  /** One rule; pointers are relative to it. */
+  rule(actor: Actor, home: Home, rule: unknown): RuleInput {
+    const issues = ruleIssues(rule, this.#context(actor, home))
+    if (issues.length > 0) throw new InvalidInput(issues)
+    this.#refuseUnlessEntitled(actor, rule as RuleInput, '')
+    return rule as RuleInput
+  }
+
+  /** Throws `tooManyRules` when a ruleset cannot have that many. */
+  room(count: number, pointer?: string): void {
+    const most = this.#deps.config().control.quotas.rules_per_ruleset
+    if (count > most)
+      throw new ApiError('tooManyRules', pointer, `the ruleset would have ${count} rules; ${most} are allowed`)
+  }
+
+  #context({ scope, accountId }: Actor, { kind, phase: name }: Home): RuleContext {
+    const phase = phaseNamed(name)
+    if (!phase) throw new Error(`a ruleset of the unknown phase ${name} is stored`)
+    const target = (id: string) => this.#shelf.target(scope, accountId, id)?.value.ruleset
+    return { phase, kind, level: levelOf(scope), target, list: listNamed(this.#deps, accountId) }
+  }
+
+  #refuseUnlessEntitled({ scope }: Actor, { action, action_parameters: params }: RuleInput, at: string): void {
+    if (action !== 'set_config' || params?.['content_converter'] === undefined) return
+    const plan = configured(this.#deps.config()).zones.get(scope.id)?.plan
+    if (plan === 'free')
+      throw new ApiError(
+        'notEntitled',
+        `${at}/action_parameters/content_converter`,
+        `content_converter is not available on the ${plan} plan of the zone`,
+      )
+  }
+}

@@ -1,0 +1,173 @@
+import type { Issue } from '../../src/core/errors.js'
+import { newId } from '../../src/core/ids.js'
+import {
+  ENTRY_POINTS,
+  OLDER_RULESETS,
+  olderVersionId,
+  RULESET_USES,
+  RULESETS,
+  type Ruleset,
+  type StoredRuleset,
+} from '../../src/core/model/ruleset.js'
+import { account, type Scope } from '../../src/core/scope.js'
+import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
+import { ENTRY_KIND, type Level } from '../../src/rules/phases.js'
+import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
+import { audit, type Actor } from '../resources/audit.js'
+import { Reply } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import type { ControlDeps } from '../http/context.js'
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import { useWrites } from './list-references.js'
+
+/** A decided write: what it stores, and what it answers. */
+export interface Decided {
+  readonly result: Ruleset | null
+  readonly writes: readonly Write[]
+  readonly audit: readonly AuditEntry[]
+  /** What the caller may want to know of the result, below its rules. */
+  readonly hints?: readonly Issue[]
+}
+
+/** What a write answers. */
+export type Written = Reply<Ruleset | null>
+
+/** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
+export class Shelf {
+  readonly #deps: ControlDeps
+  readonly #turns = new KeyedEdits('rulesetsBusy')
+
+  constructor(deps: ControlDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `rulesetNotFound`. */
+  get(scope: Scope, id: string): Stored<StoredRuleset> {
+    const found = this.#deps.store.get(RULESETS, scope, id)
+    if (!found) throw new ApiError('rulesetNotFound', undefined, `could not find the ruleset ${id}`)
+    return found
+  }
+
+  list(scope: Scope): readonly Stored<StoredRuleset>[] {
+    return this.#deps.store.list(RULESETS, scope)
+  }
+
+  entryPoint(scope: Scope, phase: string): Stored<StoredRuleset> | undefined {
+    const entry = this.#deps.store.get(ENTRY_POINTS, scope, phase)
+    return entry && this.#deps.store.get(RULESETS, scope, entry.value.ruleset_id)
+  }
+
+  /** Throws `versionNotFound`. */
+  version({ scope, value: { ruleset } }: Stored<StoredRuleset>, version: string): Ruleset {
+    if (version === ruleset.version) return ruleset
+    const found = this.#deps.store.get(OLDER_RULESETS, scope, olderVersionId(ruleset.id, version))
+    if (!found) throw new ApiError('versionNotFound', undefined, `could not find version ${version} of the ruleset`)
+    return found.value
+  }
+
+  /** A ruleset that rules of `scope` can run: one of its own, or one of its account. */
+  target(scope: Scope, accountId: string, id: string): Stored<StoredRuleset> | undefined {
+    const { store } = this.#deps
+    return store.get(RULESETS, scope, id) ?? store.get(RULESETS, account(accountId), id)
+  }
+
+  making(): Making {
+    return { now: timestamp(this.#deps.clock.now()), newId }
+  }
+
+  /**
+   * Runs `decide` on the present state and stores what it says; a dry run stores nothing and gives null. Writes of one
+   * account take turns. What another machine changed meanwhile is read again.
+   */
+  async write(actor: Actor, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
+    if (dryRun) return written(null, decide())
+    return await this.#turns.run(actor.accountId, async () => {
+      const decided = decide()
+      if (decided.writes.length > 0) await this.#deps.store.batch(decided.writes, decided.audit)
+      return written(decided.result, decided)
+    })
+  }
+
+  /** Puts a new ruleset on the shelf. Throws `tooManyRulesets`. */
+  created(actor: Actor, ruleset: Ruleset): Decided {
+    const { scope } = actor
+    const most = this.#deps.config().control.quotas.rulesets_per_scope
+    if (this.#deps.store.count(RULESETS, scope) >= most)
+      throw new ApiError('tooManyRulesets', undefined, `there are ${most} rulesets, as many as are allowed`)
+    const { id, kind, phase } = ruleset
+    const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: [] }, ifVersion: 0 }]
+    if (kind === ENTRY_KIND[levelOf(scope)])
+      writes.push({ kind: ENTRY_POINTS, scope, id: phase, value: { ruleset_id: id }, ifVersion: 0 })
+    else writes.push({ kind: RULESET_USES, scope, id, value: { rules: 0 }, ifVersion: 0 })
+    writes.push(...useWrites(this.#deps.store, actor, undefined, ruleset))
+    return { result: ruleset, writes, audit: [this.#entry(actor, 'create', id, undefined, ruleset)] }
+  }
+
+  /** Puts the next version of a ruleset in its place; the one before becomes an older version. */
+  changed(actor: Actor, stored: Stored<StoredRuleset>, ruleset: Ruleset): Decided {
+    const { scope, id, version: ifVersion, value } = stored
+    const before = value.ruleset
+    const { version, last_updated, description } = before
+    const kept = this.#deps.config().control.quotas.ruleset_versions
+    const all = [...value.older, { version, last_updated, description }]
+    const dropped = all.splice(0, Math.max(0, all.length - kept))
+    const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: all }, ifVersion }]
+    if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), value: before })
+    for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
+    writes.push(...useWrites(this.#deps.store, actor, before, ruleset))
+    return { result: ruleset, writes, audit: [this.#entry(actor, 'update', id, before, ruleset)] }
+  }
+
+  /** Takes a ruleset off with all of its versions. Throws `rulesetInUse` while execute rules run it. */
+  removed(actor: Actor, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Decided {
+    const { ruleset, older } = value
+    const uses = this.#deps.store.get(RULESET_USES, scope, id)
+    if (uses && uses.value.rules > 0)
+      throw new ApiError('rulesetInUse', undefined, `the ruleset is run by ${uses.value.rules} execute rules`)
+    const writes: Write[] = [{ kind: RULESETS, scope, id, value: undefined, ifVersion }]
+    if (uses) writes.push({ kind: RULESET_USES, scope, id, value: undefined, ifVersion: uses.version })
+    if (ruleset.kind === ENTRY_KIND[levelOf(scope)])
+      writes.push({ kind: ENTRY_POINTS, scope, id: ruleset.phase, value: undefined })
+    for (const { version } of older) writes.push(removal(scope, olderVersionId(id, version)))
+    writes.push(...useWrites(this.#deps.store, actor, ruleset, undefined))
+    return { result: null, writes, audit: [this.#entry(actor, 'delete', id, ruleset, undefined)] }
+  }
+
+  /** Takes one older version off. Throws `versionNotFound` and `latestVersion`. */
+  versionRemoved(actor: Actor, stored: Stored<StoredRuleset>, version: string): Decided {
+    const { scope, id, version: ifVersion, value } = stored
+    const before = this.version(stored, version)
+    if (before === value.ruleset) throw new ApiError('latestVersion')
+    const older = value.older.filter((kept) => kept.version !== version)
+    return {
+      result: null,
+      writes: [
+        { kind: RULESETS, scope, id, value: { ...value, older }, ifVersion },
+        removal(scope, olderVersionId(id, version)),
+      ],
+      audit: [this.#entry(actor, 'delete', olderVersionId(id, version), before, undefined)],
+    }
+  }
+
+  #entry(
+    actor: Actor,
+    action: 'create' | 'update' | 'delete',
+    id: string,
+    before: unknown,
+    after: unknown,
+  ): AuditEntry {
+    return audit(this.#deps.clock, actor, { action, kind: RULESETS, scope: actor.scope, id, before, after })
+  }
+}
+
+/** Code of the messages that are hints. */
+const HINT = 20100
+
+const written = (result: Ruleset | null, { hints = [] }: Decided): Written =>
+  new Reply(result, {
+    messages: hints.map(({ pointer, message }) => ({ code: HINT, message, source: { pointer } })),
+  })
+
+export const levelOf = ({ type }: Scope): Level => (type === 'account' ? 'account' : 'zone')
+
+const removal = (scope: Scope, id: string): Write => ({ kind: OLDER_RULESETS, scope, id, value: undefined })

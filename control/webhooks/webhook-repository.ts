@@ -1,0 +1,241 @@
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { newUuid } from '../../src/core/ids.js'
+import type { Destination } from '../../src/core/model/delivery.js'
+import { WEBHOOKS, type FormerSecret, type StoredWebhook } from '../../src/core/model/webhook.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Stored, Write } from '../../src/core/store.js'
+import { secretOf, type Sealed } from '../../src/core/vault.js'
+import { destinationOf } from '../../src/webhooks/auth-headers.js'
+import { credentialIssues, type HeaderInput, type Known } from '../../src/webhooks/header-rules.js'
+import { FORMER_SECRET_MS } from '../../src/webhooks/signature.js'
+import { audit, type Actor } from '../resources/audit.js'
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import { ApiError } from '../http/errors.js'
+import { Room } from '../resources/quota.js'
+import type { PostureDeps } from './services.js'
+import { refuseUnreachable, urlIssues } from './destination-check.js'
+import type { Candidate, NewWebhook, WebhookChange } from './schemas.js'
+
+/** Former secrets that sign beside the current one; an older one stops at once. */
+const MOST_FORMER = 10
+/** Deleted webhooks of an account that are remembered, so that their jobs still have a name. */
+const MOST_DELETED = 100
+
+/** The webhooks of all accounts: checks, seals and stores them. */
+export class WebhookBook {
+  readonly #deps: PostureDeps
+  readonly #edits = new KeyedEdits()
+  readonly #room = new Room()
+
+  constructor(deps: PostureDeps) {
+    this.#deps = deps
+  }
+
+  /** Oldest first. */
+  all(scope: Scope): StoredWebhook[] {
+    const found = this.#deps.store.list(WEBHOOKS, scope).map(({ value }) => value)
+    return found.filter(live).sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
+  }
+
+  /** Throws `webhookNotFound`. */
+  get(scope: Scope, id: string): StoredWebhook {
+    return this.#live(scope, id).value
+  }
+
+  /** Undefined where there is none, or no longer. */
+  find(scope: Scope, id: string): StoredWebhook | undefined {
+    const found = this.#deps.store.get(WEBHOOKS, scope, id)?.value
+    return found && live(found) ? found : undefined
+  }
+
+  /** The name of a webhook, be it deleted; empty where it is forgotten. */
+  label(scope: Scope, id: string): string {
+    return this.#deps.store.get(WEBHOOKS, scope, id)?.value.label ?? ''
+  }
+
+  /** Where a webhook that is not stored would send. Throws with pointers into the body. */
+  async candidate(body: Candidate): Promise<Destination> {
+    await this.#check(body)
+    const { destination_url, authentication_type, headers = [], signing_secret } = body
+    return {
+      destination_url,
+      authentication_type,
+      headers: headers.map(({ key, value }) => ({ key: key.toLowerCase(), value: value ?? '' })),
+      signing_secrets: signing_secret === undefined ? [] : [signing_secret],
+    }
+  }
+
+  /** Where a stored one sends; checked again, as names move. */
+  async destination(scope: Scope, id: string): Promise<Destination> {
+    const webhook = this.get(scope, id)
+    await refuseUnreachable(this.#deps.posture().egress, webhook.destination_url)
+    return destinationOf(webhook, scope, this.#deps.posture().vault, this.#deps.clock.now())
+  }
+
+  async create(actor: Actor, body: NewWebhook): Promise<StoredWebhook> {
+    await this.#check(body)
+    const { store, clock, posture } = this.#deps
+    const { scope } = actor
+    const id = newUuid()
+    const now = this.#now()
+    const { label, destination_url, authentication_type, status = 'enabled', headers = [], signing_secret } = body
+    const value: StoredWebhook = {
+      id,
+      label,
+      destination_url,
+      authentication_type,
+      status,
+      version: 1,
+      created_at: now,
+      updated_at: now,
+      headers: headers.map((header) => this.#sealed(scope, id, header)),
+      ...(signing_secret !== undefined && { signing_secret: this.#seal(scope, id, signing_secret) }),
+    }
+    const places = posture().limits().webhooks - this.all(scope).length
+    await this.#room.take(scope.id, places, 'tooManyWebhooks', async () => {
+      await store.batch(
+        [{ kind: WEBHOOKS, scope, id, value, ifVersion: 0 }],
+        [audit(clock, actor, { action: 'create', kind: WEBHOOKS, scope, id, after: value })],
+      )
+    })
+    return value
+  }
+
+  /** Replaces the configuration; what its secrets were is kept where the body says so. */
+  async update(actor: Actor, id: string, body: WebhookChange): Promise<StoredWebhook> {
+    const { scope } = actor
+    await this.#check(body, this.#known(scope, this.get(scope, id)))
+    return await this.#edits.run(id, async () => {
+      const { value: before, version } = this.#live(scope, id)
+      // Another request may have changed what this one keeps.
+      refuse(credentialIssues(body, this.#known(scope, before)))
+      const after = this.#changed(scope, before, body)
+      await this.#store(actor, version, before, after)
+      return after
+    })
+  }
+
+  /** Takes it out of use. What its secrets were is forgotten at once. */
+  async remove(actor: Actor, id: string): Promise<void> {
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    await this.#edits.run(id, async () => {
+      const { value: before, version } = this.#live(scope, id)
+      const { signing_secret: _secret, former_secrets: _former, ...rest } = before
+      const now = this.#now()
+      const after: StoredWebhook = { ...rest, status: 'disabled', headers: [], updated_at: now, deleted_at: now }
+      await store.batch(
+        [{ kind: WEBHOOKS, scope, id, value: after, ifVersion: version }, ...this.#forgotten(scope)],
+        [audit(clock, actor, { action: 'delete', kind: WEBHOOKS, scope, id, before })],
+      )
+    })
+  }
+
+  async #check(body: Candidate, known?: Known): Promise<void> {
+    refuse([...urlIssues(body.destination_url), ...credentialIssues(body, known)])
+    await refuseUnreachable(this.#deps.posture().egress, body.destination_url)
+  }
+
+  async #store(actor: Actor, version: number, before: StoredWebhook, after: StoredWebhook): Promise<void> {
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    const { id } = before
+    await store.batch(
+      [{ kind: WEBHOOKS, scope, id, value: after, ifVersion: version }],
+      [audit(clock, actor, { action: 'update', kind: WEBHOOKS, scope, id, before, after })],
+    )
+  }
+
+  #changed(scope: Scope, before: StoredWebhook, body: WebhookChange): StoredWebhook {
+    const { id, created_at } = before
+    const { label, destination_url, authentication_type, status, headers = [] } = body
+    return {
+      id,
+      label,
+      destination_url,
+      authentication_type,
+      status,
+      version: before.version + 1,
+      created_at,
+      updated_at: this.#now(),
+      headers: headers.map((header) => kept(before, header) ?? this.#sealed(scope, id, header)),
+      ...(authentication_type === 'HMAC-Signing' && this.#secrets(scope, before, body.signing_secret)),
+    }
+  }
+
+  /** The signing secrets after a change; one that is replaced goes on signing for a day. */
+  #secrets(
+    scope: Scope,
+    { id, signing_secret: current, former_secrets = [] }: StoredWebhook,
+    given: string | undefined,
+  ): Pick<StoredWebhook, 'signing_secret' | 'former_secrets'> {
+    const now = this.#deps.clock.now()
+    const signing = former_secrets.filter(
+      ({ until, secret }) => Date.parse(until) > now && this.#open(scope, id, secret) !== undefined,
+    )
+    const before = current && this.#open(scope, id, current)
+    const replaced = given !== undefined && before !== undefined && before !== given ? current : undefined
+    const until = new Date(now + FORMER_SECRET_MS).toISOString()
+    const former: FormerSecret[] = [...(replaced ? [{ secret: replaced, until }] : []), ...signing].slice(
+      0,
+      MOST_FORMER,
+    )
+    const secret = given !== undefined && given !== before ? this.#seal(scope, id, given) : current
+    return { ...(secret && { signing_secret: secret }), ...(former.length > 0 && { former_secrets: former }) }
+  }
+
+  /** Removes the deleted webhooks that go beyond what is remembered, the oldest first. */
+  #forgotten(scope: Scope): Write[] {
+    const deleted = this.#deps.store.list(WEBHOOKS, scope).filter(({ value }) => !live(value))
+    const byTime = deleted.sort((a, b) => ((a.value.deleted_at ?? '') < (b.value.deleted_at ?? '') ? 1 : -1))
+    return byTime.slice(MOST_DELETED - 1).map(({ id }) => ({ kind: WEBHOOKS, scope, id, value: undefined }))
+  }
+
+  #live(scope: Scope, id: string): Stored<StoredWebhook> {
+    const found = this.#deps.store.get(WEBHOOKS, scope, id)
+    if (!found || !live(found.value)) throw new ApiError('webhookNotFound')
+    return found
+  }
+
+  #known(scope: Scope, { id, headers, signing_secret }: StoredWebhook): Known {
+    const values = new Map(headers.map(({ key, value }) => [key, value]))
+    return {
+      value: (key) => {
+        const value = values.get(key)
+        return value && this.#open(scope, id, value)
+      },
+      secret: signing_secret !== undefined && this.#open(scope, id, signing_secret) !== undefined,
+    }
+  }
+
+  #sealed(scope: Scope, id: string, { key, value }: HeaderInput): StoredWebhook['headers'][number] {
+    return { key: key.toLowerCase(), value: this.#seal(scope, id, value ?? '') }
+  }
+
+  #seal(scope: Scope, id: string, text: string): Sealed {
+    return { sealed: this.#deps.posture().vault.seal(text, secretOf(WEBHOOKS, scope, id)) }
+  }
+
+  /** Undefined where its key is lost: then it is as if there were none, so that another one can take its place. */
+  #open(scope: Scope, id: string, { sealed }: Sealed): string | undefined {
+    try {
+      return this.#deps.posture().vault.open(sealed, secretOf(WEBHOOKS, scope, id))
+    } catch {
+      return undefined
+    }
+  }
+
+  #now(): string {
+    return new Date(this.#deps.clock.now()).toISOString()
+  }
+}
+
+const live = ({ deleted_at }: StoredWebhook): boolean => deleted_at === undefined
+
+/** The stored header that a header without a value stands for. */
+const kept = ({ headers }: StoredWebhook, { key, value }: HeaderInput): StoredWebhook['headers'][number] | undefined =>
+  typeof value === 'string' ? undefined : headers.find((header) => header.key === key.toLowerCase())
+
+function refuse(issues: readonly Issue[]): void {
+  if (issues.length > 0) throw new InvalidInput(issues)
+}

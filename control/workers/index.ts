@@ -1,0 +1,53 @@
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import type { Endpoint } from '../http/endpoint.js'
+import type { ControlDeps } from '../http/context.js'
+import { storage } from '../storage/index.js'
+import { accountSettings } from './account-settings.js'
+import { assets } from './assets.js'
+import { content } from './content.js'
+import { contentUpdate } from './content-update.js'
+import { deployments } from './deployments.js'
+import { domains } from './domains.js'
+import type { WorkersDeps, WorkersEngine } from './services/index.js'
+import { routes } from './routes.js'
+import { schedules } from './schedules.js'
+import { scripts } from './scripts.js'
+import { secrets } from './secrets.js'
+import { scriptSettings } from './settings.js'
+import { subdomains } from './subdomains.js'
+import { tails } from './tails.js'
+import { upload } from './upload.js'
+import { versionSettings } from './version-settings.js'
+import { versions } from './versions.js'
+import { workerVersions } from './worker-versions.js'
+import { workersAsSuch } from './workers.js'
+
+type Area = (deps: WorkersDeps) => Endpoint[]
+
+const AREAS: readonly Area[] = [
+  upload,
+  assets,
+  scripts,
+  workersAsSuch,
+  workerVersions,
+  content,
+  contentUpdate,
+  scriptSettings,
+  versionSettings,
+  versions,
+  deployments,
+  secrets,
+  subdomains,
+  routes,
+  domains,
+  schedules,
+  tails,
+  accountSettings,
+  (deps) => storage({ ...deps, blobs: () => deps.workers().blobs }),
+]
+
+/** Worker scripts and all that belongs to them. */
+export function workers(deps: ControlDeps & { readonly workers: () => WorkersEngine }): Endpoint[] {
+  const shared: WorkersDeps = { ...deps, edits: new KeyedEdits() }
+  return AREAS.flatMap((area) => area(shared))
+}

@@ -1,0 +1,16 @@
+import { UploadRefused, type Fault } from '../../../src/workers/upload/errors.js'
+import { ApiError, ApiErrors } from '../../http/errors.js'
+
+/** Does the work; what it refuses becomes errors of the API. */
+export async function told<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof UploadRefused)) throw error
+    const [first, ...rest] = error.faults.map(apiError)
+    throw first ? new ApiErrors([first, ...rest]) : error
+  }
+}
+
+const apiError = ({ kind, pointer, message, meta }: Fault): ApiError =>
+  new ApiError(kind, pointer, { message, ...(meta && { meta }) })

@@ -1,0 +1,76 @@
+import type { Binding, StoredVersion } from '../../../src/core/model/worker.js'
+import { settleDeployment } from '../../../src/workers/durable/apply-deployment.js'
+import { refuse, UploadRefused } from '../../../src/workers/upload/errors.js'
+import { settledBindings } from '../../../src/workers/inherited-bindings.js'
+import { bindingFaults } from '../../../src/workers/metadata/check.js'
+import { isSecret } from '../../../src/workers/secrets.js'
+import type { Call } from '../../http/endpoint.js'
+import { ApiError } from '../../http/errors.js'
+import type { WorkersDeps } from './index.js'
+import { told } from './api-errors.js'
+import { saveSuccessor } from './next-version.js'
+
+/** What is to become of bindings, by name: null removes one, others stay. */
+export interface BindingChanges {
+  readonly changes: ReadonlyMap<string, Binding | null>
+  /** Where in the request a binding stands. */
+  readonly pointer: (name: string) => string
+  /** Bindings that are no secrets stay, and their names are taken. */
+  readonly secretsOnly?: boolean
+  /** In force at once. */
+  readonly deploy: boolean
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+/** Makes a version of the latest one with other bindings. */
+export async function saveBindings(
+  deps: WorkersDeps,
+  call: Call,
+  name: string,
+  { changes, pointer, secretsOnly = false, deploy, annotations }: BindingChanges,
+): Promise<StoredVersion> {
+  const { bindings: most, value_bytes: valueBytes } = deps.workers().limits().quotas
+  const given = [...changes.values()].filter((binding) => binding !== null)
+  const { version } = await saveSuccessor(deps, call, {
+    name,
+    deploy,
+    annotations,
+    make: async ({ before, draft }) =>
+      await told(() => {
+        const kept = draft.bindings.filter(
+          (binding) => !changes.has(binding.name) || (secretsOnly && !isSecret(binding)),
+        )
+        const taken = kept.find((binding) => changes.get(binding.name))
+        if (taken)
+          throw new ApiError('bindingTaken', `${pointer(taken.name)}/name`, `${taken.name} is a binding already`)
+        if (kept.length + given.length > most) throw new ApiError('tooManyBindings')
+        const added = pointed(given, pointer, () => {
+          refuse(bindingFaults(given, { bindings: most, valueBytes }))
+          return settledBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
+        })
+        const bindings = [...kept, ...added]
+        settleDeployment(deps.store, call.scope, { before: before.value, versions: [{ ...draft, bindings }] })
+        return { draft: { bindings }, more: undefined }
+      }),
+  })
+  return version
+}
+
+/** A pointer into a list of bindings. */
+const BINDING = /^\/bindings\/(\d+)(.*)$/s
+
+/** What is refused of a list of bindings is told where each stands in the request. */
+function pointed<T>(given: readonly Binding[], pointer: (name: string) => string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof UploadRefused)) throw error
+    throw new UploadRefused(
+      error.faults.map((fault) => {
+        const [, at = '', rest = ''] = BINDING.exec(fault.pointer ?? '') ?? []
+        const binding = given[Number(at)]
+        return binding ? { ...fault, pointer: pointer(binding.name) + rest } : fault
+      }),
+    )
+  }
+}

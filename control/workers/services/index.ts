@@ -1,0 +1,30 @@
+import type { WorkersConfig } from '../../../src/config/schema.js'
+import type { Blobs } from '../../../src/core/blobs.js'
+import type { Vault } from '../../../src/core/vault.js'
+import type { MemoryBudget } from '../../../src/core/memory-budget.js'
+import type { AssetUploads } from '../../../src/workers/assets/uploads.js'
+import type { CodeReader } from '../../../src/workers/code/reader.js'
+import type { ScriptShelf } from '../../../src/workers/script-repository.js'
+import type { KeyedEdits } from '../../resources/keyed-edits.js'
+import type { ControlDeps } from '../../http/context.js'
+import type { Tails } from './tail-sessions.js'
+
+/** What the Workers area of the API needs besides configuration and store. */
+export interface WorkersEngine {
+  readonly vault: Vault
+  readonly blobs: Blobs
+  readonly shelf: ScriptShelf
+  /** What uploads under way hold, all together. */
+  readonly uploads: MemoryBudget
+  readonly assets: AssetUploads
+  readonly code: CodeReader
+  readonly tails: Tails
+  /** The configuration in force now. */
+  readonly limits: () => WorkersConfig
+}
+
+export interface WorkersDeps extends ControlDeps {
+  readonly workers: () => WorkersEngine
+  /** Writes to scripts take turns by the id of their account: some touch the Durable Object classes of several scripts. */
+  readonly edits: KeyedEdits
+}

@@ -1,0 +1,185 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Busboy } from '@fastify/busboy'
+import { InvalidInput } from '../../../src/core/errors.js'
+import type { MemoryBudget } from '../../../src/core/memory-budget.js'
+import type { FormPart } from '../../../src/workers/upload/form.js'
+import { ApiError } from '../../http/errors.js'
+import { refuseHostile } from '../../http/json-limits.js'
+
+export interface FormLimits {
+  /** Of the whole body. */
+  readonly bytes: number
+  readonly parts: number
+  /** What all forms that are read at the same time share. */
+  readonly memory: MemoryBudget
+}
+
+/** RFC 2046, 5.1.1. */
+const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
+/** `--`, a boundary, and the white space that may follow it. */
+const LONGEST_FIRST_LINE = 2 + 70 + 16
+const LINE_FEED = 0x0a
+const MOST_JSON = 10_000_000
+
+/**
+ * Reads a multipart body into memory and hands its parts over; they are counted in the budget until `use` is done. The
+ * body is known by its header, or by its first line where the header lacks a boundary or names another type. JSON by the name
+ * of a script is a form of metadata alone. Throws `wrongType`, `badBody`, `tooLarge`, and `unavailable` where the budget has no room.
+ */
+export async function withForm<T>(
+  request: IncomingMessage,
+  limits: FormLimits,
+  use: (parts: readonly FormPart[]) => Promise<T>,
+): Promise<T> {
+  const body = new CountedBody(request, limits)
+  try {
+    return await use(await readParts(request, body, limits.parts))
+  } finally {
+    body.release()
+  }
+}
+
+async function readParts(request: IncomingMessage, body: CountedBody, most: number): Promise<FormPart[]> {
+  const coding = request.headers['content-encoding'] ?? 'identity'
+  if (coding !== 'identity') throw new ApiError('wrongType', undefined, 'the form must come without a content encoding')
+  const type = request.headers['content-type'] ?? ''
+  const parts: FormPart[] = []
+  try {
+    const declared = declaredBoundary(type)
+    const line = declared === undefined ? await body.firstLine() : ''
+    if (isJson(line, type)) return await jsonParts(body)
+    const boundary = declared ?? firstLineBoundary(line, type)
+    const busboy = new Busboy({
+      headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
+      isPartAFile: () => true,
+      preservePath: true,
+      limits: { parts: most, headerPairs: 32, headerSize: 16 * 1024 },
+    })
+    const refuse = (message: string): void => void busboy.destroy(new ApiError('badBody', undefined, message))
+    busboy.once('partsLimit', () => refuse(`a form has ${most} parts at most`))
+    busboy.on('file', (name: string | undefined, stream, filename: string | undefined, _encoding, type) => {
+      if (name === undefined) return refuse('a part of the form has no name')
+      collect(stream, (bytes) => parts.push({ name, ...(filename !== undefined && { filename }), type, bytes }))
+    })
+    await pipeline(body.chunks(), busboy)
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof InvalidInput) throw error
+    // A form that ends early, or a sender that goes away.
+    throw new ApiError('badBody', undefined, { message: 'the form could not be read to its end', cause: error })
+  }
+  return parts
+}
+
+/** The official SDK sends a form without files as JSON, by the name of a script. */
+const isJson = (line: string, type: string): boolean =>
+  line.startsWith('{') && /^\s*application\/javascript\s*(;|$)/i.test(type)
+
+async function jsonParts(body: CountedBody): Promise<FormPart[]> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body.chunks()) {
+    bytes += chunk.length
+    if (bytes > MOST_JSON) throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${MOST_JSON} bytes`)
+    chunks.push(chunk)
+  }
+  const form = parsed(Buffer.concat(chunks))
+  refuseHostile(form)
+  const { metadata, files = [], ...others } = form
+  if (metadata === undefined || Object.keys(others).length > 0 || !Array.isArray(files) || files.length > 0)
+    throw new ApiError('badBody', undefined, 'a JSON body holds metadata alone: modules come as parts of a form')
+  return [{ name: 'metadata', type: 'application/json', bytes: Buffer.from(JSON.stringify(metadata)) }]
+}
+
+function parsed(bytes: Buffer): Record<string, unknown> {
+  try {
+    // It begins with a brace.
+    return JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
+  } catch {
+    // The parser's own message quotes the text, which may hold secrets.
+    throw new ApiError('badBody', undefined, 'the JSON body is not JSON')
+  }
+}
+
+function collect(stream: Readable, done: (bytes: Buffer) => void): void {
+  const chunks: Buffer[] = []
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+  stream.once('end', () => done(Buffer.concat(chunks)))
+  // The form as a whole fails, and says so.
+  stream.on('error', () => undefined)
+}
+
+/** The boundary that a content type names; undefined where it names none. Throws `badBody` where it cannot be one. */
+export function declaredBoundary(type: string): string | undefined {
+  if (!/^\s*multipart\/form-data\s*(;|$)/i.test(type)) return undefined
+  const [, quoted, plain] = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]+))/i.exec(type) ?? []
+  const boundary = quoted ?? plain
+  if (boundary !== undefined && !BOUNDARY.test(boundary))
+    throw new ApiError('badBody', undefined, 'the boundary of the form is not one')
+  return boundary
+}
+
+function firstLineBoundary(line: string, type: string): string {
+  const boundary = line.startsWith('--') ? line.slice(2).trimEnd() : ''
+  if (BOUNDARY.test(boundary)) return boundary
+  if (/^\s*multipart\/form-data/i.test(type))
+    throw new ApiError('badBody', undefined, 'the form has no boundary, neither in its header nor in its first line')
+  throw new ApiError('wrongType', undefined, 'the body must come as multipart/form-data')
+}
+
+/** The body of a request, counted as it comes in. */
+class CountedBody {
+  readonly #request: IncomingMessage
+  readonly #limits: FormLimits
+  readonly #source: AsyncIterator<Buffer>
+  #begun: Buffer[] = []
+  #taken = 0
+
+  constructor(request: IncomingMessage, limits: FormLimits) {
+    this.#request = request
+    this.#limits = limits
+    // The connection must outlive a body that is refused midway, for the answer.
+    this.#source = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
+  }
+
+  /** The first line without its end, or what there is of it where it is longer than a boundary may be. */
+  async firstLine(): Promise<string> {
+    for (;;) {
+      const bytes = Buffer.concat(this.#begun)
+      const end = bytes.indexOf(LINE_FEED)
+      if (end >= 0 || bytes.length > LONGEST_FIRST_LINE)
+        return bytes.toString('latin1', 0, end >= 0 ? end : LONGEST_FIRST_LINE)
+      const chunk = await this.#next()
+      if (!chunk) return bytes.toString('latin1')
+      this.#begun = [bytes, chunk]
+    }
+  }
+
+  /** All of the body. */
+  async *chunks(): AsyncGenerator<Buffer> {
+    if (Number(this.#request.headers['content-length'] ?? 0) > this.#limits.bytes) throw this.#tooLarge()
+    yield* this.#begun
+    this.#begun = []
+    for (let chunk = await this.#next(); chunk; chunk = await this.#next()) yield chunk
+  }
+
+  release(): void {
+    this.#limits.memory.give(this.#taken)
+    this.#taken = 0
+  }
+
+  async #next(): Promise<Buffer | undefined> {
+    const { done, value } = await this.#source.next()
+    if (done === true) return undefined
+    if (this.#taken + value.length > this.#limits.bytes) throw this.#tooLarge()
+    if (!this.#limits.memory.take(value.length))
+      throw new ApiError('uploadsBusy', undefined, { headers: { 'retry-after': '5' } })
+    this.#taken += value.length
+    return value
+  }
+
+  #tooLarge(): ApiError {
+    return new ApiError('tooLarge', undefined, `the form is larger than ${this.#limits.bytes} bytes`)
+  }
+}

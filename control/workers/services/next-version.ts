@@ -1,0 +1,73 @@
+import { WORKER_SCRIPTS, type StoredScript, type StoredVersion } from '../../../src/core/model/worker.js'
+import type { Stored, Write } from '../../../src/core/store.js'
+import type { ScriptChange, VersionDraft } from '../../../src/workers/script-repository.js'
+import { audit } from '../../resources/audit.js'
+import type { Call } from '../../http/endpoint.js'
+import { ApiError } from '../../http/errors.js'
+import type { WorkersDeps } from './index.js'
+import { scriptOf } from '../find.js'
+import { clientOf } from '../request.js'
+
+/** What a version is made from. */
+export interface Predecessor {
+  readonly before: Stored<StoredScript>
+  readonly latest: StoredVersion
+  /** The latest version as a draft, its secrets in the clear. */
+  readonly draft: VersionDraft
+}
+
+/** What becomes of it; all else stays as it is. */
+export interface Succession<M> {
+  readonly draft: Partial<VersionDraft>
+  readonly change?: ScriptChange
+  readonly writes?: readonly Write[]
+  /** For whoever asked. */
+  readonly more: M
+}
+
+export interface SuccessorOptions<M> {
+  readonly name: string
+  /** In force at once; refused as `notDeployed` where the latest version is not what serves all requests. */
+  readonly deploy: boolean
+  readonly annotations: Readonly<Record<string, string>>
+  readonly make: (from: Predecessor) => Succession<M> | Promise<Succession<M>>
+}
+
+/** Makes a version of a script from its latest one. */
+export async function saveSuccessor<M>(
+  { workers, edits, clock }: WorkersDeps,
+  call: Call,
+  { name, deploy, annotations, make }: SuccessorOptions<M>,
+): Promise<{ script: StoredScript; version: StoredVersion; more: M }> {
+  const { shelf } = workers()
+  const { scope, caller } = call
+  return await edits.run(scope.id, async () => {
+    const before = scriptOf({ workers }, scope, name)
+    const latest = shelf.readVersion(scope, before.value, 'latest')
+    if (!latest) throw new ApiError('scriptVersionNotFound', undefined, 'the script has no version yet')
+    const inForce = shelf.readDeployment(scope, before.value)?.versions
+    if (deploy && !(inForce?.length === 1 && inForce[0]?.version_id === latest.id)) throw new ApiError('notDeployed')
+    const { id: _id, script: _script, number: _number, created_on: _created, ...stored } = latest
+    const source = clientOf(call.request)
+    const draft = {
+      ...stored,
+      bindings: shelf.openBindings(scope, latest),
+      author: { id: caller.id, ...(caller.email !== undefined && { email: caller.email }) },
+      source,
+      annotations,
+    }
+    const { more, draft: changed, change, writes } = await make({ before, latest, draft })
+    const saved = await shelf.saveVersion({
+      scope,
+      name,
+      before,
+      draft: { ...draft, ...changed },
+      ...(change && { change }),
+      ...(writes && { writes }),
+      ...(deploy && { deploy: { source, author_email: caller.email ?? '', annotations } }),
+      audit: (old, after) =>
+        audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: name, before: old, after }),
+    })
+    return { ...saved, more }
+  })
+}

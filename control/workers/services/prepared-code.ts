@@ -1,0 +1,44 @@
+import type { CodeReport } from '../../../src/workers/code/analyse.js'
+import type { UploadedFile } from '../../../src/workers/upload/form.js'
+import type { Metadata } from '../../../src/workers/metadata/schema.js'
+import { contentEtag, isModule, mainModule, type MainModule } from '../../../src/workers/upload/modules.js'
+import type { VersionDraft } from '../../../src/workers/script-repository.js'
+import { ApiError } from '../../http/errors.js'
+import type { WorkersEngine } from './index.js'
+
+/** The code of an upload, read and checked by itself. */
+export interface PreparedCode {
+  readonly files: readonly UploadedFile[]
+  readonly main: MainModule | undefined
+  readonly report: CodeReport
+}
+
+const NOTHING: CodeReport = { handlers: [], named: [], startup_time_ms: 0 }
+
+/** Reads the code of an upload. Throws `scriptTooLarge` and UploadRefused. */
+export async function prepareCode(
+  engine: WorkersEngine,
+  metadata: Metadata,
+  files: readonly UploadedFile[],
+): Promise<PreparedCode> {
+  const { module_bytes: most } = engine.limits().upload
+  const main = mainModule(metadata, files)
+  const size = files.filter(isModule).reduce((sum, { bytes }) => sum + bytes.length, 0)
+  if (size > most)
+    throw new ApiError('scriptTooLarge', undefined, `the modules have ${size} bytes, ${most} are allowed`)
+  return { files, main, report: main ? await engine.code.analyse(main.format, main.main, files) : NOTHING }
+}
+
+/** What of a version follows from its code. */
+export function codeOf({
+  files,
+  main,
+  report,
+}: PreparedCode): Pick<VersionDraft, 'format' | 'main' | 'etag' | 'handlers' | 'named' | 'startup_time_ms'> {
+  return {
+    format: main?.format ?? 'modules',
+    ...(main && { main: main.main.name }),
+    etag: contentEtag(main?.main.name, files),
+    ...report,
+  }
+}

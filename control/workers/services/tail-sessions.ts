@@ -1,0 +1,150 @@
+/**
+ * Tails: WebSockets that get a record of each call of a script. They live in the memory of one daemon, for hours at most; the
+ * URL of a tail is its secret. As long as no script runs, there are no records, and a tail stays quiet.
+ */
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { Clock } from '../../../src/core/clock.js'
+import { newId } from '../../../src/core/ids.js'
+import { WORKER_SCRIPTS, type StoredScript } from '../../../src/core/model/worker.js'
+import type { Scope } from '../../../src/core/scope.js'
+import type { Store } from '../../../src/core/store.js'
+import { LiveClients } from '../../http/websocket-clients.js'
+import { PREFIX } from '../../http/prefix.js'
+import { takeUnmasked } from './websocket-mask.js'
+
+const MOST_PER_SCRIPT = 10
+/** Of all scripts together. */
+const MOST = 1000
+const LIFE_MS = 6 * 60 * 60_000
+const UNUSED_MS = 5 * 60_000
+const SWEEP_MS = 10_000
+
+const NORMAL = 1000
+
+/** The subprotocol that clients ask for. */
+const PROTOCOL = 'trace-v1'
+
+/** Path of a tail on the listener of the API. */
+const PATH = new RegExp(`^${PREFIX}/workers/tails/([0-9a-f]{32})$`)
+export const tailPath = ({ secret }: Tail): string => `${PREFIX}/workers/tails/${secret}`
+
+export interface Tail {
+  readonly id: string
+  readonly scope: Scope
+  /** Name of the script, and its id: another script may have the name later. */
+  readonly script: Pick<StoredScript, 'name' | 'tag'>
+  readonly expiresAt: number
+  /** Whoever has it may listen. */
+  readonly secret: string
+  readonly clients: LiveClients
+}
+
+export interface TailDeps {
+  readonly store: Store
+  readonly clock: Clock
+}
+
+/** All tails of a daemon. */
+export class Tails {
+  readonly #deps: TailDeps
+  /** By their secret. */
+  readonly #tails = new Map<string, Tail>()
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: 4096,
+    handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
+  })
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: TailDeps) {
+    this.#deps = deps
+  }
+
+  /** Those of a script, in the order in which they were made. */
+  list(scope: Scope, { tag }: StoredScript): Tail[] {
+    this.sweep()
+    return [...this.#tails.values()].filter((tail) => tail.scope.id === scope.id && tail.script.tag === tag)
+  }
+
+  /** Makes a tail; undefined where the script, or the daemon, has as many as it may have. */
+  open(scope: Scope, script: StoredScript): Tail | undefined {
+    if (this.list(scope, script).length >= MOST_PER_SCRIPT || this.#tails.size >= MOST) return undefined
+    const secret = randomBytes(16).toString('hex')
+    const { clock } = this.#deps
+    const tail = {
+      id: newId(),
+      scope,
+      script: { name: script.name, tag: script.tag },
+      expiresAt: clock.now() + LIFE_MS,
+      secret,
+      clients: new LiveClients(clock),
+    }
+    this.#tails.set(secret, tail)
+    this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
+    return tail
+  }
+
+  /** Ends a tail; false where the script has none with this id. */
+  end(scope: Scope, script: StoredScript, id: string): boolean {
+    const tail = this.list(scope, script).find((one) => one.id === id)
+    if (!tail) return false
+    this.#end(tail, 'the tail was deleted')
+    return true
+  }
+
+  /** Takes over a connection that asks for the path of a tail; false, and nothing was done, where it asks for another one. */
+  take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const [, secret = ''] = PATH.exec(request.url?.split('?', 1)[0] ?? '') ?? []
+    const tail = this.#tails.get(secret)
+    if (!tail || this.#deps.clock.now() >= tail.expiresAt) return false
+    this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      takeUnmasked(socket)
+      tail.clients.join(client)
+    })
+    return true
+  }
+
+  /**
+   * Ends what is over: tails whose time has come, whose script is gone, or which nobody has used for five minutes, and clients
+   * that answer no more.
+   */
+  sweep(): void {
+    const { clock, store } = this.#deps
+    const now = clock.now()
+    for (const tail of this.#tails.values()) {
+      const { scope, script, expiresAt, clients } = tail
+      if (now >= expiresAt) this.#end(tail, 'the tail has expired')
+      else if (clients.unusedMs >= UNUSED_MS) this.#end(tail, 'nobody listened')
+      else if (store.get(WORKER_SCRIPTS, scope, script.name)?.value.tag !== script.tag)
+        this.#end(tail, 'the script was deleted')
+      else clients.probe()
+    }
+    if (this.#tails.size === 0) this.#rest()
+  }
+
+  /** Asks every client to go; those that do not are disconnected a little later. */
+  hangUp(): void {
+    this.#rest()
+    for (const { clients } of this.#tails.values()) clients.hangUp()
+  }
+
+  /** Ends all tails. */
+  close(): void {
+    this.hangUp()
+    this.#tails.clear()
+  }
+
+  #end(tail: Tail, why: string): void {
+    this.#tails.delete(tail.secret)
+    tail.clients.close(NORMAL, why)
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

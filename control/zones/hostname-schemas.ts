@@ -1,0 +1,89 @@
+import { Type, type Static } from 'typebox'
+import { HostnameSsl } from '../../src/core/model/hostname.js'
+import { mapOf, orNull, strict } from '../../src/core/schema.js'
+import { paging } from '../http/paging.js'
+
+/** Bytes of the metadata of one custom hostname, as JSON. */
+export const MOST_METADATA = 4096
+
+const metadata = mapOf(Type.String({ maxLength: 1024 }), {
+  maxProperties: 64,
+  description: `Read by expressions as cf.hostname.metadata; at most ${MOST_METADATA} bytes of JSON.`,
+})
+const origin = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Host name of another origin. Kept and told; requests go to the origin of the zone.',
+})
+const sni = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Server name for that origin, or `:request_host_header:`. Kept and told, as it is.',
+})
+
+const changeable = {
+  custom_metadata: Type.Optional(orNull(metadata)),
+  custom_origin_server: Type.Optional(orNull(origin)),
+  custom_origin_sni: Type.Optional(orNull(sni)),
+  ssl: Type.Optional(orNull(HostnameSsl)),
+}
+
+export const HostnameInput = Type.Object(
+  { hostname: Type.String({ minLength: 1, maxLength: 255, description: 'The customer’s host name.' }), ...changeable },
+  strict,
+)
+
+/** Members left out stay, null removes, `custom_metadata` is replaced as a whole, members of `ssl` are merged. */
+export const HostnameChange = Type.Object(changeable, strict)
+export type HostnameChange = Static<typeof HostnameChange>
+
+export const HostnameResult = Type.Object({
+  id: Type.String(),
+  hostname: Type.String(),
+  status: Type.Literal('active'),
+  created_at: Type.String({ format: 'date-time' }),
+  custom_metadata: Type.Optional(metadata),
+  custom_origin_server: Type.Optional(origin),
+  custom_origin_sni: Type.Optional(sni),
+  ssl: Type.Optional(
+    Type.Object({
+      ...HostnameSsl.properties,
+      id: Type.String(),
+      status: Type.Literal('active'),
+      hosts: Type.Array(Type.String()),
+    }),
+  ),
+  verification_errors: Type.Array(Type.String()),
+})
+
+const STATUSES = [
+  'active pending active_redeploying moved pending_deletion deleted pending_blocked pending_migration',
+  'pending_provisioned test_pending test_active test_active_apex test_blocked test_failed provisioned',
+  'blocked',
+].flatMap((line) => line.split(' '))
+const SSL_STATUSES = [
+  'initializing pending_validation deleted pending_issuance pending_deployment pending_deletion',
+  'pending_expiration expired active initializing_timed_out validation_timed_out issuance_timed_out',
+  'deployment_timed_out deletion_timed_out pending_cleanup staging_deployment staging_active deactivating',
+  'inactive backup_issued holding_deployment',
+].flatMap((line) => line.split(' '))
+
+const name = Type.Optional(Type.String({ maxLength: 255 }))
+
+export const HostnameQuery = Type.Object({
+  ...paging({ least: 5, most: 50 }),
+  hostname: name,
+  'hostname.exact': name,
+  'hostname.contain': name,
+  'hostname.startsWith': name,
+  id: Type.Optional(Type.String({ minLength: 36, maxLength: 36 })),
+  ssl: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: '1: with an ssl object, 0: without.' })),
+  ssl_status: Type.Optional(Type.Enum(SSL_STATUSES)),
+  hostname_status: Type.Optional(Type.Enum(STATUSES)),
+  custom_origin_server: name,
+  certificate_authority: Type.Optional(Type.Enum(['google', 'lets_encrypt', 'ssl_com'])),
+  wildcard: Type.Optional(Type.Boolean()),
+  order: Type.Enum(['ssl', 'ssl_status'], { default: 'ssl' }),
+  direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
+})
+export type HostnameQuery = Static<typeof HostnameQuery>

@@ -1,0 +1,247 @@
+import { Type, type Static } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import { newUuid } from '../../src/core/ids.js'
+import { HOSTNAME, HOSTNAME_OWNER, type Hostname, type HostnameSsl } from '../../src/core/model/hostname.js'
+import { DAEMON, type Scope } from '../../src/core/scope.js'
+import { VersionConflict } from '../../src/core/store.js'
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import { audit } from '../resources/audit.js'
+import { endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { covers, hostName } from './hostname-match.js'
+import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MOST_METADATA } from './hostname-schemas.js'
+import { page } from '../http/paging.js'
+import { Room } from '../resources/quota.js'
+import type { ControlDeps } from '../http/context.js'
+
+const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
+const WRITE = ['SSL and Certificates Write'] as const
+
+/** Custom hostnames: customers' host names that a zone serves, active from the moment they are made. */
+export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
+  const edits = new KeyedEdits()
+  const room = new Room()
+
+  const stored = (scope: Scope, id: string) => {
+    const found = store.get(HOSTNAME, scope, id)
+    if (!found) throw new ApiError('unknownHostname')
+    return found
+  }
+
+  const refuseTaken = (name: string, zoneId: string): void => {
+    for (const zone of config().zones) {
+      const own = zone.hostnames ?? [zone.name, `*.${zone.name}`]
+      // A name below the zone's own may become one of its customers' names; one of another zone would be taken from it.
+      if (own.some((pattern) => (zone.id === zoneId ? pattern.toLowerCase() === name : covers(pattern, name))))
+        throw new ApiError('duplicateHostname', '/hostname', `${name} is served by a zone already`)
+    }
+    if (store.get(HOSTNAME_OWNER, DAEMON, name)) throw new ApiError('duplicateHostname', '/hostname')
+  }
+
+  const quota = (scope: Scope) => {
+    const allocated = config().control.quotas.custom_hostnames_per_zone
+    const used = store.count(HOSTNAME, scope)
+    return { allocated, used, hard_cap: allocated, exceeded: used >= allocated }
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: '/custom_hostnames',
+      scopes: ['zone'],
+      permissions: READ,
+      summary: 'List, search and sort the custom hostnames of a zone',
+      query: HostnameQuery,
+      result: Type.Array(HostnameResult),
+      answer({ scope, query }) {
+        const fits = filter(query)
+        const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
+        found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
+        return page(query.direction === 'asc' ? found : found.toReversed(), query, shown)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/custom_hostnames/quota',
+      scopes: ['zone'],
+      permissions: READ,
+      summary: 'Tell how many custom hostnames the zone may have',
+      result: Type.Object({
+        allocated: Type.Integer(),
+        used: Type.Integer(),
+        hard_cap: Type.Integer(),
+        exceeded: Type.Boolean(),
+      }),
+      answer: ({ scope }) => quota(scope),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/custom_hostnames/:custom_hostname_id',
+      scopes: ['zone'],
+      permissions: READ,
+      summary: 'Read a custom hostname',
+      result: HostnameResult,
+      answer: ({ scope, params }) => shown(stored(scope, params.custom_hostname_id).value),
+    }),
+    endpoint({
+      method: 'post',
+      path: '/custom_hostnames',
+      scopes: ['zone'],
+      permissions: WRITE,
+      summary: 'Add a custom hostname; it is served at once',
+      body: HostnameInput,
+      result: HostnameResult,
+      refusal: 'badHostname',
+      async answer(call) {
+        const { scope, body } = call
+        const name = hostName(body.hostname)
+        if (name === undefined)
+          throw new ApiError('badHostname', '/hostname', 'must be a host name, as in app.example.com')
+        const { hostname: _name, ...change } = body
+        const id = newUuid()
+        const created_at = new Date(clock.now()).toISOString()
+        const value = changed({ id, hostname: name, created_at }, change)
+        const { allocated, used } = quota(scope)
+        refuseTaken(name, scope.id)
+        await room
+          .take(scope.id, allocated - used, 'hostnameQuota', async () => {
+            await store.batch(
+              [
+                { kind: HOSTNAME_OWNER, scope: DAEMON, id: name, value: { zone_id: scope.id, id }, ifVersion: 0 },
+                { kind: HOSTNAME, scope, id, value, ifVersion: 0 },
+              ],
+              [audit(clock, call, { action: 'create', kind: HOSTNAME, scope, id, after: value })],
+            )
+          })
+          .catch((error: unknown) => {
+            throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
+          })
+        return shown(value)
+      },
+    }),
+    endpoint({
+      method: 'patch',
+      path: '/custom_hostnames/:custom_hostname_id',
+      scopes: ['zone'],
+      permissions: WRITE,
+      summary: 'Change a custom hostname; custom_metadata.content_converter "enabled" marks it for conversion',
+      body: HostnameChange,
+      result: HostnameResult,
+      refusal: 'badHostname',
+      async answer(call) {
+        const { scope, body } = call
+        const id = call.params.custom_hostname_id
+        stored(scope, id)
+        const after = await store.change(
+          HOSTNAME,
+          scope,
+          id,
+          (old) => old && changed(old, body),
+          (before, after) => audit(clock, call, { action: 'update', kind: HOSTNAME, scope, id, before, after }),
+        )
+        if (!after) throw new ApiError('unknownHostname')
+        return shown(after.value)
+      },
+    }),
+    endpoint({
+      method: 'delete',
+      path: '/custom_hostnames/:custom_hostname_id',
+      scopes: ['zone'],
+      permissions: WRITE,
+      summary: 'Remove a custom hostname',
+      result: Type.Object({ id: Type.String() }),
+      top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),
+      async answer(call) {
+        const { scope } = call
+        const id = call.params.custom_hostname_id
+        await edits.run(id, async () => {
+          const { version, value } = stored(scope, id)
+          await store.batch(
+            [
+              { kind: HOSTNAME, scope, id, value: undefined, ifVersion: version },
+              { kind: HOSTNAME_OWNER, scope: DAEMON, id: value.hostname, value: undefined },
+            ],
+            [audit(clock, call, { action: 'delete', kind: HOSTNAME, scope, id, before: value })],
+          )
+        })
+        return new Reply({ id }, { top: { id } })
+      },
+    }),
+  ]
+}
+
+// Every `ssl` there is is active, so that both orders of the list come to this.
+const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)
+
+type Result = Static<typeof HostnameResult>
+
+function shown({ ssl, ...hostname }: Hostname): Result {
+  return {
+    ...hostname,
+    ...(ssl && { ssl: { ...ssl, status: 'active', hosts: sslHosts(hostname.hostname, ssl) } }),
+    status: 'active',
+    verification_errors: [],
+  }
+}
+
+const sslHosts = (name: string, { wildcard }: HostnameSsl): string[] => (wildcard ? [name, `*.${name}`] : [name])
+
+/** The hostname after a change; null removes a member. */
+function changed(old: Hostname, change: HostnameChange): Hostname {
+  refuseUnfit(change)
+  const { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...rest } = old
+  const kept = { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...change }
+  const server = kept.custom_origin_server
+  return {
+    ...rest,
+    ...(kept.custom_metadata && { custom_metadata: kept.custom_metadata }),
+    ...(server && { custom_origin_server: hostName(server) ?? server }),
+    ...(kept.custom_origin_sni && { custom_origin_sni: kept.custom_origin_sni }),
+    ...(kept.ssl && { ssl: mergedSsl(ssl, kept.ssl) }),
+  }
+}
+
+function mergedSsl(old: Hostname['ssl'], change: HostnameSsl): NonNullable<Hostname['ssl']> {
+  const settings = { ...old?.settings, ...change.settings }
+  return {
+    id: newUuid(),
+    type: 'dv',
+    method: 'http',
+    bundle_method: 'ubiquitous',
+    wildcard: false,
+    ...old,
+    ...change,
+    ...(Object.keys(settings).length > 0 && { settings }),
+  }
+}
+
+/** What the schema cannot say. */
+function refuseUnfit({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
+  const issues = []
+  if (custom_metadata && Buffer.byteLength(JSON.stringify(custom_metadata)) > MOST_METADATA)
+    issues.push({ pointer: '/custom_metadata', message: `is larger than ${MOST_METADATA} bytes of JSON` })
+  if (custom_origin_server && hostName(custom_origin_server) === undefined)
+    issues.push({ pointer: '/custom_origin_server', message: 'must be a host name, as in origin.example.com' })
+  if (custom_origin_sni && custom_origin_sni !== ':request_host_header:' && hostName(custom_origin_sni) === undefined)
+    issues.push({ pointer: '/custom_origin_sni', message: 'must be a host name or :request_host_header:' })
+  if (issues.length > 0) throw new InvalidInput(issues)
+}
+
+function filter(query: HostnameQuery): (hostname: Hostname) => boolean {
+  const exact = (query['hostname.exact'] ?? query.hostname)?.toLowerCase()
+  const contained = query['hostname.contain']?.toLowerCase()
+  const start = query['hostname.startsWith']?.toLowerCase()
+  const server = query.custom_origin_server?.toLowerCase()
+  const { id, ssl, ssl_status, hostname_status, certificate_authority, wildcard } = query
+  return (one) =>
+    (exact === undefined || one.hostname === exact) &&
+    (contained === undefined || one.hostname.includes(contained)) &&
+    (start === undefined || one.hostname.startsWith(start)) &&
+    (id === undefined || one.id === id) &&
+    (ssl === undefined || (one.ssl === undefined ? 0 : 1) === ssl) &&
+    (ssl_status === undefined || (one.ssl !== undefined && ssl_status === 'active')) &&
+    (hostname_status === undefined || hostname_status === 'active') &&
+    (server === undefined || one.custom_origin_server === server) &&
+    (certificate_authority === undefined || one.ssl?.certificate_authority === certificate_authority) &&
+    (wildcard === undefined || (one.ssl?.wildcard ?? false) === wildcard)
+}

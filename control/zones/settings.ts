@@ -1,0 +1,177 @@
+import { Type } from 'typebox'
+import type { ZoneConfig } from '../../src/config/schema.js'
+import { InvalidInput } from '../../src/core/errors.js'
+import { SETTING, type Setting } from '../../src/core/model/setting.js'
+import { parser, strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { KeyedEdits } from '../resources/keyed-edits.js'
+import { audit } from '../resources/audit.js'
+import { configured } from '../http/auth/config-index.js'
+import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { whole } from '../http/paging.js'
+import type { ControlDeps } from '../http/context.js'
+
+interface SettingType {
+  readonly parse: (input: unknown) => unknown
+  /** In force until the API sets another value. */
+  readonly initial: (zone: ZoneConfig) => unknown
+  readonly editable: (zone: ZoneConfig) => boolean
+}
+
+/** Every zone setting that the API knows. */
+export const SETTINGS: ReadonlyMap<string, SettingType> = new Map([
+  [
+    'content_converter',
+    {
+      parse: parser(Type.Object({ value: Type.Enum(['on', 'off']) })),
+      initial: (zone: ZoneConfig) => zone.settings.content_converter,
+      editable: (zone: ZoneConfig) => zone.plan !== 'free',
+    },
+  ],
+])
+
+const SettingResult = Type.Object({
+  id: Type.String(),
+  value: Type.Unknown({ description: 'on or off for content_converter.' }),
+  editable: Type.Boolean({ description: "Whether the zone's plan allows a change." }),
+  modified_on: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'Null until the API has set a value.',
+  }),
+})
+
+const SettingInput = Type.Object({ value: Type.Unknown({ description: 'The new value: on or off.' }) }, strict)
+
+const SettingsInput = Type.Object(
+  {
+    items: Type.Array(Type.Object({ id: Type.String(), value: Type.Unknown() }, strict), {
+      minItems: 1,
+      maxItems: 100,
+    }),
+  },
+  strict,
+)
+
+const READ = ['Zone Settings Read', 'Zone Settings Write'] as const
+const WRITE = ['Zone Settings Write'] as const
+
+/** Zone settings, among them the one that converts pages to Markdown. */
+export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
+  const edits = new KeyedEdits()
+  const zoneOf = (scope: Scope): ZoneConfig => {
+    const zone = configured(config()).zones.get(scope.id)
+    if (!zone) throw new ApiError('notVisible')
+    return zone
+  }
+
+  const shown = (zone: ZoneConfig, scope: Scope, id: string) => {
+    const type = known(id)
+    const set = store.get(SETTING, scope, id)?.value
+    return {
+      id,
+      value: set ? set.value : type.initial(zone),
+      editable: type.editable(zone),
+      modified_on: set?.modified_on ?? null,
+    }
+  }
+
+  /** Sets all of the values or none; `at` leads to each of them in the body. */
+  const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
+    const { scope } = call
+    const zone = zoneOf(scope)
+    for (const change of changes) check(zone, change)
+    const twice = changes.find(({ id }, index) => changes.findIndex((other) => other.id === id) < index)
+    if (twice) throw new ApiError('badSetting', `${twice.at}/id`, 'stands there twice')
+    const modified_on = new Date(clock.now()).toISOString()
+    await edits.run(scope.id, async () => {
+      const edits = changes.map(({ id, value }) => {
+        const before = store.get(SETTING, scope, id)
+        const after: Setting = { value, modified_on }
+        return { id, before, after }
+      })
+      await store.batch(
+        edits.map(({ id, before, after }) => ({
+          kind: SETTING,
+          scope,
+          id,
+          value: after,
+          ifVersion: before?.version ?? 0,
+        })),
+        edits.map(({ id, before, after }) =>
+          audit(clock, call, { action: 'update', kind: SETTING, scope, id, before: before?.value, after }),
+        ),
+      )
+    })
+    return changes.map(({ id }) => shown(zone, scope, id))
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: '/settings',
+      scopes: ['zone'],
+      permissions: READ,
+      summary: 'List the settings of a zone',
+      result: Type.Array(SettingResult),
+      answer: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
+    }),
+    endpoint({
+      method: 'patch',
+      path: '/settings',
+      scopes: ['zone'],
+      permissions: WRITE,
+      summary: 'Change several settings of a zone, all or none',
+      body: SettingsInput,
+      result: Type.Array(SettingResult),
+      refusal: 'badSetting',
+      answer: async (call) =>
+        await set(
+          call,
+          call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` })),
+        ),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/settings/:setting_id',
+      scopes: ['zone'],
+      permissions: READ,
+      summary: 'Read a setting of a zone',
+      result: SettingResult,
+      answer: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
+    }),
+    endpoint({
+      method: 'patch',
+      path: '/settings/:setting_id',
+      scopes: ['zone'],
+      permissions: WRITE,
+      summary: 'Change a setting of a zone; content_converter switches the conversion to Markdown on or off',
+      body: SettingInput,
+      result: SettingResult,
+      refusal: 'badSetting',
+      async answer(call) {
+        const id = call.params.setting_id
+        known(id)
+        await set(call, [{ id, value: call.body.value, at: '' }])
+        return shown(zoneOf(call.scope), call.scope, id)
+      },
+    }),
+  ]
+}
+
+function known(id: string, pointer?: string): SettingType {
+  const type = SETTINGS.get(id)
+  if (!type) throw new ApiError('unknownSetting', pointer, `Undefined zone setting: ${id}`)
+  return type
+}
+
+function check(zone: ZoneConfig, { id, value, at }: { id: string; value: unknown; at: string }): void {
+  const type = known(id, `${at}/id`)
+  if (!type.editable(zone))
+    throw new ApiError('notEntitled', `${at}/value`, `${id} is not available on the ${zone.plan} plan of the zone`)
+  try {
+    type.parse({ value })
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    throw new InvalidInput(error.issues.map(({ pointer, message }) => ({ pointer: at + pointer, message })))
+  }
+}

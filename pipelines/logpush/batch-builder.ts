@@ -1,0 +1,189 @@
+import type { Batch } from '../../src/core/sink.js'
+import { BatchText } from '../records/index.js'
+import type { CompiledJob } from './compiled-job.js'
+import type { BatchLimits } from './limits.js'
+import { lineAt, linesOf, linesUpTo, linesWithin } from './formatted-block.js'
+import type { Lines, Place } from './spool-position.js'
+import type { Shared } from './shared-formatting.js'
+import type { Frame } from './spool/types.js'
+import type { Buffers } from './spool/buffers.js'
+import type { SharedPiece, Stage, StagedBody } from './batch-buffer.js'
+
+/** A batch that is ready to be sent, and the lines that it holds. */
+export interface ReadyBatch extends Batch {
+  readonly body: StagedBody
+  readonly first: Place
+  readonly end: Place
+}
+
+/** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
+const PIECE = 256 * 1024
+const SHORT_PIECE = 32 * 1024
+
+/** The batch that a job fills now. */
+export class OpenBatch {
+  readonly #job: CompiledJob
+  readonly #limits: BatchLimits
+  readonly #stage: Stage
+  readonly #buffers: Buffers
+  /** Of `#buffers`. */
+  #memory: Buffer<ArrayBuffer> | undefined
+  readonly #text: BatchText
+  readonly #shared: Shared | undefined
+  #handedOn = 0
+  /** Where the text begins that has not been handed on and how many records are before it; where it ends, when it has to be. */
+  #pieceFrom: Place | undefined
+  #pieceRecords = 0
+  #pieceEnd: Place | undefined
+  #first: Place | undefined
+  #from = 0
+  #to = 0
+  /** It takes no further line. */
+  full = false
+
+  /** `buffers`: for its text. `shared`: with jobs of the same recipe. */
+  constructor(job: CompiledJob, limits: BatchLimits, stage: Stage, buffers: Buffers, shared?: Shared) {
+    this.#job = job
+    this.#limits = limits
+    this.#stage = stage
+    this.#shared = shared
+    this.#buffers = buffers
+    this.#text = new BatchText(job.format, (bytes) => this.#room(bytes))
+  }
+
+  get records(): number {
+    return this.#text.records
+  }
+
+  /** When its first record was accepted, ms since 1970. */
+  get from(): number {
+    return this.#from
+  }
+
+  /**
+   * Takes lines from `index` up to `end`, those that the job wants, and gives the index of the first that it has not
+   * looked at. It stops where it is full, and where `flush` should be called.
+   */
+  add(lines: Lines, index: number, end: number): number {
+    const text = this.#text
+    const before = text.records
+    const cut = lines.cut(index)
+    const taken = this.#take(lines, index, Math.min(end, cut))
+    if (text.records > before) this.#to = Math.max(this.#from, lines.acceptedAt)
+    const bytes = text.size - this.#handedOn
+    if (bytes >= PIECE || (taken === cut && bytes >= SHORT_PIECE)) this.#pieceEnd = lines.place(taken)
+    return taken
+  }
+
+  #take(lines: Lines, index: number, end: number): number {
+    const { frame } = lines
+    const shared = this.#shared
+    return shared === undefined || shared.alone || frame === undefined
+      ? this.#write(lines, index, end)
+      : this.#copy(lines, shared, frame, index, end)
+  }
+
+  #write(lines: Lines, index: number, end: number): number {
+    const { keeps, looks, samples, writes } = this.#job
+    const { bytes, records } = this.#limits
+    const text = this.#text
+    for (let at = index; at < end; at++) {
+      if (!keeps(lines.record(at, looks)) || !samples(lines.key(at))) continue
+      text.add(lines.record(at, writes))
+      if (text.size > bytes && text.records > 1) {
+        text.removeLast()
+        this.full = true
+        return at
+      }
+      if (text.records === 1) this.#begin(lines, at)
+      this.full = text.records >= records || text.size > bytes
+      if (this.full || text.size - this.#handedOn >= PIECE) return at + 1
+    }
+    return end
+  }
+
+  /** The same, from what another job may have written already. */
+  #copy(lines: Lines, shared: Shared, frame: Frame, index: number, end: number): number {
+    const page = shared.page(frame, this.#job)
+    const { bytes, records } = this.#limits
+    const text = this.#text
+    const line = lineAt(page, index)
+    const wanted = lineAt(page, end) - line
+    if (wanted === 0) return end
+    const delimiter = text.records > 0 ? 0 : this.#job.format.delimiter.length
+    const fitting = linesWithin(page, line, bytes - text.size + delimiter)
+    const least = text.records > 0 ? 0 : 1
+    const toPiece = linesUpTo(page, line, PIECE - (text.size - this.#handedOn) + delimiter)
+    const count = Math.min(wanted, Math.max(fitting, least), records - text.records, toPiece)
+    if (count > 0) {
+      if (text.records === 0) this.#begin(lines, page.indexes[line]!)
+      text.addWritten(linesOf(page, line, count), count)
+      this.full = text.records >= records || text.size > bytes
+      if (this.full || text.size - this.#handedOn >= PIECE) return page.indexes[line + count - 1]! + 1
+    }
+    if (count === wanted) return end
+    this.full = true
+    return page.indexes[line + count]!
+  }
+
+  /** Hands on what has to be; resolves when there is room for more. */
+  async flush(): Promise<void> {
+    const end = this.#pieceEnd
+    if (end === undefined) return
+    const of = this.#piece(end)
+    this.#pieceFrom = end
+    this.#pieceRecords = this.records
+    this.#pieceEnd = undefined
+    this.#handedOn = this.#text.size
+    await this.#text.take(async (text) => await this.#stage.write(text, of))
+  }
+
+  /** Ends it in front of `end`; it has at least one record. */
+  async close(
+    end: Place,
+    nameOf: (batch: { from: Date; to: Date; first: Place; end: Place }) => string,
+  ): Promise<ReadyBatch> {
+    if (this.#first === undefined) throw new Error('a batch without records')
+    const { records, size } = this.#text
+    const range = { from: new Date(this.#from), to: new Date(this.#to), first: this.#first, end }
+    const of = this.#piece(end)
+    const ended = this.#text.close(async (text) => await this.#stage.end(text, of))
+    this.#giveBack()
+    const body = await ended
+    return { ...range, name: nameOf(range), records, size, body }
+  }
+
+  async discard(): Promise<void> {
+    this.#giveBack()
+    await this.#stage.discard()
+  }
+
+  #room(bytes: number): Uint8Array<ArrayBuffer> {
+    if (bytes > this.#buffers.size) return new Uint8Array(bytes)
+    this.#memory = this.#buffers.take()
+    const { buffer, byteOffset, length } = this.#memory
+    return new Uint8Array(buffer, byteOffset, length)
+  }
+
+  /** The text is not written to any more. */
+  #giveBack(): void {
+    if (this.#memory !== undefined) this.#buffers.give(this.#memory)
+    this.#memory = undefined
+  }
+
+  /** What the text is that goes on up to `end`, where others may have the same. */
+  #piece(end: Place): SharedPiece | undefined {
+    const shared = this.#shared
+    if (shared === undefined || shared.alone) return undefined
+    // Records that are no longer kept make less of the same positions, so that the number of lines tells these apart.
+    const records = this.records - this.#pieceRecords
+    const begins = this.#pieceFrom === undefined ? 'first' : ''
+    const from = this.#pieceFrom ?? this.#first
+    return { shared, id: `${begins} ${from?.position} ${end.position} ${records}` }
+  }
+
+  #begin(lines: Lines, at: number): void {
+    this.#first = lines.place(at)
+    this.#from = lines.acceptedAt
+  }
+}

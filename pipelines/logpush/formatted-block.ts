@@ -1,0 +1,61 @@
+import type { Output } from '../records/index.js'
+import type { CompiledJob } from './compiled-job.js'
+import type { Frame } from './spool/types.js'
+
+/** The lines of one frame as a job writes them. */
+export interface Page {
+  /** Each with the delimiter in front. */
+  readonly text: Uint8Array
+  /** Of each line the index of its record, ascending. */
+  readonly indexes: Int32Array
+  /** Of each line where it ends in the text. */
+  readonly ends: Int32Array
+}
+
+/** Writes a page, whose text stands until `output` is used again. */
+export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJob, output: Output): Page {
+  const indexes = new Int32Array(frame.count)
+  const ends = new Int32Array(frame.count)
+  let lines = 0
+  output.length = 0
+  for (let index = 0; index < frame.count; index++) {
+    if (!keeps(frame.record(index, looks))) continue
+    output.append(format.delimiter)
+    format.write(frame.record(index, writes), output)
+    indexes[lines] = index
+    ends[lines++] = output.length
+  }
+  const text = output.bytes.subarray(0, output.length)
+  return { text, indexes: indexes.slice(0, lines), ends: ends.slice(0, lines) }
+}
+
+/** The first line of a record at or behind an index. */
+export const lineAt = ({ indexes }: Page, index: number): number => firstNotBelow(indexes, index, 0)
+
+/** So many lines from `line` on have no more than `bytes` together. */
+export function linesWithin({ ends }: Page, line: number, bytes: number): number {
+  const from = line === 0 ? 0 : ends[line - 1]!
+  return firstNotBelow(ends, from + bytes + 1, line) - line
+}
+
+/** So many lines from `line` on have at least `bytes` together; all that there are where these have less. */
+export function linesUpTo({ ends }: Page, line: number, bytes: number): number {
+  const from = line === 0 ? 0 : ends[line - 1]!
+  return Math.min(ends.length, firstNotBelow(ends, from + bytes, line) + 1) - line
+}
+
+/** Text of `count` lines from `line` on. */
+export const linesOf = ({ text, ends }: Page, line: number, count: number): Uint8Array =>
+  text.subarray(line === 0 ? 0 : ends[line - 1]!, ends[line + count - 1])
+
+/** The index of the first number that is not below `least`, from `from` on; numbers are ascending. */
+function firstNotBelow(numbers: Int32Array, least: number, from: number): number {
+  let low = from
+  let high = numbers.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (numbers[middle]! < least) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,309 @@
+import type { Clock } from '../../src/core/clock.js'
+import { messageOf } from '../../src/core/errors.js'
+import { newUuid } from '../../src/core/ids.js'
+import { InTurn } from '../../src/core/keyed-mutex.js'
+import type { Log } from '../../src/core/log.js'
+import type { Metrics } from '../../src/core/metrics.js'
+import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/model/logpush-job.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Sink } from '../../src/core/sink.js'
+import type { Store } from '../../src/core/store.js'
+import { secretOf, type Vault } from '../../src/core/vault.js'
+import { Breather } from './yielding.js'
+import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.js'
+import { deadLetter, type DeadLetter } from './dead-letter.js'
+import { LIVE, liveLines } from './live.js'
+import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
+import { Sharing } from './shared-formatting.js'
+import type { Cursor, Spool, Spools } from './spool/types.js'
+import { Staging } from './batch-buffer.js'
+import { LogpushTask, type LogpushOptions, type TaskDeps } from './job-supervisor.js'
+import { Uploads } from './uploads.js'
+import { pause } from './waiting.js'
+
+export interface LogpushDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly spools: Spools
+  /** Opens the text of a destination; connects to nothing yet. Throws InvalidInput. */
+  readonly open: (destination: string) => Sink
+  /** What destinations have in common that share places for uploads. */
+  readonly destinationKey: (destination: string) => string
+  /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
+  readonly options: () => LogpushOptions
+  readonly standing?: readonly StandingJob[]
+  /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
+  readonly want?: (wanted: readonly Wanted[]) => Promise<void>
+  /** Folder for batches under way, for the runner alone. */
+  readonly folder: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** From 0 to 1. */
+  readonly random?: () => number
+}
+
+/** A dataset of a scope that somebody takes. */
+export interface Wanted {
+  readonly dataset: string
+  readonly scope: Scope
+}
+
+/** A job of the configuration: it runs as long as the daemon does, and the API does not know it. */
+export interface StandingJob {
+  readonly name: string
+  readonly scope: Scope
+  readonly settings: JobSettings
+  readonly destination: string
+  /** For single records that the destination finds too large; undefined: the one for all jobs. */
+  readonly deadLetter: string | undefined
+  /** Opens the text of its destinations; connects to nothing yet. */
+  readonly open: (destination: string) => Sink
+}
+
+/** Runs the jobs of the store. */
+export interface Logpush {
+  /** Compiles what a job says; throws InvalidInput with pointers such as `/output_options/field_names/3`. */
+  compile(settings: JobSettings, seed: string): CompiledJob
+  /** Resolves when what the store says of a job is in force: it gets every record that is accepted from then on. */
+  settled(id: string): Promise<void>
+  /** Records of one scope as they come, written as the job says; ends when the signal aborts. */
+  live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
+  /** Ends all jobs; what they have not delivered stays in the spools. */
+  close(): Promise<void>
+}
+
+/** Starts all enabled jobs, and from then on follows the store. */
+export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
+  const staging = await Staging.open(deps.folder)
+  const runner = new Runner(deps, staging)
+  await runner.start()
+  return runner
+}
+
+/** The cursors of jobs begin so; the id follows. */
+const JOB = 'job-'
+/** The ids of those of the configuration begin so; the name follows. Others are numbers. */
+const STANDING = 'pipeline-'
+
+/** A job whose place in the spool is kept; without a task while it is disabled. */
+interface Entry extends Wanted {
+  readonly spool: Spool
+  readonly cursor: Cursor
+  readonly metrics: JobMetrics
+  task?: LogpushTask | undefined
+}
+
+/** The spool of a job cannot be opened: another try. */
+const AGAIN_MS = 30_000
+
+class Runner implements Logpush {
+  readonly #deps: LogpushDeps
+  readonly #shared: TaskDeps
+  readonly #deadLetter: DeadLetter
+  /** Those of standing jobs. */
+  readonly #deadLetters: DeadLetter[] = []
+  readonly #entries = new Map<string, Entry>()
+  readonly #live = new Set<Wanted>()
+  readonly #turns = new InTurn()
+  readonly #underWay = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  readonly #metricsOf: (job: string) => JobMetrics
+  #unwatch = () => {}
+
+  constructor(deps: LogpushDeps, staging: Staging) {
+    const { open, random = Math.random } = deps
+    const options = deps.options()
+    const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
+    const uploads = new Uploads({ atOnce, perDestination, timeoutMs }, deps)
+    this.#deadLetter = deadLetter(options.dead_letter === undefined ? undefined : open(options.dead_letter), uploads)
+    this.#deps = deps
+    this.#shared = {
+      ...deps,
+      staging,
+      uploads,
+      random,
+      breather: new Breather(),
+      sharing: new Sharing(),
+      deadLetter: this.#deadLetter,
+    }
+    this.#metricsOf = logpushMetrics(deps.metrics, () => this.#lags())
+  }
+
+  async start(): Promise<void> {
+    const { store, spools } = this.#deps
+    for (const spool of spools.all()) await this.#prune(spool)
+    this.#unwatch = store.watch((changes) => {
+      for (const { kind, scope, id } of changes) if (kind === LOGPUSH_JOBS.name) this.#settle(scope, id)
+    })
+    for (const { scope, id } of store.list(LOGPUSH_JOBS)) this.#settle(scope, id, { found: true })
+    for (const standing of this.#deps.standing ?? []) this.#stand(standing, { found: true })
+    await Promise.all(this.#underWay)
+    await this.#want()
+  }
+
+  #stand(standing: StandingJob, { found = false } = {}): void {
+    this.#work(STANDING + standing.name, found, {
+      apply: async (id) => await this.#begin(id, standing),
+      again: () => this.#stand(standing),
+    })
+  }
+
+  async #begin(id: string, { scope, settings, destination, deadLetter: aside, open }: StandingJob): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    const { uploads } = this.#shared
+    const entry = await this.#entry(id, settings.dataset, scope)
+    const setAside = aside === undefined ? this.#deadLetter : deadLetter(open(aside), uploads)
+    if (setAside !== this.#deadLetter) this.#deadLetters.push(setAside)
+    const sealed = this.#deps.vault.seal(destination, secretOf(LOGPUSH_JOBS, scope, id))
+    const job = { ...settings, destination_conf: { sealed } }
+    const deps = { ...this.#shared, open, deadLetter: setAside }
+    entry.task = new LogpushTask(job, { ...entry, id }, deps, { resumed: false })
+  }
+
+  compile(settings: JobSettings, seed: string): CompiledJob {
+    return compileJob(settings, seed, this.#deps.options().filter)
+  }
+
+  async settled(id: string): Promise<void> {
+    await this.#turns.run(id, async () => {})
+  }
+
+  async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+    const wanted: Wanted = { dataset: job.dataset.name, scope }
+    const spool = await this.#deps.spools.open(wanted.dataset, scope)
+    // The spool keeps nothing that no cursor waits for.
+    const cursor = await spool.cursor(LIVE + newUuid())
+    try {
+      this.#live.add(wanted)
+      await this.#want()
+      yield* liveLines(spool, cursor, job, { clock: this.#deps.clock, signal })
+    } finally {
+      this.#live.delete(wanted)
+      await cursor.remove()
+      await this.#want()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#unwatch()
+    this.#closing.abort()
+    await Promise.all(this.#underWay)
+    const { drain_timeout: drainMs } = this.#deps.options().uploads
+    await Promise.all([...this.#entries.values()].map(async ({ task }) => await task?.end('shutdown', drainMs)))
+    for (const aside of [this.#deadLetter, ...this.#deadLetters]) await aside.close()
+  }
+
+  async #want(): Promise<void> {
+    await this.#deps.want?.([...this.#entries.values(), ...this.#live])
+  }
+
+  *#lags(): Generator<Lag> {
+    for (const { task } of this.#entries.values()) if (task !== undefined) yield task.lag
+  }
+
+  /** Makes what runs what the store says. `found`: as the daemon starts. */
+  #settle(scope: Scope, id: string, { found = false } = {}): void {
+    this.#work(id, found, {
+      apply: async () => await this.#apply(scope, id, found),
+      again: () => this.#settle(scope, id),
+    })
+  }
+
+  /** One step after the other for each job; another try later where one fails. */
+  #work(
+    id: string,
+    found: boolean,
+    { apply, again }: { apply: (id: string) => Promise<void>; again: () => void },
+  ): void {
+    const work = this.#turns.run(id, async () => {
+      try {
+        await apply(id)
+        if (!found) await this.#want()
+      } catch (error) {
+        this.#deps.log.error({ event: 'logpush_job_not_started', job: id, error: messageOf(error) })
+        void this.#later(again)
+      }
+    })
+    this.#underWay.add(work)
+    void work.finally(() => this.#underWay.delete(work))
+  }
+
+  async #later(again: () => void): Promise<void> {
+    await pause(this.#deps.clock, AGAIN_MS, this.#closing.signal)
+    if (!this.#closing.signal.aborted) again()
+  }
+
+  async #apply(scope: Scope, id: string, found: boolean): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    const { store, options } = this.#deps
+    const job = store.get(LOGPUSH_JOBS, scope, id)?.value
+    if (job?.enabled) {
+      const entry = await this.#entry(id, job.dataset, scope)
+      if (entry.task !== undefined) return entry.task.update(job)
+      entry.task = new LogpushTask(job, { ...entry, id }, this.#shared, { resumed: !found })
+      return
+    }
+    const task = this.#entries.get(id)?.task
+    await task?.end(job === undefined ? 'deleted' : 'disabled', options().uploads.drain_timeout)
+    const entry =
+      job !== undefined && this.#keeps(job) ? await this.#entry(id, job.dataset, scope) : this.#entries.get(id)
+    if (entry !== undefined) entry.task = undefined
+    if (job === undefined || !this.#keeps(job)) await this.#forget(id)
+    if (job === undefined) await this.#removeStatus(scope, id)
+  }
+
+  /** Whether the place of a job stays, whatever becomes of the job. */
+  #keeps(job: LogpushJob): boolean {
+    return job.enabled || this.#deps.options().keep_while_disabled
+  }
+
+  async #entry(id: string, dataset: string, scope: Scope): Promise<Entry> {
+    const known = this.#entries.get(id)
+    if (known !== undefined) return known
+    const spool = await this.#deps.spools.open(dataset, scope)
+    const entry: Entry = { dataset, scope, spool, cursor: await spool.cursor(JOB + id), metrics: this.#metricsOf(id) }
+    this.#entries.set(id, entry)
+    return entry
+  }
+
+  async #forget(id: string): Promise<void> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return
+    const { spool, cursor, metrics } = entry
+    const left = spool.end - cursor.state.next
+    if (left > 0) this.#deps.log.warn({ event: 'logpush_dropped', job: id, records: left }, 'the job is off now')
+    this.#entries.delete(id)
+    await cursor.remove()
+    metrics.remove()
+  }
+
+  async #removeStatus(scope: Scope, id: string): Promise<void> {
+    const { store } = this.#deps
+    if (store.get(LOGPUSH_STATUS, scope, id) === undefined) return
+    await store.batch([{ kind: LOGPUSH_STATUS, scope, id, value: undefined }])
+  }
+
+  #stands(id: string, { dataset, scope }: Wanted): boolean {
+    return (this.#deps.standing ?? []).some(
+      (job) =>
+        STANDING + job.name === id &&
+        job.settings.dataset === dataset &&
+        job.scope.type === scope.type &&
+        job.scope.id === scope.id,
+    )
+  }
+
+  /** Removes the cursors of jobs and streams that were there when the daemon ran last and are not now. */
+  async #prune(spool: Spool): Promise<void> {
+    for (const name of spool.cursors.slice()) {
+      const id = name.startsWith(JOB) ? name.slice(JOB.length) : undefined
+      if (id === undefined && !name.startsWith(LIVE)) continue
+      if (id !== undefined && this.#stands(id, spool)) continue
+      const job = id === undefined ? undefined : this.#deps.store.get(LOGPUSH_JOBS, spool.scope, id)?.value
+      if (job !== undefined && job.dataset === spool.dataset && this.#keeps(job)) continue
+      const cursor = await spool.cursor(name)
+      await cursor.remove()
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import { InvalidInput, messageOf } from '../../src/core/errors.js'
+import { LOGPUSH_JOBS } from '../../src/core/model/logpush-job.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Sink } from '../../src/core/sink.js'
+import type { Store } from '../../src/core/store.js'
+import type { Sealed, Vault } from '../../src/core/vault.js'
+import type { FilterLimits } from '../records/index.js'
+import { compileJob, type JobSettings } from './compiled-job.js'
+import { Control, type Ending } from './job-signal.js'
+import { destinationOf } from './destination.js'
+import { disable } from './disable.js'
+import type { JobMetrics, Lag } from './metrics.js'
+import { Session, type SessionDeps } from './job-loop.js'
+import type { Sharing } from './shared-formatting.js'
+import type { Cursor, Spool } from './spool/types.js'
+import { NoRoom } from './batch-buffer.js'
+import { JobStatus } from './status.js'
+import { pause } from './waiting.js'
+
+/** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
+const FAULT_PAUSE_MS = 30_000
+
+/** The options of log push that its jobs read; times in ms. */
+export interface LogpushOptions {
+  readonly uploads: {
+    readonly at_once: number
+    readonly per_destination: number
+    readonly timeout: number
+    readonly drain_timeout: number
+    /** 0: never. */
+    readonly disable_after: number
+  }
+  readonly filter: FilterLimits
+  readonly dead_letter?: string
+  readonly keep_while_disabled: boolean
+}
+
+export interface TaskDeps extends SessionDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly sharing: Sharing
+  /** Opens a destination; throws InvalidInput. */
+  readonly open: (destination: string) => Sink
+  /** What destinations have in common that share places for uploads. */
+  readonly destinationKey: (destination: string) => string
+  /** The settings as they are now. */
+  readonly options: () => LogpushOptions
+}
+
+export interface TaskOf {
+  readonly scope: Scope
+  readonly id: string
+  readonly spool: Spool
+  readonly cursor: Cursor
+  readonly metrics: JobMetrics
+}
+
+/** What a task needs of a job. */
+export interface TaskJob extends JobSettings {
+  readonly destination_conf: Sealed
+}
+
+/** One enabled job: runs it with its settings as they are, whatever goes wrong, until it is ended. */
+export class LogpushTask {
+  readonly status: JobStatus
+  readonly #deps: TaskDeps
+  readonly #of: TaskOf
+  readonly #control = new Control()
+  readonly #done: Promise<void>
+  #job: TaskJob
+  #session: Session | undefined
+
+  /** `resumed`: the job was just enabled, or changed, rather than found at the start of the daemon. */
+  constructor(job: TaskJob, of: TaskOf, deps: TaskDeps, { resumed }: { resumed: boolean }) {
+    this.#job = job
+    this.#of = of
+    this.#deps = deps
+    this.status = new JobStatus(of.scope, of.id, deps)
+    if (resumed) this.status.resume()
+    this.#done = this.#run()
+  }
+
+  /** Takes over changed settings at the next boundary between batches; a batch that fails is made anew. */
+  update(job: TaskJob): void {
+    this.#job = job
+    this.status.resume()
+    this.#control.change()
+  }
+
+  /** Resolves when nothing of it runs any more: an upload under way may finish within `drainMs`. */
+  async end(ending: Ending, drainMs: number): Promise<void> {
+    const control = this.#control
+    control.end(ending)
+    const over = new AbortController()
+    const drained = pause(this.#deps.clock, ending === 'deleted' ? 0 : drainMs, over.signal)
+    await Promise.race([this.#done, drained])
+    over.abort()
+    control.endAttempts()
+    await this.#done
+    await this.status.close({ write: ending !== 'deleted' })
+  }
+
+  /** What it is behind. */
+  get lag(): Lag {
+    const { spool, cursor, id } = this.#of
+    const oldest = this.#session?.oldest
+    return {
+      job: id,
+      records: Math.max(0, spool.end - cursor.state.next),
+      seconds: oldest === undefined ? 0 : Math.max(0, this.#deps.clock.now() - oldest) / 1000,
+    }
+  }
+
+  async #run(): Promise<void> {
+    const control = this.#control
+    while (control.ending === undefined) {
+      control.settled()
+      try {
+        await this.#turn(this.#job)
+      } catch (error) {
+        this.status.failed(this.#told(error))
+        await this.#failed()
+        await pause(this.#deps.clock, FAULT_PAUSE_MS, control.wake)
+      }
+    }
+  }
+
+  async #turn(job: TaskJob): Promise<void> {
+    const { open, destinationKey, options, sharing, vault } = this.#deps
+    const compiled = compileJob(job, this.#of.id, options().filter)
+    const text = destinationOf(job, this.#of.scope, this.#of.id, vault)
+    const sink = open(text)
+    const failed = async () => await this.#failed()
+    const { status } = this
+    const { recipe } = compiled
+    const { type, id } = this.#of.scope
+    const shared = recipe === undefined ? undefined : sharing.join(`${type}/${id}`, recipe)
+    const of = {
+      ...this.#of,
+      job: compiled,
+      shared,
+      sink,
+      destination: destinationKey(text),
+      control: this.#control,
+      status,
+      failed,
+    }
+    this.#session = new Session(of, this.#deps)
+    try {
+      await this.#session.run()
+    } finally {
+      this.#session = undefined
+      shared?.leave()
+      await sink.close()
+    }
+  }
+
+  /** What the owner of the job reads about a fault. */
+  #told(error: unknown): string {
+    if (error instanceof InvalidInput || error instanceof NoRoom) return messageOf(error)
+    this.#deps.log.error({ event: 'logpush_job_stopped', job: this.#of.id, error: messageOf(error) })
+    return 'the job could not go on; the log of the daemon says why'
+  }
+
+  async #failed(): Promise<void> {
+    const { store, clock, log, options } = this.#deps
+    const { scope, id } = this.#of
+    const { disable_after: most } = options().uploads
+    // A job of the configuration is not in the store, and goes on.
+    if (store.get(LOGPUSH_JOBS, scope, id) === undefined) return
+    if (most === 0 || this.status.failingMs < most || this.#control.ending !== undefined) return
+    try {
+      await disable(store, clock, scope, id)
+      log.warn({ event: 'logpush_job_disabled', job: id, error: this.status.current.error_message })
+    } catch (error) {
+      log.warn({ event: 'logpush_job_not_disabled', job: id, error: messageOf(error) })
+    }
+  }
+}

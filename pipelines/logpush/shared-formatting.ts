@@ -1,0 +1,93 @@
+import { LRUCache } from 'lru-cache'
+import { Output } from '../records/index.js'
+import type { CompiledJob } from './compiled-job.js'
+import type { Piece } from './deflater.js'
+import { PageRing } from './formatted-blocks.js'
+import { pageOf, type Page } from './formatted-block.js'
+import type { Frame } from './spool/types.js'
+
+/** All jobs together keep so many bytes of pages, and of compressed pieces; jobs that are further apart work for themselves. */
+const PAGE_BYTES = 2 * 2 ** 20
+const PIECE_BYTES = 2 * 2 ** 20
+/** A piece counts for so much while it is compressed. */
+const UNDER_WAY = 64 * 1024
+/** What an entry costs besides its bytes. */
+const OVERHEAD = 512
+
+/** What a job shares with those that write the same lines of the same spool. */
+export interface Shared {
+  /** No other job does now. */
+  readonly alone: boolean
+  /** The lines of a frame; they stand until the next call, by whichever job. */
+  page(frame: Frame, job: CompiledJob): Page
+  /** What `deflate` gives for a text; `id` says which text. */
+  deflated(id: string, deflate: () => Promise<Piece>): Promise<Piece>
+  leave(): void
+}
+
+/**
+ * Several destinations often get the same records in the same form. Such jobs write and compress them once, as long as
+ * they are near each other: nobody waits for another job, and what one finds is what it would have made itself.
+ */
+export class Sharing {
+  readonly #groups = new Map<string, Group>()
+  readonly #pages = new PageRing(PAGE_BYTES)
+  readonly #pieces = new LRUCache<string, Deflated>({
+    maxSize: PIECE_BYTES,
+    sizeCalculation: ({ size }) => OVERHEAD + size,
+  })
+  readonly #output = new Output()
+  #made = 0
+
+  /** `spool` names the records, `recipe` what becomes of them. */
+  join(spool: string, recipe: string): Shared {
+    const key = JSON.stringify([spool, recipe])
+    let group = this.#groups.get(key)
+    if (group === undefined) {
+      group = { id: this.#made++, members: 0 }
+      this.#groups.set(key, group)
+    }
+    group.members++
+    const { id } = group
+    return {
+      get alone() {
+        return group.members < 2
+      },
+      page: (frame, job) => this.#page(`${id} ${frame.first}`, frame, job),
+      deflated: async (at, deflate) => await this.#deflated(`${id} ${at}`, deflate),
+      leave: () => {
+        if (--group.members === 0) this.#groups.delete(key)
+      },
+    }
+  }
+
+  #page(key: string, frame: Frame, job: CompiledJob): Page {
+    const known = this.#pages.get(key)
+    return known ?? this.#pages.put(key, pageOf(frame, job, this.#output))
+  }
+
+  async #deflated(key: string, deflate: () => Promise<Piece>): Promise<Piece> {
+    const known = this.#pieces.get(key)
+    if (known !== undefined) return await known.piece
+    const piece = deflate()
+    this.#pieces.set(key, { piece, size: UNDER_WAY })
+    try {
+      const { length } = (await piece).bytes
+      if (this.#pieces.has(key)) this.#pieces.set(key, { piece, size: length })
+    } catch (error) {
+      this.#pieces.delete(key)
+      throw error
+    }
+    return await piece
+  }
+}
+
+interface Group {
+  readonly id: number
+  members: number
+}
+
+interface Deflated {
+  readonly piece: Promise<Piece>
+  readonly size: number
+}

@@ -1,0 +1,97 @@
+import type { ScannedRecord } from '../records/index.js'
+import type { CursorNotes, CursorState, Frame, Position } from './spool/types.js'
+
+/**
+ * A place between two lines of a job. Most jobs have one line for each record, so that a position says all. Where
+ * subrequests are merged, a record brings any number of lines, and what they are depends on records before it.
+ */
+export interface Place {
+  /** The record that brings the next line. */
+  readonly position: Position
+  /** So many lines that it brings are before this place. */
+  readonly skip: number
+  /** The oldest record that was held back here; undefined when none was. */
+  readonly keep?: Position | undefined
+  /** Of the lines before this place, those that are not made again from the records held back; 0 unless said. */
+  readonly ahead?: number
+  /** Time, in ms, for which records held back were looked through last while no records came. */
+  readonly until?: number | undefined
+}
+
+/** Some lines of a job, before its filter: what one frame brings. */
+export interface Lines {
+  /** Lines from here to `count` are new. */
+  readonly begin: number
+  readonly count: number
+  /** When they were accepted, ms since 1970. */
+  readonly acceptedAt: number
+  /** Set where each record of a frame is a line, at the same index. */
+  readonly frame: Frame | undefined
+  /** In an object that the next call reuses, of which only the fields at `places` count. */
+  record(index: number, places: Int16Array): ScannedRecord
+  /** What sampling of a line depends on: the same whenever the line is made again. */
+  key(index: number): number
+  /** The place in front of a line; at `count`, behind the last one. */
+  place(index: number): Place
+  /**
+   * The next index above `index`, also beyond `count`, at which the text of a batch is cut where it is long enough: the
+   * same records for all jobs.
+   */
+  cut(index: number): number
+  /** How many lines are before a place. */
+  before(place: Place): number
+}
+
+/** Goes through the lines of a job. */
+export interface Reader {
+  /** In front of the line that comes next. */
+  readonly place: Place
+  /** Records that are not kept any more, though the reader had not got to them. */
+  readonly missed: number
+  /** What comes next; undefined while there is nothing. Call `at` with how far they were taken before the next call. */
+  next(): Promise<Lines | undefined>
+  /** Lines held back that were due by a time, ms since 1970, where no records come to push them on. */
+  due(untilMs: number): Lines | undefined
+  /** Takes note that lines up to `index` are done; `next` gives the others again. */
+  at(lines: Lines, index: number): void
+}
+
+/** Below 0 when `a` comes first, 0 when both are the same. */
+export const compare = (a: Place, b: Place): number => a.position - b.position || a.skip - b.skip
+
+/** How a place stands in a cursor. */
+export function cursorAt(place: Place, open?: { readonly end: Place; readonly name: string }): CursorState {
+  const notes = notesOf(place)
+  return {
+    next: place.position,
+    ...(place.keep !== undefined && { keep: place.keep }),
+    ...(notes && { notes }),
+    ...(open && { open: openAt(place, open.end, open.name) }),
+  }
+}
+
+/** The place of a cursor. */
+export const placeOf = ({ next, keep, notes }: CursorState): Place => ({
+  position: next,
+  skip: notes?.['skip'] ?? 0,
+  keep,
+  ahead: notes?.['ahead'] ?? 0,
+  until: notes?.['until'],
+})
+
+/** Where the batch ends that a cursor holds. */
+export const endOf = ({ end, notes }: NonNullable<CursorState['open']>): Place => ({
+  position: end,
+  skip: notes?.['skip'] ?? 0,
+  until: notes?.['until'],
+})
+
+function openAt(first: Place, end: Place, name: string): NonNullable<CursorState['open']> {
+  const notes = notesOf(end)
+  return { first: first.position, end: end.position, name, ...(notes && { notes }) }
+}
+
+function notesOf({ skip, ahead = 0, until }: Place): CursorNotes | undefined {
+  if (skip === 0 && until === undefined) return undefined
+  return { skip, ahead, ...(until !== undefined && { until }) }
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../../src/core/clock.js'
+import { MalformedRecord, UnfitRecord } from '../records/index.js'
+import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
+import { streamBytes } from './byte-source.js'
+import { LineBlocks, MOST_LINE_BYTES, type LineBlock } from './line-blocks.js'
+import { ndjson } from './ndjson.js'
+
+/** An invalid record: its line, from 1, or its place in an array. */
+export type Reject = (line: number, message: string) => void
+
+/** Bytes that a writer collects before they are committed. */
+export const COMMIT_BYTES = 256 * 1024
+
+/** Hands records of a source to a writer; how many there were, invalid ones included. */
+export interface Taken {
+  read: number
+}
+
+/**
+ * Takes all records of an input into a writer, and commits whenever enough have come together and at the end of what is
+ * there by now. `commit` decides what to do about a spool that is full.
+ */
+export async function takeRecords(
+  input: AsyncIterable<Uint8Array>,
+  writer: FrameWriter,
+  { reject, commit, taken }: { reject: Reject; commit: () => Promise<void>; taken: Taken },
+): Promise<void> {
+  const blocks = new LineBlocks(streamBytes(ndjson(input)))
+  let line = 1
+  const add = async (block: LineBlock): Promise<void> => {
+    for (let at = 0; at < block.count; at++) {
+      addLine(block, at, writer, { line: line + at, reject, taken })
+      if (writer.size >= COMMIT_BYTES) await commit()
+    }
+    line += block.count
+  }
+  try {
+    for (let block = await blocks.next(); block !== undefined; block = await blocks.next()) {
+      await add(block)
+      if (writer.count > 0) await commit()
+    }
+    const rest = blocks.rest()
+    if (rest !== undefined) await add(rest)
+    if (writer.count > 0) await commit()
+  } finally {
+    await blocks.close()
+  }
+}
+
+function addLine(
+  { bytes, starts, ends }: LineBlock,
+  at: number,
+  writer: FrameWriter,
+  { line, reject, taken }: { line: number; reject: Reject; taken: Taken },
+): void {
+  const start = starts[at]!
+  const end = ends[at]!
+  if (isBlank(bytes, start, end)) return
+  taken.read++
+  try {
+    if (end < 0) throw new UnfitRecord(`the record is longer than ${MOST_LINE_BYTES} bytes`)
+    writer.add(bytes, start, end)
+  } catch (error) {
+    if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
+    reject(line, error.message)
+  }
+}
+
+/** Whether a line is empty, but for the carriage return or blanks of some writers. */
+export function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at]! > 0x20) return false
+  return end >= start
+}
+
+/** Commits, and waits where the spool is full: for sources that can be held up. */
+export async function commitPatiently(writer: FrameWriter, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      return await writer.commit()
+    } catch (error) {
+      if (!(error instanceof SpoolFull)) throw error
+    }
+    await clock.sleep(FULL_MS, signal)
+  }
+}
+
+const FULL_MS = 250

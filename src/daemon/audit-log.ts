@@ -1,0 +1,129 @@
+/** Audit entries as `audit_logs_v2` records: one for each change, made once the change is durable. */
+import { account, type Scope } from '../core/scope.js'
+import type { Config } from '../config/schema.js'
+import type { Emitter, LogRecord } from '../core/emit.js'
+import { newUuid } from '../core/ids.js'
+import type { AuditEntry, Change, Kind, Store, Stored, Write } from '../core/store.js'
+
+/** Accounts and zones as the configuration has them now. */
+export type Places = () => Pick<Config, 'accounts' | 'zones'>
+
+/** Emits audit entries for the account that each belongs to; those above all accounts belong to none. */
+export function auditLog(emitter: Emitter, places: Places): (entry: AuditEntry) => void {
+  return (entry) => {
+    const { accounts, zones } = places()
+    const { scope } = entry.resource
+    const zone = scope.type === 'zone' ? zones.find(({ id }) => id === scope.id) : undefined
+    const accountId = scope.type === 'account' ? scope.id : zone?.account
+    if (accountId === undefined || !emitter.wants('audit_logs_v2', account(accountId))) return
+    const accountName = accounts.find(({ id }) => id === accountId)?.name
+    emitter.emit('audit_logs_v2', account(accountId), {
+      ...recordOf(entry),
+      AccountID: accountId,
+      AccountName: accountName,
+      ZoneID: zone?.id,
+      ZoneName: zone?.name,
+    })
+  }
+}
+
+const CONTEXTS: Readonly<Record<string, string>> = { token: 'api_token', key: 'api_key' }
+
+function recordOf({ at, actor, action, resource, requestId, before, after }: AuditEntry): LogRecord {
+  const { type, id, name } = actor
+  const context = CONTEXTS[type]
+  return {
+    ActionDescription: `${action} ${resource.kind} ${resource.id}`,
+    // What is refused changes nothing, and is no entry.
+    ActionResult: 'success',
+    ActionTimestamp: at,
+    ActionType: action,
+    ActorContext: context ?? 'system',
+    ActorEmail: type === 'key' ? name : undefined,
+    ActorID: id,
+    ActorTokenDetails: type === 'token' ? { id, name } : undefined,
+    ActorType: context === undefined ? 'system' : 'user',
+    AuditLogID: newUuid(),
+    Raw: { cf_ray_id: requestId },
+    ResourceID: resource.id,
+    ResourceScope: SCOPES[resource.scope.type],
+    ResourceType: resource.kind,
+    // Hashes: what is stored may be secret.
+    ResourceValue: { before_sha256: before, after_sha256: after },
+  }
+}
+
+const SCOPES = { account: 'accounts', zone: 'zones', daemon: 'user' } as const
+
+/** A store that tells of each audit entry when the change it stands for is durable. */
+export class AuditedStore implements Store {
+  readonly #store: Store
+  /** Told of every entry; set once there is somebody to tell. */
+  tell: (entry: AuditEntry) => void = () => {}
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  get writable(): boolean {
+    return this.#store.writable
+  }
+
+  async batch(writes: readonly Write[], audit: readonly AuditEntry[] = []): Promise<number> {
+    const version = await this.#store.batch(writes, audit)
+    for (const entry of audit) this.tell(entry)
+    return version
+  }
+
+  async change<T>(
+    kind: Kind<T>,
+    scope: Scope,
+    id: string,
+    edit: (old: T | undefined, version: number) => T | undefined,
+    audit?: (before: T | undefined, after: T | undefined) => AuditEntry,
+  ): Promise<Stored<T> | undefined> {
+    if (!audit) return await this.#store.change(kind, scope, id, edit)
+    // Of several tries the last one counts.
+    let entry: AuditEntry | undefined
+    const stored = await this.#store.change(
+      kind,
+      scope,
+      id,
+      (old, version) => {
+        entry = undefined
+        return edit(old, version)
+      },
+      (before, after) => (entry = audit(before, after)),
+    )
+    if (entry !== undefined) this.tell(entry)
+    return stored
+  }
+
+  get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined {
+    return this.#store.get(kind, scope, id)
+  }
+
+  list<T>(kind: Kind<T>, scope?: Scope): readonly Stored<T>[] {
+    return this.#store.list(kind, scope)
+  }
+
+  count<T>(kind: Kind<T>, scope?: Scope): number {
+    return this.#store.count(kind, scope)
+  }
+
+  records(): Iterable<Stored<unknown>> {
+    return this.#store.records()
+  }
+
+  watch(listener: (changes: readonly Change[]) => void): () => void {
+    return this.#store.watch(listener)
+  }
+
+  audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }> {
+    return this.#store.audit(after, limit)
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close()
+  }
+}

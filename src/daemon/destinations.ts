@@ -1,0 +1,58 @@
+import { checkDestination } from '../../sinks/index.js'
+import type { SinkDeps } from '../../sinks/sink-type.js'
+import type { PipelineChecks } from '../config/pipeline-file.js'
+import type { Clock } from '../core/clock.js'
+import { InvalidInput } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import { openMetrics } from '../core/metrics.js'
+import { GuardedEgress } from '../egress/guarded-egress.js'
+
+/**
+ * What destinations of a pipeline file may be: whoever writes the file and runs it has decided, so private addresses,
+ * plain HTTP, standard output and all folders are open.
+ */
+export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, texts: readonly string[] = []): SinkDeps {
+  const open = { has: () => true }
+  const config = { allow_cidrs: [], resolver_overrides: {} }
+  const rules = { config, openings: [open], overrides: new Map(), ca: undefined, secureContext: undefined }
+  return {
+    egress: new GuardedEgress(rules, { log, metrics: openMetrics({ process: false }) }),
+    allowPlainHttp: true,
+    allowFileUnder: texts.flatMap(fileRoot),
+    allowStdout: true,
+    clock,
+    log,
+  }
+}
+
+/** The folder of a file destination, up to its `{DATE}`; links on the way to it are its owner's. */
+function fileRoot(text: string): string[] {
+  if (!/^file:/i.test(text) || !URL.canParse(text)) return []
+  try {
+    const [fixed = ''] = decodeURIComponent(new URL(text).pathname).split('{DATE}')
+    return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
+  } catch {
+    // The check of the destination says what is wrong with its path.
+    return []
+  }
+}
+
+/** What is wrong with the form of a destination. */
+function fault(text: string, allowed: SinkDeps): string | undefined {
+  try {
+    checkDestination(text, allowed)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    return error.issues.map(({ message }) => message).join('; ')
+  }
+}
+
+/** Checks destinations of configuration and pipeline files by their form. */
+export function destinationChecks(deps: { clock: Clock; log: Log }): PipelineChecks {
+  return {
+    destination: (text) => fault(text, ownDestinations(deps, [text])),
+    jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
+      fault(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
+  }
+}

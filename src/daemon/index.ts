@@ -1,0 +1,239 @@
+import { Histogram } from 'prom-client'
+import { endpoints } from '../../control/index.js'
+import { listenControl } from '../../control/http/listen.js'
+import type { ControlDeps } from '../../control/http/context.js'
+import { Tails } from '../../control/workers/services/tail-sessions.js'
+import { listenAdmin } from './admin.js'
+import { AuditedStore, auditLog } from './audit-log.js'
+import type { Config } from '../config/schema.js'
+import { systemClock, type Clock } from '../core/clock.js'
+import { ClosingStack } from '../core/closing-stack.js'
+import { InTurn } from '../core/keyed-mutex.js'
+import type { Log } from '../core/log.js'
+import { openMetrics, type Metrics } from '../core/metrics.js'
+import { startDemoOrigin } from './demo-origin.js'
+import { startPipelines } from './pipelines.js'
+import { Challenges } from '../edge/challenge/challenges.js'
+import { guard } from '../edge/rules/conditions.js'
+import { markdownStage } from '../edge/markdown/stage.js'
+import { Geo, readDatabases } from '../edge/geo.js'
+import { MemoryBudget } from '../core/memory-budget.js'
+import { plainParts } from '../rules/engine/default-deps.js'
+import { RuleBook } from '../rules/engine/ruleset-cache.js'
+import { tracer } from '../edge/rules/trace.js'
+import { listenProxy } from '../edge/client/server.js'
+import { openLogPush } from './logpush.js'
+import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
+import { RateLimits } from './rate-limits.js'
+import { ServedLists } from './list-registry.js'
+import { ServedWorkers } from './worker-registry.js'
+import { ServedZones } from './zone-registry.js'
+import { openStore } from '../store/index.js'
+import { openBlobs } from '../store/open-blobs.js'
+import { openVault, secretKeys } from '../store/vault.js'
+import { startWebhooks } from '../webhooks/index.js'
+import { AssetUploads } from '../workers/assets/uploads.js'
+import { CodeReader } from '../workers/code/reader.js'
+import { startCollector } from '../workers/orphan-collector.js'
+import { ScriptShelf } from '../workers/script-repository.js'
+
+/** A daemon that runs, and where. */
+export interface Daemon {
+  /** Base URL of the proxy, `http://127.0.0.1:8080`. */
+  readonly proxy: string
+  /** Base URL of the API; ends in `/client/v4`. */
+  readonly control: string
+  /** Base URL of `/livez`, `/readyz` and `/metrics`. */
+  readonly admin: string
+  /** Takes over a configuration that was read again, without a dropped request. What needs a restart is logged. */
+  reload(config: Config): Promise<void>
+  /** Drains and stops everything, in reverse order of its start. */
+  close(): Promise<void>
+}
+
+/** Builds everything, connects it and starts it; rejects, with all closed again, where one part cannot start. */
+export async function startDaemon(
+  config: Config,
+  { log, clock = systemClock }: { log: Log; clock?: Clock },
+): Promise<Daemon> {
+  const stack = new ClosingStack(log)
+  try {
+    return await start(config, stack, log, clock)
+  } catch (error) {
+    await stack.close()
+    throw error
+  }
+}
+
+async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock): Promise<Daemon> {
+  let config = first
+  let draining = false
+
+  const metrics = openMetrics()
+  const store = stack.use(new AuditedStore(await openStore(config.store, { folder: config.data, log, clock })))
+  const keys = await openVault(store, secretKeys(config), log)
+
+  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics })
+
+  // First to open and last to close, so that probes and scrapes are answered while the others start and drain.
+  let starting = true
+  const notReady = () => [
+    ...(starting ? ['the daemon is starting'] : []),
+    ...(draining ? ['the daemon is about to stop'] : []),
+    ...(store.writable ? [] : ['the store takes no writes now; see the log']),
+  ]
+  const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
+
+  const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
+
+  store.tell = auditLog(logpush.emitter, () => config)
+
+  const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
+  const { rate_limit_keys: maxKeys, challenge } = config.proxy
+  const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
+  const challenges = new Challenges(keys.derive('challenge'), clock, challenge)
+  const lists = stack.use(new ServedLists(store, config.lists))
+  const named = {
+    lists: (accountId: string) => lists.lists(accountId),
+    redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
+  }
+  const parts = { ...plainParts, ...named, ...guard({ limiter: limits.limiter, challenges, log }) }
+  const rules = new RuleBook({ store, parts, metrics, log })
+  const zones = stack.use(new ServedZones(store, config.zones, { rules, demoOrigin: demo?.origin }))
+  const geo = new Geo(await readDatabases(config.geo))
+  const memory = new MemoryBudget(config.proxy.markdown_memory)
+  const stages = [markdownStage({ memory, metrics, log })]
+  const { emitter } = logpush
+  const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
+  const sites = stack.use(new ServedWorkers(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
+  const proxy = stack.use(
+    await listenProxy(config.proxy, { zones, stages, challenges, workers: sites, geo, emitter, clock, log, metrics }),
+  )
+
+  const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
+  const tails = stack.use(new Tails({ store, clock }))
+  const deps: ControlDeps = {
+    config: () => config,
+    store,
+    clock,
+    log,
+    trace,
+    upgrades: [logpush.engine.live, tails],
+    observe: apiMetrics(metrics),
+  }
+  const webhooks = stack.use(
+    startWebhooks({
+      store,
+      vault: keys,
+      egress,
+      clock,
+      log,
+      metrics,
+      config: () => config.webhooks,
+      // The spool's own name: one folder, one daemon.
+      sharedAs: config.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
+    }),
+  )
+  const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
+  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config.workers.keep.orphans }))
+  const shelf = new ScriptShelf({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
+  const assets = new AssetUploads({
+    store,
+    blobs,
+    clock,
+    key: keys.derive('worker assets'),
+    limits: () => config.workers.assets,
+  })
+  const uploads = new MemoryBudget(config.workers.upload.memory)
+  const code = stack.use(new CodeReader())
+  const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
+  const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
+  const control = stack.use(await listenControl(areas, deps))
+  stack.use(startPipelines(config, { clock, log }))
+  const takeOver = async (next: Config): Promise<void> => {
+    zones.configure(next.zones)
+    lists.configure(next.lists)
+    await proxy.reconfigure(next.proxy)
+  }
+  const reload = async (next: Config): Promise<void> => {
+    const [databases, ways] = await Promise.all([readDatabases(next.geo), readEgress(next.egress)])
+    try {
+      await takeOver(next)
+    } catch (error) {
+      // A part of it may be in force by now: a port that is taken shows last.
+      await takeOver(config)
+      throw error
+    }
+    warnOfRestart(config, next, log)
+    limits.limiter.maxKeys = next.proxy.rate_limit_keys
+    challenges.options = next.proxy.challenge
+    geo.use(databases)
+    egress.use(ways)
+    logpush.configure(next.logpush)
+    memory.limit = next.proxy.markdown_memory
+    uploads.limit = next.workers.upload.memory
+    log.level = next.log.level
+    config = next
+  }
+  const turns = new InTurn()
+  starting = false
+
+  return {
+    proxy: urlOf(proxy),
+    control: control.url,
+    admin: admin.url,
+    // Two at once would undo each other, and a listener opened now would outlive the daemon's end.
+    reload: (next) =>
+      turns.run('reload', async () => {
+        if (draining) throw new Error('the daemon is about to stop')
+        await reload(next)
+      }),
+    async close() {
+      draining = true
+      await turns.run('reload', () => stack.close())
+    },
+  }
+}
+
+const urlOf = ({ address, port }: { address: string; port: number }): string =>
+  `http://${address.includes(':') ? `[${address}]` : address}:${port}`
+
+function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
+  const seconds = new Histogram({
+    name: 'edged_api_request_seconds',
+    help: 'Answered API requests by method, pattern of the path and status.',
+    labelNames: ['method', 'path', 'status'],
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
+    registers: [metrics],
+  })
+  return ({ method, path, status, seconds: taken }) => seconds.observe({ method, path, status }, taken)
+}
+
+/** The pipelines as their documents say them. */
+const described = ({ pipelines }: Config): object[] =>
+  pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
+
+/** What is read at the start only. */
+const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
+  data: ({ data }) => data,
+  store: ({ store }) => store,
+  secrets: ({ secrets }) => secrets,
+  admin: ({ admin }) => admin,
+  pipelines: described,
+  'control.listen': ({ control }) => control.listen,
+  'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
+  'logpush.retention_age': ({ logpush }) => logpush.retention_age,
+  'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,
+  'logpush.uploads.at_once': ({ logpush }) => logpush.uploads.at_once,
+  'logpush.uploads.per_destination': ({ logpush }) => logpush.uploads.per_destination,
+  'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
+  'webhooks.tries.per_destination': ({ webhooks }) => webhooks.tries.per_destination,
+  'webhooks.breaker': ({ webhooks }) => webhooks.breaker,
+  'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
+}
+
+function warnOfRestart(old: Config, next: Config, log: Log): void {
+  for (const [section, of] of Object.entries(AT_START))
+    if (JSON.stringify(of(old)) !== JSON.stringify(of(next)))
+      log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
+}

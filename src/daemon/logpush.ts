@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { Counter } from 'prom-client'
+import type { LogpushEngine } from '../../control/logpush/services.js'
+import { LiveSessions } from '../../control/logpush/live-sessions.js'
+import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
+import { startLogpush } from '../../pipelines/logpush/job-manager.js'
+import { openSpools } from '../../pipelines/logpush/spool/index.js'
+import { checkDestination, destinationKey, needsOwnership, openSink } from '../../sinks/index.js'
+import type { SinkDeps } from '../../sinks/sink-type.js'
+import type { Config } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import { ClosingStack } from '../core/closing-stack.js'
+import type { Emitter } from '../core/emit.js'
+import type { Log } from '../core/log.js'
+import type { Metrics } from '../core/metrics.js'
+import type { Store } from '../core/store.js'
+import { standingJobs } from './pipelines.js'
+import type { Egress } from '../egress/egress.js'
+import type { Keyring } from '../store/keyring.js'
+
+export interface LogPushDeps {
+  readonly store: Store
+  readonly keys: Keyring
+  readonly egress: Egress
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Log push as it runs in a daemon: spools, jobs and live sessions. */
+export interface LogPush {
+  readonly emitter: Emitter
+  readonly engine: LogpushEngine
+  /** The configuration was read again. Retention, places for uploads and dead letters change with the next start. */
+  configure(config: Config['logpush']): void
+  /** Ends the jobs, then makes durable what was emitted. */
+  close(): Promise<void>
+}
+
+/** Opens the spools below the data folder and starts the jobs of the store and of the configuration. */
+export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<LogPush> {
+  const { data, logpush } = whole
+  const { store, keys, egress, clock, log, metrics } = deps
+  let config = logpush
+  const stack = new ClosingStack(log)
+  try {
+    const limits = { bytes: config.retention_bytes, ageMs: config.retention_age }
+    const spools = stack.use(await openSpools(join(data, 'spool'), { clock, log, metrics, limits }))
+    const emitter = stack.use(new SpoolEmitter({ spools, clock, log, metrics }))
+    const sinkDeps = (): SinkDeps => ({
+      egress,
+      allowPlainHttp: config.destinations.allow_plain_http,
+      allowFileUnder: config.destinations.allow_file_under,
+      allowStdout: false,
+      clock,
+      log,
+    })
+    const open = (destination: string) => openSink(destination, sinkDeps())
+    const runner = stack.use(
+      await startLogpush({
+        store,
+        vault: keys,
+        spools,
+        open,
+        destinationKey,
+        want: async (wanted) => await emitter.want(wanted),
+        options: () => config,
+        standing: standingJobs(whole, { clock, log }),
+        folder: join(data, 'batches'),
+        clock,
+        log,
+        metrics,
+      }),
+    )
+    const lines = (...[scope, job, signal]: Parameters<typeof runner.live>) => runner.live(scope, job, signal)
+    const live = stack.use(new LiveSessions({ lines, clock, log }))
+    countLive(live, metrics)
+    return {
+      emitter,
+      engine: {
+        vault: keys,
+        challengeKey: keys.derive('logpush ownership'),
+        destinations: { check: (destination) => checkDestination(destination, sinkDeps()), open, needsOwnership },
+        spools,
+        live,
+        settled: async (id) => await runner.settled(id),
+        limits: () => config,
+        observeIngest: ingestCounter(metrics),
+      },
+      configure(next) {
+        config = next
+      },
+      close: async () => await stack.close(),
+    }
+  } catch (error) {
+    await stack.close()
+    throw error
+  }
+}
+
+function ingestCounter(metrics: Metrics): NonNullable<LogpushEngine['observeIngest']> {
+  const records = new Counter({
+    name: 'edged_ingest_records_total',
+    help: 'Records that came through the API, by what became of them.',
+    labelNames: ['dataset', 'outcome'],
+    registers: [metrics],
+  })
+  return (dataset, { accepted, rejected }) => {
+    records.inc({ dataset, outcome: 'accepted' }, accepted)
+    records.inc({ dataset, outcome: 'rejected' }, rejected)
+  }
+}
+
+function countLive({ counts }: LiveSessions, metrics: Metrics): void {
+  void new Counter({
+    name: 'edged_live_records_total',
+    help: 'Records for clients of live sessions; dropped are those of clients that read too slowly.',
+    labelNames: ['outcome'],
+    registers: [metrics],
+    collect() {
+      this.reset()
+      this.inc({ outcome: 'sent' }, counts.sent)
+      this.inc({ outcome: 'dropped' }, counts.dropped)
+    },
+  })
+}

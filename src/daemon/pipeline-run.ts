@@ -1,0 +1,81 @@
+/** Builds what a pipeline of a file needs, runs it to its end, and puts it away. */
+import { join } from 'node:path'
+import { openFolder, removeEmpty, removeFolder, run, type RunEnd } from '../../pipelines/run/run.js'
+import { FileSpool } from '../../pipelines/sources/file-spool.js'
+import { httpInput } from '../../pipelines/sources/http.js'
+import type { Input } from '../../pipelines/sources/input.js'
+import { inputPaths, totalSize } from '../../pipelines/sources/paths.js'
+import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
+import { stdinInput } from '../../pipelines/sources/stdin.js'
+import type { Tally } from '../../pipelines/sources/run-stats.js'
+import { openSink } from '../../sinks/index.js'
+import type { Pipeline } from '../config/pipeline.js'
+import type { Clock } from '../core/clock.js'
+import { ClosingStack } from '../core/closing-stack.js'
+import type { Log } from '../core/log.js'
+import { ownDestinations } from './destinations.js'
+
+export interface PipelineRun {
+  /** Folder of the states of all pipelines. */
+  readonly state: string
+  /** Go on where an earlier run stopped. */
+  readonly resume: boolean
+  readonly tally: Tally
+  /** Told of what the user should know. */
+  readonly tell: (message: string) => void
+  /** Told how many bytes the input has, where it is known. */
+  readonly size: (bytes: number) => void
+  readonly stop: AbortSignal
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Where the state of a pipeline is kept while it has something to deliver. */
+export const stateFolder = (state: string, { name }: Pipeline): string => join(state, name)
+
+/** Runs a pipeline. Rejects with NoInput, or with whatever makes it impossible to go on; what was taken stays in its state. */
+export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Promise<RunEnd> {
+  const { name, job, destination_conf: destination, dead_letter: aside, retry_for: retryForMs } = pipeline
+  const { tally, tell, stop, clock, log } = options
+  const folder = await openFolder(stateFolder(options.state, pipeline))
+  const stack = new ClosingStack(log)
+  try {
+    const deps = ownDestinations({ clock, log }, aside === undefined ? [destination] : [destination, aside])
+    const sink = stack.use(openSink(destination, deps))
+    const setAside = aside === undefined ? undefined : stack.use(openSink(aside, deps))
+    const input = stack.use(await openInput(pipeline, folder, options))
+    const failing = (message: string) => tell(`${name}: ${message}; trying again`)
+    const taken = { name, job, input, sink, aside: setAside, folder, retryForMs }
+    const end = await run({ ...taken, tally, failing, stop, clock, log })
+    await stack.close()
+    if (end.end === 'done' && !isFollowed(pipeline)) await removeFolder(folder)
+    return end
+  } finally {
+    await stack.close()
+    await removeEmpty(folder)
+  }
+}
+
+/** What is followed goes on some day: its place is kept. */
+const isFollowed = ({ source }: Pipeline): boolean => 'follow' in source && (source.follow ?? false)
+
+async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
+  const { source, job, spool_bytes: spoolBytes, name } = pipeline
+  const { dataset } = job
+  const { tally, clock, log, resume, tell } = options
+  const taking = { dataset, folder, spoolBytes, tally, clock, log }
+  if ('file' in source) {
+    const follow = source.follow ?? false
+    const paths = await inputPaths(typeof source.file === 'string' ? [source.file] : source.file, { follow })
+    if (!follow) options.size(await totalSize(paths))
+    const missing = (path: string) => tell(`${name}: waiting for ${path}, which is not there`)
+    return await FileSpool.open({ dataset, paths, follow, missing, folder, resume, clock, tally })
+  }
+  if ('stdin' in source) return await stdinInput(process.stdin, taking)
+  if ('http' in source) {
+    const listening = (url: string) => tell(`${name}: listening on ${url}`)
+    return await httpInput({ listen: source.http, token: source.token, listening }, taking)
+  }
+  if ('redis_stream' in source) return await redisStreamInput({ ...source, url: source.redis_stream }, taking)
+  throw new Error(`${name}: its source is one of pipelines inside the daemon`)
+}

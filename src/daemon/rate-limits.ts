@@ -1,0 +1,59 @@
+import type { Clock } from '../core/clock.js'
+import type { Closable } from '../core/closing-stack.js'
+import type { Log } from '../core/log.js'
+import type { Metrics } from '../core/metrics.js'
+import { RULESETS, type StoredRuleset } from '../core/model/ruleset.js'
+import type { Store } from '../core/store.js'
+import { Limiter } from '../rules/limits/limiter.js'
+import { limitIdsOf } from '../rules/limits/rule-limit.js'
+import { shareCounts } from '../rules/limits/sharing.js'
+import { RedisCounters } from '../store/redis-counters.js'
+
+export interface RateLimitOptions {
+  readonly store: Store
+  /** URL of the store: counts are shared where it is a Redis. */
+  readonly url: string
+  readonly maxKeys: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** The counts of all rate limits: those of rules that are gone are let go of, those in Redis are shared. */
+export class RateLimits implements Closable {
+  readonly limiter: Limiter
+  readonly #unwatch: () => void
+  readonly #shared: readonly Closable[]
+  /** By ruleset id. */
+  readonly #limits = new Map<string, readonly string[]>()
+
+  private constructor(limiter: Limiter, store: Store, shared: readonly Closable[]) {
+    this.limiter = limiter
+    this.#shared = shared
+    for (const { id, value } of store.list(RULESETS)) this.#changed(id, value)
+    this.#unwatch = store.watch((changes) => {
+      for (const { kind, id, value } of changes)
+        if (kind === RULESETS.name) this.#changed(id, value as StoredRuleset | undefined)
+    })
+  }
+
+  static async open({ store, url, maxKeys, clock, log, metrics }: RateLimitOptions): Promise<RateLimits> {
+    const limiter = new Limiter({ clock, maxKeys })
+    if (!/^rediss?:/.test(url)) return new RateLimits(limiter, store, [])
+    const counters = await RedisCounters.open(url)
+    return new RateLimits(limiter, store, [shareCounts(limiter, counters, { clock, log, metrics }), counters])
+  }
+
+  async close(): Promise<void> {
+    this.#unwatch()
+    for (const part of this.#shared) await part.close()
+  }
+
+  #changed(rulesetId: string, stored: StoredRuleset | undefined): void {
+    const now = stored?.ruleset.rules.flatMap(limitIdsOf) ?? []
+    const kept = new Set(now)
+    this.limiter.drop((this.#limits.get(rulesetId) ?? []).filter((id) => !kept.has(id)))
+    if (now.length > 0) this.#limits.set(rulesetId, now)
+    else this.#limits.delete(rulesetId)
+  }
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import type { ZoneConfig } from '../config/schema.js'
+import { HOSTNAME, type Hostname } from '../core/model/hostname.js'
+import { SETTING } from '../core/model/setting.js'
+import { zone as zoneScope } from '../core/scope.js'
+import type { Change, Store, Stored } from '../core/store.js'
+import type { RuleBook } from '../rules/engine/ruleset-cache.js'
+import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
+
+/**
+ * The zones in force: what the configuration says, and on top of it what the API has set. A change is seen by the next
+ * request, whichever machine it was made on.
+ */
+export class ServedZones implements Zones {
+  current: ZoneTable
+  readonly #store: Store
+  readonly #rules: RuleBook
+  readonly #demoOrigin: string | undefined
+  readonly #customHostnames = new CustomHostnames()
+  /** Names of custom hostnames by scope and id, to find what a removed record was called. */
+  readonly #names = new Map<string, string>()
+  readonly #unwatch: () => void
+  #config: readonly ZoneConfig[]
+  /** Certificates of authorities by their files, read with the configuration and not with every change of a setting. */
+  #authorities: ReadonlyMap<string, string>
+
+  constructor(
+    store: Store,
+    config: readonly ZoneConfig[],
+    { rules, demoOrigin }: { rules: RuleBook; demoOrigin?: string | undefined },
+  ) {
+    this.#store = store
+    this.#rules = rules
+    this.#demoOrigin = demoOrigin
+    this.#config = config
+    this.#authorities = authorities(config)
+    for (const stored of store.list(HOSTNAME)) this.#hostname(stored)
+    this.current = this.#table()
+    this.#unwatch = store.watch((changes) => this.#changed(changes))
+  }
+
+  /** Takes over the zones of a configuration that was read again. */
+  configure(config: readonly ZoneConfig[]): void {
+    const read = authorities(config)
+    const old = { config: this.#config, authorities: this.#authorities }
+    this.#config = config
+    this.#authorities = read
+    try {
+      this.current = this.#table()
+    } catch (error) {
+      this.#config = old.config
+      this.#authorities = old.authorities
+      throw error
+    }
+  }
+
+  close(): void {
+    this.#unwatch()
+  }
+
+  #changed(changes: readonly Change[]): void {
+    for (const change of changes)
+      if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
+    const rules = this.#rules.changed(changes)
+    if (changes.some(({ kind }) => kind === SETTING.name)) this.current = this.#table()
+    else if (rules) this.current = this.#withRules()
+  }
+
+  #hostname({ scope, id, value }: Stored<Hostname | undefined>): void {
+    const key = `${scope.id}/${id}`
+    const old = this.#names.get(key)
+    if (old !== undefined && old !== value?.hostname) this.#customHostnames.delete(old)
+    if (value === undefined) this.#names.delete(key)
+    else {
+      this.#names.set(key, value.hostname)
+      this.#customHostnames.set({
+        id,
+        hostname: value.hostname,
+        zoneId: scope.id,
+        metadata: value.custom_metadata ?? {},
+      })
+    }
+  }
+
+  #table(): ZoneTable {
+    return zoneTable(
+      this.#config.map((config) => this.#zone(config)),
+      this.#customHostnames,
+    )
+  }
+
+  /** The same zones with the rules as they are now. */
+  #withRules(): ZoneTable {
+    const zones = this.current.zones.map((zone) => ({ ...zone, rules: this.#rules.rulesOf(zone) }))
+    return zoneTable(zones, this.#customHostnames)
+  }
+
+  #zone(config: ZoneConfig): Zone {
+    const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
+    const settings: ZoneConfig['settings'] =
+      set === 'on' || set === 'off' ? { content_converter: set } : config.settings
+    const ca = this.#authorities.get(config.origin_ca_file ?? '')
+    return zoneOf(
+      { ...config, settings },
+      {
+        rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
+        ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
+        ...(ca !== undefined && { ca }),
+      },
+    )
+  }
+}
+
+function authorities(config: readonly ZoneConfig[]): Map<string, string> {
+  const files = new Set(config.flatMap(({ origin_ca_file: file }) => file ?? []))
+  return new Map([...files].map((file) => [file, readFileSync(file, 'utf8')]))
+}

@@ -1,0 +1,215 @@
+import { messageOf } from '../../core/errors.js'
+import { BadAnswer } from '../../http/origin-errors.js'
+import type { AnswerSink } from '../response.js'
+import type { RawHeaders } from '../../http/headers.js'
+import type { Answering, ClientConnection } from './connection.js'
+import { errorPage } from '../error-page.js'
+import type { Exchange } from '../exchange.js'
+import type { Fault } from './framing.js'
+import { originFault } from '../origin-errors.js'
+import { refuse } from './refusal.js'
+import type { Surroundings } from '../proxy-context.js'
+
+/** The status that is recorded for a client that left without an answer. */
+const CLIENT_LEFT = 499
+
+/** A rule wants the connection closed, with no answer or with what there is of one. */
+export class ForcedClose extends Error {
+  override readonly name = 'ForcedClose'
+}
+
+/** The end of every answer: the client. */
+export class ClientAnswer implements AnswerSink, Answering {
+  readonly copies = true
+  readonly connection: ClientConnection
+  readonly #exchange: Exchange
+  readonly #around: Surroundings
+  readonly #accept: string | undefined
+  readonly #keepAlive: boolean
+  /** Called when the client has left and nobody wants the rest of the answer. */
+  cancel: (() => void) | undefined
+  #drained: (() => void) | undefined
+  /** The connection has a limit for writing. */
+  #timed = false
+  #over = false
+
+  constructor(
+    connection: ClientConnection,
+    exchange: Exchange,
+    { accept, keepAlive }: { accept: string | undefined; keepAlive: boolean },
+    around: Surroundings,
+  ) {
+    this.connection = connection
+    this.#exchange = exchange
+    this.#accept = accept
+    this.#keepAlive = keepAlive
+    this.#around = around
+    around.metrics.inFlight++
+    connection.answering = this
+    connection.writer.reset()
+  }
+
+  get written(): boolean {
+    return this.connection.writer.ended
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    if (this.#over) return
+    const { writer, framing } = this.connection
+    const { method, httpVersion, rayId } = this.#exchange
+    const { config, clock, draining } = this.#around
+    writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
+      // Where the answer overtakes the request, its rest has to be thrown away with the connection.
+      close: draining || !framing.complete,
+      now: clock.now(),
+      rayId,
+      keepAliveMs: config.limits.keep_alive_timeout,
+    })
+    this.#exchange.firstByteAt = clock.monotonic()
+    this.#exchange.sentHeaders = headers
+    this.#exchange.status = status
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true
+    const { writer } = this.connection
+    if (!writer.fits(chunk.length)) {
+      this.fail(new BadAnswer('the answer is longer than its length says'))
+      return true
+    }
+    this.#exchange.bytes += chunk.length
+    if (writer.data(chunk)) return true
+    this.#stalled()
+    return false
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.#drained = undefined
+    const { socket, writer } = this.connection
+    if (!writer.end()) this.fail(new BadAnswer('the answer is shorter than its length says'))
+    else if (!this.#over && socket.writableLength > 0) this.#hurry()
+  }
+
+  fail(error: unknown): void {
+    if (this.#over) return
+    if (error instanceof ForcedClose) {
+      this.#cut()
+      return
+    }
+    const { kind, status, reason, retryAfter, detail } = originFault(error)
+    this.#around.metrics.originFailed(kind)
+    this.#log('request_failed', { status, kind, reason, cut: this.connection.writer.begun })
+    if (this.connection.writer.begun) this.#cut()
+    else this.page({ status, retryAfter, ...(detail !== undefined && { detail }) })
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drained = listener
+  }
+
+  /** Answers with an error page. */
+  page(fault: Fault): void {
+    if (!this.connection.framing.complete) {
+      this.#refused(fault)
+      return
+    }
+    const { rayId, method, startedAt: at } = this.#exchange
+    const { headers, body } = errorPage(this.#accept, { ...fault, rayId, at })
+    this.head(fault.status, Object.entries({ ...headers, ...fault.headers }).flat())
+    if (method !== 'HEAD') this.data(body)
+    this.end()
+  }
+
+  /** Hands the connection over to another protocol: there will be no answer in HTTP. Counted when it closes. */
+  switched(status: number, headers: RawHeaders): void {
+    this.#exchange.firstByteAt = this.#around.clock.monotonic()
+    this.#exchange.sentHeaders = headers
+    this.#exchange.status = status
+    this.#drained = undefined
+  }
+
+  faulted(fault: Fault): void {
+    if (this.#over) return
+    this.#log('request_refused', { status: fault.status, reason: fault.detail })
+    if (this.connection.writer.begun || this.#exchange.status !== 0) this.#cut()
+    else this.#refused(fault)
+  }
+
+  /** Answers by hand, because the rest of the request is not to be read. */
+  #refused(fault: Fault): void {
+    const { rayId, method, startedAt: at } = this.#exchange
+    this.#exchange.status = fault.status
+    this.connection.finish()
+    this.#exchange.firstByteAt = this.#around.clock.monotonic()
+    this.#exchange.sentBytes += refuse(this.connection.socket, fault, {
+      rayId,
+      at,
+      accept: this.#accept,
+      head: method === 'HEAD',
+    })
+    this.#finish()
+  }
+
+  /** The client must not take what it has for the whole. */
+  #cut(): void {
+    this.connection.cut()
+    this.#finish()
+  }
+
+  #stalled(): void {
+    const { socket } = this.connection
+    this.#hurry()
+    socket.once('drain', () => {
+      if (this.#over) return
+      socket.setTimeout(0)
+      this.#drained?.()
+    })
+  }
+
+  /** From here on the client has to take something now and then. */
+  #hurry(): void {
+    this.#timed = true
+    this.connection.socket.setTimeout(this.#around.config.limits.write_timeout)
+  }
+
+  delivered(last: boolean): void {
+    if (this.#over) return
+    this.#finish()
+    if (this.#timed) this.connection.socket.setTimeout(0)
+    if (last) this.connection.end()
+    else this.connection.next()
+  }
+
+  left(): void {
+    if (this.#over) return
+    if (this.#exchange.status !== 101) {
+      this.#around.metrics.aborted++
+      if (this.#exchange.status === 0) this.#exchange.status = CLIENT_LEFT
+    }
+    this.#finish()
+  }
+
+  #finish(): void {
+    this.#over = true
+    this.#drained = undefined
+    this.connection.answering = undefined
+    this.#exchange.body?.release()
+    const { metrics, clock, recorder } = this.#around
+    this.#exchange.sentBytes += this.connection.writer.bytes
+    recorder?.finished(this.#exchange, this.connection)
+    const { status, bytes, startedMonotonic } = this.#exchange
+    metrics.inFlight--
+    metrics.answered(status, clock.monotonic() - startedMonotonic, bytes)
+    try {
+      this.cancel?.()
+    } catch (error) {
+      this.#log('cancel_failed', { reason: messageOf(error) })
+    }
+  }
+
+  #log(event: string, facts: object): void {
+    const { rayId, zone, host, method, clientAddress } = this.#exchange
+    this.#around.log.warn({ event, ray: rayId, zone: zone.id, host, method, client: clientAddress, ...facts })
+  }
+}

@@ -1,0 +1,147 @@
+import { METHODS } from 'node:http'
+import { CR, IN_TARGET, IN_TOKEN, KINDS, LF, SPACE } from '../../core/bytes.js'
+import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../../http/message-reader.js'
+import type { ErrorPageReason } from '../../rules/types.js'
+
+/** Why a request is refused: the status of the answer, and a sentence for it. */
+export interface Fault {
+  readonly status: number
+  readonly detail?: string
+  /** Further fields of the answer. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The decision of a rule that it comes from. */
+  readonly reason?: ErrorPageReason
+  /** Seconds after which another try makes sense. */
+  readonly retryAfter?: number | undefined
+}
+
+/** What a request has to stay within. */
+export type FramingLimits = MessageLimits
+
+/** The head of a request as it was sent (RFC 9112, 3 and 5), each character one byte (latin1). */
+export interface RequestHead {
+  readonly method: string
+  readonly target: string
+  readonly httpVersion: '1.0' | '1.1'
+  /** Name, value, name, value; values without the white space around them. */
+  readonly rawHeaders: string[]
+}
+
+// Where in the request line the next byte stands.
+const START_LF = 1
+const METHOD = 2
+const TARGET = 3
+const VERSION = 4
+const VERSION_END = 5
+
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
+const VERSION_TEXT = Buffer.from('HTTP/1.')
+
+/** Empty lines before a request that are skipped (RFC 9112, 2.2). */
+const MAX_EMPTY_LINES = 4
+const MAX_METHOD = 32
+
+/** The framing of one connection's requests. */
+export class Framing extends MessageReader {
+  /** The head of the request, when the last scan came to its end. */
+  head: RequestHead | undefined
+  #emptyLines = 0
+
+  constructor(limits: FramingLimits) {
+    super('request', limits)
+  }
+
+  /** The request being read has a body. Known with the last byte of its head. */
+  get hasBody(): boolean {
+    return this.coding !== undefined || (this.length !== undefined && Number(this.length) > 0)
+  }
+
+  override next(): void {
+    super.next()
+    this.#emptyLines = 0
+  }
+
+  override scan(chunk: Buffer): number {
+    this.head = undefined
+    return super.scan(chunk)
+  }
+
+  protected firstLine(chunk: Buffer, from: number, end: number): number {
+    let i = from
+    while (i < end) {
+      const byte = chunk[i]!
+      switch (this.state) {
+        case START:
+          if (byte === CR) {
+            if (++this.#emptyLines > MAX_EMPTY_LINES) return this.refuse('too many empty lines before the request')
+            this.state = START_LF
+          } else if (KINDS[byte]! & IN_TOKEN) {
+            this.state = METHOD
+            this.mark(i)
+            this.at = 0
+            continue
+          } else return this.refuse('the request line does not begin with a method')
+          break
+        case START_LF:
+          if (byte !== LF) return this.refuse('a carriage return stands without a line feed')
+          this.state = START
+          break
+        case METHOD:
+          if (KINDS[byte]! & IN_TOKEN) {
+            if (++this.at > MAX_METHOD) return this.refuse('the method is too long', 501)
+          } else if (byte === SPACE) {
+            this.state = TARGET
+            this.mark(i)
+            this.at = 0
+          } else return this.refuse('the method has a character that no method has')
+          break
+        case TARGET: {
+          const begin = i
+          while (i < end && KINDS[chunk[i]!]! & IN_TARGET) i++
+          this.at += i - begin
+          if (i === end) continue
+          if (chunk[i] !== SPACE || this.at === 0) return this.refuse('the request line has no proper target')
+          this.state = VERSION
+          this.mark(i)
+          this.at = 0
+          break
+        }
+        case VERSION:
+          if (byte !== VERSION_TEXT[this.at]) return this.#badVersion(byte)
+          if (++this.at === VERSION_TEXT.length) this.state = VERSION_END
+          break
+        default:
+          if (this.at === VERSION_TEXT.length) {
+            if (byte !== 48 && byte !== 49) return this.#badVersion(byte)
+            this.minor = byte - 48
+            this.at++
+          } else if (byte === CR) {
+            this.state = LINE_LF
+            return i + 1
+          } else return this.refuse('the request line does not end with its version')
+      }
+      i++
+    }
+    return i
+  }
+
+  protected headRead(text: string): void {
+    const { marks, marked } = this
+    const method = text.slice(marks[0], marks[1])
+    this.head = {
+      method,
+      target: text.slice(marks[1]! + 1, marks[2]),
+      httpVersion: this.minor === 0 ? '1.0' : '1.1',
+      rawHeaders: fieldsOf(text, marks, 3, marked),
+    }
+    if (KNOWN_METHODS.has(method)) this.bodyFollows()
+    else this.fails('the method is not known', 501)
+  }
+
+  #badVersion(byte: number): number {
+    const digit = byte >= 48 && byte <= 57
+    return digit && this.at >= 5
+      ? this.refuse('the version of HTTP is not 1.0 or 1.1', 505)
+      : this.refuse('the request line does not end with its version')
+  }
+}

@@ -1,0 +1,174 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { framingKind } from '../../http/framing-fields.js'
+import { Outlet } from '../../http/socket-writer.js'
+import type { RawHeaders } from '../../http/headers.js'
+
+/** What an answer has to know of the request that it is for. */
+export interface Asked {
+  readonly method: string
+  readonly httpVersion: '1.0' | '1.1'
+  /** The client wants to send more requests on this connection. */
+  readonly keepAlive: boolean
+}
+
+/** What goes into every head besides the answer's own fields. */
+export interface HeadExtras {
+  /** This answer is the connection's last. */
+  readonly close: boolean
+  /** Milliseconds since 1970. */
+  readonly now: number
+  readonly rayId: string
+  readonly keepAliveMs: number
+}
+
+// How the end of the body is told (RFC 9112, 6.3).
+const NONE = 0
+const LENGTH = 1
+const CHUNKED = 2
+const CLOSE = 3
+
+const CRLF_BYTES = 2
+const LAST_CHUNK = '0\r\n\r\n'
+
+// oxlint-disable-next-line no-control-regex
+const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
+
+/** Writes answers to a connection, one after the other, in the form of RFC 9112. */
+export class AnswerWriter {
+  /** A part of the answer is on its way: it is too late for another one. */
+  begun = false
+  /** The answer is written, though not necessarily sent. */
+  ended = false
+  /** Bytes of the answer so far: head, body and the marks of chunks. */
+  bytes = 0
+  readonly #socket: Socket
+  readonly #outlet: Outlet
+  readonly #delivered: (last: boolean) => void
+  #framing = NONE
+  /** Bytes of the body that the length announced and that have not come. */
+  #left = 0
+  #last = false
+
+  /** `delivered` is called when the system has taken the whole answer; `last`: no other may follow. */
+  constructor(socket: Socket, delivered: (last: boolean) => void) {
+    this.#socket = socket
+    this.#outlet = new Outlet(socket)
+    this.#delivered = delivered
+  }
+
+  /** Begins an answer. Throws where a field could split it. Fields about the connection are this writer's business. */
+  head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void {
+    let text = ''
+    let names = ''
+    let values = ''
+    let dated = false
+    let length: number | undefined
+    for (let i = 0; i + 1 < fields.length; i += 2) {
+      const name = fields[i]!
+      const value = fields[i + 1]!
+      const kind = kindOf(name)
+      if (kind === 'connection') continue
+      if (kind === 'date') dated = true
+      else if (kind === 'length') length = Number(value)
+      names += name
+      values += value
+      text += `${name}: ${value}\r\n`
+    }
+    if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the answer is not safe')
+    this.ended = false
+    this.#frame(asked, status, length, extras.close)
+    const date = dated ? '' : dateLine(extras.now)
+    const end = this.#last ? 'connection: close\r\n' : keepAliveLines(extras.keepAliveMs)
+    const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
+    const head = `${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}\r\n`
+    this.#outlet.text(head)
+    this.bytes += head.length
+    this.begun = true
+  }
+
+  /** Nothing but the end of the connection tells the client that it has the whole of the answer. */
+  get endsWithConnection(): boolean {
+    return this.begun && this.#framing === CLOSE
+  }
+
+  /** Whether a part of this size still fits into the length that was announced. */
+  fits(bytes: number): boolean {
+    return this.#framing !== LENGTH || bytes <= this.#left
+  }
+
+  /** Writes a part of the body, which may change afterwards; false: the client does not keep up. */
+  data(chunk: Buffer): boolean {
+    if (this.#framing === NONE || chunk.length === 0) return true
+    const outlet = this.#outlet
+    this.bytes += chunk.length
+    if (this.#framing === CHUNKED) {
+      const size = `${chunk.length.toString(16)}\r\n`
+      this.bytes += size.length + CRLF_BYTES
+      outlet.text(size)
+      outlet.bytes(chunk)
+      outlet.text('\r\n')
+    } else {
+      this.#left -= chunk.length
+      outlet.bytes(chunk)
+    }
+    return outlet.open
+  }
+
+  /** Ends the answer; false: it is shorter than announced, and the connection is of no more use. */
+  end(): boolean {
+    if (this.#framing === LENGTH && this.#left > 0) return false
+    if (this.#framing === CHUNKED) {
+      this.#outlet.text(LAST_CHUNK)
+      this.bytes += LAST_CHUNK.length
+    }
+    this.ended = true
+    this.#outlet.flush()
+    this.#settle()
+    return true
+  }
+
+  /** Forgets the answer before, so that the next one can be written. */
+  reset(): void {
+    this.begun = false
+    this.ended = false
+    this.bytes = 0
+  }
+
+  #frame({ method, httpVersion, keepAlive }: Asked, status: number, length: number | undefined, close: boolean): void {
+    this.#left = length ?? 0
+    if (method === 'HEAD' || status === 204 || status === 304) this.#framing = NONE
+    else if (length !== undefined) this.#framing = LENGTH
+    else this.#framing = httpVersion === '1.1' ? CHUNKED : CLOSE
+    this.#last = close || !keepAlive || this.#framing === CLOSE
+  }
+
+  #settle(): void {
+    if (this.#socket.destroyed) return
+    if (this.#socket.writableLength === 0) this.#delivered(this.#last)
+    else this.#socket.write('', (error) => (error ? undefined : this.#delivered(this.#last)))
+  }
+}
+
+function kindOf(name: string): 'connection' | 'date' | 'length' | undefined {
+  if (name.length === 4) return name.toLowerCase() === 'date' ? 'date' : undefined
+  return framingKind(name)
+}
+
+const STATUS_LINES = new Map(
+  Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `HTTP/1.1 ${status} ${reason}\r\n`]),
+)
+const statusLine = (status: number): string => STATUS_LINES.get(status) ?? `HTTP/1.1 ${status} \r\n`
+
+const keepAliveLines = (ms: number): string =>
+  `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(ms / 1000)}\r\n`
+
+// The text of a second, which is the same for everybody.
+let dated = { second: NaN, line: '' }
+
+function dateLine(now: number): string {
+  const second = Math.floor(now / 1000)
+  if (second !== dated.second) dated = { second, line: `date: ${new Date(now).toUTCString()}\r\n` }
+  return dated.line
+}

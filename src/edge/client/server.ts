@@ -1,0 +1,226 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { ProxyConfig } from '../../config/schema.js'
+import type { Clock } from '../../core/clock.js'
+import type { Emitter } from '../../core/emit.js'
+import type { Log } from '../../core/log.js'
+import type { Metrics } from '../../core/metrics.js'
+import { bind } from '../../http/listen.js'
+import { Origins } from '../../http/origins.js'
+import type { Stage } from '../response.js'
+import type { Challenges } from '../challenge/challenges.js'
+import { trust } from './client-address.js'
+import { ClientConnection, type ConnectionEvents } from './connection.js'
+import { Geo } from '../geo.js'
+import { TrustedFields } from '../../rules/fields/trusted.js'
+import type { Fault, RequestHead } from './framing.js'
+import { MemoryBudget } from '../../core/memory-budget.js'
+import { ProxyMetrics } from '../metrics.js'
+import { Recorder } from '../records/recorder.js'
+import { refuseRequest, serve } from '../serve.js'
+import type { Surroundings } from '../proxy-context.js'
+import type { WorkerSites } from '../worker-sites.js'
+import type { Zones } from '../zones.js'
+
+/** What the proxy is given. */
+export interface ProxyParts {
+  /** Read at the beginning of each request; replace `current` to change the zones. */
+  readonly zones: Zones
+  /** What answers flow through, the one nearest to the client first. */
+  readonly stages?: readonly Stage[]
+  /** Whose solutions are taken, ahead of all rules; without it such posts go to the origin. */
+  readonly challenges?: Challenges
+  /** Says where clients are; without it rules do not know. */
+  readonly geo?: Geo
+  /** Takes the log records of requests; without it there are none. */
+  readonly emitter?: Emitter
+  /** What answers in the place of origins; without it none does. */
+  readonly workers?: WorkerSites
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** A running proxy. */
+export interface Proxy {
+  readonly address: string
+  readonly port: number
+  /** Takes new options without dropping a request; rejects, and keeps the old ones, where a new address is not free. */
+  reconfigure(config: ProxyConfig): Promise<void>
+  /** Stops listening, lets requests finish within `drain_timeout`, then ends what is left. */
+  close(): Promise<void>
+}
+
+/** Starts the reverse proxy; rejects where the address cannot be listened on. */
+export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promise<Proxy> {
+  const proxy = new ReverseProxy(config, parts)
+  await proxy.listen()
+  return proxy
+}
+
+/** How much of an answer is taken from its origin before the client has to read. */
+const HIGH_WATER = 65_536
+
+class ReverseProxy implements Proxy {
+  readonly #around: Surroundings
+  readonly #connections = new Map<Socket, ClientConnection>()
+  readonly #perAddress = new Map<string, number>()
+  readonly #events: ConnectionEvents = {
+    requested: (connection, head) => this.#requested(connection, head),
+    refused: (connection, fault) => this.#fault(connection, fault),
+  }
+  #server: Server | undefined
+  #bound = { address: '', port: 0 }
+  #closed: Promise<void> | undefined
+  #checking: NodeJS.Timeout | undefined
+  /** Told when the last connection has gone. */
+  #emptied: (() => void) | undefined
+
+  constructor(
+    config: ProxyConfig,
+    { zones, stages = [], challenges, workers, geo = new Geo(), emitter, clock, log, metrics }: ProxyParts,
+  ) {
+    const bodyMemory = new MemoryBudget(config.rules_body.memory)
+    this.#around = {
+      config,
+      trusted: trust(config.trusted_proxies),
+      trustedFields: new TrustedFields(config.trusted_fields),
+      draining: false,
+      fields: { clock, geo },
+      bodyMemory,
+      zones,
+      workers,
+      origins: new Origins(config.origin),
+      stages,
+      challenges,
+      recorder: emitter && new Recorder({ emitter, geo, clock, log }),
+      clock,
+      log,
+      metrics: new ProxyMetrics(metrics, bodyMemory),
+    }
+  }
+
+  get address(): string {
+    return this.#bound.address
+  }
+
+  get port(): number {
+    return this.#bound.port
+  }
+
+  async listen(): Promise<void> {
+    this.#server = await this.#open(this.#around.config)
+    this.#checkEvery(this.#around.config)
+  }
+
+  async reconfigure(config: ProxyConfig): Promise<void> {
+    const old = this.#around.config
+    if (config.listen !== old.listen) {
+      const replaced = this.#server
+      this.#server = await this.#open(config)
+      replaced?.close()
+      this.#closeIdle()
+    }
+    this.#around.config = config
+    this.#around.trusted = trust(config.trusted_proxies)
+    this.#around.trustedFields = new TrustedFields(config.trusted_fields)
+    this.#around.bodyMemory.limit = config.rules_body.memory
+    if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#around.origins.configure(config.origin)
+    this.#checkEvery(config)
+    for (const { framing } of this.#connections.values()) framing.limits = config.limits
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#drain()
+    await this.#closed
+  }
+
+  async #drain(): Promise<void> {
+    const { config, clock, log, origins } = this.#around
+    this.#around.draining = true
+    this.#server?.close()
+    this.#closeIdle()
+    if (this.#connections.size > 0) {
+      const empty = new Promise<'empty'>((resolve) => {
+        this.#emptied = () => resolve('empty')
+      })
+      const stop = new AbortController()
+      const end = await Promise.race([empty, clock.sleep(config.drain_timeout, stop.signal)])
+      if (end === 'empty') stop.abort()
+      else {
+        log.warn({ event: 'drain_timeout', connections: this.#connections.size })
+        for (const connection of this.#connections.values()) connection.cut()
+        // Their requests are over, and recorded, before the origins go: it was not those who failed.
+        await empty
+      }
+    }
+    clearInterval(this.#checking)
+    origins.close()
+  }
+
+  #closeIdle(): void {
+    for (const connection of this.#connections.values()) if (connection.idle) connection.socket.destroy()
+  }
+
+  /** Looks for slow clients, often enough for the timeouts to be kept. */
+  #checkEvery({ limits }: ProxyConfig): void {
+    clearInterval(this.#checking)
+    const shortest = Math.min(limits.header_timeout, limits.request_timeout, limits.keep_alive_timeout)
+    this.#checking = setInterval(
+      () => {
+        for (const connection of this.#connections.values()) connection.check(this.#around.config.limits)
+      },
+      Math.min(1000, Math.max(20, Math.floor(shortest / 4))),
+    )
+    this.#checking.unref()
+  }
+
+  async #open(config: ProxyConfig): Promise<Server> {
+    const server = createServer({ noDelay: true, allowHalfOpen: true, highWaterMark: HIGH_WATER }, (socket) =>
+      this.#connected(socket),
+    )
+    await bind(server, config.listen)
+    this.#bound = server.address() as AddressInfo
+    server.on('error', (error) => this.#around.log.error({ event: 'listener_failed', error: error.message }))
+    return server
+  }
+
+  #connected(socket: Socket): void {
+    const { config, metrics, trusted, draining, clock } = this.#around
+    const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events)
+    const { address } = connection
+    const { connections, connections_per_address: perAddress } = config.limits
+    const counted = perAddress > 0 && !trusted(address)
+    const held = this.#perAddress.get(address) ?? 0
+    if (draining || address === '' || this.#connections.size >= connections || (counted && held >= perAddress)) {
+      metrics.dropped++
+      socket.destroy()
+      return
+    }
+    this.#connections.set(socket, connection)
+    this.#perAddress.set(address, held + 1)
+    metrics.connections++
+    socket.once('close', () => {
+      metrics.connections--
+      this.#connections.delete(socket)
+      const left = (this.#perAddress.get(address) ?? 1) - 1
+      if (left > 0) this.#perAddress.set(address, left)
+      else this.#perAddress.delete(address)
+      if (this.#connections.size === 0) this.#emptied?.()
+    })
+  }
+
+  #requested(connection: ClientConnection, request: RequestHead): void {
+    try {
+      serve(request, connection, this.#around)
+    } catch (error) {
+      // A fault of ours in one request is no reason to end all others.
+      this.#around.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
+      this.#fault(connection, { status: 500 })
+    }
+  }
+
+  #fault(connection: ClientConnection, fault: Fault): void {
+    if (connection.answering) connection.answering.faulted(fault)
+    else refuseRequest(connection, fault, this.#around)
+  }
+}

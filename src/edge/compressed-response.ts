@@ -1,0 +1,176 @@
+import type { Transform } from 'node:stream'
+import zlib from 'node:zlib'
+import { members } from '../http/accept.js'
+import type { CompressionParams } from '../rules/types.js'
+import type { AnswerSink } from './response.js'
+import type { Exchange } from './exchange.js'
+import { headerOf, headerValues, type RawHeaders, withoutHeader } from '../http/headers.js'
+
+type Algorithm = 'gzip' | 'brotli' | 'zstd'
+
+interface Coder {
+  /** Its name in Accept-Encoding and Content-Encoding. */
+  readonly coding: string
+  readonly make: () => Transform
+}
+
+// Each chunk is flushed, so that a page that comes in pieces is seen in pieces.
+const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
+  zstd: zstd(),
+  brotli: {
+    coding: 'br',
+    make: () =>
+      zlib.createBrotliCompress({
+        flush: zlib.constants.BROTLI_OPERATION_FLUSH,
+        params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 },
+      }),
+  },
+  gzip: { coding: 'gzip', make: () => zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH }) },
+}
+
+/** Where this Node has it (22.15 and newer). */
+function zstd(): Coder | undefined {
+  const make = (zlib as { createZstdCompress?: () => Transform }).createZstdCompress
+  return make && { coding: 'zstd', make }
+}
+
+/** What `auto` and `default` take, the best first. */
+const PREFERRED: readonly Algorithm[] = ['zstd', 'brotli', 'gzip']
+
+/** Shorter bodies would grow, or gain nothing. */
+const LEAST_BYTES = 50
+const UNCHANGEABLE = new Set([204, 206, 304])
+const COMPRESSIBLE =
+  /^(?:text\/(?!event-stream)|font\/(?:otf|ttf)$|image\/(?:svg\+xml|bmp|x-icon|vnd\.microsoft\.icon)$|application\/(?:.*\+)?(?:json|xml|javascript|ecmascript|x-javascript|wasm|manifest|vnd\.ms-fontobject|x-font-\w+|graphql|rtf|x-ndjson)$)/
+/** Compressed by their nature, or to be seen byte by byte. */
+const DENSE =
+  /^(?:image\/(?:jpeg|png|gif|webp|avif|heic|jxl)|video\/|audio\/|font\/woff2?|text\/event-stream|application\/(?:zip|gzip|x-gzip|zstd|x-7z-compressed|x-bzip2?|x-xz|x-rar-compressed|vnd\.rar|pdf$))/
+
+/** Compresses an answer as the rule for it says. */
+export class CompressedAnswer implements AnswerSink {
+  readonly #next: AnswerSink
+  readonly #exchange: Exchange
+  #coder: Transform | undefined
+  #drained: (() => void) | undefined
+  #blocked = false
+
+  constructor(next: AnswerSink, exchange: Exchange) {
+    this.#next = next
+    this.#exchange = exchange
+    next.onDrain(() => {
+      if (this.#coder) this.#coder.resume()
+      else this.#drained?.()
+    })
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    const { compression, method, rawHeaders } = this.#exchange
+    if (!compression || !changeable(status, headers)) {
+      this.#next.head(status, headers)
+      return
+    }
+    const chosen = choose(compression, headerValues(rawHeaders, 'accept-encoding').join(','), mediaType(headers))
+    if (!chosen) {
+      this.#next.head(status, varied(headers))
+      return
+    }
+    if (method !== 'HEAD') this.#coder = this.#open(chosen)
+    this.#next.head(status, compressedHeaders(headers, chosen.coding))
+  }
+
+  data(chunk: Buffer): boolean {
+    if (!this.#coder) return this.#next.data(chunk)
+    this.#blocked = !this.#coder.write(chunk)
+    return !this.#blocked
+  }
+
+  end(): void {
+    if (this.#coder) this.#coder.end()
+    else this.#next.end()
+  }
+
+  fail(error: unknown): void {
+    this.#coder?.destroy()
+    this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drained = listener
+  }
+
+  #open({ make }: Coder): Transform {
+    const coder = make()
+    coder.on('data', (bytes: Buffer) => {
+      if (!this.#next.data(bytes)) coder.pause()
+    })
+    coder.on('drain', () => {
+      if (!this.#blocked) return
+      this.#blocked = false
+      this.#drained?.()
+    })
+    coder.on('end', () => this.#next.end())
+    coder.on('error', (error) => this.#next.fail(error))
+    return coder
+  }
+}
+
+const mediaType = (headers: RawHeaders): string =>
+  (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase()
+
+/** Whether an answer with this head may be compressed at all. */
+function changeable(status: number, headers: RawHeaders): boolean {
+  const length = headerOf(headers, 'content-length')
+  const coded = headerValues(headers, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity')
+  const fixed = headerValues(headers, 'cache-control').some((value) =>
+    [...members(value)].some((directive) => directive.toLowerCase() === 'no-transform'),
+  )
+  return !UNCHANGEABLE.has(status) && !coded && !fixed && (length === undefined || Number(length) >= LEAST_BYTES)
+}
+
+/** The first algorithm of a rule that the client takes; none where the rule, the client or the content rules it out. */
+function choose(algorithms: CompressionParams, acceptEncoding: string, type: string): Coder | undefined {
+  if (DENSE.test(type)) return undefined
+  const weights = weightsOf(acceptEncoding)
+  const weight = (coder: Coder) => weights.get(coder.coding) ?? weights.get('*') ?? 0
+  for (const name of algorithms) {
+    if (name === 'none') return undefined
+    if (name === 'auto' || name === 'default') {
+      if (!COMPRESSIBLE.test(type)) return undefined
+      const taken = PREFERRED.flatMap((preferred) => CODERS[preferred] ?? []).filter((coder) => weight(coder) > 0)
+      return taken.sort((a, b) => weight(b) - weight(a))[0]
+    }
+    const coder = CODERS[name]
+    if (coder && weight(coder) > 0) return coder
+  }
+  return undefined
+}
+
+const WEIGHT = /;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*$/i
+
+/** Qualities by coding (RFC 9110, 12.5.3). */
+function weightsOf(acceptEncoding: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const member of members(acceptEncoding)) {
+    const coding = member.split(';', 1)[0]!.trim().toLowerCase()
+    weights.set(coding === 'x-gzip' ? 'gzip' : coding, Number(WEIGHT.exec(member)?.[1] ?? 1))
+  }
+  return weights
+}
+
+function compressedHeaders(headers: RawHeaders, coding: string): string[] {
+  let fields = withoutHeader(headers, 'content-length')
+  for (const name of ['content-encoding', 'accept-ranges', 'content-md5', 'digest', 'content-digest', 'repr-digest'])
+    fields = withoutHeader(fields, name)
+  // RFC 9110, 8.8.1: other bytes, so that a strong validator would be wrong.
+  for (let i = 0; i + 1 < fields.length; i += 2)
+    if (fields[i]!.toLowerCase() === 'etag' && !fields[i + 1]!.startsWith('W/')) fields[i + 1] = `W/${fields[i + 1]!}`
+  fields.push('content-encoding', coding)
+  return varied(fields)
+}
+
+/** The fields with `accept-encoding` in Vary. */
+function varied(headers: RawHeaders): string[] {
+  const names = headerValues(headers, 'vary').flatMap((value) => [...members(value)])
+  if (names.some((name) => name === '*' || name.toLowerCase() === 'accept-encoding')) return [...headers]
+  return [...withoutHeader(headers, 'vary'), 'vary', [...names, 'accept-encoding'].join(', ')]
+}

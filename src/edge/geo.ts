@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises'
+import { LRUCache } from 'lru-cache'
+import { Reader, type AsnResponse, type CityResponse } from 'mmdb-lib'
+import { messageOf } from '../core/errors.js'
+import type { GeoLocation, GeoLookup } from '../rules/types.js'
+
+/** Paths of the database files. */
+export interface GeoFiles {
+  readonly city_file?: string
+  readonly country_file?: string
+  readonly asn_file?: string
+}
+
+/** The databases of a configuration, in memory. */
+export interface Databases {
+  readonly city: Reader<CityResponse> | undefined
+  readonly asn: Reader<AsnResponse> | undefined
+}
+
+const NOWHERE: GeoLocation = { city: undefined, asn: undefined, known: false }
+
+/** Addresses whose places are kept; about 2 KiB each. */
+const KEPT = 4096
+
+/** Reads the databases that a configuration names. Rejects with the name of the file where one is none. */
+export async function readDatabases({
+  city_file: cityFile,
+  country_file: countryFile,
+  asn_file: asnFile,
+}: GeoFiles): Promise<Databases> {
+  const placeFile = cityFile ?? countryFile
+  const [city, asn] = await Promise.all([
+    placeFile === undefined ? undefined : open<CityResponse>(placeFile),
+    asnFile === undefined ? undefined : open<AsnResponse>(asnFile),
+  ])
+  return { city, asn }
+}
+
+/** Where addresses are, from databases in MaxMind format. */
+export class Geo implements GeoLookup {
+  #databases: Databases
+  readonly #found = new LRUCache<string, GeoLocation>({ max: KEPT })
+
+  constructor(databases: Databases = { city: undefined, asn: undefined }) {
+    this.#databases = databases
+  }
+
+  /** Takes other databases. */
+  use(databases: Databases): void {
+    this.#databases = databases
+    this.#found.clear()
+  }
+
+  find(address: string): GeoLocation {
+    const { city, asn } = this.#databases
+    if (city === undefined && asn === undefined) return NOWHERE
+    let place = this.#found.get(address)
+    if (place === undefined) {
+      place = { city: look(city, address), asn: look(asn, address), known: city !== undefined }
+      this.#found.set(address, place)
+    }
+    return place
+  }
+}
+
+async function open<T extends CityResponse | AsnResponse>(file: string): Promise<Reader<T>> {
+  try {
+    const reader = new Reader<T>(await readFile(file))
+    // A file whose tree does not fit its size is better found now than by a request.
+    reader.get('192.0.2.1')
+    return reader
+  } catch (error) {
+    throw new Error(`${file} cannot be read as a MaxMind database: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function look<T extends CityResponse | AsnResponse>(reader: Reader<T> | undefined, address: string): T | undefined {
+  // The reader would follow the bits of an IPv6 address through a tree of IPv4 addresses, and find something.
+  if (reader === undefined || (reader.metadata.ipVersion === 4 && address.includes(':'))) return undefined
+  try {
+    return reader.get(address) ?? undefined
+  } catch {
+    // A record of a damaged file: nothing is known of this address.
+    return undefined
+  }
+}

@@ -1,0 +1,133 @@
+import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import { NotConvertible } from '../../../pipelines/markdown/not-convertible.js'
+import { Decoders } from '../content-coding.js'
+import { markdownHeaders, variesByAccept, type Page } from './headers.js'
+import { HeldBytes } from '../../core/memory-budget.js'
+import type { Outcome, PageContext, PageConverter, PageSink } from './page-sink.js'
+
+/**
+ * A page of which only its end tells whether it can be converted: its size may pass the limit, its coding or its XML
+ * may be broken. So both the bytes as they came and the Markdown of them are held until one of the two is sent.
+ */
+export class HeldPage implements PageSink {
+  readonly #context: PageContext
+  readonly #original: HeldBytes
+  readonly #markdown: HeldBytes
+  readonly #converter: PageConverter
+  readonly #decoders: Decoders | undefined
+  #state: 'holding' | 'sending' | 'over' = 'holding'
+  #htmlBytes = 0
+  /** What is sent first, of the two that are held. */
+  #held: HeldBytes
+  /** What is sent after it: pieces that came while it was going out. */
+  readonly #tail: Buffer[] = []
+  #blocked = false
+  #ended = false
+
+  constructor(page: Page, context: PageContext) {
+    this.#context = context
+    this.#original = new HeldBytes(context.memory)
+    this.#markdown = new HeldBytes(context.memory)
+    this.#held = this.#original
+    this.#converter = context.converter(page.contentType)
+    if (page.codings.length > 0) {
+      const html = {
+        write: (bytes: Uint8Array) => this.#convert(bytes),
+        end: () => this.#finish(),
+        fail: () => this.#giveUp('undecodable'),
+      }
+      this.#decoders = new Decoders(page.codings, html, context.resume)
+    }
+  }
+
+  data(chunk: Buffer): boolean {
+    let open = true
+    if (!this.#holding) {
+      this.#tail.push(chunk)
+      this.#flow()
+    } else if (!this.#original.append(chunk)) this.#giveUp('no_memory', chunk)
+    else if (this.#decoders) open = this.#decoders.write(chunk)
+    else this.#convert(chunk)
+    return this.#holding ? open : !this.#blocked
+  }
+
+  end(): void {
+    this.#ended = true
+    if (!this.#holding) this.#flow()
+    else if (this.#decoders) this.#decoders.end()
+    else this.#finish()
+  }
+
+  drained(): void {
+    this.#blocked = false
+    if (this.#state === 'sending') this.#flow()
+  }
+
+  release(): void {
+    this.#state = 'over'
+    this.#decoders?.destroy()
+    this.#original.release()
+    this.#markdown.release()
+  }
+
+  get #holding(): boolean {
+    return this.#state === 'holding'
+  }
+
+  #convert(html: Uint8Array): boolean {
+    if (!this.#holding) return false
+    this.#htmlBytes += html.length
+    if (this.#htmlBytes > MAX_HTML_BYTES) this.#giveUp('too_large')
+    else this.#keep(() => this.#converter.write(html))
+    return this.#holding
+  }
+
+  #finish(): void {
+    if (!this.#holding || !this.#keep(() => this.#converter.end())) return
+    const { headers } = this.#context
+    this.#original.release()
+    this.#held = this.#markdown
+    this.#begin('converted', markdownHeaders(headers, this.#markdown.length))
+  }
+
+  /** Holds the Markdown that `convert` makes; false where there is none or no room, and the page goes out as it came. */
+  #keep(convert: () => string): boolean {
+    try {
+      if (this.#markdown.append(Buffer.from(convert()))) return true
+      this.#giveUp('no_memory')
+    } catch (error) {
+      if (!(error instanceof NotConvertible)) this.#context.log.error({ event: 'conversion_failed', err: error })
+      this.#giveUp(error instanceof NotConvertible ? 'malformed' : 'internal_error')
+    }
+    return false
+  }
+
+  #giveUp(outcome: Outcome, unheld?: Buffer): void {
+    if (!this.#holding) return
+    this.#decoders?.destroy()
+    this.#markdown.release()
+    if (unheld) this.#tail.push(unheld)
+    this.#begin(outcome, variesByAccept(this.#context.headers))
+  }
+
+  #begin(outcome: Outcome, headers: string[]): void {
+    this.#state = 'sending'
+    this.#context.settle(outcome)
+    this.#context.next.head(this.#context.status, headers)
+    this.#flow()
+  }
+
+  /** Sends what is held as fast as it is taken, then ends the answer or asks for more. */
+  #flow(): void {
+    const { next, resume } = this.#context
+    while (!this.#blocked && this.#state === 'sending') {
+      const bytes = this.#held.shift() ?? this.#tail.shift()
+      if (bytes) this.#blocked = !next.data(bytes)
+      else if (!this.#ended) return resume()
+      else {
+        this.#state = 'over'
+        next.end()
+      }
+    }
+  }
+}

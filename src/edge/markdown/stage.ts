@@ -1,0 +1,229 @@
+import { Counter, Gauge } from 'prom-client'
+import { Converter, MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import { letHeapGrow } from '../../core/heap-size.js'
+import type { Log } from '../../core/log.js'
+import type { Metrics } from '../../core/metrics.js'
+import type { AnswerSink, Stage } from '../response.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { MAX_ENCODED_BYTES } from '../content-coding.js'
+import { HeldPage } from './held-page.js'
+import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
+import type { MemoryBudget } from '../../core/memory-budget.js'
+import { askForHtml, wantsMarkdown } from './negotiate.js'
+import { OUTCOMES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
+import { StreamedPage } from './streamed-page.js'
+
+export interface MarkdownOptions {
+  /** Bytes that pages held back may take, all requests together. */
+  readonly memory: MemoryBudget
+  /** Makes the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
+  readonly converter?: (contentType: string) => PageConverter
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+/**
+ * Answers in Markdown where the zone's converter is on, the request lists `text/markdown` and the origin brings HTML
+ * that can be converted. Everything else passes byte for byte, with `accept` in its Vary.
+ */
+export function markdownStage({ memory, converter = toMarkdown, metrics, log }: MarkdownOptions): Stage {
+  const settle = pageCounter(metrics, memory)
+  return (exchange, next) => {
+    const { method, settings, zone, rawHeaders } = exchange
+    if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
+    if (!wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return new HtmlVariant(next)
+    exchange.headers = askForHtml(exchange.headers)
+    return method === 'HEAD' ? new MarkdownHead(next) : new MarkdownAnswer(next, { memory, converter, log, settle })
+  }
+}
+
+function toMarkdown(contentType: string): PageConverter {
+  letHeapGrow()
+  return new Converter({ contentType })
+}
+
+function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {
+  const pages = new Counter({
+    name: 'edged_markdown_pages_total',
+    help: 'HTML pages asked for in Markdown, by what became of them: converted and streamed ones went out as Markdown.',
+    labelNames: ['outcome'],
+    registers: [metrics],
+  })
+  for (const outcome of OUTCOMES) pages.inc({ outcome }, 0)
+  const held = new Gauge({
+    name: 'edged_markdown_held_bytes',
+    help: 'Memory that pages take which are held back until it is known whether they can be converted.',
+    registers: [],
+    collect() {
+      this.set(memory.used)
+    },
+  })
+  metrics.registerMetric(held)
+  return (outcome) => pages.inc({ outcome })
+}
+
+function acceptOf(headers: RawHeaders): string | undefined {
+  let accept: string | undefined
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!
+    if (name.length !== 6 || name.toLowerCase() !== 'accept') continue
+    accept = accept === undefined ? headers[i + 1]! : `${accept}, ${headers[i + 1]!}`
+  }
+  return accept
+}
+
+/** An ordinary answer of a zone with the converter on: a page may look different to who asks for Markdown. */
+class HtmlVariant implements AnswerSink {
+  readonly copies: boolean
+  protected readonly next: AnswerSink
+
+  constructor(next: AnswerSink) {
+    this.copies = next.copies === true
+    this.next = next
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.next.head(status, isHtmlVariant(status, headers) ? variesByAccept(headers) : headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.next.data(chunk)
+  }
+
+  end(): void {
+    this.next.end()
+  }
+
+  fail(error: unknown): void {
+    this.next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.next.onDrain(listener)
+  }
+}
+
+/** What GET would say, as far as it is known without the page. */
+class MarkdownHead extends HtmlVariant {
+  override head(status: number, headers: RawHeaders): void {
+    const page = pageOf(status, headers)
+    this.next.head(status, page && mayFit(page) ? markdownHeaders(headers) : variesByAccept(headers))
+  }
+}
+
+/** False where the length shows that the page is over the limit. Encoded bytes may decode to more, hardly to less. */
+const mayFit = ({ length = 0, codings }: Page): boolean =>
+  length <= (codings.length > 0 ? MAX_ENCODED_BYTES : MAX_HTML_BYTES)
+
+/** More of a page than this is not converted in one go: others wait meanwhile. */
+const SLICE = 65_536
+
+type Tools = Pick<PageContext, 'memory' | 'converter' | 'log' | 'settle'>
+
+class MarkdownAnswer implements AnswerSink {
+  readonly #next: AnswerSink
+  readonly #tools: Tools
+  /** Undefined: what comes passes. */
+  #page: PageSink | undefined
+  /** What came and is not worked on yet, and whether the end is to follow it. */
+  #rest: Buffer | undefined
+  #endDue = false
+  /** `data` said false and the listener waits to be called. */
+  #waiting = false
+  #working = false
+  #over = false
+  #listener = (): void => {}
+
+  constructor(next: AnswerSink, tools: Tools) {
+    this.#next = next
+    this.#tools = tools
+    next.onDrain(() => (this.#page ? this.#page.drained() : this.#resume()))
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    const page = pageOf(status, headers)
+    if (page && mayFit(page)) this.#page = this.#pageSink(page, status, headers)
+    else {
+      if (page) this.#tools.settle('too_large')
+      this.#next.head(status, variesByAccept(headers))
+    }
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true
+    if (this.#page) {
+      this.#rest = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk
+      this.#waiting = !this.#work(this.#page)
+    } else this.#waiting = !this.#next.data(chunk)
+    return !this.#waiting
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.#waiting = false
+    if (!this.#page) this.#next.end()
+    else if (this.#rest) this.#endDue = true
+    else this.#end(this.#page)
+  }
+
+  fail(error: unknown): void {
+    this.#over = true
+    this.#rest = undefined
+    this.#page?.release()
+    this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#listener = listener
+  }
+
+  #pageSink(page: Page, status: number, headers: RawHeaders): PageSink {
+    const context = { ...this.#tools, status, headers, next: this.#next, resume: () => this.#resume() }
+    const { xhtml, codings, length } = page
+    if (xhtml || codings.length > 0 || length === undefined) return new HeldPage(page, context)
+    return new StreamedPage({ ...page, length }, context)
+  }
+
+  /** Gives one slice of the rest to the page; true where the page takes more and there is no rest. */
+  #work(page: PageSink): boolean {
+    const rest = this.#rest
+    if (!rest) return true
+    this.#rest = rest.length > SLICE ? rest.subarray(SLICE) : undefined
+    this.#working = true
+    let open = false
+    try {
+      open = page.data(rest.subarray(0, SLICE))
+    } catch (error) {
+      this.#broken(error)
+    }
+    this.#working = false
+    if (open && this.#rest) setImmediate(() => this.#resume())
+    return open && !this.#rest
+  }
+
+  /** The page, or the client, takes more. */
+  #resume(): void {
+    if (this.#over || this.#working || (this.#page && !this.#work(this.#page))) return
+    if (this.#endDue) {
+      this.#endDue = false
+      this.#end(this.#page!)
+    } else if (this.#waiting) {
+      this.#waiting = false
+      this.#listener()
+    }
+  }
+
+  #end(page: PageSink): void {
+    try {
+      page.end()
+    } catch (error) {
+      this.#broken(error)
+    }
+  }
+
+  /** A fault of ours while the Markdown is on its way: the client must not take what it has for the whole. */
+  #broken(error: unknown): void {
+    this.#tools.log.error({ event: 'conversion_failed', err: error })
+    this.fail(error)
+  }
+}

@@ -1,0 +1,49 @@
+import { markdownHeaders, type Page } from './headers.js'
+import type { PageContext, PageConverter, PageSink } from './page-sink.js'
+
+/**
+ * A page that fits for certain, since its length is known and its bytes are HTML, in which nothing is an error. Each
+ * piece of Markdown goes out as soon as there is one, and nothing is held.
+ */
+export class StreamedPage implements PageSink {
+  readonly #context: PageContext
+  readonly #converter: PageConverter
+  #missing: number
+  #headSent = false
+
+  constructor(page: Page & { readonly length: number }, context: PageContext) {
+    this.#context = context
+    this.#converter = context.converter(page.contentType)
+    this.#missing = page.length
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#missing -= chunk.length
+    const markdown = this.#converter.write(chunk)
+    // Nothing can follow: a page that came in one piece is complete here, and so its size is known.
+    if (this.#missing === 0) return this.#send(markdown + this.#converter.end(), true)
+    return markdown === '' || this.#send(markdown, false)
+  }
+
+  end(): void {
+    if (!this.#headSent) this.#send(this.#converter.end(), true)
+    this.#context.next.end()
+  }
+
+  drained(): void {
+    this.#context.resume()
+  }
+
+  release(): void {}
+
+  #send(markdown: string, whole: boolean): boolean {
+    const { next, status, headers, settle } = this.#context
+    const bytes = Buffer.from(markdown)
+    if (!this.#headSent) {
+      this.#headSent = true
+      settle('streamed')
+      next.head(status, markdownHeaders(headers, whole ? bytes.length : undefined))
+    }
+    return bytes.length === 0 || next.data(bytes)
+  }
+}

@@ -1,0 +1,108 @@
+import { Counter, Gauge } from 'prom-client'
+import type { Metrics } from '../core/metrics.js'
+import { PlainHistogram } from '../core/histogram.js'
+import type { MemoryBudget } from '../core/memory-budget.js'
+import { ORIGIN_FAULTS, type OriginFaultKind } from './origin-errors.js'
+
+const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** Counts what the proxy does. Plain numbers while requests run; put into the registry's form when it is read. */
+export class ProxyMetrics {
+  inFlight = 0
+  connections = 0
+  tunnels = 0
+  /** Connections closed because there were too many. */
+  dropped = 0
+  /** Clients that left before they had their answer. */
+  aborted = 0
+  retries = 0
+  #refused = 0
+  sentBytes = 0
+  readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
+  readonly #originFaults = new Map<OriginFaultKind, number>(ORIGIN_FAULTS.map((kind) => [kind, 0]))
+  readonly #duration: PlainHistogram
+
+  /** `bodies`: the memory for bodies that rules read. */
+  constructor(metrics: Metrics, bodies: MemoryBudget) {
+    const registers = [metrics]
+    const counted = (name: string, help: string, read: () => number) =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset()
+          this.inc(read())
+        },
+      })
+    const gauged = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        },
+      })
+    const labelled = (name: string, help: string, label: string, counts: ReadonlyMap<string, number>) =>
+      new Counter({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset()
+          for (const [value, count] of counts) this.inc({ [label]: value }, count)
+        },
+      })
+    gauged('edged_proxy_requests_in_flight', 'Requests being answered.', () => this.inFlight)
+    gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
+    gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
+    counted('edged_proxy_connections_dropped_total', 'Connections above a limit.', () => this.dropped)
+    counted(
+      'edged_proxy_requests_refused_total',
+      'Requests that reached no zone: malformed, oversized, unknown host.',
+      () => this.#refused,
+    )
+    counted('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
+    counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
+    counted('edged_proxy_sent_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
+
+    gauged('edged_rule_bodies_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
+    counted(
+      'edged_rule_bodies_cut_total',
+      'Times that this memory was used up, so that rules saw less of a body.',
+      () => bodies.refusals,
+    )
+
+    labelled('edged_proxy_requests_total', 'Answered requests by class of status.', 'class', this.#byClass)
+    labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)
+    this.#duration = new PlainHistogram(metrics, {
+      name: 'edged_proxy_request_seconds',
+      help: 'From the head of a request to the end of its answer.',
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100],
+    })
+  }
+
+  /** A request that came as far as its zone is over. */
+  answered(status: number, milliseconds: number, bytes: number): void {
+    this.#count(status)
+    this.sentBytes += bytes
+    this.#duration.observe(milliseconds / 1000)
+  }
+
+  /** A request was refused before that. */
+  refuse(status: number): void {
+    this.#refused++
+    this.#count(status)
+  }
+
+  #count(status: number): void {
+    const name = CLASSES[Math.floor(status / 100) - 1]
+    if (name) this.#byClass.set(name, (this.#byClass.get(name) ?? 0) + 1)
+  }
+
+  originFailed(kind: OriginFaultKind): void {
+    this.#originFaults.set(kind, (this.#originFaults.get(kind) ?? 0) + 1)
+  }
+}

@@ -1,0 +1,75 @@
+import { messageOf } from '../core/errors.js'
+import { BadAnswer, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../http/origin-errors.js'
+import { NotRunnable } from './worker-sites.js'
+
+/** How an origin failed. A closed list, since it labels a metric. */
+export const ORIGIN_FAULTS = [
+  'connect_timeout',
+  'headers_timeout',
+  'body_timeout',
+  'refused',
+  'name',
+  'tls',
+  'reset',
+  'bad_answer',
+  'overloaded',
+  'not_runnable',
+  'other',
+] as const
+export type OriginFaultKind = (typeof ORIGIN_FAULTS)[number]
+
+/** What a failure of the origin means for the client. */
+export interface OriginFault {
+  readonly kind: OriginFaultKind
+  readonly status: 501 | 502 | 503 | 504
+  /** For the log only: it names what is inside. */
+  readonly reason: string
+  readonly retryAfter?: number
+  /** What the client is told besides what the status says. */
+  readonly detail?: string
+}
+
+const RETRY_AFTER_SECONDS = 5
+
+const KINDS: Readonly<Record<string, OriginFaultKind>> = {
+  ETIMEDOUT: 'connect_timeout',
+  ECONNREFUSED: 'refused',
+  EHOSTUNREACH: 'refused',
+  ENETUNREACH: 'refused',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ENOTFOUND: 'name',
+  EAI_AGAIN: 'name',
+}
+
+/** Sorts what went wrong with an origin. */
+export function originFault(error: unknown): OriginFault {
+  const reason = messageOf(error)
+  if (error instanceof Overloaded || error instanceof WaitedTooLong)
+    return { kind: 'overloaded', status: 503, reason, retryAfter: RETRY_AFTER_SECONDS }
+  if (error instanceof NotRunnable)
+    return {
+      kind: 'not_runnable',
+      status: 501,
+      reason,
+      detail: 'A Worker is in charge of this address, and Workers are not run here.',
+    }
+  const kind = kindOf(error)
+  return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason }
+}
+
+function kindOf(error: unknown): OriginFaultKind {
+  if (error instanceof BadAnswer) return 'bad_answer'
+  if (error instanceof TooSlow) return error.kind
+  if (error instanceof ConnectionLost) return 'reset'
+  const code = codeOf(error)
+  if (code === undefined) return 'other'
+  const known = KINDS[code]
+  if (known) return known
+  return /CERT|TLS|SSL|SIGNATURE/.test(code) ? 'tls' : 'other'
+}
+
+const codeOf = (error: unknown): string | undefined => {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}

@@ -1,0 +1,57 @@
+import { headerOf } from '../../http/headers.js'
+import type { Exchange } from '../exchange.js'
+import type { MemoryBudget } from '../../core/memory-budget.js'
+import type { BodyHead } from '../../rules/types.js'
+import type { Upload } from '../client/request-body.js'
+
+const EMPTY: BodyHead = { bytes: '', size: 0, truncated: false, release: () => undefined }
+
+/** How much of a body is kept for rules, and the memory that all requests share for that. */
+export interface BodyBounds {
+  /** 0: rules see the length only. */
+  readonly limit: number
+  readonly memory: MemoryBudget
+}
+
+/**
+ * Reads the beginning of a request's body into `exchange.body` and calls `ready`, at once where there is nothing to
+ * wait for. The body goes on unchanged: `upload` has all of it for the origin. Where it is longer than the limit, or
+ * the memory is used up, it is `truncated`. A client that waits for `100 Continue` gets it now. `ready` is not called
+ * where the client leaves before. Whoever does not send the upload on calls its `abandon`, or leaves that to the end of
+ * the exchange.
+ */
+export function bufferBody(
+  exchange: Exchange,
+  upload: Upload | null,
+  { limit, memory }: BodyBounds,
+  ready: () => void,
+): void {
+  if (upload === null) {
+    exchange.body = EMPTY
+    ready()
+    return
+  }
+  const length = headerOf(exchange.rawHeaders, 'content-length')
+  if (limit === 0) {
+    exchange.body = { ...EMPTY, size: Number(length ?? 0), truncated: true }
+    ready()
+    return
+  }
+  upload.hold(limit, memory, ({ bytes, seen, ended }) => {
+    // The text is a second copy, for as long as rules may read it.
+    const room = memory.take(bytes.length)
+    const kept = room ? bytes : ''
+    let counted = kept.length
+    exchange.body = {
+      bytes: kept,
+      size: length === undefined || ended ? seen : Number(length),
+      truncated: !ended || kept.length < seen,
+      release() {
+        memory.give(counted)
+        counted = 0
+        upload.abandon()
+      },
+    }
+    ready()
+  })
+}

@@ -1,0 +1,98 @@
+import type { Log } from '../../core/log.js'
+import type { Rule } from '../../core/model/ruleset.js'
+import type { Uses } from '../../expr/index.js'
+import type { Challenges } from '../challenge/challenges.js'
+import { needsBody } from '../../rules/fields/index.js'
+import { CredentialCheck } from '../../rules/limits/exposed-credentials.js'
+import type { Limiter } from '../../rules/limits/limiter.js'
+import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
+import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
+
+/** What rules remember of visitors: how often they came, and who of them has passed a challenge. */
+export interface GuardParts {
+  readonly limiter: Limiter
+  readonly challenges: Challenges
+  readonly log: Log
+}
+
+/** Rate limits, looks for exposed credentials and challenges, for the rules. */
+export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleDeps, 'challenge' | 'condition'> {
+  return {
+    // All kinds have the same page: there is no service here that could tell which visitors deserve which.
+    challenge: (_kind, run) => (passed(run) ? undefined : challenged(run)),
+    condition(rule, context) {
+      const conditions: Condition[] = []
+      if (rule.exposed_credential_check) conditions.push(credentials(rule.id, rule.exposed_credential_check, context))
+      if (rule.ratelimit) conditions.push(rateLimit(rule as LimitedRule, context))
+      return conditions.length < 2 ? conditions[0] : both(conditions)
+    },
+  }
+
+  /**
+   * The visitor has passed a challenge. Over a rate limit that means that the count starts again, once for each challenge
+   * passed: whoever goes over it again is challenged again.
+   */
+  function passed({ exchange, exceeded }: RuleRun): boolean {
+    const clearance = challenges.clearance(exchange)
+    if (!clearance) return false
+    if (!exceeded) return true
+    const { limit, key } = exceeded
+    if (!challenges.redeem(clearance, `${limit.id} ${key}`)) return false
+    limiter.reset(limit, key)
+    return true
+  }
+
+  function challenged({ exchange }: RuleRun): TerminalAction {
+    const mitigated = { 'cf-mitigated': 'challenge' }
+    const page = challenges.page(exchange)
+    if (!page) return { kind: 'page', status: 403, reason: 'challenge_required', headers: mitigated }
+    const headers = Object.entries({ ...page.headers, ...mitigated }).flat()
+    return { kind: 'answer', status: 403, headers, body: page.body }
+  }
+
+  function rateLimit(rule: LimitedRule, { place, lists }: ActionContext): Condition {
+    const limit = new RuleLimit(rule, { phase: place.phase.name, lists })
+    return {
+      always: limit.countsUnmatched,
+      readsBody: readsBody(limit.uses),
+      holds(run, matched) {
+        run.exceeded = limit.judge(limiter, run, matched)
+        return run.exceeded !== undefined
+      },
+    }
+  }
+
+  function credentials(
+    rule: string,
+    expressions: NonNullable<Rule['exposed_credential_check']>,
+    { place, lists }: ActionContext,
+  ): Condition {
+    const check = new CredentialCheck(expressions, { phase: place.phase.name, lists })
+    return {
+      always: false,
+      readsBody: readsBody(check.uses),
+      holds({ exchange, context }, matched) {
+        if (matched && check.found(context))
+          log.info({
+            event: 'credentials_submitted',
+            ray: exchange.rayId,
+            zone: exchange.zone.id,
+            client: exchange.clientAddress,
+            rule,
+            exposed: 'unknown',
+          })
+        return false
+      },
+    }
+  }
+}
+
+const readsBody = (uses: readonly Uses[]): boolean => uses.some(needsBody)
+
+/** All of several conditions, each of which is asked. */
+const both = (conditions: readonly Condition[]): Condition => ({
+  always: conditions.some(({ always }) => always),
+  readsBody: conditions.some((condition) => condition.readsBody),
+  holds: (run, matched) =>
+    conditions.map((condition) => (matched || condition.always) && condition.holds(run, matched)).every(Boolean),
+})

@@ -1,0 +1,155 @@
+import type { AnswerSink } from '../response.js'
+import { ForcedClose } from '../client/client-response.js'
+import type { Exchange } from '../exchange.js'
+import { CLIENT_LEFT } from '../forward.js'
+import { type RawHeaders, withoutHeader } from '../../http/headers.js'
+import { originFault } from '../origin-errors.js'
+import type { PhaseName } from '../../rules/phases.js'
+import type { Surroundings } from '../proxy-context.js'
+import { bodied } from './rule-response.js'
+import type { TerminalAction } from '../../rules/types.js'
+import type { Run } from '../../rules/engine/run.js'
+
+/** The phases of the response in their order, but for the record of it, which comes whatever the others did. */
+const PHASES_OF_ANSWER = [
+  'http_response_cache_settings',
+  'http_custom_errors',
+  'http_response_headers_transform',
+  'http_response_compression',
+  'http_response_firewall_managed',
+] as const satisfies readonly PhaseName[]
+
+const CLOSED = Symbol('closed')
+
+/** Runs the rules of the response phases on the head of an answer, and puts what they say in its place. */
+export class RuledAnswer implements AnswerSink {
+  readonly copies: boolean
+  readonly #next: AnswerSink
+  readonly #exchange: Exchange
+  readonly #run: Run
+  readonly #around: Surroundings
+  #headed = false
+  /** A rule has answered: what comes from the origin is thrown away. */
+  #replaced = false
+
+  constructor(next: AnswerSink, exchange: Exchange, run: Run, around: Surroundings) {
+    this.copies = next.copies === true
+    this.#next = next
+    this.#exchange = exchange
+    this.#run = run
+    this.#around = around
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.#headed = true
+    this.#exchange.answer = { status, headers, originHeaders: headers }
+    this.#run.answered()
+    this.#send(this.#judge())
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#replaced || this.#next.data(chunk)
+  }
+
+  end(): void {
+    if (!this.#replaced) this.#next.end()
+  }
+
+  fail(error: unknown): void {
+    if (error === CLIENT_LEFT) this.#next.fail(error)
+    else if (!this.#headed) this.#failed(error)
+    else if (!this.#replaced) this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#next.onDrain(listener)
+  }
+
+  /** Runs the phases; gives the body that a rule puts in place of the origin's. */
+  #judge(): Buffer | typeof CLOSED | undefined {
+    let body: Buffer | undefined
+    for (const phase of PHASES_OF_ANSWER) {
+      const ending = this.#run.response(phase)
+      if (phase === 'http_response_cache_settings') this.#strip()
+      if (!ending) continue
+      if (ending.kind === 'close') return CLOSED
+      body = this.#take(ending)
+      // An error page of the operator's own goes through the phases that follow, as the origin's would have.
+      if (phase !== 'http_custom_errors') break
+    }
+    return body
+  }
+
+  /** The origin gave no answer; a rule may have one. */
+  #failed(error: unknown): void {
+    this.#headed = true
+    const exchange = this.#exchange
+    const { kind, status, reason, retryAfter } = originFault(error)
+    const headers = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]
+    exchange.answer = { status, headers, originHeaders: undefined }
+    exchange.edgeError = { type: '5xx', code: 0 }
+    this.#run.answered()
+    const ending = this.#run.response('http_custom_errors')
+    if (ending === undefined || ending.kind === 'close') {
+      this.#record()
+      this.#next.fail(error)
+      return
+    }
+    const { metrics, log } = this.#around
+    metrics.originFailed(kind)
+    log.warn({
+      event: 'request_failed',
+      ray: exchange.rayId,
+      zone: exchange.zone.id,
+      host: exchange.host,
+      kind,
+      reason,
+    })
+    this.#send(this.#take(ending))
+  }
+
+  /** Makes a rule's answer the answer, and gives its body. */
+  #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Buffer {
+    const exchange = this.#exchange
+    const { status, headers, body } = bodied(ending, exchange)
+    exchange.answer = { status, headers: withoutHeader(headers, 'content-length'), originHeaders: this.#originHeaders }
+    this.#run.answered()
+    return body
+  }
+
+  #send(body: Buffer | typeof CLOSED | undefined): void {
+    this.#record()
+    const { answer, method } = this.#exchange
+    if (body === CLOSED || !answer) this.#next.fail(new ForcedClose())
+    else if (body === undefined) this.#next.head(answer.status, answer.headers)
+    else {
+      this.#replaced = true
+      this.#next.head(answer.status, [...answer.headers, 'content-length', String(body.length)])
+      if (method !== 'HEAD') this.#next.data(body)
+      this.#next.end()
+    }
+  }
+
+  #record(): void {
+    this.#run.response('http_log_custom_fields')
+    this.#run.settled(this.#originHeaders)
+  }
+
+  get #originHeaders(): RawHeaders | undefined {
+    return this.#exchange.answer?.originHeaders
+  }
+
+  /** Takes away what cache rules do not want in the answer. */
+  #strip(): void {
+    const { cache, answer } = this.#exchange
+    if (!cache || !answer) return
+    const { strip_etags, strip_last_modified, strip_set_cookie } = cache
+    let { headers } = answer
+    if (strip_etags) headers = withoutHeader(headers, 'etag')
+    if (strip_last_modified) headers = withoutHeader(headers, 'last-modified')
+    if (strip_set_cookie) headers = withoutHeader(headers, 'set-cookie')
+    if (headers === answer.headers) return
+    this.#exchange.answer = { ...answer, headers }
+    this.#run.answered()
+  }
+}

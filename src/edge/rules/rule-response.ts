@@ -1,0 +1,16 @@
+import { errorPage } from '../error-page.js'
+import type { Exchange } from '../exchange.js'
+import { headerValues, type RawHeaders } from '../../http/headers.js'
+import type { TerminalAction } from '../../rules/types.js'
+
+/** The answer that a rule gives: its page made out where it wants one. */
+export function bodied(
+  ending: Exclude<TerminalAction, { kind: 'close' }>,
+  { rawHeaders, rayId, startedAt: at }: Exchange,
+): { readonly status: number; readonly headers: RawHeaders; readonly body: Buffer } {
+  if (ending.kind === 'answer') return ending
+  const { kind: _kind, headers: more, ...facts } = ending
+  const accept = headerValues(rawHeaders, 'accept').join(', ')
+  const { headers, body } = errorPage(accept, { ...facts, rayId, at })
+  return { status: ending.status, headers: Object.entries({ ...headers, ...more }).flat(), body }
+}

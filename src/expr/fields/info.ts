@@ -1,0 +1,58 @@
+import { parseType, type Type } from '../types.js'
+
+/** A field of the language as documented. */
+export interface FieldInfo {
+  readonly name: string
+  readonly type: Type
+  /** Where the value comes from. `ratelimit_only` fields are characteristics of rate limits and stand in no expression. */
+  readonly group:
+    | 'request'
+    | 'request_body'
+    | 'geo'
+    | 'raw'
+    | 'response'
+    | 'cloudflare'
+    | 'detection'
+    | 'account'
+    | 'ratelimit_only'
+    | 'constant'
+  readonly description: string
+  /** Phases that have the field, as `phase` or `phase(member)`; undefined: all. */
+  readonly phases?: readonly string[]
+  /** True when rules may change what the field is derived from: it is read again between phases. */
+  readonly mutable?: boolean
+  readonly aliasOf?: string
+  readonly deprecated?: boolean
+  /** The field of which this is the value as first received. */
+  readonly rawOf?: string
+}
+
+/** Phases that change requests and answers. */
+export const TRANSFORM_PHASES: readonly string[] = [
+  'http_request_transform',
+  'http_request_late_transform',
+  'http_response_headers_transform',
+]
+/** Phases that see what an error is about. */
+export const ERROR_PHASES: readonly string[] = ['http_custom_errors', 'http_response_headers_transform']
+/** Phases, or members of rules, that run once there is an answer. */
+export const RESPONSE_PHASES: readonly string[] = [
+  'http_custom_errors',
+  'http_response_headers_transform',
+  'http_ratelimit(counting_expression)',
+  'http_response_compression',
+  'http_response_cache_settings',
+  'http_response_firewall_managed',
+  'http_log_custom_fields',
+]
+
+/** A row of the table of fields. */
+export function field(
+  name: string,
+  type: string,
+  group: FieldInfo['group'],
+  description: string,
+  more: Partial<FieldInfo> = {},
+): FieldInfo {
+  return { name, type: parseType(type), group, description, ...more }
+}

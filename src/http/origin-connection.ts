@@ -1,0 +1,358 @@
+import type { OnReadOpts, Socket } from 'node:net'
+import type { Duplex, Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import { AnswerReader } from './response-reader.js'
+import type { Connector } from './connector.js'
+import { hearOut } from './drain-reads.js'
+import { BadAnswer, ConnectionLost, TooSlow } from './origin-errors.js'
+import { Outlet } from './socket-writer.js'
+import { SentBody } from './sent-body.js'
+
+/** A request on its way to an origin, and who takes its answer: `head`, any number of `data`, `end`; or `fail` instead. */
+export interface OriginRequest {
+  readonly method: string
+  /** It asks for a WebSocket. */
+  readonly upgrade: boolean
+  /** Its head, as {@link requestText} writes it. */
+  readonly text: string
+  readonly body: Readable | null
+  /** Of the body; undefined where it is not known. */
+  readonly length: number | undefined
+  /** Milliseconds to the head of the answer, and between two reads of it; undefined: as for all. */
+  readonly timeoutMs: number | undefined
+  /** The connection that it goes out on, from then on until it is over. Kept by the connection. */
+  connection: OriginConnection | undefined
+  /** It goes out now. */
+  sent(): void
+  head(status: number, fields: readonly string[]): void
+  /** The bytes are there for the time of the call only. False: send no more until {@link OriginConnection.resume}. */
+  data(chunk: Buffer): boolean
+  end(): void
+  /** The origin speaks another protocol from here on. */
+  switched(status: number, fields: readonly string[], origin: Duplex): void
+  fail(error: Error): void
+}
+
+/** Times in milliseconds. */
+export interface OriginLimits {
+  readonly connect_timeout: number
+  readonly headers_timeout: number
+  readonly body_timeout: number
+  readonly keep_alive_timeout: number
+  readonly waiting_timeout: number
+  readonly header_bytes: number
+  readonly connections: number
+  readonly waiting: number
+}
+
+/** The two ends of a connection to an origin. */
+export interface OriginPeer {
+  readonly address: string | undefined
+  readonly localAddress: string | undefined
+  /** The version of TLS, `TLSv1.3`; `none` without. */
+  readonly protocol: string
+}
+
+/** Who has the connection. */
+export interface Home {
+  readonly limits: OriginLimits
+  /** It has brought an answer and takes another request. */
+  released(connection: OriginConnection): void
+  /** It takes no more requests. Told once. */
+  gone(connection: OriginConnection): void
+}
+
+/** The longest chunk that a connection brings. */
+const READ_BYTES = 65_536
+/** No TLS record has more. */
+const RECORD_BYTES = 16_384
+/** As many as nobody needs, who keeps within the bytes. */
+const MAX_FIELDS = 4096
+/** The origin's word on how long it keeps a connection is taken with so much less, for the way. */
+const KEEP_ALIVE_MARGIN_MS = 1000
+
+// A plain connection is read and worked on before the next one is read: one memory is enough for all. Windows fills the
+// memory before it says so.
+const shared = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(READ_BYTES)
+
+/** So often the event loop looks for something to read before there is nothing: now, and once more for good measure. */
+const QUIET_ROUNDS = 2
+
+const CONNECTING = 0
+const IDLE = 1
+/** A request is out, and no head of an answer has come. */
+const WAITING = 2
+const ANSWERING = 3
+const GONE = 4
+
+/** One connection to an origin: brings one answer after the other. */
+export class OriginConnection {
+  /** Undefined before it is connected. */
+  peer: OriginPeer | undefined
+  readonly #home: Home
+  readonly #socket: Socket
+  readonly #reader: AnswerReader
+  readonly #outlet: Outlet
+  #state = CONNECTING
+  #request: OriginRequest | undefined
+  #sent: SentBody | undefined
+  /** It has brought an answer before. */
+  #served = false
+  /** A byte of the answer has come. */
+  #heard = false
+  #paused = false
+  /** Milliseconds that it has been in the state that it is in or, in an answer, since it was last read from. */
+  #waited = 0
+  /** Milliseconds that it may. */
+  #allowed: number
+  #keepAliveMs: number
+  /** Why nothing more can be sent; undefined while something can. */
+  #unsendable: Error | undefined
+  /** Rounds of the event loop in which nothing was read, once that is of interest. */
+  #quiet = 0
+
+  /** Connects for a request, which may be asking for another protocol; such a connection is for that alone. */
+  constructor(connector: Connector, home: Home, request: OriginRequest) {
+    this.#home = home
+    this.#request = request
+    request.connection = this
+    const { connect_timeout, keep_alive_timeout, header_bytes } = home.limits
+    this.#allowed = connect_timeout
+    this.#keepAliveMs = keep_alive_timeout
+    this.#reader = new AnswerReader({ header_bytes, header_count: MAX_FIELDS, body_bytes: 0 })
+    const socket = connector.open(request.upgrade ? undefined : this.#reading(connector.tls))
+    this.#socket = socket
+    this.#outlet = new Outlet(socket)
+    socket.on(connector.connected, () => this.#connected())
+    socket.on('end', () => this.#ended())
+    socket.on('error', (error) => this.#broken(error))
+    socket.on('close', () => this.#lost('the origin closed the connection'))
+    if (request.upgrade) socket.on('data', this.#received)
+    else hearOut(socket, (error) => this.#unsent(error))
+  }
+
+  /** Sends a request; to be called when the connection was released. */
+  send(request: OriginRequest): void {
+    this.#request = request
+    request.connection = this
+    this.#begin(request)
+  }
+
+  /** Nobody wants the answer any more. */
+  abort(): void {
+    if (this.#request) this.#request.connection = undefined
+    this.#request = undefined
+    this.close()
+  }
+
+  /** More of the answer is welcome. */
+  resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#waited = 0
+    this.#socket.resume()
+    if (this.#unsendable) this.#hearOut(this.#unsendable)
+  }
+
+  /** Closes the connection; the request on it, if any, fails. */
+  close(): void {
+    this.#fail(new ConnectionLost('the connection was closed', false))
+  }
+
+  /** Ends what takes too long. To be called again and again, with the milliseconds since the last time. */
+  tick(ms: number): void {
+    // Who has to wait is not slow: for the client's next bytes, or for the client to take what there is. Nor is who is
+    // still busy taking them.
+    if (this.#sent && !this.#sent.done && !this.#sent.stuck()) this.#waited = 0
+    else if (this.#paused) return
+    else if (this.#waited < this.#allowed) this.#waited += ms
+    else this.#late()
+  }
+
+  #late(): void {
+    if (this.#state === CONNECTING)
+      this.#fail(new TooSlow('connect_timeout', 'the origin does not take the connection'))
+    else if (this.#state === WAITING) this.#fail(new TooSlow('headers_timeout', 'the origin does not answer'))
+    else if (this.#state === ANSWERING) this.#fail(new TooSlow('body_timeout', 'the origin does not go on'))
+    else this.close()
+  }
+
+  #reading(tls: boolean): OnReadOpts {
+    const callback = (bytes: number, chunk: Uint8Array): boolean => {
+      this.#read(chunk as Buffer, bytes)
+      return !this.#paused
+    }
+    const own = tls ? RECORD_BYTES : READ_BYTES
+    return { buffer: (tls ? undefined : shared) ?? Buffer.allocUnsafeSlow(own), callback }
+  }
+
+  readonly #received = (chunk: Buffer): void => this.#read(chunk, chunk.length)
+
+  #connected(): void {
+    const socket = this.#socket
+    this.peer = {
+      address: socket.remoteAddress,
+      localAddress: socket.localAddress,
+      protocol: (socket instanceof TLSSocket && socket.getProtocol()) || 'none',
+    }
+    if (this.#request && this.#state === CONNECTING) this.#begin(this.#request)
+  }
+
+  #begin(request: OriginRequest): void {
+    this.#state = WAITING
+    this.#heard = false
+    this.#waited = 0
+    this.#allowed = request.timeoutMs ?? this.#home.limits.headers_timeout
+    this.#reader.expect(request.method, request.upgrade)
+    request.sent()
+    if (request.body === null) this.#socket.write(request.text, 'latin1')
+    else {
+      this.#outlet.text(request.text)
+      this.#sent = new SentBody(request.body, request.length, {
+        socket: this.#socket,
+        outlet: this.#outlet,
+        failed: (error) => this.#fail(error),
+      })
+      if (this.#state === GONE) this.#sent.stop()
+    }
+  }
+
+  #read(chunk: Buffer, end: number): void {
+    const request = this.#request
+    if (!request) {
+      // Nobody has asked for these bytes: whatever they are, they are no answer.
+      this.close()
+      return
+    }
+    this.#heard = true
+    this.#quiet = 0
+    const reader = this.#reader
+    const read = reader.scan(chunk, end)
+    if (reader.fault) {
+      this.#fail(new BadAnswer(reader.fault.detail))
+      return
+    }
+    try {
+      this.#hand(request, chunk, read, end)
+    } catch (error) {
+      // The connection may have gone on to another request by now.
+      if (this.#request === request) this.#fail(error as Error)
+      else request.fail(error as Error)
+    }
+  }
+
+  /** Hands on what was read. Whoever gets it may give up the request. */
+  #hand(request: OriginRequest, chunk: Buffer, read: number, end: number): void {
+    const { head, body } = this.#reader
+    if (head) {
+      if (head.status === 101) {
+        this.#switch(request, head.fields, chunk.subarray(read, end))
+        return
+      }
+      this.#state = ANSWERING
+      this.#allowed = request.timeoutMs ?? this.#home.limits.body_timeout
+      request.head(head.status, head.fields)
+      if (this.#request !== request) return
+    }
+    if (this.#state === ANSWERING) this.#waited = 0
+    const open = body === undefined || request.data(body)
+    if (this.#request !== request) return
+    if (this.#reader.complete) this.#complete(request, read === end)
+    else if (!open) this.#pause()
+  }
+
+  #pause(): void {
+    this.#paused = true
+    this.#socket.pause()
+  }
+
+  /** The answer is complete. `clean`: and nothing follows it. */
+  #complete(request: OriginRequest, clean: boolean): void {
+    const { persists, keepAliveMs } = this.#reader
+    this.#request = undefined
+    request.connection = undefined
+    this.resume()
+    if (keepAliveMs !== undefined) this.#keepAliveMs = Math.min(this.#keepAliveMs, keepAliveMs - KEEP_ALIVE_MARGIN_MS)
+    if (persists && clean && (this.#sent?.done ?? true) && !this.#unsendable && this.#keepAliveMs > 0) this.#release()
+    else this.close()
+    request.end()
+  }
+
+  #release(): void {
+    this.#sent = undefined
+    this.#served = true
+    this.#state = IDLE
+    this.#waited = 0
+    this.#allowed = this.#keepAliveMs
+    this.#home.released(this)
+  }
+
+  /** Gives the socket away. */
+  #switch(request: OriginRequest, fields: readonly string[], early: Buffer): void {
+    const socket = this.#socket
+    this.#request = undefined
+    request.connection = undefined
+    this.#state = GONE
+    socket.off('data', this.#received)
+    this.#home.gone(this)
+    if (early.length > 0) socket.unshift(early)
+    request.switched(101, fields, socket)
+  }
+
+  /** The origin takes no more. What it said before that, as why it refuses an upload, is still to be read. */
+  #unsent(error: Error): void {
+    if (!this.#request) {
+      this.close()
+      return
+    }
+    this.#sent?.stop()
+    this.#unsendable = error
+    this.#hearOut(error)
+  }
+
+  /** All that the origin said is there by now, so it is over when nothing of it is read any more. */
+  #hearOut(error: Error): void {
+    this.#quiet = 0
+    const look = (): void => {
+      if (this.#state === GONE || this.#paused) return
+      if (this.#quiet++ < QUIET_ROUNDS) setImmediate(look)
+      else this.#lost(error.message, { cause: error })
+    }
+    setImmediate(look)
+  }
+
+  /** The origin sends no more. */
+  #ended(): void {
+    const request = this.#request
+    if (request && this.#reader.untilClose && this.#state === ANSWERING) {
+      try {
+        this.#complete(request, true)
+      } catch (error) {
+        request.fail(error as Error)
+      }
+    } else this.#lost('the origin closed the connection')
+  }
+
+  #broken(error: NodeJS.ErrnoException): void {
+    if (this.#state === CONNECTING) this.#fail(error)
+    else this.#lost(error.message, { cause: error })
+  }
+
+  #lost(message: string, options?: ErrorOptions): void {
+    this.#fail(new ConnectionLost(message, this.#served && !this.#heard, options))
+  }
+
+  /** The end of the connection, and of the request on it. */
+  #fail(error: Error): void {
+    if (this.#state === GONE) return
+    this.#state = GONE
+    const request = this.#request
+    this.#request = undefined
+    this.#sent?.stop()
+    this.#socket.destroy()
+    this.#home.gone(this)
+    if (!request) return
+    request.connection = undefined
+    request.fail(error)
+  }
+}

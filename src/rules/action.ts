@@ -1,0 +1,79 @@
+import type { Static, TObject } from 'typebox'
+import type { Issue } from '../core/errors.js'
+import { issuesOf } from '../core/schema.js'
+import type { PhaseName } from './phases.js'
+import type { ActionContext, Effect, RulePlace } from './types.js'
+
+/** An expression inside `action_parameters`, and what it has to give. */
+export interface ExpressionUse {
+  readonly pointer: string
+  readonly text: string
+  readonly gives: ExpressionType
+}
+
+/** `filter` says yes or no; `value` gives a text or number; `array` a list of texts. */
+export type ExpressionType = 'filter' | 'value' | 'array'
+
+type Parameters = Readonly<Record<string, unknown>>
+
+/** What a rule does with the requests that match it. */
+export interface Action {
+  readonly name: string
+  readonly summary: string
+  /** Where rules of every kind of ruleset may name it. */
+  readonly phases: readonly PhaseName[]
+  /** Where rules of managed rulesets may name it besides, and overrides of execute rules. */
+  readonly managedPhases: readonly PhaseName[]
+  readonly params: TObject
+  /** `action_parameters` may be left out. */
+  readonly optional: boolean
+  /** Valid `action_parameters`, with a phase each, for the manual and for tests. */
+  readonly examples: readonly Example[]
+  /** What is wrong with `action_parameters`; pointers are relative to them. */
+  validate(params: unknown, place: RulePlace): readonly Issue[]
+  /** The expressions in valid `action_parameters`; pointers are relative to them. */
+  expressions(params: Parameters): readonly ExpressionUse[]
+  /** Valid `action_parameters` as they are stored: other spellings of a member become the one of the manual. */
+  stored(params: Parameters): Parameters
+  /** Makes what a rule with these valid parameters does. Once, when it is loaded. Throws where an expression is broken. */
+  prepare(params: Parameters, context: ActionContext): Effect
+}
+
+export interface Example {
+  readonly phase: PhaseName
+  readonly params: Parameters
+}
+
+export interface ActionSpec<P extends TObject> {
+  readonly name: string
+  readonly summary: string
+  readonly phases: readonly PhaseName[]
+  readonly managedPhases?: readonly PhaseName[]
+  readonly params: P
+  readonly optional?: boolean
+  readonly examples: readonly Example[]
+  /** What the schema cannot say: members that exclude or need each other, limits that depend on the place. */
+  readonly check?: (params: Static<P>, place: RulePlace) => readonly Issue[]
+  readonly expressions?: (params: Static<P>) => readonly ExpressionUse[]
+  readonly stored?: (params: Static<P>) => Parameters
+  readonly prepare: (params: Static<P>, context: ActionContext) => Effect
+}
+
+/** Describes an action. */
+export function action<P extends TObject>(spec: ActionSpec<P>): Action {
+  const { check, expressions, stored, prepare, ...rest } = spec
+  const shape = issuesOf(spec.params)
+  return {
+    managedPhases: [],
+    optional: false,
+    ...rest,
+    validate(params, place) {
+      const issues = shape(params)
+      // Cross checks read the members of `params`; they have to be of their types first.
+      return issues.length > 0 || !check ? issues : check(params as Static<P>, place)
+    },
+    expressions: (params) => expressions?.(params as Static<P>) ?? [],
+    stored: (params) => stored?.(params as Static<P>) ?? params,
+    prepare: (params, context) => prepare(params as Static<P>, context),
+  }
+}

@@ -1,0 +1,49 @@
+import { Type } from 'typebox'
+import { strict } from '../../core/schema.js'
+import { action } from '../action.js'
+import type { CompressionParams } from '../types.js'
+import { repeats } from './shared.js'
+
+const LAST = new Set(['none', 'auto', 'default'])
+
+export const compressResponse = action({
+  name: 'compress_response',
+  summary: 'Compresses the answer with the first of `algorithms` that the client takes.',
+  phases: ['http_response_compression'],
+
+  params: Type.Object(
+    {
+      algorithms: Type.Array(
+        Type.Object({ name: Type.Enum(['none', 'auto', 'default', 'gzip', 'brotli', 'zstd']) }, strict),
+        { minItems: 1, maxItems: 6, description: 'In order of preference; none, auto and default only at the end.' },
+      ),
+    },
+    strict,
+  ),
+
+  check: ({ algorithms }) => [
+    ...repeats('/algorithms', algorithms, ({ name }: { name: string }) => name, 'name'),
+    ...algorithms
+      .slice(0, -1)
+      .flatMap(({ name }, index) =>
+        LAST.has(name) ? [{ pointer: `/algorithms/${index}/name`, message: `${name} must be the last algorithm` }] : [],
+      ),
+  ],
+
+  prepare({ algorithms }) {
+    const names: CompressionParams = algorithms.map(({ name }) => name)
+    return (run) => {
+      const { exchange } = run
+      run.change(() => (exchange.compression = names))
+      return undefined
+    }
+  },
+
+  examples: [
+    {
+      phase: 'http_response_compression',
+      params: { algorithms: [{ name: 'zstd' }, { name: 'gzip' }, { name: 'auto' }] },
+    },
+    { phase: 'http_response_compression', params: { algorithms: [{ name: 'none' }] } },
+  ],
+})

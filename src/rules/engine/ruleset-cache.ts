@@ -1,0 +1,92 @@
+import type { Log } from '../../core/log.js'
+import type { Metrics } from '../../core/metrics.js'
+import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../core/model/ruleset.js'
+import { account, zone, type Scope } from '../../core/scope.js'
+import type { Change, Store } from '../../core/store.js'
+import type { Level } from '../phases.js'
+import { prepareRuleset } from './prepared.js'
+import { RuleTallies } from './match-counters.js'
+import type { PreparedRuleset, RuleDeps } from '../types.js'
+import { ZoneRules } from './zone-rules.js'
+
+/** Whose rules are asked for. */
+export interface Site {
+  readonly id: string
+  readonly accountId: string
+}
+
+export interface RuleBookOptions {
+  readonly store: Store
+  readonly parts: RuleDeps
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+/** The stored rulesets, compiled: each version of a ruleset once, whatever number of zones it runs in. */
+export class RuleBook {
+  readonly #store: Store
+  readonly #parts: RuleDeps
+  readonly #log: Log
+  readonly #tallies: RuleTallies
+  /** By ruleset id. */
+  readonly #prepared = new Map<string, PreparedRuleset>()
+  /** By zone id. */
+  readonly #zones = new Map<string, ZoneRules | undefined>()
+
+  constructor({ store, parts, metrics, log }: RuleBookOptions) {
+    this.#store = store
+    this.#parts = parts
+    this.#log = log
+    this.#tallies = new RuleTallies(metrics)
+  }
+
+  /** The rules of a zone as they are now; undefined where there are none. */
+  rulesOf(site: Site): ZoneRules | undefined {
+    const known = this.#zones.get(site.id)
+    if (known || this.#zones.has(site.id)) return known
+    const rules = this.#link(site)
+    this.#zones.set(site.id, rules)
+    return rules
+  }
+
+  /** Takes note of what changed in the store; true where rules of some zone may be others now. */
+  changed(changes: readonly Change[]): boolean {
+    const relevant = changes.filter(({ kind }) => kind === RULESETS.name || kind === ENTRY_POINTS.name)
+    for (const { kind, id, value } of relevant) {
+      if (kind !== RULESETS.name || value !== undefined) continue
+      this.#prepared.delete(id)
+      this.#tallies.retain(id, new Set())
+    }
+    if (relevant.some(({ scope }) => scope.type === 'account')) this.#zones.clear()
+    for (const { scope } of relevant) this.#zones.delete(scope.id)
+    return relevant.length > 0
+  }
+
+  #link({ id, accountId }: Site): ZoneRules | undefined {
+    const scopes: Readonly<Record<Level, Scope>> = { account: account(accountId), zone: zone(id) }
+    const get = (level: Level, rulesetId: string): PreparedRuleset | undefined => {
+      const stored = this.#store.get(RULESETS, scopes[level], rulesetId)
+      return stored && this.#prepare(stored.value.ruleset, level, accountId)
+    }
+    return ZoneRules.of(
+      {
+        entry: (level, phase) => {
+          const entry = this.#store.get(ENTRY_POINTS, scopes[level], phase)
+          return entry && get(level, entry.value.ruleset_id)
+        },
+        target: (level, rulesetId) => get(level, rulesetId) ?? get('account', rulesetId),
+      },
+      this.#log,
+    )
+  }
+
+  #prepare(ruleset: Ruleset, level: Level, accountId: string): PreparedRuleset {
+    const known = this.#prepared.get(ruleset.id)
+    if (known?.version === ruleset.version) return known
+    const options = { level, accountId, parts: this.#parts, tallies: this.#tallies, log: this.#log }
+    const prepared = prepareRuleset(ruleset, options)
+    this.#prepared.set(ruleset.id, prepared)
+    this.#tallies.retain(ruleset.id, new Set(ruleset.rules.map((rule) => rule.id)))
+    return prepared
+  }
+}

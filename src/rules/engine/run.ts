@@ -1,0 +1,254 @@
+import { messageOf } from '../../core/errors.js'
+import type { Context } from '../../expr/index.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
+import type { Exceeded } from '../limits/limiter.js'
+import type { Level, PhaseName } from '../phases.js'
+import { Skips, type SkipParams } from './skip-set.js'
+import type {
+  ChallengeKind,
+  ExchangeObserver,
+  Execution,
+  PhaseRules,
+  PreparedRule,
+  PreparedRuleset,
+  RuleExchange,
+  RuleRun,
+  RunRules,
+  TerminalAction,
+} from '../types.js'
+
+/** Told what the rules do to a request that is only tried out. Such a run counts nothing and logs nothing. */
+export interface TraceObserver {
+  /** Rules with a challenge act as for a visitor who has passed it. */
+  readonly skipsChallenges: boolean
+  phase(name: PhaseName): void
+  /** The rules of a ruleset are about to be asked; `left` is called after them. */
+  entered(execution: Execution): void
+  /** A rule of the ruleset entered last is about to act. `acted` follows. */
+  acting(at: number): void
+  /** `matched` is false where the rule does not match after all; `last`: no rule of the ruleset is asked after it. */
+  acted(matched: boolean, last: boolean): void
+  left(): void
+}
+
+/** Rulesets that run rulesets are nested no deeper. */
+const MOST_NESTED = 8
+/** Rulesets that execute rules run for one request: a thousand rules that run a thousand each would take minutes. */
+const MOST_EXECUTED = 1000
+
+const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
+  'challenge',
+  'js_challenge',
+  'managed_challenge',
+])
+
+/**
+ * One request on its way through the rules of its zone. What rules change shows to rules of later phases only, so that
+ * all rules of a phase judge the same request.
+ */
+export class Run implements RuleRun {
+  readonly exchange: RuleExchange
+  /** The fields of the request as the running phase sees them. */
+  readonly context: Context
+  readonly #rules: RunRules
+  readonly #observer: TraceObserver | undefined
+  #phase: PhaseName = 'http_request_sanitize'
+  #level: Level = 'account'
+  #skips: Skips | undefined
+  #changes: (() => void)[] = []
+  #followers: ExchangeObserver[] = []
+  #leaving: 'ruleset' | 'phase' | undefined
+  #nested = 0
+  #executed = 0
+  /** How often the total of scores changed. */
+  #scored = 0
+  /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
+  exceeded: Exceeded | undefined
+
+  constructor(rules: RunRules, exchange: RuleExchange, context: Context, observer?: TraceObserver) {
+    this.exchange = exchange
+    this.context = context
+    this.#rules = rules
+    this.#observer = observer
+  }
+
+  /** Runs the phases on the way to the origin, in order, until a rule ends the request. */
+  request(): TerminalAction | undefined {
+    for (const phase of this.#rules.request) {
+      const ending = this.#run(phase)
+      if (ending) return ending
+    }
+    for (const follower of this.#followers) follower.toOrigin()
+    return undefined
+  }
+
+  /** There is something to do when the answer comes. */
+  get awaitsAnswer(): boolean {
+    return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.cache !== undefined
+  }
+
+  /** An answer is there, or has changed: its fields are read anew. */
+  answered(): void {
+    this.context.forget(ANSWER_SLOTS)
+  }
+
+  /** Runs one phase of the response, where there are rules for it. */
+  response(name: PhaseName): TerminalAction | undefined {
+    const phase = this.#rules.response.find(({ phase }) => phase === name)
+    return phase && this.#run(phase)
+  }
+
+  /** The answer is settled: whoever follows the request is told. */
+  settled(origin: RawHeaders | undefined): void {
+    const followers = this.#followers
+    this.#followers = []
+    for (const follower of followers) follower.answered(this.context, origin)
+  }
+
+  /** For conditions: to be told how the request goes on. */
+  follow(follower: ExchangeObserver): void {
+    this.#followers.push(follower)
+  }
+
+  /** For effects: a change that is made when the phase is over, in the order of the rules. */
+  change(make: () => void): void {
+    this.#changes.push(make)
+  }
+
+  /** For effects: adds to the total of scores, which rules that follow see at once. */
+  addScore(increment: number): undefined {
+    this.exchange.score = (this.exchange.score ?? 0) + increment
+    this.context.forget(SCORE_SLOTS)
+    this.#scored++
+  }
+
+  /** For effects: leaves out what a skip rule says. */
+  skip(params: SkipParams): void {
+    if (params.ruleset) this.#leaving = 'ruleset'
+    if (params.phase) this.#leaving = 'phase'
+    this.#skips ??= new Skips()
+    this.#skips.add(this.#level, params)
+  }
+
+  /** For effects: no further rule of this phase runs. */
+  leavePhase(): void {
+    this.#leaving = 'phase'
+  }
+
+  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws when there were too many. */
+  execute(params: object): TerminalAction | undefined {
+    const execution = this.#rules.linked(params)
+    if (!execution) return undefined
+    if (this.#executed === MOST_EXECUTED)
+      throw new RangeError(`${MOST_EXECUTED} rulesets have been run for the request`)
+    this.#executed++
+    return this.#runRuleset(execution)
+  }
+
+  #run({ phase, entries }: PhaseRules): TerminalAction | undefined {
+    this.#phase = phase
+    this.#observer?.phase(phase)
+    let ending: TerminalAction | undefined
+    for (const entry of entries) {
+      this.#level = entry.ruleset.level
+      this.#leaving = undefined
+      if (!this.#skips?.has(this.#level, phase)) ending = this.#runRuleset(entry)
+      if (ending) break
+    }
+    if (this.#changes.length > 0) this.#apply()
+    return ending
+  }
+
+  #apply(): void {
+    for (const make of this.#changes) make()
+    this.#changes = []
+    this.context.forget(REWRITTEN_SLOTS)
+    this.context.forget(ANSWER_SLOTS)
+  }
+
+  #runRuleset(execution: Execution): TerminalAction | undefined {
+    const { ruleset, rules } = execution
+    if (this.#nested === MOST_NESTED || this.#skips?.has(this.#level, ruleset.id)) return undefined
+    this.#nested++
+    this.#observer?.entered(execution)
+    let ending: TerminalAction | undefined
+    let scored = this.#scored
+    let candidates = ruleset.index.candidates(this.context)
+    for (let i = 0; i < candidates.length && !ending && !this.#leaving; i++) {
+      const at = candidates[i]!
+      ending = this.#ask(ruleset, at, rules[at]!)
+      if (scored !== this.#scored && ruleset.readsScore) {
+        scored = this.#scored
+        candidates = ruleset.index.candidates(this.context).filter((other) => other > at)
+        i = -1
+      }
+    }
+    this.#observer?.left()
+    this.#nested--
+    if (this.#leaving === 'ruleset') this.#leaving = undefined
+    return ending
+  }
+
+  #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): TerminalAction | undefined {
+    const { rule, tally } = prepared
+    this.exceeded = undefined
+    if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
+    if (this.#observer) return this.#tryOut(this.#observer, ruleset, at, prepared)
+    let result: TerminalAction | undefined | false
+    try {
+      result = this.#matches(ruleset, at, prepared) && prepared.effect(this)
+    } catch (error) {
+      // Said once for each rule: requests may come by the thousand.
+      if (tally.failures++ === 0) this.#failed(ruleset, rule.id, error)
+      return undefined
+    }
+    if (result === false) return undefined
+    tally.matches++
+    if (prepared.logged)
+      this.exchange.matched({
+        phase: this.#phase,
+        ruleset: ruleset.id,
+        rule: rule.id,
+        ref: rule.ref,
+        description: rule.description,
+        action: prepared.action,
+      })
+    if (result) for (const follower of this.#followers) follower.endedBy(rule.id)
+    return result
+  }
+
+  /** Rules with a condition of their own never match here: asking the condition would count the request. */
+  #tryOut(
+    observer: TraceObserver,
+    ruleset: PreparedRuleset,
+    at: number,
+    prepared: PreparedRule,
+  ): TerminalAction | undefined {
+    if (prepared.condition || (observer.skipsChallenges && CHALLENGE_ACTIONS.has(prepared.action))) return undefined
+    let result: TerminalAction | undefined | false = false
+    let entered = false
+    try {
+      if (!this.#matches(ruleset, at, prepared)) return undefined
+      entered = true
+      observer.acting(at)
+      result = prepared.effect(this)
+    } catch {
+      // As for any other request: a rule that cannot be carried out does not match.
+    }
+    const ending = result === false ? undefined : result
+    if (entered) observer.acted(result !== false, ending !== undefined || this.#leaving !== undefined)
+    return ending
+  }
+
+  #matches(ruleset: PreparedRuleset, at: number, { filter, condition, leastScore }: PreparedRule): boolean {
+    if (leastScore !== undefined && (this.exchange.score ?? 0) < leastScore) return false
+    const matched = filter ? filter(this.context) : ruleset.index.matches(at, this.context)
+    if (condition && (matched || condition.always)) return condition.holds(this, matched) && matched
+    return matched
+  }
+
+  #failed(ruleset: PreparedRuleset, rule: string, error: unknown): void {
+    this.#rules.log.error({ event: 'rule_failed', ruleset: ruleset.id, rule, reason: messageOf(error) })
+  }
+}

@@ -1,0 +1,127 @@
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import type { Context } from '../../expr/index.js'
+import { PHASES, type PhaseName } from '../phases.js'
+import { overridden, overridesByRule, type Overrides } from './overrides.js'
+import { Run, type TraceObserver } from './run.js'
+import type { Execution, PhaseRules, PreparedRule, PreparedRuleset, RuleExchange, RunRules } from '../types.js'
+
+/** `action_parameters` of an execute rule. */
+export interface ExecuteParams {
+  readonly id: string
+  readonly overrides?: Overrides
+}
+
+/** Actions that an override does not replace: what they do is no judgement of a request. */
+const KEPT_ACTIONS = new Set(['execute', 'skip'])
+
+/** Where the rules of a zone come from. */
+export interface RuleSources {
+  /** The entry point of a phase, of the account or of the zone. */
+  entry(level: 'account' | 'zone', phase: PhaseName): PreparedRuleset | undefined
+  /** A ruleset that rules of a level can run. */
+  target(level: 'account' | 'zone', id: string): PreparedRuleset | undefined
+}
+
+/** All rules that requests to a zone meet, connected with each other; immutable. */
+export class ZoneRules implements RunRules {
+  readonly request: readonly PhaseRules[]
+  readonly response: readonly PhaseRules[]
+  /** Some rule reads the body of the request. */
+  readonly readsBody: boolean
+  /** Some rule says how answers are compressed. */
+  readonly compresses: boolean
+  readonly log: Log
+  readonly #links = new Map<object, Execution>()
+
+  private constructor(entries: readonly PreparedRuleset[], sources: RuleSources, log: Log) {
+    this.log = log
+    const linked = new Set<PreparedRuleset>()
+    for (const entry of entries) this.#link(entry, sources, linked, [])
+    this.readsBody = [...linked].some(({ readsBody }) => readsBody)
+    const of = (layer: 'request' | 'response'): PhaseRules[] =>
+      PHASES.filter((phase) => phase.layer === layer).flatMap(({ name }) => {
+        const own = entries.filter(({ phase }) => phase === name).map((ruleset) => ({ ruleset, rules: ruleset.rules }))
+        return own.length === 0 ? [] : [{ phase: name, entries: own }]
+      })
+    this.request = of('request')
+    this.response = of('response')
+    this.compresses = this.response.some(({ phase }) => phase === 'http_response_compression')
+  }
+
+  /** The rules of a zone; undefined where there are none. */
+  static of(sources: RuleSources, log: Log): ZoneRules | undefined {
+    const entries = PHASES.filter(({ layer }) => layer !== 'network').flatMap(({ name }) =>
+      (['account', 'zone'] as const).flatMap((level) => sources.entry(level, name) ?? []),
+    )
+    const used = entries.filter(({ rules }) => rules.length > 0)
+    return used.length === 0 ? undefined : new ZoneRules(used, sources, log)
+  }
+
+  /** A request begins to run through the rules; with an observer it is only tried out. */
+  begin(exchange: RuleExchange, context: Context, observer?: TraceObserver): Run {
+    return new Run(this, exchange, context, observer)
+  }
+
+  /** What an execute rule runs, found by its parameters; undefined where there is no such ruleset. */
+  linked(params: object): Execution | undefined {
+    return this.#links.get(params)
+  }
+
+  #link(
+    ruleset: PreparedRuleset,
+    sources: RuleSources,
+    linked: Set<PreparedRuleset>,
+    trail: readonly PreparedRuleset[],
+  ): void {
+    if (linked.has(ruleset)) return
+    linked.add(ruleset)
+    const path = [...trail, ruleset]
+    for (const { rule } of ruleset.rules) {
+      if (rule.action !== 'execute' || rule.action_parameters === undefined) continue
+      const { id, overrides } = rule.action_parameters as object as ExecuteParams
+      const target = sources.target(ruleset.level, id)
+      const wrong = !target
+        ? 'there is no such ruleset'
+        : target.phase !== ruleset.phase
+          ? `it is of ${target.phase}`
+          : path.includes(target)
+            ? 'it would run itself'
+            : undefined
+      if (!target || wrong) {
+        this.log.error({ event: 'execute_refused', ruleset: ruleset.id, rule: rule.id, target: id, reason: wrong })
+        continue
+      }
+      this.#link(target, sources, linked, path)
+      this.#links.set(rule.action_parameters, { ruleset: target, rules: this.#overridden(target, overrides) })
+    }
+  }
+
+  #overridden(ruleset: PreparedRuleset, overrides: Overrides | undefined): readonly PreparedRule[] {
+    if (!overrides) return ruleset.rules
+    const byRule = overridesByRule(overrides)
+    return ruleset.rules.map((prepared) => {
+      const { action, enabled, sensitivity_level, score_threshold } = overridden(prepared.rule, byRule, overrides)
+      const changed = {
+        ...prepared,
+        // Essentially off: for managed rules that know degrees; ours match or do not.
+        enabled: sensitivity_level !== 'eoff' && prepared.loaded && (enabled ?? prepared.enabled),
+        leastScore: score_threshold,
+      }
+      if (action === undefined || action === prepared.action || KEPT_ACTIONS.has(prepared.action)) return changed
+      try {
+        return { ...changed, action, effect: ruleset.effect(action, prepared.rule) }
+      } catch (error) {
+        prepared.tally.failures++
+        this.log.error({
+          event: 'override_broken',
+          ruleset: ruleset.id,
+          rule: prepared.rule.id,
+          action,
+          reason: messageOf(error),
+        })
+        return { ...changed, enabled: false }
+      }
+    })
+  }
+}

@@ -1,0 +1,45 @@
+import { toBytes, type Bytes, type Getter } from '../../expr/index.js'
+import type { GeoLocation } from '../types.js'
+import type { FieldSource } from './source.js'
+
+/** Countries of the European Union (ISO 3166-1 alpha-2). */
+const EUROPEAN_UNION: ReadonlySet<string> = new Set(
+  'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK'.split(' '),
+)
+
+const bytes = (text: string | number | undefined): Bytes | undefined =>
+  text === undefined ? undefined : toBytes(String(text))
+
+const country = ({ city }: GeoLocation): string | undefined => city?.country?.iso_code
+
+/** The ISO 3166-2 code of a region, `GB-ENG`; "" where it is not known. */
+function subdivision(place: GeoLocation, level: 0 | 1): Bytes | undefined {
+  if (!place.known) return undefined
+  const code = place.city?.subdivisions?.[level]?.iso_code
+  const land = country(place)
+  return code === undefined || land === undefined ? '' : toBytes(`${land}-${code}`)
+}
+
+/** A field of the place where the client is. */
+const of =
+  (read: (place: GeoLocation) => string | number | undefined): Getter<FieldSource> =>
+  ({ place }) =>
+    bytes(read(place))
+
+/** Where the client is. Names are the English ones. */
+export const GEO_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
+  'ip.src.country': of(country),
+  'ip.src.continent': of(({ city }) => city?.continent?.code),
+  'ip.src.is_in_european_union': ({ place }) => (place.known ? EUROPEAN_UNION.has(country(place) ?? '') : undefined),
+  'ip.src.city': of(({ city }) => city?.city?.names?.en),
+  'ip.src.postal_code': of(({ city }) => city?.postal?.code),
+  'ip.src.metro_code': of(({ city }) => city?.location?.metro_code),
+  'ip.src.lat': of(({ city }) => city?.location?.latitude),
+  'ip.src.lon': of(({ city }) => city?.location?.longitude),
+  'ip.src.timezone.name': of(({ city }) => city?.location?.time_zone),
+  'ip.src.region': of(({ city }) => city?.subdivisions?.[0]?.names?.en),
+  'ip.src.region_code': of(({ city }) => city?.subdivisions?.[0]?.iso_code),
+  'ip.src.subdivision_1_iso_code': ({ place }) => subdivision(place, 0),
+  'ip.src.subdivision_2_iso_code': ({ place }) => subdivision(place, 1),
+  'ip.src.asnum': ({ place }) => place.asn?.autonomous_system_number,
+}

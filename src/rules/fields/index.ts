@@ -1,0 +1,87 @@
+/*
+ * Every field of the rules language that the proxy knows: one table, from which contexts for single requests are made.
+ * Values are read when a rule asks for them and kept until `forget`: so they stay what they are within a phase.
+ */
+import {
+  FIELDS,
+  Getters,
+  REQUEST_GETTERS,
+  SCHEME,
+  type Context,
+  type FieldInfo,
+  type Getter,
+  type Uses,
+  type Value,
+} from '../../expr/index.js'
+import type { RuleExchange } from '../types.js'
+import { ANSWER_GETTERS } from './response.js'
+import { BODY_GETTERS } from './body.js'
+import { EDGE_GETTERS } from './edge.js'
+import { GEO_GETTERS } from './geo.js'
+import { HEADER_GETTERS } from './request-headers.js'
+import { FieldSource, type FieldParts } from './source.js'
+import { VOUCHABLE } from './trusted.js'
+
+const OWN: Readonly<Record<string, Getter<FieldSource>>> = {
+  ...REQUEST_GETTERS,
+  ...HEADER_GETTERS,
+  ...BODY_GETTERS,
+  ...GEO_GETTERS,
+  ...EDGE_GETTERS,
+  ...ANSWER_GETTERS,
+}
+
+const NONE = () => undefined
+
+/** What a trusted proxy says comes before what we know. */
+function vouched(name: string): Getter<FieldSource> {
+  const own = OWN[name] ?? NONE
+  return (source) => source.exchange.vouched?.get(name) ?? own(source)
+}
+
+/** What score rules added up, on top of what a trusted proxy says; missing where there is neither. */
+function score({ exchange }: FieldSource): Value | undefined {
+  const told = exchange.vouched?.get('cf.waf.score')
+  return exchange.score === undefined ? told : exchange.score + Number(told ?? 0)
+}
+
+/** Where the fields come from, by slot. */
+export const FIELD_GETTERS: Getters<FieldSource> = new Getters(SCHEME, {
+  ...OWN,
+  ...Object.fromEntries(VOUCHABLE.map((name) => [name, vouched(name)])),
+  'cf.waf.score': score,
+})
+
+/** The names of the fields that this proxy finds out itself. */
+export const OWN_FIELDS: readonly string[] = Object.keys(OWN)
+
+/** The context of one request, for all its phases. */
+export function fieldContext(exchange: RuleExchange, parts: FieldParts): Context {
+  return FIELD_GETTERS.context(new FieldSource(exchange, parts))
+}
+
+/** The slots of some fields, for `Context.forget`. */
+function slotsOf(which: (field: FieldInfo) => boolean): readonly number[] {
+  return FIELDS.filter(which).flatMap(({ name }) => SCHEME.field(name)?.index ?? [])
+}
+
+/** What rules that rewrite a request change, to be forgotten after a phase that did. */
+export const REWRITTEN_SLOTS = slotsOf(({ mutable }) => mutable === true)
+
+/** What an answer, or a change of it, brings. */
+export const ANSWER_SLOTS = slotsOf(
+  ({ name }) => /^(?:raw\.)?http\.response\./.test(name) || /^cf\.(?:response|timings)\./.test(name),
+)
+
+/** What a score rule adds to. The one value that rules of the same phase see change. */
+export const SCORE_SLOTS = slotsOf(({ name }) => name === 'cf.waf.score')
+
+const BODY_FIELDS: ReadonlySet<string> = new Set(
+  FIELDS.flatMap(({ name, group }) => (group === 'request_body' ? [name] : [])),
+)
+
+/** Whether an expression reads the body of the request, so that its beginning has to be there before the rules run. */
+export function needsBody({ fields }: Uses): boolean {
+  for (const { name } of fields) if (BODY_FIELDS.has(name)) return true
+  return false
+}

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../core/clock.js'
+import { parseIp, type Bytes, type Ip, type RequestView } from '../../expr/index.js'
+import type { RawHeaders } from '../../http/headers.js'
+import type { GeoLocation, GeoLookup, RuleExchange } from '../types.js'
+import { boundaryOf, partsOf, type Part } from './multipart.js'
+
+/** What the fields of every request need from around it. */
+export interface FieldParts {
+  readonly clock: Clock
+  readonly geo: GeoLookup
+}
+
+/** What the fields of one request are read from. One of these serves all phases of the request. */
+export class FieldSource implements RequestView {
+  readonly exchange: RuleExchange
+  readonly #parts: FieldParts
+  #place: GeoLocation | undefined
+  #seed: Bytes | undefined
+  #multipart: readonly Part[] | undefined
+
+  constructor(exchange: RuleExchange, parts: FieldParts) {
+    this.exchange = exchange
+    this.#parts = parts
+  }
+
+  get method(): Bytes {
+    return this.exchange.method.toUpperCase()
+  }
+
+  get version(): Bytes {
+    return `HTTP/${this.exchange.httpVersion}`
+  }
+
+  get secure(): boolean {
+    return this.exchange.scheme === 'https'
+  }
+
+  /**
+   * As the zone was found by it: lower case, without port and without a dot at the end. Were it as written, a rule on a
+   * host would not see a request that writes the same host in another way, and serve it all the same.
+   */
+  get host(): Bytes {
+    const { host } = this.exchange
+    return host.includes(':') ? `[${host}]` : host
+  }
+
+  get target(): Bytes {
+    return this.exchange.target
+  }
+
+  get rawTarget(): Bytes {
+    return this.exchange.rawTarget
+  }
+
+  get headers(): RawHeaders {
+    return this.exchange.rawHeaders
+  }
+
+  get clientIp(): Ip | undefined {
+    return ipOf(this.exchange.clientAddress)
+  }
+
+  get receivedAt(): number {
+    return Math.floor(this.exchange.startedAt)
+  }
+
+  get body(): { readonly bytes: Bytes; readonly size: number } | undefined {
+    return this.exchange.body
+  }
+
+  /** Where the client is. */
+  get place(): GeoLocation {
+    this.#place ??= this.#parts.geo.find(this.exchange.clientAddress)
+    return this.#place
+  }
+
+  /** Random bytes, the same for the whole request. */
+  get seed(): Bytes {
+    this.#seed ??= randomBytes(16).toString('latin1')
+    return this.#seed
+  }
+
+  /** The parts of a multipart body; undefined where the body was not read. */
+  get multipart(): readonly Part[] | undefined {
+    const { body, rawHeaders } = this.exchange
+    if (body === undefined) return undefined
+    if (this.#multipart === undefined) {
+      const boundary = boundaryOf(rawHeaders)
+      this.#multipart = boundary === undefined ? [] : partsOf(body.bytes, boundary)
+    }
+    return this.#multipart
+  }
+
+  /** Milliseconds since the request arrived. */
+  get elapsed(): number {
+    return this.#parts.clock.monotonic() - this.exchange.startedMonotonic
+  }
+
+  /** Milliseconds from the request's way to the origin to the head of its answer; 0 where there is none. */
+  get originTime(): number {
+    const { originSentAt, originAt } = this.exchange
+    return originSentAt === undefined || originAt === undefined ? 0 : originAt - originSentAt
+  }
+}
+
+/** An address of a socket; one of a local network names its interface after a percent sign. */
+export function ipOf(address: string | undefined): Ip | undefined {
+  if (address === undefined) return undefined
+  const zone = address.indexOf('%')
+  return parseIp(zone === -1 ? address : address.slice(0, zone))
+}

@@ -1,0 +1,109 @@
+import { FIELDS, parseIp, SCHEME, type FieldInfo, type Type, type Value } from '../../expr/index.js'
+import { members } from '../../http/accept.js'
+import type { RawHeaders } from '../../http/headers.js'
+
+/** Fields of these groups come from outside the request itself. */
+const GROUPS: ReadonlySet<FieldInfo['group']> = new Set(['detection', 'geo'])
+const OTHERS = /^cf\.(?:tls_|threat_score$|timings\.client_|edge\.l4\.)/
+const SCALARS: ReadonlySet<string> = new Set(['Bool', 'Int', 'Bytes', 'Ip'])
+
+/** The fields that a trusted proxy may tell in a header field: what it has found out and the request does not say. */
+export const VOUCHABLE: readonly string[] = FIELDS.filter(
+  ({ name, group, type, aliasOf }) =>
+    (GROUPS.has(group) || OTHERS.test(name)) &&
+    aliasOf === undefined &&
+    name !== 'ip.src' &&
+    (SCALARS.has(type.kind) || (type.kind === 'Array' && SCALARS.has((type.of as Type).kind))),
+).map(({ name }) => name)
+
+/** What is wrong with a name in `trusted_fields`; undefined when nothing is. */
+export function trustedFieldIssue(name: string): string | undefined {
+  if (VOUCHABLE.includes(name)) return undefined
+  return SCHEME.field(name) === undefined
+    ? `names no field of the rules language: ${name}`
+    : `names a field that no header field can tell: ${name}`
+}
+
+interface Source {
+  readonly field: string
+  readonly header: string
+  readonly type: Type
+}
+
+const NONE: ReadonlyMap<string, Value> = new Map()
+
+/** The fields of the rules language that header fields of trusted proxies tell. */
+export class TrustedFields {
+  readonly #sources: readonly Source[]
+  readonly #headers: ReadonlySet<string>
+  /** Lengths of the header names: most names of a request are no candidates by their length alone. */
+  readonly #lengths: ReadonlySet<number>
+
+  /** `config`: header names by field name. */
+  constructor(config: Readonly<Record<string, string>>) {
+    this.#sources = Object.entries(config).flatMap(([field, header]) => {
+      const type = SCHEME.field(field)?.type
+      return type === undefined ? [] : [{ field, header: header.toLowerCase(), type }]
+    })
+    this.#headers = new Set(this.#sources.map(({ header }) => header))
+    this.#lengths = new Set(this.#sources.map(({ header }) => header.length))
+  }
+
+  /** What the header fields of a trusted proxy tell, by field name. Values that are not of the field's type tell nothing. */
+  read(headers: RawHeaders): ReadonlyMap<string, Value> {
+    if (this.#sources.length === 0) return NONE
+    const told = new Map<string, string[]>()
+    for (let at = 0; at + 1 < headers.length; at += 2) {
+      const name = headers[at] as string
+      if (!this.#has(name)) continue
+      const lower = name.toLowerCase()
+      const values = told.get(lower)
+      if (values === undefined) told.set(lower, [headers[at + 1] as string])
+      else values.push(headers[at + 1] as string)
+    }
+    if (told.size === 0) return NONE
+    const values = new Map<string, Value>()
+    for (const { field, header, type } of this.#sources) {
+      const texts = told.get(header)
+      const value = texts === undefined ? undefined : valueOf(texts, type)
+      if (value !== undefined) values.set(field, value)
+    }
+    return values
+  }
+
+  /** The header fields of anyone else: without those that only trusted proxies may send. */
+  strip<T extends RawHeaders>(headers: T): T | string[] {
+    if (this.#sources.length === 0) return headers
+    for (let at = 0; at < headers.length; at += 2) {
+      if (this.#has(headers[at] as string)) return headers.filter((_, i) => !this.#has(headers[i - (i % 2)] as string))
+    }
+    return headers
+  }
+
+  #has(name: string): boolean {
+    return this.#lengths.has(name.length) && this.#headers.has(name.toLowerCase())
+  }
+}
+
+function valueOf(texts: readonly string[], type: Type): Value | undefined {
+  // A proxy that appends where it should replace comes last.
+  if (type.kind !== 'Array') return scalar(texts.at(-1) as string, type)
+  return texts.flatMap((text) => [...members(text)]).flatMap((member) => scalar(member, type.of as Type) ?? [])
+}
+
+function scalar(text: string, type: Type): Value | undefined {
+  switch (type.kind) {
+    case 'Bytes':
+      return text
+    case 'Int':
+      return /^-?[0-9]{1,15}$/.test(text) ? Number(text) : undefined
+    case 'Bool': {
+      const word = text.toLowerCase()
+      return word === 'true' || word === '1' ? true : word === 'false' || word === '0' ? false : undefined
+    }
+    case 'Ip':
+      return parseIp(text)
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,105 @@
+import type { ListKind, ListNamed } from '../../core/model/list.js'
+import type { ExpressionType } from '../action.js'
+import { KEY_SCHEME } from '../limits/key.js'
+import type { PhaseName } from '../phases.js'
+import {
+  ExprError,
+  MAX_LENGTH,
+  parse,
+  parseValue,
+  refusalAt,
+  SCHEME,
+  type Expression,
+  type ParseOptions,
+  type Type,
+  type Uses,
+  type ValueExpression,
+} from '../../expr/index.js'
+
+/** What an expression is for: what it may read, what it has to give, and which lists it may name. */
+export interface ExpressionPurpose {
+  readonly phase: PhaseName
+  /** The member of the rule that it stands in; some members may read more than the others of their phase. */
+  readonly pointer: string
+  /** `key`: anything that tells requests apart. */
+  readonly gives: ExpressionType | 'key'
+  readonly list: ListNamed
+}
+
+/** Members that {@link Place} tells apart from the expression of the rule. */
+const MEMBERS = ['counting_expression', 'target_url']
+
+/** What is wrong with an expression; undefined where nothing is. The one place where the API asks the rules language. */
+export function checkExpression(text: string, purpose: ExpressionPurpose): string | undefined {
+  if (text.trim() === '') return 'must not be empty'
+  // Before the language sees it: its message would hold all of the text.
+  const length = text.length <= MAX_LENGTH ? text.length : characters(text)
+  if (length > MAX_LENGTH) return `has ${length} characters, ${MAX_LENGTH} are allowed`
+  try {
+    const expression = parseFor(text, purpose)
+    refuseUnknownLists(expression, purpose.list)
+    return wrongType(expression, purpose.gives)
+  } catch (error) {
+    if (error instanceof ExprError) return told(text, purpose.pointer, error)
+    throw error
+  }
+}
+
+/** Parses an expression as it is to be read in its place. Throws an ExprError. */
+function parseFor(text: string, { phase, pointer, gives }: ExpressionPurpose): Expression | ValueExpression {
+  const steps = pointer.split('/')
+  const member = MEMBERS.find((name) => steps.includes(name))
+  const options: ParseOptions = { phase, ...(member !== undefined && { member }) }
+  if (gives === 'filter') return parse(text, options)
+  return parseValue(text, { ...options, scheme: gives === 'key' ? KEY_SCHEME : SCHEME })
+}
+
+/** A character outside the basic plane counts once. */
+function characters(text: string): number {
+  let count = 0
+  for (const _character of text) count++
+  return count
+}
+
+const SHOWN = 200
+
+/** The language's own message, with place and carets, in the sentence that clients of the public API know. */
+function told(text: string, pointer: string, error: ExprError): string {
+  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+  const member = pointer.slice(pointer.lastIndexOf('/') + 1)
+  return `'${shown}' is not a valid value for ${member} because the expression is invalid: ${error.message}`
+}
+
+/** The kind of list that values of a type are looked for in. */
+const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const satisfies Record<string, ListKind>
+const ITEMS = { ip: 'addresses', hostname: 'host names', asn: 'numbers of networks', redirect: 'redirects' } as const
+
+function refuseUnknownLists({ text, uses }: { readonly text: string; readonly uses: Uses }, list: ListNamed): void {
+  for (const { name, type, span } of uses.lists) {
+    const kind = list(name)
+    if (kind === undefined) throw refusalAt(text, missingList(name), span)
+    if (kind !== KIND_FOR[type])
+      throw refusalAt(text, `the list $${name} holds ${ITEMS[kind]}, ${ITEMS[KIND_FOR[type]]} are asked for`, span)
+  }
+}
+
+/** Says that there is no such list, and what to do. */
+export function missingList(name: string): string {
+  return name.includes('.')
+    ? `there is no list $${name}: managed lists are not part of this installation`
+    : `there is no list $${name}: create it first, or name it under lists in the configuration`
+}
+
+function wrongType(expression: Expression | ValueExpression, gives: ExpressionPurpose['gives']): string | undefined {
+  if (!('type' in expression) || gives === 'key') return undefined
+  const { type } = expression
+  if (gives === 'array')
+    return type.name === 'Array<Bytes>' ? undefined : `must give a list of texts, gives ${type.name}`
+  if (type.kind === 'Bytes' || type.kind === 'Int') return undefined
+  return `must give a text or a number, gives ${type.name}${hint(type)}`
+}
+
+function hint({ kind }: Type): string {
+  if (kind === 'Bool' || kind === 'Ip') return ': to_string(...) makes a text of it'
+  return kind === 'Array' ? ': [0] is its first element' : ': ["name"] is one of its values'
+}

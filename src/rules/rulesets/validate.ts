@@ -1,0 +1,126 @@
+import type { Issue } from '../../core/errors.js'
+import type { Rule } from '../../core/model/ruleset.js'
+import { issuesOf } from '../../core/schema.js'
+import type { Action, ExpressionUse } from '../action.js'
+import { ACTIONS, actionsOf } from '../actions/index.js'
+import { repeats } from '../actions/shared.js'
+import type { RuleContext } from '../types.js'
+import { executeIssues } from './execute-target.js'
+import { checkExpression, missingList, type ExpressionPurpose } from './expression.js'
+import { ratelimitIssues, ratelimitPresence } from './ratelimit.js'
+import { RuleInput } from './rule-input.js'
+
+/** Enough to mend an input by; the rest would tell the same again. */
+const MOST_ISSUES = 100
+/** Values in one rule: far beyond any real rule, and little enough to check at once. */
+const MOST_VALUES = 20_000
+
+const shape = issuesOf(RuleInput)
+
+/** What is wrong with the rules of a ruleset, below `/rules`. */
+export function rulesIssues(rules: readonly unknown[], context: RuleContext): Issue[] {
+  const issues: Issue[] = []
+  for (const [index, rule] of rules.entries()) {
+    for (const { pointer, message } of ruleIssues(rule, context))
+      issues.push({ pointer: `/rules/${index}${pointer}`, message })
+    if (issues.length >= MOST_ISSUES) break
+  }
+  return issues
+}
+
+/** What is wrong with one rule; pointers are relative to it. None: it is a {@link RuleInput}. */
+export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
+  if (valuesIn(input) > MOST_VALUES) return [{ pointer: '', message: `has more than ${MOST_VALUES} values` }]
+  const wrong = shape(input)
+  // Whoever names an unknown member still learns what is wrong with the parameters.
+  const { action: name, action_parameters: params } = (input ?? {}) as Partial<RuleInput>
+  const action = typeof name === 'string' ? ACTIONS.get(name) : undefined
+  if (wrong.length > 0) return [...wrong, ...parameterIssues(action, params, input, context)]
+
+  const rule = input as RuleInput
+  const { phase, kind } = context
+  const issues: Issue[] = []
+  const misplaced = !action || !actionsOf(phase.name, kind).includes(action)
+  const inParameters = parameterIssues(action, params, rule, context)
+  if (misplaced) issues.push({ pointer: '/action', message: refusedAction(rule.action, context) })
+  issues.push(...inParameters)
+  issues.push(...ratelimitPresence(phase, rule.action, rule.ratelimit !== undefined))
+  if (rule.ratelimit) issues.push(...ratelimitIssues(rule.ratelimit))
+  if (rule.exposed_credential_check && !phase.credentials)
+    issues.push({ pointer: '/exposed_credential_check', message: `is not allowed in ${phase.name}` })
+  if (rule.categories && kind !== 'managed')
+    issues.push({ pointer: '/categories', message: 'is allowed in managed rulesets only' })
+  issues.push(...repeats('/categories', rule.categories ?? [], String))
+  if (phase.name === 'http_log_custom_fields' && rule.expression.trim() !== 'true')
+    issues.push({ pointer: '/expression', message: `must be true in ${phase.name}` })
+  issues.push(...expressionIssues(rule, misplaced || inParameters.length > 0 ? undefined : action, context))
+  return issues
+}
+
+function parameterIssues(action: Action | undefined, params: unknown, rule: unknown, context: RuleContext): Issue[] {
+  if (!action || !actionsOf(context.phase.name, context.kind).includes(action)) return []
+  const at = '/action_parameters'
+  if (params === undefined) return action.optional ? [] : [{ pointer: at, message: `is required by ${action.name}` }]
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return []
+  const credentials = (rule as RuleInput).exposed_credential_check !== undefined
+  const issues = action.validate(params, { ...context, credentials })
+  const found = issues.length > 0 ? issues : referenceIssues(action.name, params, context)
+  return found.map(({ pointer, message }) => ({ pointer: `${at}${pointer}`, message }))
+}
+
+/** What is wrong with what parameters point at: rulesets that are run, lists of redirects. */
+function referenceIssues(action: string, params: object, context: RuleContext): Issue[] {
+  if (action === 'execute') return executeIssues(params, context)
+  const { from_list: from } = params as { readonly from_list?: { readonly name: string } }
+  if (action !== 'redirect' || !from) return []
+  const name = from.name.replace('$', '')
+  const kind = context.list(name)
+  if (kind === 'redirect') return []
+  const message = kind ? `the list $${name} is of kind ${kind}, not redirect` : missingList(name)
+  return [{ pointer: '/from_list/name', message }]
+}
+
+function refusedAction(action: string, { phase, kind }: RuleContext): string {
+  const allowed = actionsOf(phase.name, kind).map(({ name }) => name)
+  return `${action} is not allowed in ${kind} rulesets of ${phase.name}; allowed: ${allowed.join(', ')}`
+}
+
+type Use = Omit<ExpressionUse, 'gives'> & Pick<ExpressionPurpose, 'gives'>
+
+/** Every expression of a rule whose shape is right; those of its parameters only where `action` is given. */
+export function expressionsOf(rule: RuleInput | Rule, action: Action | undefined): Use[] {
+  const { ratelimit, exposed_credential_check: credentials } = rule
+  const uses: Use[] = [{ pointer: '/expression', text: rule.expression, gives: 'filter' }]
+  if (ratelimit?.counting_expression)
+    uses.push({ pointer: '/ratelimit/counting_expression', text: ratelimit.counting_expression, gives: 'filter' })
+  for (const [index, text] of (ratelimit?.characteristics ?? []).entries())
+    uses.push({ pointer: `/ratelimit/characteristics/${index}`, text, gives: 'key' })
+  for (const [name, text] of Object.entries(credentials ?? {}))
+    uses.push({ pointer: `/exposed_credential_check/${name}`, text, gives: 'value' })
+  for (const use of action?.expressions(rule.action_parameters ?? {}) ?? [])
+    uses.push({ ...use, pointer: `/action_parameters${use.pointer}` })
+  return uses
+}
+
+function expressionIssues(rule: RuleInput, action: Action | undefined, { phase, list }: RuleContext): Issue[] {
+  return expressionsOf(rule, action).flatMap(({ pointer, text, gives }) => {
+    const message = checkExpression(text, { phase: phase.name, pointer, gives, list })
+    return message === undefined ? [] : [{ pointer, message }]
+  })
+}
+
+/** How many values a JSON value holds; counting stops soon after too many. */
+function valuesIn(input: unknown): number {
+  const left = [input]
+  let count = 0
+  while (left.length > 0 && count <= MOST_VALUES) {
+    const next = left.pop()
+    count++
+    if (typeof next !== 'object' || next === null) continue
+    for (const value of Object.values(next)) {
+      left.push(value)
+      if (left.length > MOST_VALUES) return left.length
+    }
+  }
+  return count
+}

@@ -1,0 +1,452 @@
+/*
+ * The types that rules, their actions and the proxy share. Types only: this file has no code, and nothing in it depends
+ * on the proxy. So actions, fields and conditions can be written and tested without a connection.
+ */
+import type { AsnResponse, CityResponse } from 'mmdb-lib'
+import type { Log } from '../core/log.js'
+import type { ListNamed } from '../core/model/list.js'
+import type { Rule, Ruleset, RulesetKind } from '../core/model/ruleset.js'
+import type { Context, Evaluate, Filter, Lists, RuleIndex, Value } from '../expr/index.js'
+import type { RawHeaders } from '../http/headers.js'
+import type { Exceeded } from './limits/limiter.js'
+import type { Level, Phase, PhaseName } from './phases.js'
+import type { SkipParams } from './engine/skip-set.js'
+import type { Tally } from './engine/match-counters.js'
+
+/** Geographic data of an address, from the databases. */
+export interface GeoLocation {
+  /** Undefined if there is no such database or the address is not in it. */
+  readonly city: Partial<CityResponse> | undefined
+  readonly asn: Partial<AsnResponse> | undefined
+  /** A city or country database is loaded: a value that is absent from it is unknown, not missing. */
+  readonly known: boolean
+}
+
+/** Finds the location of an address. */
+export interface GeoLookup {
+  find(address: string): GeoLocation
+}
+
+/** Settings of a zone that a rule can change for one request. */
+export interface ConfigChanges {
+  readonly automatic_https_rewrites?: boolean
+  readonly autominify?: { readonly css?: boolean; readonly html?: boolean; readonly js?: boolean }
+  readonly bic?: boolean
+  readonly content_converter?: boolean
+  readonly disable_apps?: true
+  readonly disable_pay_per_crawl?: true
+  readonly disable_rum?: true
+  readonly disable_zaraz?: true
+  readonly email_obfuscation?: boolean
+  readonly fonts?: boolean
+  readonly hotlink_protection?: boolean
+  readonly mirage?: boolean
+  readonly opportunistic_encryption?: boolean
+  readonly polish?: 'off' | 'lossless' | 'lossy' | 'webp'
+  readonly redirects_for_ai_training?: boolean
+  readonly request_body_buffering?: 'none' | 'standard' | 'full'
+  readonly response_body_buffering?: 'none' | 'standard'
+  readonly rocket_loader?: boolean
+  readonly security_level?: 'off' | 'essentially_off' | 'low' | 'medium' | 'high' | 'under_attack'
+  readonly server_side_excludes?: boolean
+  readonly ssl?: 'off' | 'flexible' | 'full' | 'strict' | 'origin_pull'
+  readonly sxg?: boolean
+  readonly webmcp_enabled?: boolean
+  readonly webmcp_packs?: readonly string[]
+}
+
+/** The settings of a zone that the proxy obeys, and those that rules have set. Named as on the wire. */
+export interface Settings extends ConfigChanges {
+  readonly content_converter: boolean
+}
+
+/** The origin of a request, as far as rules set it. */
+export interface RouteParams {
+  readonly host_header?: string
+  readonly origin?: { readonly host?: string; readonly port?: number }
+  readonly sni?: { readonly value: string }
+}
+
+/** Names of content codings, the preferred one first. */
+export type CompressionParams = readonly ('none' | 'auto' | 'default' | 'gzip' | 'brotli' | 'zstd')[]
+
+interface CacheStatusTtl {
+  /** Seconds; 0 is no-cache, -1 is no-store. */
+  readonly value: number
+  readonly status_code?: number
+  readonly status_code_range?: { readonly from?: number; readonly to?: number }
+}
+
+interface CacheVary {
+  readonly action: 'bypass' | 'passthrough' | 'normalize'
+}
+
+interface CacheKeyParameters {
+  readonly all?: true
+  readonly list?: readonly string[]
+}
+
+/** The parts of a request that distinguish cached responses of one URL. */
+export interface CacheKeySettings {
+  readonly cache_by_device_type?: boolean
+  readonly cache_deception_armor?: boolean
+  readonly custom_key?: {
+    readonly cookie?: { readonly check_presence?: readonly string[]; readonly include?: readonly string[] }
+    readonly header?: {
+      readonly check_presence?: readonly string[]
+      readonly contains?: Readonly<Record<string, readonly string[]>>
+      readonly exclude_origin?: boolean
+      readonly include?: readonly string[]
+    }
+    readonly host?: { readonly resolved?: boolean }
+    readonly query_string?: { readonly include?: CacheKeyParameters; readonly exclude?: CacheKeyParameters }
+    readonly user?: { readonly device_type?: boolean; readonly geo?: boolean; readonly lang?: boolean }
+  }
+  readonly ignore_query_strings_order?: boolean
+}
+
+/** How the response to a request is cached, as far as rules set it. */
+export interface CacheSettings {
+  readonly additional_cacheable_ports?: readonly number[]
+  readonly browser_ttl?: {
+    readonly mode: 'respect_origin' | 'bypass_by_default' | 'override_origin' | 'bypass'
+    readonly default?: number
+  }
+  readonly cache?: boolean
+  readonly cache_key?: CacheKeySettings
+  readonly cache_reserve?: { readonly eligible: boolean; readonly minimum_file_size?: number }
+  readonly edge_ttl?: {
+    readonly mode: 'respect_origin' | 'bypass_by_default' | 'override_origin'
+    readonly default?: number
+    readonly status_code_ttl?: readonly CacheStatusTtl[]
+  }
+  readonly origin_cache_control?: boolean
+  readonly origin_error_page_passthru?: boolean
+  readonly origin_range_requests?: { readonly mode: 'on' | 'off' | 'default' }
+  readonly read_timeout?: number
+  readonly respect_strong_etags?: boolean
+  readonly serve_stale?: { readonly disable_stale_while_updating?: boolean }
+  readonly shared_dictionary?: { readonly match_pattern: string }
+  readonly strip_etags?: boolean
+  readonly strip_last_modified?: boolean
+  readonly strip_set_cookie?: boolean
+  readonly vary?: {
+    readonly default: CacheVary
+    readonly headers?: Readonly<
+      Record<string, CacheVary & { readonly media_types?: readonly string[]; readonly languages?: readonly string[] }>
+    >
+  }
+}
+
+/** Additional members of a log record, by name: one value, or all values in a list. */
+export interface LogFields {
+  readonly RequestHeaders: Readonly<Record<string, string>>
+  readonly ResponseHeaders: Readonly<Record<string, string | readonly string[]>>
+  readonly Cookies: Readonly<Record<string, string>>
+}
+
+/** The beginning of a request's body, buffered for rules that read it. */
+export interface BodyHead {
+  /** A byte string. */
+  readonly bytes: string
+  /** Of the whole body. If its end was not seen and the client did not declare its length: of what was seen so far. */
+  readonly size: number
+  /** `bytes` is not the whole body. */
+  readonly truncated: boolean
+  /** Releases the memory; `bytes` must not be read afterwards. May be called more than once. */
+  release(): void
+}
+
+/** The head of a response on its way to the client, for the rules that read responses. */
+export interface ExchangeResponse {
+  readonly status: number
+  readonly headers: RawHeaders
+  /** As the origin sent them; undefined if no origin sent a response. */
+  readonly originHeaders: RawHeaders | undefined
+}
+
+/** Why the response is an error of the proxy: its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx code, or 0. */
+export interface EdgeError {
+  readonly type: string
+  readonly code: number
+}
+
+/** A rule that acted on a request. */
+export interface RuleMatch {
+  readonly phase: PhaseName
+  readonly ruleset: string
+  readonly rule: string
+  readonly ref: string
+  readonly description: string
+  readonly action: string
+}
+
+/** The local end of a connection; undefined once it is closed. */
+export interface LocalEnd {
+  readonly localAddress?: string | undefined
+  readonly localPort?: number | undefined
+}
+
+/** The zone of a request, as far as rules read it. */
+export interface RuleZone {
+  readonly id: string
+  readonly name: string
+  readonly plan: 'free' | 'pro' | 'business' | 'enterprise'
+}
+
+/** One request and the decisions about it: the members that rules read and write. */
+export interface RuleExchange {
+  readonly rayId: string
+  readonly clientAddress: string
+  readonly scheme: 'http' | 'https'
+  readonly zone: RuleZone
+  /** Lower case, without port. */
+  readonly host: string
+  readonly custom: { readonly metadata: Readonly<Record<string, string>> } | undefined
+  readonly method: string
+  /** As the client sent it. */
+  readonly rawTarget: string
+  /** As rules have rewritten it. */
+  target: string
+  readonly httpVersion: '1.0' | '1.1'
+  readonly rawHeaders: RawHeaders
+  /** As rules have rewritten them: what expressions read. Rules replace the list, they never change it. */
+  clientHeaders: RawHeaders
+  /** As the origin receives them. */
+  headers: string[]
+  readonly local: LocalEnd
+  /** Values of fields that a trusted proxy has sent, by the name of the field. */
+  readonly vouched: ReadonlyMap<string, Value> | undefined
+  readonly body: BodyHead | undefined
+  answer: ExchangeResponse | undefined
+  readonly edgeError: EdgeError | undefined
+  /** The total of scores; undefined before the first. */
+  score: number | undefined
+  route: RouteParams | undefined
+  cache: CacheSettings | undefined
+  compression: CompressionParams | undefined
+  logFields: LogFields | undefined
+  /** Rules replace the object, they never change it. */
+  settings: Settings
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  /** These three are on the clock's `monotonic` scale. */
+  readonly startedMonotonic: number
+  readonly originSentAt: number | undefined
+  readonly originAt: number | undefined
+  /** The rules that acted on the request, in order; capped. */
+  readonly matches: readonly RuleMatch[]
+  /** Records that a rule acted on the request. */
+  matched(match: RuleMatch): void
+}
+
+/** Decisions of rules that have an error page of their own, by the name that programs read. */
+export type ErrorPageReason = 'access_denied' | 'rate_limited' | 'challenge_required'
+
+/** How a rule ends a request. */
+export type TerminalAction =
+  /** A response made by the rule. Its length is added. */
+  | { readonly kind: 'answer'; readonly status: number; readonly headers: RawHeaders; readonly body: Buffer }
+  /** The error page for a status or for a decision of a rule, in the form that the client asks for. */
+  | {
+      readonly kind: 'page'
+      readonly status: number
+      readonly reason?: ErrorPageReason
+      readonly retryAfter?: number | undefined
+      readonly headers?: Readonly<Record<string, string>>
+    }
+  /** The connection is closed without a response. */
+  | { readonly kind: 'close' }
+
+/** One request during the run of its rules, for effects and conditions. */
+export interface RuleRun {
+  readonly exchange: RuleExchange
+  /** The fields of the request as the current phase sees them. */
+  readonly context: Context
+  /** The limit that the request exceeds at the current rule; set by the rule's condition. */
+  exceeded: Exceeded | undefined
+  /** Registers an observer of the rest of the exchange. */
+  follow(observer: ExchangeObserver): void
+  /** Registers a change that is made at the end of the phase, in the order of the rules. */
+  change(make: () => void): void
+  /** Adds to the total of scores, which later rules of the same phase see. */
+  addScore(increment: number): undefined
+  /** Skips what the parameters of a skip rule name. */
+  skip(params: SkipParams): void
+  /** Ends the phase: no further rule of it runs. */
+  leavePhase(): void
+  /** Runs the ruleset that an execute rule names, found by its parameters. Throws if too many were run already. */
+  execute(params: object): TerminalAction | undefined
+}
+
+/**
+ * What a rule does to a request that matches it. Returns how the request ends, undefined if it continues, false if the
+ * rule does not match after all. Changes go through {@link RuleRun.change}: they show in the next phase. Throws if the
+ * action fails; then the rule does not match.
+ */
+export type Effect = (run: RuleRun) => TerminalAction | undefined | false
+
+/** A condition beside a rule's expression: a rate limit or a check for exposed credentials. */
+export interface Condition {
+  /** It is evaluated even if the expression does not match. */
+  readonly always: boolean
+  /** It reads the body of the request. */
+  readonly readsBody?: boolean
+  /** Returns whether the rule acts on the request. If `matched` is false, the result is ignored. */
+  holds(run: RuleRun, matched: boolean): boolean
+}
+
+/** Is notified about a request after its rule has run. */
+export interface ExchangeObserver {
+  /** The request goes to the origin. */
+  toOrigin(): void
+  /**
+   * The response is complete; `context` has its fields. `origin`: the header fields as the origin sent them, undefined
+   * if the request did not reach it. Called once.
+   */
+  answered(context: Context, origin: RawHeaders | undefined): void
+  /** A rule ended the request. `answered` is called after it. */
+  endedBy(ruleId: string): void
+}
+
+/** The target of an item of a redirect list. */
+export interface ListedRedirect {
+  /** The `location`; contains the path suffix and the query if the item preserves them. */
+  readonly location: string
+  readonly status: number
+}
+
+export type ChallengeKind = 'challenge' | 'js_challenge' | 'managed_challenge'
+
+/** Dependencies of the rules. */
+export interface RuleDeps {
+  /** The lists of an account, as expressions name them. */
+  lists(accountId: string): Lists
+  /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
+  redirect(accountId: string, list: string, url: string): ListedRedirect | undefined
+  /** Undefined: the visitor has passed, the rule does not act. */
+  challenge(kind: ChallengeKind, run: RuleRun): TerminalAction | undefined
+  /** The condition that a rule has beside its expression; undefined if it has none. Throws if it is invalid. */
+  condition(rule: Rule, context: ActionContext): Condition | undefined
+}
+
+/** Where a rule stands. What its action may do can depend on it. */
+export interface RulePlace {
+  readonly phase: Phase
+  readonly kind: RulesetKind
+  readonly level: Level
+  /** The rule checks for exposed credentials. */
+  readonly credentials: boolean
+}
+
+/** Where rules that are checked stand, and the rulesets and lists that they can name. */
+export interface RuleContext extends Omit<RulePlace, 'credentials'> {
+  target(id: string): Ruleset | undefined
+  /** The lists that expressions can name. */
+  readonly list: ListNamed
+}
+
+/** The inputs of an action when a rule is loaded. */
+export interface ActionContext {
+  readonly place: RulePlace
+  readonly accountId: string
+  readonly lists: Lists
+  readonly parts: RuleDeps
+  /** Compiles a value expression of the rule. Throws an ExprError. */
+  readonly value: (text: string) => Evaluate
+}
+
+/** A rule, ready to run. */
+export interface PreparedRule {
+  readonly rule: Rule
+  /** False: it could not be compiled and never matches. */
+  readonly loaded: boolean
+  readonly enabled: boolean
+  /** The rule's action, or the one that an override has put in its place. */
+  readonly action: string
+  readonly effect: Effect
+  /** The total of scores that the request must have reached; undefined: any. */
+  readonly leastScore: number | undefined
+  readonly condition: Condition | undefined
+  /** Evaluated instead of the index, for a condition that needs every request. */
+  readonly filter: Filter | undefined
+  readonly tally: Tally
+  /** Matches are recorded. */
+  readonly logged: boolean
+}
+
+/** A ruleset, ready to run; immutable. */
+export interface PreparedRuleset {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly version: string
+  readonly kind: Ruleset['kind']
+  readonly phase: PhaseName
+  readonly level: Level
+  readonly rules: readonly PreparedRule[]
+  readonly index: RuleIndex
+  /** Some rule reads the body of the request. */
+  readonly readsBody: boolean
+  /** Some rule reads the total of scores, which changes while the rules run. */
+  readonly readsScore: boolean
+  /** Creates the effect of a rule with another action than its own. Throws if that is not possible. */
+  effect(action: string, rule: Rule): Effect
+}
+
+/** A ruleset as one entry point or execute rule runs it. */
+export interface Execution {
+  readonly ruleset: PreparedRuleset
+  /** Its rules, in the order of its index, with overrides applied. */
+  readonly rules: readonly PreparedRule[]
+}
+
+/** The entry points of one phase: the account's before the zone's. */
+export interface PhaseRules {
+  readonly phase: PhaseName
+  readonly entries: readonly Execution[]
+}
+
+/** The rules that a run goes through. */
+export interface RunRules {
+  readonly request: readonly PhaseRules[]
+  readonly response: readonly PhaseRules[]
+  readonly log: Log
+  /** The ruleset that an execute rule runs, found by its parameters; undefined if there is none. */
+  linked(params: object): Execution | undefined
+}
+
+/** A request to trace. Texts are Unicode. */
+export interface TraceRequest {
+  readonly method: string
+  readonly url: URL
+  readonly httpVersion: '1.0' | '1.1'
+  /** Alternating names and values, without `host`. */
+  readonly headers: readonly string[]
+  readonly body: Buffer | undefined
+  /** Fields of the rules language that the caller sets, by name; texts among them are byte strings. */
+  readonly fields: ReadonlyMap<string, Value>
+  readonly skipsChallenges: boolean
+}
+
+/** A phase, a ruleset of it, or a rule of that; an execute rule has the ruleset that it runs below it. */
+export interface TraceStep {
+  readonly type: 'phase' | 'ruleset' | 'rule'
+  /** The name of the phase, the id of the ruleset or of the rule. */
+  readonly step_name: string
+  /** The rule acted on the request; some rule of the ruleset or the phase did. */
+  matched: boolean
+  readonly action?: string
+  readonly action_parameters?: unknown
+  readonly expression?: string
+  readonly kind?: string
+  readonly name?: string
+  readonly description?: string
+  trace?: TraceStep[]
+}
+
+export interface TraceResult {
+  /** The status of a rule's response, 200 if no rule responds; absent if a rule closes the connection. */
+  readonly status_code?: number
+  readonly trace: TraceStep[]
+}

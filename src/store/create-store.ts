@@ -1,0 +1,81 @@
+import type { Scope } from '../core/scope.js'
+import {
+  StoreUnavailable,
+  type AuditEntry,
+  type Change,
+  type Kind,
+  type Store,
+  type Stored,
+  type Write,
+} from '../core/store.js'
+import { checkedCursor } from './audit-trail.js'
+import { decidedBy, prepared, recordName, type Commit, type Decide } from './record.js'
+import type { Resident } from './memory-index.js'
+
+/** Where records are kept for good; the rest of a store is the same everywhere. */
+export interface Place {
+  /** What is durable, and nothing else. */
+  readonly resident: Resident
+  /**
+   * Resolves with what was done, once it is durable and visible in `resident`. Where a change from elsewhere can come in
+   * between, `decide` is asked again when `only` names the one record that it looks at.
+   */
+  readonly write: (decide: Decide, only?: string) => Promise<Commit>
+  readonly audit: (after: string | undefined, limit: number) => AsyncIterable<{ cursor: string; entry: AuditEntry }>
+  /** The form of its cursors. */
+  readonly cursors: RegExp
+  /** False while the place itself takes no writes. */
+  readonly available: () => boolean
+  /** Answers the writes under way, then lets go of everything. */
+  readonly close: () => Promise<void>
+}
+
+/** The store over such a place: reads from memory, writes through the place. */
+export function storeOver(place: Place): Store {
+  const { resident } = place
+  let closed: Promise<void> | undefined
+
+  async function write(decide: Decide, only?: string): Promise<Commit> {
+    if (closed) throw new StoreUnavailable('the store is closed')
+    return await place.write(decide, only)
+  }
+
+  return {
+    get: <T>(kind: Kind<T>, scope: Scope, id: string) => resident.get(kind, scope, id),
+    list: <T>(kind: Kind<T>, scope?: Scope) => resident.list(kind, scope),
+    count: (kind, scope) => resident.count(kind, scope),
+    records: () => resident.records(),
+    watch: (listener: (changes: readonly Change[]) => void) => resident.watch(listener),
+    audit: (after, limit = Infinity) =>
+      place.audit(after === undefined ? after : checkedCursor(after, place.cursors), limit),
+    get writable() {
+      return closed === undefined && place.available()
+    },
+
+    async batch(writes: readonly Write[], audit: readonly AuditEntry[] = []) {
+      const decided = { writes: prepared(writes), audit: [...audit] }
+      return (await write(() => decided)).version
+    },
+
+    async change<T>(
+      kind: Kind<T>,
+      scope: Scope,
+      id: string,
+      edit: (old: T | undefined, version: number) => T | undefined,
+      auditOf?: (before: T | undefined, after: T | undefined) => AuditEntry,
+    ) {
+      const name = recordName(kind.name, scope, id)
+      let old: Stored<T> | undefined
+      const { changes } = await write((row) => {
+        old = row(name)?.stored as Stored<T> | undefined
+        return decidedBy(name, old, edit, auditOf)
+      }, name)
+      return changes[0] ? (changes[0].row?.stored as Stored<T> | undefined) : old
+    },
+
+    async close() {
+      closed ??= place.close()
+      await closed
+    },
+  }
+}

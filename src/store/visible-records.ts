@@ -1,0 +1,83 @@
+import { StoreUnavailable } from '../core/store.js'
+import type { Row, RowChange } from './record.js'
+import type { Resident } from './memory-index.js'
+
+interface Waiting {
+  readonly resolve: () => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * How far the memory of this machine has followed the batches of all machines. A batch may be told of twice, by its own
+ * answer and by the change stream, and in any order; each is made visible once, after all that came before it.
+ */
+export class Visible {
+  readonly #resident: Resident
+  #version: number
+  /** Batches whose forerunners are still to come; own ones only, so no more than there are writes under way. */
+  readonly #early = new Map<number, readonly RowChange[]>()
+  readonly #waiting = new Map<number, Waiting[]>()
+
+  constructor(resident: Resident, version: number) {
+    this.#resident = resident
+    this.#version = version
+  }
+
+  /** The last batch that reads show. */
+  get version(): number {
+    return this.#version
+  }
+
+  deliver(version: number, changes: readonly RowChange[]): void {
+    if (version <= this.#version) return
+    this.#early.set(version, changes)
+    this.#advance()
+  }
+
+  /**
+   * Takes the place of everything so far, with what was read after the batch `version`. `anew`: it need not be the same
+   * data, so that its batches have nothing to do with those of the same numbers that were told of before.
+   */
+  replace(rows: ReadonlyMap<string, Row>, version: number, { anew = false } = {}): void {
+    if (anew) this.breakOff('the data was replaced')
+    this.#version = version
+    this.#resident.replace(rows)
+    for (const early of this.#early.keys()) if (early <= version) this.#early.delete(early)
+    for (const waiting of this.#waiting.keys()) if (waiting <= version) this.#settle(waiting)
+    this.#advance()
+  }
+
+  /** Resolves once reads show the batch. */
+  async reached(version: number): Promise<void> {
+    if (version <= this.#version) return
+    await new Promise<void>((resolve, reject) => {
+      const waiting = this.#waiting.get(version) ?? []
+      waiting.push({ resolve, reject })
+      this.#waiting.set(version, waiting)
+    })
+  }
+
+  /** Gives up on what is still waited for: the stream broke off. */
+  breakOff(reason: string): void {
+    this.#early.clear()
+    const waiting = [...this.#waiting.values()].flat()
+    this.#waiting.clear()
+    for (const { reject } of waiting) reject(new StoreUnavailable(reason))
+  }
+
+  #advance(): void {
+    for (let next = this.#early.get(this.#version + 1); next; next = this.#early.get(this.#version + 1)) {
+      this.#version += 1
+      this.#early.delete(this.#version)
+      this.#resident.apply(next)
+      this.#settle(this.#version)
+    }
+  }
+
+  #settle(version: number): void {
+    const waiting = this.#waiting.get(version)
+    if (!waiting) return
+    this.#waiting.delete(version)
+    for (const { resolve } of waiting) resolve()
+  }
+}

@@ -1,0 +1,93 @@
+import { StoreUnavailable } from '../core/store.js'
+import { committed, conflict, isNothing, type Commit, type Decide, type Prepared, type Row } from './record.js'
+import type { Resident } from './memory-index.js'
+
+interface Waiting {
+  readonly decide: Decide
+  readonly settle: (outcome: Commit | { error: unknown }) => void
+}
+
+// Enough for any burst of API calls; beyond it the disk is so far behind that more waiting helps nobody.
+const MOST_WAITING = 10_000
+const MOST_IN_GROUP = 1000
+
+/**
+ * The one writer of a store that has its records to itself. Batches that are asked for while the disk is busy are
+ * persisted together, as one group; each is still decided in its turn, against what the batches before it leave behind.
+ */
+export class GroupWriter {
+  readonly #resident: Resident
+  readonly #persist: (commits: readonly Commit[]) => Promise<void>
+  #waiting: Waiting[] = []
+  #running: Promise<void> | undefined
+  #version: number
+
+  constructor(resident: Resident, version: number, persist: (commits: readonly Commit[]) => Promise<void>) {
+    this.#resident = resident
+    this.#version = version
+    this.#persist = persist
+  }
+
+  /** Resolves with what was done, once it is durable and visible. */
+  async write(decide: Decide): Promise<Commit> {
+    if (this.#waiting.length >= MOST_WAITING)
+      throw new StoreUnavailable(`the store is ${MOST_WAITING} writes behind; try again later`)
+    return await new Promise((resolve, reject) => {
+      this.#waiting.push({
+        decide,
+        settle: (outcome) => ('error' in outcome ? reject(outcome.error) : resolve(outcome)),
+      })
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Resolves when all that was asked for has been answered. */
+  async idle(): Promise<void> {
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    // The rest of this turn of the event loop may bring more for the first group.
+    await new Promise(setImmediate)
+    while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, MOST_IN_GROUP))
+    this.#running = undefined
+  }
+
+  async #writeGroup(group: readonly Waiting[]): Promise<void> {
+    const pending = new Map<string, Row | undefined>()
+    const row = (name: string) => (pending.has(name) ? pending.get(name) : this.#resident.row(name))
+    const commits: Commit[] = []
+    const outcomes = group.map(({ decide }) => {
+      try {
+        const decided = decide(row)
+        checkVersions(decided.writes, row)
+        const last = this.#version + commits.length
+        if (isNothing(decided)) return committed(decided, last)
+        const commit = committed(decided, last + 1)
+        for (const change of commit.changes) pending.set(change.name, change.row)
+        commits.push(commit)
+        return commit
+      } catch (error) {
+        return { error }
+      }
+    })
+
+    try {
+      if (commits.length > 0) await this.#persist(commits)
+    } catch (error) {
+      // Refusals too: they may have come from a state that now never was.
+      for (const { settle } of group) settle({ error })
+      return
+    }
+    this.#version += commits.length
+    for (const { changes } of commits) this.#resident.apply(changes)
+    for (const [index, { settle }] of group.entries()) settle(outcomes[index]!)
+  }
+}
+
+function checkVersions(writes: readonly Prepared[], row: (name: string) => Row | undefined): void {
+  for (const { name, ifVersion } of writes) {
+    const found = row(name)?.version ?? 0
+    if (ifVersion !== undefined && ifVersion !== found) throw conflict(name, found, ifVersion)
+  }
+}

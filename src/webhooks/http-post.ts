@@ -1,0 +1,130 @@
+import got, { RequestError, TimeoutError, type Got, type Response } from 'got'
+import type { Clock } from '../core/clock.js'
+import { NotPublic, type GuardedAgents } from '../egress/egress.js'
+
+/** Of an answer's body, what is read at most; the connection ends there. */
+const MOST_READ = 16 * 1024
+/** Of an answer's body, what is kept. */
+const KEPT = 1024
+/** For the connection, TLS included. */
+const CONNECT_MS = 5000
+/** For the body of an answer, once its head is there: what it means is known by then. */
+const BODY_MS = 2000
+
+/** Why there was no answer; in the record of a try. `internal`: nothing was sent, such as for a secret that does not open. */
+export type PostError =
+  'internal' | 'not public' | 'timed out' | 'connection refused' | 'connection reset' | 'TLS' | 'no connection'
+
+/** What came of one request. */
+export interface Reply {
+  /** 0: no answer. */
+  readonly status: number
+  readonly durationMs: number
+  /** The first KiB of the body, as text. */
+  readonly response: string
+  readonly retryAfter: string | undefined
+  readonly error: PostError | undefined
+}
+
+export interface Post {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** For all of it. */
+  readonly timeoutMs: number
+  readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Sends POSTs over the connections of one destination. */
+export type Poster = (request: Post) => Promise<Reply>
+
+/**
+ * A poster never rejects: it gives what came back. Redirects are not followed, nothing is tried twice, no proxy is asked,
+ * and of the answer no more is read than is of use.
+ */
+export function posterOver(agents: GuardedAgents): Poster {
+  const base = got.extend({
+    agent: { http: agents.http, https: agents.https },
+    method: 'POST',
+    followRedirect: false,
+    throwHttpErrors: false,
+    decompress: false,
+    retry: { limit: 0 },
+  })
+  let client: Got = base
+  let timeout = 0
+  return async (request) => {
+    // What requests have in common is worked out once.
+    if (request.timeoutMs !== timeout) {
+      timeout = request.timeoutMs
+      const most = CONNECT_MS
+      client = base.extend({ timeout: { request: timeout, lookup: most, connect: most, secureConnect: most } })
+    }
+    return await post(client, request)
+  }
+}
+
+async function post(client: Got, { url, headers, body, timeoutMs, clock, signal }: Post): Promise<Reply> {
+  const started = clock.monotonic()
+  const reply = (status: number, response = '', retryAfter?: string, error?: PostError): Reply => ({
+    status,
+    durationMs: Math.max(0, Math.round(clock.monotonic() - started)),
+    response,
+    retryAfter,
+    error,
+  })
+  return await new Promise<Reply>((resolve) => {
+    const request = client.stream(url, { headers, body })
+    const giveUp = () => request.destroy(new Error('given up'))
+    signal?.addEventListener('abort', giveUp)
+    let head: Response | undefined
+    let read = 0
+    const kept: Buffer[] = []
+    let slow: NodeJS.Timeout | undefined
+    const over = () => {
+      clearTimeout(slow)
+      signal?.removeEventListener('abort', giveUp)
+    }
+    const answered = () => {
+      over()
+      const text = Buffer.concat(kept).subarray(0, KEPT).toString('utf8')
+      resolve(reply(head?.statusCode ?? 0, text, head?.headers['retry-after']))
+    }
+    const enough = () => {
+      answered()
+      request.destroy()
+    }
+    request.once('response', (response: Response) => {
+      head = response
+      slow = setTimeout(enough, Math.min(BODY_MS, timeoutMs))
+      slow.unref()
+    })
+    request.on('data', (chunk: Buffer) => {
+      if (read < KEPT) kept.push(chunk.subarray(0, KEPT - read))
+      read += chunk.length
+      if (read >= MOST_READ) enough()
+    })
+    request.once('end', answered)
+    // More than one may come, such as for a connection that is cut while it is being ended.
+    request.on('error', (error) => {
+      if (head !== undefined) return answered()
+      over()
+      resolve(reply(0, '', undefined, errorClass(error)))
+    })
+  })
+}
+
+/** What an error means, without anything in it that tells about the network inside. */
+function errorClass(error: unknown): PostError {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof NotPublic) return 'not public'
+    if (cause instanceof TimeoutError) return 'timed out'
+  }
+  const code = error instanceof RequestError ? error.code : ''
+  if (code === 'ECONNREFUSED') return 'connection refused'
+  if (code === 'ECONNRESET' || code === 'EPIPE') return 'connection reset'
+  return /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME)|CERT/.test(code)
+    ? 'TLS'
+    : 'no connection'
+}

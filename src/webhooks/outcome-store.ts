@@ -1,0 +1,114 @@
+import type { Clock } from '../core/clock.js'
+import type { Log } from '../core/log.js'
+import { DELIVERY_STATES, type Delivery, type DeliveryState } from '../core/model/delivery.js'
+import type { Store, Write } from '../core/store.js'
+import { disableWebhook } from './disable.js'
+import { GroupedWrites } from './grouped-writes.js'
+import { WEBHOOK_HEALTH } from './health.js'
+import { WEBHOOK_LEASES } from './leases.js'
+import { abandoned, outcomeOf } from './outcome.js'
+import type { Reply } from './http-post.js'
+import type { SenderMetrics } from './sender-metrics.js'
+import type { Target } from './webhook-state.js'
+
+export interface LedgerDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly options: { readonly retry_schedule: readonly number[]; readonly disable_after: number }
+  readonly random?: () => number
+}
+
+/** How often the state of a failing webhook is worth a write. */
+const SAVE_HEALTH_MS = 10 * 60_000
+const MOST_IN_BATCH = 500
+
+/** Stores what comes of deliveries, and of the webhooks that they went to. */
+export class Ledger {
+  readonly #deps: LedgerDeps
+  readonly #metrics: SenderMetrics
+  /** What was sent must not be sent again for want of a disk: it waits until the store takes it. */
+  readonly #writes: GroupedWrites
+
+  /** `closing`: nothing waits for a store that takes no writes from then on. */
+  constructor(deps: LedgerDeps, metrics: SenderMetrics, closing: AbortSignal) {
+    this.#deps = deps
+    this.#metrics = metrics
+    this.#writes = new GroupedWrites(deps.store, deps.clock, closing)
+  }
+
+  /**
+   * Stores what came of a try that went to `url`; resolves with when the next one is due, undefined when the delivery is over. Rejects where
+   * it could not be stored.
+   */
+  async settle(
+    target: Target,
+    { id }: Delivery,
+    before: DeliveryState,
+    reply: Reply,
+    url: string | undefined,
+  ): Promise<number | undefined> {
+    const { clock, options, random = Math.random } = this.#deps
+    const schedule = options.retry_schedule
+    const { state, againAfter, gone } = outcomeOf(before, reply, { schedule, now: clock.now(), random })
+    const delivered = state.status === 'completed'
+    const now = clock.monotonic()
+    this.#metrics.tries.observe(reply.durationMs / 1000)
+    this.#metrics.ended(delivered ? 'delivered' : againAfter === undefined ? 'failed' : 'retried')
+
+    const { lane, health } = target
+    if (delivered) lane.breaker.succeeded()
+    else lane.breaker.failed(now)
+    await this.#writes.write([
+      { kind: DELIVERY_STATES, scope: lane.scope, id, value: state },
+      ...this.#healthWrites(target, delivered, now),
+    ])
+    if (gone) await this.#disable(target, 'it answered 410 Gone', url)
+    else if (options.disable_after > 0 && health.failingMs >= options.disable_after)
+      await this.#disable(target, 'nothing has been delivered for as long as webhooks.disable_after says')
+    return againAfter === undefined ? undefined : now + againAfter
+  }
+
+  /** Ends what waits for a webhook that is no more, but not what is under way. */
+  async abandon({ lane }: Target): Promise<void> {
+    const { store, clock } = this.#deps
+    const { scope, webhookId } = lane
+    const waiting = [...lane.ids()].filter((id) => !lane.isUnderWay(id))
+    const writes = waiting.flatMap((id): Write[] => {
+      lane.forget(id)
+      const state = store.get(DELIVERY_STATES, scope, id)?.value
+      if (state === undefined) return []
+      this.#metrics.ended('failed')
+      return [{ kind: DELIVERY_STATES, scope, id, value: abandoned(state, 'the webhook was deleted', clock.now()) }]
+    })
+    for (const kind of [WEBHOOK_HEALTH, WEBHOOK_LEASES])
+      if (lane.size === 0 && store.get<unknown>(kind, scope, webhookId) !== undefined)
+        writes.push({ kind, scope, id: webhookId, value: undefined })
+    for (let at = 0; at < writes.length; at += MOST_IN_BATCH)
+      await this.#writes.write(writes.slice(at, at + MOST_IN_BATCH))
+  }
+
+  #healthWrites({ lane: { scope, webhookId: id }, health }: Target, delivered: boolean, now: number): Write[] {
+    const { clock, store } = this.#deps
+    if (delivered) {
+      const stored = health.isFailing
+      health.succeeded()
+      return stored ? [{ kind: WEBHOOK_HEALTH, scope, id, value: undefined }] : []
+    }
+    health.failed(now)
+    if (!health.needsSaving(SAVE_HEALTH_MS)) return []
+    health.saved()
+    const since = store.get(WEBHOOK_HEALTH, scope, id)?.value.failing_since
+    const value = { failing_since: since ?? new Date(clock.now()).toISOString(), failing_ms: health.failingMs }
+    return [{ kind: WEBHOOK_HEALTH, scope, id, value }]
+  }
+
+  /** What failed so far counts no more: when the webhook is enabled again, it starts anew. */
+  async #disable({ lane: { scope, webhookId }, health }: Target, reason: string, url?: string): Promise<void> {
+    const { store, clock, log } = this.#deps
+    health.succeeded()
+    await this.#writes.write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
+    if (await disableWebhook(store, scope, webhookId, clock.now(), url))
+      log.warn({ event: 'webhook_disabled', webhook: webhookId, account: scope.id, reason }, 'a webhook was disabled')
+  }
+}

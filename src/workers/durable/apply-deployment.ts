@@ -1,0 +1,72 @@
+import type { StoredScript } from '../../core/model/worker.js'
+import type { Scope } from '../../core/scope.js'
+import type { Store, Write } from '../../core/store.js'
+import { refuse, UploadRefused } from '../upload/errors.js'
+import type { Metadata } from '../metadata/schema.js'
+import type { VersionDraft } from '../script-repository.js'
+import { bindingFaults, declares, draftOf, migrated, reconciled, writesOf, type SettleInput } from './apply-exports.js'
+
+/** What a deployment does to Durable Object classes. */
+export interface SettledDeployment {
+  /** For the batch that the deployment is stored in. */
+  readonly writes: readonly Write[]
+  readonly declarative: boolean
+}
+
+export interface DeploymentInput {
+  readonly before: StoredScript
+  readonly versions: readonly VersionDraft[]
+  /** Where in the request a version stands. */
+  readonly pointer?: (index: number) => string
+}
+
+/**
+ * Reconciles the exports of versions that are about to serve, and checks that the code of each has the classes and
+ * bindings that there will be. Throws UploadRefused, with pointers to the versions.
+ */
+export function settleDeployment(
+  store: Store,
+  scope: Scope,
+  { before, versions, pointer }: DeploymentInput,
+): SettledDeployment {
+  const declarative = before.declarative || versions.some(({ exports }) => declares(exports))
+  // They declare the same classes, so that each leaves the same: the first one's draft stands for all.
+  const drafts = versions.map((version, index) => {
+    const draft = draftOf(store, scope)
+    const input = inputOf(store, scope, before, version)
+    pointedAt(pointer?.(index), () => {
+      if (declarative) reconciled(input, draft)
+      else refuse(migrated(input, draft))
+      refuse(bindingFaults(input, draft, 'classNotCreated'))
+    })
+    return draft
+  })
+  const [draft] = drafts
+  return { writes: declarative && draft ? writesOf(scope, draft, store) : [], declarative }
+}
+
+function inputOf(store: Store, scope: Scope, before: StoredScript, version: VersionDraft): SettleInput {
+  const { exports, named, bindings, metadata } = version
+  const { containers } = metadata as Pick<Metadata, 'containers'>
+  return {
+    store,
+    scope,
+    script: before.name,
+    before,
+    metadata: { ...(exports && { exports }), ...(containers && { containers }) },
+    code: new Map(named.map(({ name, kind }) => [name, kind])),
+    bindings,
+    deployed: true,
+  }
+}
+
+function pointedAt(pointer: string | undefined, work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if (!(error instanceof UploadRefused)) throw error
+    throw new UploadRefused(
+      error.faults.map(({ pointer: _own, ...fault }) => ({ ...fault, ...(pointer !== undefined && { pointer }) })),
+    )
+  }
+}

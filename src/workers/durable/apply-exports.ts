@@ -1,0 +1,211 @@
+import {
+  transferId,
+  WORKER_DEPLOYMENTS,
+  WORKER_NAMESPACES,
+  WORKER_SCRIPTS,
+  WORKER_TRANSFERS,
+  WORKER_VERSIONS,
+  type Binding,
+  type ExportKind,
+  type StoredScript,
+} from '../../core/model/worker.js'
+import { pointerToken } from '../../core/schema.js'
+import type { Scope } from '../../core/scope.js'
+import type { Store, Write } from '../../core/store.js'
+import { refuse, type Fault } from '../upload/errors.js'
+import type { Metadata } from '../metadata/schema.js'
+import { migrate } from './migrations.js'
+import { reconcile, undeclaredClasses } from './reconcile.js'
+import { emptyReconciliation, type Reconciliation } from './reconciliation.js'
+import { DurableDraft } from './state.js'
+
+export interface SettleInput {
+  readonly store: Store
+  readonly scope: Scope
+  readonly script: string
+  readonly before: StoredScript | undefined
+  readonly metadata: Pick<Metadata, 'exports' | 'migrations' | 'containers' | 'bindings'>
+  /** Exported names of the new code. */
+  readonly code: ReadonlyMap<string, ExportKind>
+  /** Bindings of the new version. */
+  readonly bindings: readonly Binding[]
+  /** False: the version is kept without being deployed, and changes no classes yet. */
+  readonly deployed: boolean
+}
+
+/** What an upload does to Durable Object classes. */
+export interface Settled {
+  /** For the batch that the version is stored in. */
+  readonly writes: readonly Write[]
+  readonly migration_tag: string | undefined
+  readonly declarative: boolean
+  /** Only where the metadata had `exports`. */
+  readonly reconciliation: Reconciliation | undefined
+}
+
+/** Runs the migration of an upload or reconciles its exports, and checks its bindings against the outcome. Throws UploadRefused. */
+export function settleClasses(input: SettleInput): Settled {
+  const { store, scope, before, metadata, deployed } = input
+  const { exports, migrations } = metadata
+  const draft = draftOf(store, scope)
+  if (!deployed && migrations)
+    refuse([
+      { kind: 'versionMigration', pointer: '/migrations', message: 'a version that is not deployed cannot migrate' },
+    ])
+  const declarative = before?.declarative === true || declares(exports)
+  if (declarative && migrations)
+    refuse([
+      {
+        kind: 'invalidScript',
+        pointer: '/migrations',
+        message: 'does not go with a script whose classes are told by exports',
+      },
+    ])
+  const reconciliation = declarative
+    ? reconciled(input, draft)
+    : { ...emptyReconciliation(), info: undeclaredClasses(input.code, (name) => !!draft.find(input.script, name)) }
+  if (!declarative) refuse(migrated(input, draft))
+  refuse(bindingFaults(input, draft, deployed || declarative ? 'classNotCreated' : 'unappliedMigration'))
+  if (!deployed) refuse(bindingFaults(input, draftOf(store, scope), 'undeployedExport'))
+  return {
+    writes: deployed ? writesOf(scope, draft, store) : [],
+    migration_tag: migrations ? (migrations.new_tag ?? before?.migration_tag) : before?.migration_tag,
+    declarative,
+    reconciliation: exports && reconciliation,
+  }
+}
+
+/** The Durable Object classes of an account, as they are now. */
+export const draftOf = (store: Store, scope: Scope): DurableDraft =>
+  new DurableDraft({
+    namespaces: store.list(WORKER_NAMESPACES, scope).map(({ value }) => value),
+    transfers: store.list(WORKER_TRANSFERS, scope).map(({ value }) => value),
+  })
+
+/** Whether `exports` tells of Durable Object classes: from then on, they follow from it. */
+export const declares = (exports: Metadata['exports']): boolean =>
+  Object.values(exports ?? {}).some(({ type }) => type === 'durable-object')
+
+const mayBeClass = (kind: ExportKind | undefined): boolean => kind === 'durable-object' || kind === 'class'
+
+/** What is wrong with a migration, or with code that lacks a class which has a namespace. */
+export function migrated(
+  { script, before, metadata: { migrations }, code }: SettleInput,
+  draft: DurableDraft,
+): Fault[] {
+  const classes = new Set([...code].filter(([, kind]) => mayBeClass(kind)).map(([name]) => name))
+  const faults = migrations ? migrate(draft, { script, migrations, currentTag: before?.migration_tag, classes }) : []
+  if (faults.length > 0) return faults
+  return draft.of(script).flatMap(({ class: name }): Fault[] => {
+    const message = `the script no longer exports the class ${name}, which has a namespace; delete it with a migration first`
+    return classes.has(name) ? [] : [{ kind: 'classNotExported', message }]
+  })
+}
+
+/** Brings the draft in line with `exports`. Throws UploadRefused. */
+export function reconciled({ store, scope, script, metadata, code }: SettleInput, draft: DurableDraft): Reconciliation {
+  const { exports = {}, containers = [] } = metadata
+  const { result, errors } = reconcile(draft, {
+    script,
+    exports,
+    code,
+    containers,
+    scriptExists: (name) => name === script || store.get(WORKER_SCRIPTS, scope, name) !== undefined,
+    referencing: (className, namespaceId) => referencing(store, scope, { script, className, namespaceId }),
+  })
+  const [first] = errors
+  if (!first) return result
+  const others = errors.length > 1 ? `, and ${errors.length - 1} more` : ''
+  refuse([
+    {
+      kind: 'exportsConflict',
+      ...(Object.hasOwn(exports, first.class) && { pointer: `/exports/${pointerToken(first.class)}` }),
+      message: `exports cannot be reconciled: ${first.class}: ${first.message}${others}`,
+      meta: { details: errors },
+    },
+  ])
+  return result
+}
+
+interface Referenced {
+  readonly script: string
+  readonly className: string
+  readonly namespaceId?: string | undefined
+}
+
+/** Other scripts that have a binding to a class in a version that serves requests, or in their latest one. */
+export function referencing(store: Store, scope: Scope, { script, className, namespaceId }: Referenced): string[] {
+  const points = ({ type, class_name, script_name, namespace_id }: Binding): boolean =>
+    type === 'durable_object_namespace' &&
+    ((class_name === className && script_name === script) ||
+      (namespaceId !== undefined && namespace_id === namespaceId))
+  return store
+    .list(WORKER_SCRIPTS, scope)
+    .filter(({ id }) => id !== script)
+    .filter(({ value: { versions, deployments } }) => {
+      const [latest] = versions
+      const [current] = deployments
+      const served = current === undefined ? undefined : store.get(WORKER_DEPLOYMENTS, scope, current)?.value.versions
+      const ids = new Set([
+        ...(latest === undefined ? [] : [latest]),
+        ...(served ?? []).map(({ version_id }) => version_id),
+      ])
+      return [...ids].some((id) => store.get(WORKER_VERSIONS, scope, id)?.value.bindings.some(points))
+    })
+    .map(({ id }) => id)
+}
+
+/** Bindings to classes that nobody has. */
+export function bindingFaults(
+  { script, bindings, metadata }: SettleInput,
+  draft: DurableDraft,
+  own: 'classNotCreated' | 'unappliedMigration' | 'undeployedExport',
+): Fault[] {
+  return bindings.flatMap((binding): Fault[] => {
+    const {
+      type,
+      name,
+      class_name: className,
+      script_name: other,
+      namespace_id: id,
+      dispatch_namespace: dispatch,
+    } = binding
+    if (type !== 'durable_object_namespace' || dispatch !== undefined) return []
+    const owner = typeof other === 'string' ? other : script
+    const found =
+      typeof className === 'string'
+        ? (draft.find(owner, className) ?? draft.transfers((one) => one.target === owner && one.class === className)[0])
+        : draft.byId(String(id))
+    if (found) return []
+    const index = metadata.bindings?.findIndex((one) => one.name === name) ?? -1
+    const what =
+      typeof className === 'string' ? `the class ${className} of the script ${owner}` : `the namespace ${String(id)}`
+    return [
+      {
+        kind: owner === script ? own : 'classNotCreated',
+        ...(index >= 0 && {
+          pointer: `/bindings/${index}/${typeof className === 'string' ? 'class_name' : 'namespace_id'}`,
+        }),
+        message: `the binding ${name} names ${what}, which no deployed migration or export has made`,
+      },
+    ]
+  })
+}
+
+/** What the draft changed, for a batch that fails where another machine changed the same namespaces. */
+export function writesOf(scope: Scope, draft: DurableDraft, store: Store): Write[] {
+  const { namespaces, transfers } = draft.change()
+  const waits = new Map(
+    transfers.map(({ transfer, gone }) => [transferId(transfer.target, transfer.class), gone ? undefined : transfer]),
+  )
+  return [
+    ...[...namespaces].map(([id, value]) => ({
+      kind: WORKER_NAMESPACES,
+      scope,
+      id,
+      value,
+      ifVersion: store.get(WORKER_NAMESPACES, scope, id)?.version ?? 0,
+    })),
+    ...[...waits].map(([id, value]) => ({ kind: WORKER_TRANSFERS, scope, id, value })),
+  ]
+}

@@ -1,0 +1,67 @@
+import type { Binding } from '../core/model/worker.js'
+import { BINDINGS } from './bindings/index.js'
+import { refuse, type Fault } from './upload/errors.js'
+
+export interface InheritInput {
+  /** As uploaded. */
+  readonly bindings: readonly Binding[]
+  /** Types of bindings that are kept though the upload does not name them. */
+  readonly keep: readonly string[]
+  /** Bindings of the latest version, their secrets in the clear. */
+  readonly before: readonly Binding[]
+  /** Bindings of an older version, where they may be inherited by its id; undefined for none such. */
+  readonly version?: ((id: string) => readonly Binding[] | undefined) | undefined
+  /** Refuses what cannot be inherited, in place of leaving it out. */
+  readonly strict: boolean
+}
+
+/**
+ * The bindings that a version gets: those of the upload, in their order, with what they inherit in the place of `inherit`,
+ * and then those that are kept. Throws UploadRefused.
+ */
+export function settledBindings({ bindings, keep, before, version, strict }: InheritInput): Binding[] {
+  const faults: Fault[] = []
+  const settled = bindings.flatMap((binding, index): Binding[] => {
+    if (binding.type !== 'inherit') return [BINDINGS.get(binding.type)?.settled(binding) ?? binding]
+    const { name, old_name: oldName, version_id: id = 'latest' } = binding
+    const at = `/bindings/${index}`
+    const from = id === 'latest' ? before : version?.(String(id))
+    if (!from) {
+      const why = version ? 'there is no version with this id' : 'version_id must be "latest" here'
+      faults.push(invalid(name, `${at}/version_id`, why))
+      return []
+    }
+    const wanted = typeof oldName === 'string' ? oldName : name
+    const found = from.find((one) => one.name === wanted)
+    if (!found && strict)
+      faults.push(invalid(name, at, `the ${id === 'latest' ? 'latest ' : ''}version has no such binding`))
+    return found ? [{ ...found, name }] : []
+  })
+  refuse(faults)
+  const named = new Set(bindings.map(({ name }) => name))
+  return [...settled, ...before.filter(({ name, type }) => keep.includes(type) && !named.has(name))]
+}
+
+/**
+ * A document whose `bindings` may hold some with no more than a name and a type, of which nothing has been checked: where a
+ * binding of this name and type is there before, such a one inherits it. So clients list those that are to stay.
+ */
+export function withStanding(document: object, before: readonly Binding[]): object {
+  const { bindings } = document as { bindings?: unknown }
+  if (!Array.isArray(bindings)) return document
+  const types = new Map(before.map(({ name, type }) => [name, type]))
+  const stands = (binding: unknown): boolean => {
+    if (binding === null || typeof binding !== 'object' || Object.keys(binding).length !== 2) return false
+    const { name, type } = binding as Partial<Binding>
+    return name !== undefined && type !== undefined && types.get(name) === type
+  }
+  const inherited = (binding: unknown) => (stands(binding) ? { ...(binding as Binding), type: 'inherit' } : binding)
+  return { ...document, bindings: bindings.map(inherited) }
+}
+
+const invalid = (name: string, pointer: string, why: string): Fault => ({
+  kind: 'inheritBinding',
+  pointer,
+  // Clients know it by its beginning.
+  message: `inherit binding '${name}' is invalid: ${why}`,
+})

@@ -1,0 +1,197 @@
+import type { Blobs } from '../../core/blobs.js'
+import type { Clock } from '../../core/clock.js'
+import { InTurn } from '../../core/keyed-mutex.js'
+import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../../core/model/storage.js'
+import type { Scope } from '../../core/scope.js'
+import { VersionConflict, type Store, type Stored, type Write } from '../../core/store.js'
+
+/** Bytes of a key, of a value, and of the JSON of its metadata. */
+export const KV_LIMITS = { key: 512, value: 25 * 1024 * 1024, metadata: 1024 } as const
+
+/** Larger values are blobs: records stay in memory. */
+const MOST_INLINE = 1024
+
+/** Of a sweep that others write into. */
+const MOST_TRIES = 5
+
+/** A value to store. */
+export interface NewValue {
+  readonly key: string
+  readonly bytes: Buffer
+  /** Unix time in seconds. */
+  readonly expiration?: number
+  readonly metadata?: unknown
+}
+
+/** A key as lists show it. */
+export interface ListedKey {
+  readonly name: string
+  readonly expiration?: number
+  readonly metadata?: unknown
+}
+
+/** The account has as many keys as it may have. */
+export class TooManyKeys extends Error {
+  override readonly name = 'TooManyKeys'
+}
+
+/** The namespace is not there, or no longer. */
+export class NoNamespace extends Error {
+  override readonly name = 'NoNamespace'
+}
+
+/** Keys and values of all namespaces. Limits of single values are for the caller to check; those of accounts are kept here. */
+export class KeyValues {
+  readonly #store: Store
+  readonly #blobs: () => Blobs
+  readonly #clock: Clock
+  readonly #mostKeys: number
+  /** Keys that are about to be stored, by account. */
+  readonly #coming = new Map<string, number>()
+  readonly #sweeps = new InTurn()
+
+  constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, mostKeys: number) {
+    this.#store = store
+    this.#blobs = blobs
+    this.#clock = clock
+    this.#mostKeys = mostKeys
+  }
+
+  /** What is stored under a key, without its bytes. */
+  find(scope: Scope, namespaceId: string, key: string): StoredValue | undefined {
+    const value = this.#store.get(KV_VALUES, scope, kvId(namespaceId, key))?.value
+    return value && this.#lives(value) ? value : undefined
+  }
+
+  /** The bytes of a value. */
+  async bytes({ inline, blob }: StoredValue): Promise<Buffer> {
+    if (blob === undefined) return Buffer.from(inline ?? '', 'base64')
+    const bytes = await this.#blobs().get(blob)
+    if (!bytes) throw new Error(`the blob ${blob} of a value is missing; restore it from a backup`)
+    return bytes
+  }
+
+  /** Stores values, all or none. Of several for one key, the last one counts. */
+  async put(scope: Scope, namespaceId: string, values: readonly NewValue[]): Promise<void> {
+    const last = new Map(values.map((value) => [value.key, value]))
+    await this.#roomFor(scope, namespaceId, [...last.keys()], async () => {
+      const writes: Write[] = []
+      for (const [key, { bytes, expiration, metadata }] of last) {
+        const value: StoredValue = {
+          ...(bytes.length <= MOST_INLINE
+            ? { inline: bytes.toString('base64') }
+            : { blob: await this.#blobs().put(bytes) }),
+          size: bytes.length,
+          ...(expiration !== undefined && { expiration }),
+          ...(metadata !== undefined && { metadata }),
+        }
+        writes.push({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value })
+      }
+      await this.#store.batch(writes)
+      if (this.#store.get(KV_NAMESPACES, scope, namespaceId)) return
+      // It was deleted while the values were on their way.
+      await this.#store.batch(writes.map((write) => ({ ...write, value: undefined })))
+      throw new NoNamespace()
+    })
+  }
+
+  /** Resolves with how many of the keys were there. */
+  async remove(scope: Scope, namespaceId: string, keys: readonly string[]): Promise<number> {
+    const there = [...new Set(keys)].filter((key) => this.find(scope, namespaceId, key) !== undefined)
+    await this.#store.batch(
+      there.map((key) => ({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: undefined })),
+    )
+    return there.length
+  }
+
+  /** Up to `limit` keys that begin with `prefix` and come after `after`, in order; `more` tells whether others follow. */
+  list(
+    scope: Scope,
+    namespaceId: string,
+    { prefix = '', after, limit }: { prefix?: string | undefined; after?: string | undefined; limit: number },
+  ): { keys: ListedKey[]; more: boolean } {
+    const all = this.#store.list(KV_VALUES, scope)
+    const first = kvId(namespaceId, prefix)
+    const behind = after === undefined ? '' : kvId(namespaceId, after)
+    const keys: ListedKey[] = []
+    for (let at = place(all, behind > first ? behind : first); at < all.length; at++) {
+      const { id, value } = all[at]!
+      if (!id.startsWith(first)) break
+      if (id === behind || !this.#lives(value)) continue
+      if (keys.length === limit) return { keys, more: true }
+      const { expiration, metadata } = value
+      keys.push({
+        name: id.slice(namespaceId.length + 1),
+        ...(expiration !== undefined && { expiration }),
+        ...(metadata !== undefined && { metadata }),
+      })
+    }
+    return { keys, more: false }
+  }
+
+  /** What removes all values of a namespace. */
+  removal(scope: Scope, namespaceId: string): Write[] {
+    const first = kvId(namespaceId, '')
+    return this.#store
+      .list(KV_VALUES, scope)
+      .filter(({ id }) => id.startsWith(first))
+      .map(({ id }) => ({ kind: KV_VALUES, scope, id, value: undefined }))
+  }
+
+  #lives({ expiration }: StoredValue): boolean {
+    return expiration === undefined || expiration * 1000 > this.#clock.now()
+  }
+
+  /** Values that are over make room when there is none. */
+  async #roomFor(scope: Scope, namespaceId: string, keys: string[], work: () => Promise<void>): Promise<void> {
+    // One whose time is over counts as new: it may be swept away before it is stored again.
+    const added = keys.filter((key) => !this.find(scope, namespaceId, key)).length
+    const coming = () => this.#coming.get(scope.id) ?? 0
+    const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming() + added > this.#mostKeys
+    if (full()) await this.#sweep(scope)
+    if (full()) throw new TooManyKeys(`an account has at most ${this.#mostKeys} keys`)
+    this.#coming.set(scope.id, coming() + added)
+    try {
+      await work()
+    } finally {
+      const left = (this.#coming.get(scope.id) ?? added) - added
+      if (left > 0) this.#coming.set(scope.id, left)
+      else this.#coming.delete(scope.id)
+    }
+  }
+
+  /** One after the other, so that none sweeps what another one has swept. */
+  async #sweep(scope: Scope): Promise<void> {
+    await this.#sweeps.run(scope.id, async () => {
+      for (let tries = 1; ; tries += 1) {
+        const over = this.#store.list(KV_VALUES, scope).filter(({ value }) => !this.#lives(value))
+        if (over.length === 0) return
+        try {
+          await this.#store.batch(
+            over.map(({ id, version }) => ({ kind: KV_VALUES, scope, id, value: undefined, ifVersion: version })),
+          )
+        } catch (error) {
+          // One of them was stored anew in between.
+          if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+        }
+      }
+    })
+  }
+}
+
+/** The blobs that values have, for whoever collects those that nothing has. */
+export function* blobsOfValues(store: Store): Generator<string> {
+  for (const { value } of store.list(KV_VALUES)) if (value.blob !== undefined) yield value.blob
+}
+
+/** Index of the first record whose id is not before `id`. */
+function place(records: readonly Stored<unknown>[], id: string): number {
+  let from = 0
+  let to = records.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (records[middle]!.id < id) from = middle + 1
+    else to = middle
+  }
+  return from
+}

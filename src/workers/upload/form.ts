@@ -1,0 +1,138 @@
+import type { TSchema } from 'typebox'
+import { unflatten } from './form-metadata.js'
+import { Metadata } from '../metadata/schema.js'
+import { refuse, UploadRefused, type Fault } from './errors.js'
+
+/** One part of a form. */
+export interface FormPart {
+  readonly name: string
+  readonly filename?: string
+  /** Content type without parameters, in lower case; `text/plain` where the part has none. */
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** One uploaded file. */
+export interface UploadedFile {
+  /** Normalised path: no `./` in front, no empty steps. */
+  readonly name: string
+  /** Name of the part, by which the metadata may mean it as well; where several parts have it, the normalised path. */
+  readonly part: string
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** An upload as its sender meant it; nothing of the metadata has been checked. */
+export interface UploadForm {
+  readonly metadata: unknown
+  readonly files: readonly UploadedFile[]
+}
+
+/** Content types of modules. */
+export const PART_TYPES = [
+  'application/javascript+module',
+  'text/javascript+module',
+  'application/javascript',
+  'text/javascript',
+  'text/x-python',
+  'text/x-python-requirement',
+  'application/wasm',
+  'text/plain',
+  'application/octet-stream',
+  'application/source-map',
+] as const
+
+const LONGEST_NAME = 1024
+
+/**
+ * Reads a form in either of the ways that clients send: `metadata` as JSON text, or as a field for each of its members. All
+ * other parts are files, named by their file names. Throws UploadRefused.
+ */
+export function readUpload(
+  parts: readonly FormPart[],
+  { metadataBytes }: { readonly metadataBytes: number },
+): UploadForm {
+  const { document, others } = readDocument(parts, { name: 'metadata', schema: Metadata, most: metadataBytes })
+  if (document === undefined) throw refused('the part metadata is missing')
+  return { metadata: document, files: uploadedFiles(others) }
+}
+
+export interface FormDocument {
+  /** A JSON object, of which nothing has been checked; undefined where the form has none. */
+  readonly document: unknown
+  readonly others: readonly FormPart[]
+}
+
+/** Reads the document of a form: JSON text in a part of this name, or a field for each of its members. Throws UploadRefused. */
+export function readDocument(
+  parts: readonly FormPart[],
+  { name, schema, most }: { readonly name: string; readonly schema: TSchema; readonly most: number },
+): FormDocument {
+  const isField = (part: FormPart): boolean => part.name.startsWith(`${name}[`)
+  const texts = parts.filter((part) => part.name === name)
+  const fields = parts.filter(isField)
+  const given = [...texts, ...fields].reduce((sum, { bytes }) => sum + bytes.length, 0)
+  if (given > most) throw refused(`the ${name} has more than ${most} bytes`)
+  if (texts.length > 1) throw refused(`the part ${name} is given twice`)
+  if (texts.length > 0 && fields.length > 0) throw refused(`the ${name} is given both as a text and as fields`)
+  const [text] = texts
+  const others = parts.filter((part) => part !== text && !isField(part))
+  if (!text && fields.length === 0) return { document: undefined, others }
+  const document = text ? parsed(name, text.bytes) : unflatten(name, fields, schema)
+  if (document === null || typeof document !== 'object' || Array.isArray(document))
+    throw refused(`the ${name} must be a JSON object`)
+  return { document, others }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+function parsed(name: string, bytes: Buffer): unknown {
+  try {
+    return JSON.parse(decoder.decode(bytes))
+  } catch (error) {
+    // The parser's own message quotes the text, which may hold secrets.
+    throw refused(error instanceof SyntaxError ? `the ${name} is not JSON` : `the ${name} is not UTF-8`)
+  }
+}
+
+/** The files of a form, whatever else it holds taken out. Throws UploadRefused. */
+export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
+  const faults: Fault[] = []
+  const files = new Map<string, UploadedFile>()
+  const once = new Set<string>()
+  const shared = new Set(parts.map(({ name }) => name).filter((name) => once.size === once.add(name).size))
+  for (const { name: field, filename, type, bytes } of parts) {
+    const given = filename ?? field
+    const name = modulePath(given)
+    const shown = JSON.stringify(given.slice(0, LONGEST_NAME))
+    if (name === undefined) faults.push(fault(`the part ${shown} has a name that is no path inside the upload`))
+    else if (!(PART_TYPES as readonly string[]).includes(type))
+      faults.push(
+        fault(
+          `the part ${shown} has the content type ${JSON.stringify(type.slice(0, 100))}, which is none of ${PART_TYPES.join(', ')}`,
+        ),
+      )
+    else if (files.has(name)) faults.push(fault(`two parts have the name ${JSON.stringify(name)}`))
+    else files.set(name, { name, part: shared.has(field) ? name : field, type, bytes })
+  }
+  refuse(faults)
+  return [...files.values()]
+}
+
+/** The name of a module as a normalised path; undefined where it leads out of the upload or is none. */
+export function modulePath(name: string): string | undefined {
+  // oxlint-disable-next-line no-control-regex -- names end up in logs, headers and configuration
+  if (name.length > LONGEST_NAME || /[\u0000-\u001f\u007f\\\p{Surrogate}]/u.test(name) || name.startsWith('/'))
+    return undefined
+  const steps: string[] = []
+  for (const step of name.split('/')) {
+    if (step === '' || step === '.') continue
+    if (step !== '..') steps.push(step)
+    else if (steps.pop() === undefined) return undefined
+  }
+  return steps.length > 0 && !name.endsWith('/') ? steps.join('/') : undefined
+}
+
+const fault = (message: string): Fault => ({ kind: 'invalidScript', message })
+
+const refused = (message: string): Error => new UploadRefused([fault(message)])

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import type { ScriptFormat } from '../../core/model/worker.js'
+import { UploadRefused } from './errors.js'
+import { modulePath, type UploadedFile } from './form.js'
+import type { Metadata } from '../metadata/schema.js'
+
+/** What of an upload is run, and how. */
+export interface MainModule {
+  readonly format: ScriptFormat
+  readonly main: UploadedFile
+}
+
+const PYTHON = 'text/x-python'
+const SOURCE_MAP = 'application/source-map'
+const SCRIPTS: readonly string[] = ['application/javascript', 'text/javascript']
+
+/** Files that a script can import; a source map is none. */
+export const isModule = ({ type }: { readonly type: string }): boolean => type !== SOURCE_MAP
+
+/**
+ * The main module that the metadata names by file name or name of the part, or the only module where it names none.
+ * Undefined for an upload of assets alone. Throws UploadRefused.
+ */
+export function mainModule(metadata: Metadata, files: readonly UploadedFile[]): MainModule | undefined {
+  const { main_module, body_part } = metadata
+  if (main_module !== undefined && body_part !== undefined) throw refused('/body_part', 'does not go with main_module')
+  if (main_module !== undefined) return named('/main_module', main_module, files)
+  if (body_part !== undefined) return named('/body_part', body_part, files)
+  const [only, ...others] = files.filter(isModule)
+  if (!only && (metadata.assets !== undefined || metadata.keep_assets === true)) return undefined
+  if (!only) throw refused(undefined, 'the upload has no module')
+  if (others.length > 0) throw refused('/main_module', 'is required where there are several modules')
+  const format = formatOf(only)
+  if (!format) throw refused('/main_module', `is required: the only module has the content type ${only.type}`)
+  return { format, main: only }
+}
+
+function named(pointer: '/main_module' | '/body_part', name: string, files: readonly UploadedFile[]): MainModule {
+  const main = partNamed(name, files)
+  if (!main) throw refused(pointer, `names ${JSON.stringify(name)}, which is no uploaded part`)
+  const format = formatOf(main)
+  const script = format === 'service-worker'
+  if (!format || script !== (pointer === '/body_part'))
+    throw refused(
+      pointer,
+      `names a part of the content type ${main.type}, which is ${script ? 'a service-worker script' : 'not one for it'}`,
+    )
+  return { format, main }
+}
+
+/** What a file can be named by. */
+export type NamedPart = Pick<UploadedFile, 'name' | 'part'>
+
+/** The file with this file name, or else of the part with this name. */
+export function partNamed<F extends NamedPart>(name: string, files: readonly F[]): F | undefined {
+  const path = modulePath(name)
+  return files.find((file) => file.name === path) ?? files.find(({ part }) => part === name)
+}
+
+function formatOf({ type }: UploadedFile): ScriptFormat | undefined {
+  if (type.endsWith('+module')) return 'modules'
+  if (type === PYTHON) return 'python'
+  return SCRIPTS.includes(type) ? 'service-worker' : undefined
+}
+
+/** SHA-256 over which file is run, and the names, types and bytes of all; hexadecimal. */
+export function contentEtag(main: string | undefined, files: readonly UploadedFile[]): string {
+  const hash = createHash('sha256').update(JSON.stringify([main ?? null]))
+  for (const { name, type, bytes } of [...files].sort((a, b) => (a.name < b.name ? -1 : 1)))
+    hash.update(JSON.stringify([name, type, bytes.length])).update(bytes)
+  return hash.digest('hex')
+}
+
+const refused = (pointer: string | undefined, message: string): Error =>
+  new UploadRefused([{ kind: 'invalidScript', message, ...(pointer !== undefined && { pointer }) }])

@@ -1,0 +1,496 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { Download, endpoint, Reply } from '../../../control/http/endpoint.js'
+import { ERRORS } from '../../../control/http/errors.js'
+import { basicEndpoints } from '../../../control/index.js'
+import { jsonFault } from '../../../control/http/json-errors.js'
+import { listenControl } from '../../../control/http/listen.js'
+import { ADMIN, client, CONFIG, FREE_ZONE, handClock, ZONE } from '../client.js'
+import { silentLog } from '../../../src/core/log.js'
+import { SETTING } from '../../../src/core/model/setting.js'
+import { zone } from '../../../src/core/scope.js'
+import { StoreUnavailable, VersionConflict } from '../../../src/core/store.js'
+
+const SETTING_PATH = `/zones/${ZONE}/settings/content_converter`
+
+t.test('every row of the errors has a code of 1000 or more, a status and a text', async (t) => {
+  for (const [kind, [code, status, message]] of Object.entries(ERRORS)) {
+    t.ok(code >= 1000 && status >= 400 && status < 600 && message.length > 0, kind)
+  }
+})
+
+t.test('every answer names its request', async (t) => {
+  const { call } = await client(t)
+  const names = new Set<string | null>()
+  for (const path of ['/zones', '/nothing', '/zones']) names.add((await call('GET', path)).headers.get('cf-ray'))
+  t.equal(names.size, 3)
+  for (const name of names) t.match(name, /^[0-9a-f]{16}$/)
+})
+
+const NOWHERE: [what: string, path: string][] = [
+  ['an unknown path', '/nothing'],
+  ['an unknown path of a zone', `/zones/${ZONE}/nothing`],
+  ['a zone id of another form', '/zones/abc'],
+  ['an upper-case zone id', `/zones/${ZONE.toUpperCase()}/settings`],
+  ['an unknown zone', '/zones/ffffffffffffffffffffffffffffffff/settings'],
+  ['an unknown account', '/accounts/ffffffffffffffffffffffffffffffff'],
+  ['a path in capitals', '/ZONES'],
+  ['a broken escape', '/zones/%zz/settings'],
+]
+for (const [what, path] of NOWHERE) {
+  t.test(`${what} leads nowhere`, async (t) => {
+    const { call } = await client(t)
+    const { status, body } = await call('GET', path)
+    t.equal(status, 404)
+    t.strictSame(
+      body.errors.map(({ code }: { code: number }) => code),
+      [7003, 7000],
+    )
+    t.match(body.errors[0].message, /^Could not route to \/.*, perhaps your object identifier is invalid\?$/)
+  })
+}
+
+t.test('a method that a path does not know is told which it knows', async (t) => {
+  const { call } = await client(t)
+  const { status, headers, body } = await call('PUT', SETTING_PATH, { value: 'on' })
+  t.equal(status, 405)
+  t.equal(headers.get('allow'), 'GET, HEAD, PATCH, OPTIONS')
+  t.match(body, { success: false, errors: [{ code: 10405 }], result: null })
+})
+
+t.test('OPTIONS tells the methods, HEAD answers as GET without a body', async (t) => {
+  const { call } = await client(t)
+  const options = await call('OPTIONS', SETTING_PATH)
+  t.match(options, { status: 204, body: undefined })
+  t.equal(options.headers.get('allow'), 'GET, HEAD, PATCH, OPTIONS')
+  const head = await call('HEAD', SETTING_PATH)
+  const get = await call('GET', SETTING_PATH)
+  t.match(head, { status: 200, body: undefined })
+  t.equal(head.headers.get('content-length'), get.headers.get('content-length'))
+  t.equal((await call('OPTIONS', '/nothing')).status, 404)
+})
+
+const deep = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
+
+const BODIES: [
+  what: string,
+  body: string,
+  headers: Record<string, string>,
+  status: number,
+  code: number,
+  more: object,
+][] = [
+  ['text that is no JSON', '{"value": on}', {}, 400, 6007, { message: /line 1, column 11: a value is expected/ }],
+  ['JSON cut short', '{\n "value": "o', {}, 400, 6007, { message: /line 2, column 13: the text ends too early/ }],
+  ['two JSON texts', '{"value":"on"}{}', {}, 400, 6007, { message: /column 15: the end of the text is expected/ }],
+  ['a list', '[]', {}, 400, 1007, { source: { pointer: '' } }],
+  ['null', 'null', {}, 400, 1007, { source: { pointer: '' } }],
+  ['a number', '1', {}, 400, 1007, { source: { pointer: '' } }],
+  ['no member', '{}', {}, 400, 1007, { source: { pointer: '/value' }, message: 'is required' }],
+  ['no body', '', { 'content-length': '0' }, 400, 1007, { source: { pointer: '/value' } }],
+  ['an unknown member', '{"value":"on","x/y":1}', {}, 400, 1007, { source: { pointer: '/x~1y' } }],
+  ['another content type', '{"value":"on"}', { 'content-type': 'text/plain' }, 415, 10415, {}],
+  ['a form', 'value=on', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 10415, {}],
+  ['64 levels and another', deep(65), {}, 400, 1007, { message: 'is nested deeper than 64 levels' }],
+  ['64 levels', deep(64), {}, 400, 1007, { source: { pointer: '/value' } }],
+  ['a prototype', '{"value":"on","__proto__":{}}', {}, 400, 1007, { source: { pointer: '/__proto__' } }],
+  ['a hidden prototype', '{"value":"on","\\u005f_proto__":{}}', {}, 400, 1007, { source: { pointer: '/__proto__' } }],
+  ['a constructor', '{"value":{"constructor":1}}', {}, 400, 1007, { source: { pointer: '/value/constructor' } }],
+  [
+    'a prototype in a list',
+    '{"value":[{"prototype":1}]}',
+    {},
+    400,
+    1007,
+    { source: { pointer: '/value/0/prototype' } },
+  ],
+  ['an unknown content encoding', '{}', { 'content-encoding': 'lzma' }, 400, 10026, {}],
+  ['a broken content encoding', '{}', { 'content-encoding': 'gzip' }, 400, 10026, {}],
+  ['more than 10 MB', JSON.stringify({ value: 'x'.repeat(10_000_001) }), {}, 413, 10413, {}],
+]
+for (const [what, body, headers, status, code, more] of BODIES) {
+  t.test(`a body of ${what} is refused and changes nothing`, async (t) => {
+    const { call, store } = await client(t)
+    const answer = await call('PATCH', SETTING_PATH, body, headers)
+    t.equal(answer.status, status)
+    t.match(answer.body, { success: false, errors: [{ code, ...more }], result: null })
+    t.equal(store.count(SETTING), 0)
+  })
+}
+
+t.test('a compressed body is read, and one that grows above 10 MB is refused', async (t) => {
+  const { url } = await client(t)
+  const send = async (body: Uint8Array<ArrayBuffer>) =>
+    await fetch(url + SETTING_PATH, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body,
+    })
+  t.equal((await send(gzipSync('{"value":"on"}'))).status, 200)
+  t.equal((await send(gzipSync(JSON.stringify({ value: ' '.repeat(20_000_000) })))).status, 413)
+})
+
+t.test('all faults of a body are told, one for each pointer', async (t) => {
+  const { call } = await client(t)
+  const items = [{ id: 'content_converter' }, { value: 'on' }, 'x', { id: 1, value: 'on', more: true }]
+  const { body } = await call('PATCH', `/zones/${ZONE}/settings`, { items, extra: 1 })
+  const pointers = body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer)
+  t.same(pointers.toSorted(), ['/extra', '/items/0/value', '/items/1/id', '/items/2', '/items/3/id', '/items/3/more'])
+})
+
+t.test('a body with very many faults is answered soon, with a few of them', async (t) => {
+  const { call } = await client(t)
+  const { status, body } = await call('PATCH', `/zones/${ZONE}/settings`, `{"items":[${'0,'.repeat(1_000_000)}0]}`)
+  t.equal(status, 400)
+  t.ok(body.errors.length <= 100)
+})
+
+/** Endpoints that fail in each way that an endpoint can. */
+const failing = (error: unknown) =>
+  endpoint({
+    method: 'post',
+    path: '/fails',
+    scopes: ['daemon'],
+    permissions: ['Zone Read'],
+    summary: 'fails',
+    answer() {
+      throw error
+    },
+  })
+const THROWN: [what: string, error: unknown, status: number, code: number][] = [
+  ['a bug', new Error('secret text of /home/me'), 500, 10500],
+  ['a text', 'secret text', 500, 10500],
+  ['another change in between', new VersionConflict('secret'), 409, 10409],
+  ['a store that takes no writes', new StoreUnavailable('secret'), 503, 10503],
+]
+for (const [what, error, status, code] of THROWN) {
+  t.test(`${what} is answered without its text`, async (t) => {
+    const { call } = await client(t, { areas: () => [failing(error)] })
+    const answer = await call('POST', '/fails')
+    t.match(answer, { status, body: { success: false, errors: [{ code }], messages: [], result: null } })
+    t.notMatch(JSON.stringify(answer.body), /secret/)
+  })
+}
+
+t.test('an endpoint can answer without a body, with messages and with headers', async (t) => {
+  const areas = () => [
+    endpoint({
+      method: 'get',
+      path: '/none',
+      scopes: ['daemon'],
+      permissions: [],
+      summary: 'none',
+      status: 204,
+      answer: () => null,
+    }),
+    endpoint({
+      method: 'get',
+      path: '/list',
+      scopes: ['daemon'],
+      permissions: [],
+      summary: 'a list',
+      query: Type.Object({
+        n: Type.Optional(Type.Integer()),
+        on: Type.Boolean({ default: false }),
+        names: Type.Optional(Type.Array(Type.String())),
+      }),
+      answer: ({ query }) => query,
+    }),
+  ]
+  const { call } = await client(t, { areas })
+  t.match(await call('GET', '/none'), { status: 204, body: undefined })
+  t.strictSame((await call('GET', '/list?n=-4&on=true&names=a,b&names=c&other=1')).body.result, {
+    n: -4,
+    on: true,
+    names: ['a', 'b', 'c'],
+  })
+  for (const [query, pointer] of [
+    ['n=x', '/n'],
+    ['n=1.5', '/n'],
+    ['n=', '/n'],
+    ['n=1e3', '/n'],
+    ['on=yes', '/on'],
+    ['n=1&n=2', '/n'],
+  ])
+    t.match(
+      await call('GET', `/list?${query}`),
+      { status: 400, body: { errors: [{ code: 10002, source: { pointer } }] } },
+      `${query} is refused`,
+    )
+})
+
+t.test('an endpoint can read its body by itself, answer with a file, and be open to everybody', async (t) => {
+  const base = { scopes: ['daemon'], permissions: [], summary: 'of a test' } as const
+  const areas = () => [
+    endpoint({
+      ...base,
+      method: 'put',
+      path: '/raw/:name',
+      raw: { types: ['text/plain'] },
+      async answer({ request, params }) {
+        let bytes = 0
+        for await (const chunk of request) bytes += (chunk as Buffer).length
+        return { name: params.name, bytes, type: request.headers['content-type'] }
+      },
+    }),
+    endpoint({
+      ...base,
+      method: 'get',
+      path: '/file',
+      download: 'text/csv',
+      answer: () => new Download('text/csv', 'a,b\n', { 'content-disposition': 'attachment' }),
+    }),
+    endpoint({
+      ...base,
+      method: 'post',
+      path: '/made',
+      status: 201,
+      answer: () =>
+        new Reply('made', {
+          status: 202,
+          headers: { location: '/x' },
+          messages: [{ code: 1000, message: 'a hint' }],
+          top: { more: 1 },
+        }),
+    }),
+    endpoint({ ...base, method: 'get', path: '/open', open: true, answer: ({ caller }) => caller.id }),
+  ]
+  const { url } = await client(t, { areas })
+  const authorization = `Bearer ${ADMIN}`
+  const put = await fetch(`${url}/raw/a%2Fb`, {
+    method: 'PUT',
+    headers: { authorization, 'content-type': 'text/x' },
+    body: 'x'.repeat(11_000_000),
+  })
+  t.match(await put.json(), { result: { name: 'a/b', bytes: 11_000_000, type: 'text/x' } })
+  const file = await fetch(`${url}/file`, { headers: { authorization } })
+  t.equal(await file.text(), 'a,b\n')
+  t.match(file.headers.get('content-type'), /^text\/csv/)
+  t.equal(file.headers.get('content-disposition'), 'attachment')
+  const made = await fetch(`${url}/made`, { method: 'POST', headers: { authorization } })
+  t.equal(made.status, 202)
+  t.equal(made.headers.get('location'), '/x')
+  t.strictSame(await made.json(), {
+    success: true,
+    errors: [],
+    messages: [{ code: 1000, message: 'a hint' }],
+    result: 'made',
+    more: 1,
+  })
+  t.match(await (await fetch(`${url}/open`)).json(), { success: true, result: '' })
+})
+
+t.test('requests of a token are counted, told and refused beyond the limit', async (t) => {
+  const config = { control: { ...CONFIG.control, rate_limit: { requests: 3, period: 300_000 } } }
+  const { call, clock } = await client(t, { config })
+  const told = async () => {
+    const { status, headers } = await call('GET', '/zones')
+    return [status, headers.get('ratelimit'), headers.get('retry-after')]
+  }
+  t.strictSame(await told(), [200, '"default";r=2;t=300', null])
+  clock.advance(100_000)
+  t.strictSame(await told(), [200, '"default";r=1;t=200', null])
+  const { headers } = await call('GET', '/zones')
+  t.equal(headers.get('ratelimit-policy'), '"default";q=3;w=300')
+  t.equal(headers.get('x-ratelimit-limit'), '3')
+  t.equal(headers.get('x-ratelimit-remaining'), '0')
+  t.equal(headers.get('x-ratelimit-reset'), new Date(clock.now() + 200_000).toUTCString())
+  t.strictSame(await told(), [429, '"default";r=0;t=300', '300'], 'refused for a whole period from now on')
+  clock.advance(299_500)
+  t.strictSame(await told(), [429, '"default";r=0;t=1', '1'])
+  clock.advance(500)
+  t.strictSame(await told(), [200, '"default";r=2;t=300', null])
+})
+
+t.test('a refused request changes nothing and is answered in the envelope', async (t) => {
+  const config = { control: { ...CONFIG.control, rate_limit: { requests: 1, period: 1000 } } }
+  const { call, store } = await client(t, { config })
+  await call('GET', '/zones')
+  t.match(await call('PATCH', SETTING_PATH, { value: 'on' }), { status: 429, body: { errors: [{ code: 10429 }] } })
+  t.equal(store.get(SETTING, zone(ZONE), 'content_converter'), undefined)
+})
+
+/** Sends bytes over a socket and gives all that comes back. */
+async function raw(t: Test, port: number, bytes: Uint8Array | string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.on('error', () => {})
+  socket.end(bytes)
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+const RAW: [what: string, bytes: string, status: number][] = [
+  ['no HTTP at all', 'hello\r\n\r\n', 400],
+  ['an unknown method', 'BREW /client/v4/zones HTTP/1.1\r\nhost: a\r\n\r\n', 400],
+  ['a header without a name', 'GET / HTTP/1.1\r\nhost: a\r\n: x\r\n\r\n', 400],
+  ['more header fields than fit', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 405],
+  ['TRACE', 'TRACE /client/v4/zones HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 405],
+  ['an unknown expectation', 'GET /x HTTP/1.1\r\nhost: a\r\nexpect: tea\r\nconnection: close\r\n\r\n', 404],
+  ['no host', 'GET /client/v4/x HTTP/1.1\r\nconnection: close\r\n\r\n', 404],
+  ['a host that is none', 'GET /client/v4/user?a=1 HTTP/1.1\r\nhost: a b/[\r\nconnection: close\r\n\r\n', 400],
+  ['an absolute form', 'GET http://a/client/v4/user HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 400],
+  ['a lone star', 'OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 404],
+]
+t.test('bytes that are no request are answered in the envelope', async (t) => {
+  const { url } = await client(t)
+  const port = Number(new URL(url).port)
+  for (const [what, bytes, status] of RAW) {
+    const text = await raw(t, port, bytes)
+    t.match(text, new RegExp(`^HTTP/1.1 ${status} `), what)
+    t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))), { success: false, result: null }, what)
+  }
+})
+
+t.test('a client that goes away in the middle of its body is no fault of the service', async (t) => {
+  const { deps, store } = await client(t)
+  const faults: unknown[] = []
+  const answered = withResolvers()
+  const log = {
+    ...silentLog,
+    error: (line: unknown) => void faults.push(line),
+    info: () => answered.resolve(),
+  }
+  const control = await listenControl(basicEndpoints(deps), { ...deps, log })
+  const socket = connect(control.port, '127.0.0.1')
+  const head = [
+    `PATCH /client/v4${SETTING_PATH} HTTP/1.1`,
+    'host: a',
+    `authorization: Bearer ${ADMIN}`,
+    'content-type: application/json',
+    'content-length: 100',
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n{"value":"on"}`, () => socket.destroy())
+  await answered.promise
+  await control.close(0)
+  t.same(faults, [])
+  t.equal(store.count(SETTING), 0)
+})
+
+t.test('whatever bytes come, they are answered in the envelope or the connection ends', async (t) => {
+  const { url } = await client(t)
+  const port = Number(new URL(url).port)
+  const line = fc.constantFrom(
+    'GET /client/v4/zones HTTP/1.1',
+    'PATCH /client/v4/zones/x HTTP/1.1',
+    'GET',
+    'POST / HTTP/1.1',
+  )
+  const field = fc.constantFrom(
+    'host: a',
+    'content-length: 5',
+    'content-length: -1',
+    'transfer-encoding: chunked',
+    'x',
+    ': ',
+    'expect: 100-continue',
+  )
+  const text = fc
+    .tuple(line, fc.array(field, { maxLength: 4 }), fc.string())
+    .map(([line, fields, rest]) => `${[line, ...fields].join('\r\n')}\r\n\r\n${rest}`)
+  const bytes = fc.oneof(
+    text.map((one) => Buffer.from(one)),
+    fc.uint8Array({ maxLength: 200 }),
+  )
+  await fc.assert(
+    fc.asyncProperty(bytes, async (bytes) => {
+      for (const answer of (await raw(t, port, bytes)).split(/(?=HTTP\/1\.1 )/)) {
+        if (answer === '' || answer.startsWith('HTTP/1.1 100 ')) continue
+        const { success, errors } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as {
+          success: boolean
+          errors: unknown[]
+        }
+        if (success || errors.length === 0) return false
+      }
+      return true
+    }),
+    { numRuns: 150 },
+  )
+})
+
+t.test('whatever is sent, the answer is an envelope of the right shape and never an internal error', async (t) => {
+  const { call, endpoints } = await client(t)
+  const id = fc.constantFrom(ZONE, FREE_ZONE, 'x', '%', '..', '__proto__', 'ffffffffffffffffffffffffffffffff')
+  const path = fc
+    .tuple(
+      fc.constantFrom(...endpoints.flatMap((one) => one.scopes.map((scope) => [scope, one.path] as const))),
+      id,
+      fc.webQueryParameters(),
+    )
+    .map(([[scope, path], id, query]) => {
+      const prefix = scope === 'daemon' ? '' : `/${scope}s/${id}`
+      return `${prefix}${path.replaceAll(/:[a-z_]+/g, encodeURIComponent(id))}?${query}`
+    })
+  const body = fc.oneof(fc.json(), fc.string(), fc.json({ maxDepth: 1 }), fc.constant(undefined))
+  const method = fc.constantFrom('POST', 'PUT', 'PATCH', 'DELETE')
+  await fc.assert(
+    fc.asyncProperty(method, path, body, fc.boolean(), async (method, path, body, typed) => {
+      const answer = await call(method, path, body, typed || body === undefined ? {} : { 'content-type': 'text/x' })
+      return answer.status < 500
+    }),
+    { numRuns: 300 },
+  )
+})
+
+t.test('the place where a text stops being JSON is found, whatever the text', async () => {
+  const soup = fc
+    .array(
+      fc.constantFrom('{', '}', '[', ']', ',', ':', '"a"', '"', '\\', '\n', ' ', '1', '-', 'null', 'tru', '\u0001'),
+    )
+    .map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(fc.oneof(soup, fc.json(), fc.string()), (text) => {
+      let valid = true
+      try {
+        JSON.parse(text)
+      } catch {
+        valid = false
+      }
+      return (jsonFault(text) === undefined) === valid
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('a closing listener finishes what is under way', async (t) => {
+  const clock = handClock()
+  const begun = withResolvers()
+  const go = withResolvers()
+  const slow = endpoint({
+    method: 'get',
+    path: '/slow',
+    scopes: ['daemon'],
+    permissions: [],
+    summary: 'slow',
+    async answer() {
+      begun.resolve()
+      await go.promise
+      return 'done'
+    },
+  })
+  const { deps } = await client(t)
+  const control = await listenControl([slow, ...basicEndpoints(deps)], { ...deps, clock, log: silentLog })
+  const answer = fetch(`${control.url}/slow`, { headers: { authorization: `Bearer ${ADMIN}` } })
+  await begun.promise
+  const closed = control.close()
+  go.resolve()
+  t.match(await (await answer).json(), { success: true, result: 'done' })
+  await closed
+  await t.rejects(fetch(`${control.url}/zones`))
+  await control.close()
+})
+
+function withResolvers() {
+  let resolve: () => void = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

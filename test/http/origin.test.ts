@@ -1,0 +1,386 @@
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import t, { type Test } from 'tap'
+import { Connector } from '../../src/http/connector.js'
+import type { OriginConnection, OriginLimits, OriginRequest } from '../../src/http/origin-connection.js'
+import { BadAnswer, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../../src/http/origin-errors.js'
+import { Origin } from '../../src/http/origin.js'
+import { Origins } from '../../src/http/origins.js'
+import { requestText, type RequestParts } from '../../src/http/request-text.js'
+import { startRawOrigin } from '../helpers/proxy.js'
+import { until } from '../helpers/web.js'
+
+const LIMITS: OriginLimits = {
+  connect_timeout: 5000,
+  headers_timeout: 5000,
+  body_timeout: 5000,
+  keep_alive_timeout: 4000,
+  waiting_timeout: 5000,
+  header_bytes: 4096,
+  connections: 2,
+  waiting: 8,
+}
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+/** A request that keeps what it is told. */
+class Asked implements OriginRequest {
+  readonly method: string
+  readonly upgrade = false
+  readonly text: string
+  readonly length: number | undefined
+  readonly body: Readable | null
+  readonly timeoutMs = undefined
+  connection: OriginConnection | undefined
+  status = 0
+  got = ''
+  error: Error | undefined
+  over = false
+  constructor(target = '/', parts: Partial<Omit<RequestParts, 'body'>> & { body?: Readable } = {}) {
+    const { method = 'GET', headers = ['Host', 'example.test'], body = null } = parts
+    this.method = method
+    this.body = body
+    const { text, length } = requestText({ method, target, headers, body, upgrade: false })
+    this.text = text
+    this.length = length
+  }
+  sent(): void {}
+  head(status: number): void {
+    this.status = status
+  }
+  data(chunk: Buffer): boolean {
+    this.got += chunk.toString('latin1')
+    return true
+  }
+  end(): void {
+    this.over = true
+  }
+  switched(): void {}
+  fail(error: Error): void {
+    this.error = error
+    this.over = true
+  }
+  async done(): Promise<this> {
+    await until(() => this.over)
+    return this
+  }
+}
+
+/** Something to send requests to: answers each as `answer` says, and counts its connections. */
+async function start(
+  t: Test,
+  answer: (socket: Socket, request: string, count: number) => void,
+  limits: Partial<OriginLimits> = {},
+) {
+  let connections = 0
+  let open = 0
+  const url = await startRawOrigin(t, (socket) => {
+    connections++
+    open++
+    let count = 0
+    socket.on('close', () => open--)
+    socket.on('data', (data) => answer(socket, data.toString('latin1'), ++count))
+  })
+  const origins = new Origins({ ...LIMITS, ...limits })
+  t.teardown(() => origins.close())
+  const origin = origins.get(url, undefined)
+  const ask = async (...request: ConstructorParameters<typeof Asked>) => {
+    const asked = new Asked(...request)
+    origin.send(asked)
+    return await asked.done()
+  }
+  return { origin, ask, made: () => connections, open: () => open }
+}
+
+t.test('a connection is used again only where nothing stands in the way', async (t) => {
+  const cases: readonly (readonly [why: string, answer: string, again: boolean])[] = [
+    ['a length', OK, true],
+    ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', true],
+    ['interim answers', `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${OK}`, true],
+    ['HTTP/1.0 that keeps it', OK.replace('1.1', '1.0').replace('\r\n', '\r\nConnection: keep-alive\r\n'), true],
+    ['close', OK.replace('\r\n', '\r\nConnection: close\r\n'), false],
+    ['HTTP/1.0', OK.replace('1.1', '1.0'), false],
+    ['a connection that is about to be closed', OK.replace('\r\n', '\r\nKeep-Alive: timeout=1\r\n'), false],
+    ['bytes behind the answer', `${OK}!`, false],
+    ['another answer behind the answer', `${OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`, false],
+  ]
+  for (const [why, answer, again] of cases)
+    await t.test(why, async (t) => {
+      const { ask, made } = await start(t, (socket) => socket.write(answer))
+      for (let i = 0; i < 3; i++) t.match(await ask(), { status: 200, got: 'ok', error: undefined })
+      t.equal(made(), again ? 1 : 3)
+    })
+})
+
+t.test('bytes that come between answers are nobody’s answer', async (t) => {
+  const { ask, open } = await start(t, (socket, _request, count) => {
+    socket.write(OK)
+    if (count === 1) setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'), 20)
+  })
+  t.match(await ask(), { got: 'ok' })
+  await until(() => open() === 0)
+  t.match(await ask(), { got: 'ok' })
+})
+
+t.test('the end of a body that has no length is the end of the connection, and not its reset', async (t) => {
+  const { ask } = await start(t, (socket, request) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\nhello')
+    setTimeout(() => (request.includes('/reset') ? socket.resetAndDestroy() : socket.end(' world')), 20)
+  })
+  t.match(await ask('/end'), { got: 'hello world', error: undefined })
+  t.match(await ask('/reset'), { got: 'hello', error: new ConnectionLost('', false) })
+})
+
+t.test('a head that trickles in is an answer, and interim ones do not buy time', async (t) => {
+  const { ask } = await start(t, (socket) => {
+    void (async () => {
+      for (const byte of OK) {
+        socket.write(byte)
+        await new Promise(setImmediate)
+      }
+    })()
+  })
+  t.match(await ask(), { status: 200, got: 'ok' })
+  const endless = await start(
+    t,
+    (socket) => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 10)
+      socket.on('close', () => clearInterval(timer))
+    },
+    { headers_timeout: 200 },
+  )
+  t.match(await endless.ask(), { error: new TooSlow('headers_timeout', 'the origin does not answer') })
+})
+
+t.test('a stale connection is told from one that breaks', async (t) => {
+  const { ask } = await start(t, (socket, request, count) => {
+    if (request.includes('/half')) socket.end('HTTP/1.1 200')
+    else if (count === 1 && !request.includes('/first')) socket.write(OK)
+    else socket.destroy()
+  })
+  const broken = async (target: string) => ((await ask(target)).error as ConnectionLost).stale
+  t.equal(await broken('/first'), false, 'a new connection')
+  await ask()
+  t.equal(await broken('/again'), true)
+  await ask()
+  t.equal(await broken('/half'), false, 'a part of the answer came')
+})
+
+t.test('requests wait their turn, and leave the queue when nobody wants them', async (t) => {
+  const held: (() => void)[] = []
+  const { origin } = await start(t, (socket) => held.push(() => socket.write(OK)), { connections: 1, waiting: 2 })
+  const [first, second, third] = [new Asked('/1'), new Asked('/2'), new Asked('/3')]
+  for (const request of [first, second, third]) origin.send(request)
+  t.throws(() => origin.send(new Asked('/4')), Overloaded)
+  t.equal(origin.active, 3)
+  origin.cancel(second)
+  t.equal(origin.active, 2)
+  await until(() => held.length === 1)
+  held[0]!()
+  await first.done()
+  await until(() => held.length === 2)
+  held[1]!()
+  t.match(await third.done(), { got: 'ok' })
+  t.equal(second.over, false, 'and nothing is told to it')
+  t.equal(origin.active, 0)
+})
+
+t.test('a request that gives up takes its connection with it, and makes room', async (t) => {
+  const { origin, ask, open } = await start(
+    t,
+    (socket, request) => {
+      if (request.includes('/ok')) socket.write(OK)
+    },
+    { connections: 1 },
+  )
+  const stuck = new Asked('/stuck')
+  origin.send(stuck)
+  await until(() => open() === 1)
+  const next = ask('/ok')
+  origin.cancel(stuck)
+  t.match(await next, { got: 'ok' })
+  t.equal(stuck.over, false)
+})
+
+t.test('nobody waits for a connection for ever', async (t) => {
+  const { origin } = await start(t, () => undefined, { connections: 1, waiting_timeout: 40 })
+  origin.send(new Asked())
+  const waiting = new Asked()
+  origin.send(waiting)
+  t.match((await waiting.done()).error, new WaitedTooLong('no connection to the origin became free'))
+})
+
+t.test('an idle connection is closed in time', async (t) => {
+  const { ask, open } = await start(t, (socket) => socket.write(OK), { keep_alive_timeout: 60 })
+  t.match(await ask(), { got: 'ok' })
+  await until(() => open() === 0)
+})
+
+t.test('a body goes out whole, by its length or in chunks', async (t) => {
+  let got = ''
+  const { ask, made } = await start(t, (socket, request) => {
+    got += request
+    if (got.endsWith('world') || got.endsWith('\r\n0\r\n\r\n')) socket.write(OK)
+  })
+  const body = () => Readable.from([Buffer.from('hello '), Buffer.from('world')])
+  const headers = ['Host', 'example.test']
+  await ask('/', { method: 'POST', headers: [...headers, 'content-length', '11'], body: body() })
+  t.match(
+    got,
+    /^POST \/ HTTP\/1\.1\r\nhost: example\.test\r\nconnection: keep-alive\r\ncontent-length: 11\r\n\r\nhello world$/,
+  )
+  got = ''
+  t.match(await ask('/', { method: 'POST', headers, body: body() }), { got: 'ok' })
+  t.match(got, /\r\ntransfer-encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n$/)
+  t.equal(made(), 1)
+})
+
+t.test('a body that is not as long as it was said to be ends the connection', async (t) => {
+  let got = ''
+  const { ask, open } = await start(t, (_socket, request) => (got += request))
+  for (const length of ['3', '8']) {
+    const body = Readable.from([Buffer.from('hello')])
+    const { error } = await ask('/', { method: 'POST', headers: ['content-length', length], body })
+    t.match(error?.message, /than its length says/)
+    await until(() => open() === 0)
+  }
+  t.notMatch(got, /3\r\n\r\nhello/)
+})
+
+t.test(
+  'an answer that comes before the body has gone is the answer, and the connection is of no more use',
+  async (t) => {
+    const { ask, made } = await start(t, (socket, _request, count) => {
+      if (count === 1) socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno')
+    })
+    for (let i = 1; i <= 2; i++) {
+      const body = new Readable({ read() {} })
+      body.push(Buffer.from('hello'))
+      t.match(await ask('/', { method: 'POST', headers: ['content-length', '10'], body }), { status: 413, got: 'no' })
+      t.ok(body.destroyed)
+      t.equal(made(), i)
+    }
+  },
+)
+
+t.test('a bad answer ends the connection, and what came of it does not go on', async (t) => {
+  const { ask, open } = await start(t, (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!\r\n'),
+  )
+  t.match(await ask(), { got: '', error: new BadAnswer('a chunk is longer than its size') })
+  await until(() => open() === 0)
+})
+
+t.test('a reader that throws spoils its own request only', async (t) => {
+  const { origin, ask, open } = await start(t, (socket) => socket.write(OK))
+  const clumsy = new Asked()
+  clumsy.head = () => {
+    throw new Error('oh')
+  }
+  origin.send(clumsy)
+  t.equal((await clumsy.done()).error?.message, 'oh')
+  await until(() => open() === 0)
+  const late = new Asked()
+  late.end = () => {
+    throw new Error('ah')
+  }
+  origin.send(late)
+  t.equal((await late.done()).error?.message, 'ah')
+  t.equal(open(), 1, 'its answer was complete')
+  t.match(await ask(), { got: 'ok' })
+})
+
+t.test('a reader that does not keep up is waited for', async (t) => {
+  const size = 64 * 1024 * 1024
+  const { origin } = await start(
+    t,
+    (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+      socket.write(Buffer.alloc(size))
+    },
+    { body_timeout: 1000 },
+  )
+  const slow = new Asked()
+  let bytes = 0
+  let reads = 0
+  slow.data = (chunk) => {
+    bytes += chunk.length
+    reads++
+    return false
+  }
+  origin.send(slow)
+  await until(() => reads === 1)
+  await new Promise((resolve) => setTimeout(resolve, 2000))
+  t.equal(reads, 1, 'and is not taken for a slow origin')
+  slow.data = (chunk) => {
+    bytes += chunk.length
+    return true
+  }
+  slow.connection?.resume()
+  await slow.done()
+  t.strictSame([bytes, slow.error], [size, undefined])
+})
+
+// Uploads that took an origin longer than `headers_timeout` ended in 504 in the middle, however fast it was.
+t.test('an origin that goes on taking a body is not late with its answer, and one that takes no more is', async (t) => {
+  // More than what the system holds between the two.
+  const step = 16 * 1024 * 1024
+  let got = 0
+  let taker: Socket | undefined
+  const url = await startRawOrigin(t, (socket) => {
+    taker = socket
+    socket.on('data', (data) => (got += data.length))
+  })
+  const origin = new Origin(new Connector(url, undefined, undefined), { ...LIMITS, headers_timeout: 1000 })
+  t.teardown(() => origin.destroy())
+  const piece = Buffer.alloc(65_536)
+  const body = new Readable({ read: () => void body.push(piece) })
+  const upload = new Asked('/', { method: 'POST', body })
+  origin.send(upload)
+  for (let taken = step; taken <= 5 * step; taken += step) {
+    taker?.resume()
+    await until(() => got >= taken || upload.over)
+    taker?.pause()
+    origin.tick(600)
+  }
+  t.equal(upload.error, undefined)
+  await until(() => {
+    origin.tick(600)
+    return upload.over
+  })
+  t.match(upload.error, new TooSlow('headers_timeout', 'the origin does not answer'))
+})
+
+t.test('a head with a part that could become another one is not written', async (t) => {
+  const parts = { method: 'GET', target: '/', headers: ['Host', 'a'], body: null, upgrade: false }
+  const body = new Readable()
+  for (const [why, unsafe] of [
+    ['a target with a space', { target: '/a b' }],
+    ['a target with a line break', { target: '/\r\nX: y' }],
+    ['no target', { target: '' }],
+    ['a method with a space', { method: 'GET /' }],
+    ['a value with a line break', { headers: ['X', 'a\r\nY: b'] }],
+    ['a value beyond latin1', { headers: ['X', '\u010a'] }],
+    ['a name with a colon', { headers: ['X: a\r\nY', 'b'] }],
+    ['two hosts', { headers: ['Host', 'a', 'host', 'a'] }],
+    ['a length without a body', { headers: ['content-length', '5'] }],
+    ['two lengths', { headers: ['content-length', '5', 'Content-Length', '5'], body }],
+    ['an odd length', { headers: ['content-length', '+5'], body }],
+  ] as const)
+    t.throws(() => requestText({ ...parts, ...unsafe }), TypeError, why)
+  const kept = requestText({
+    ...parts,
+    method: 'POST',
+    headers: ['Connection', 'x', 'Transfer-Encoding', 'x', 'a', 'b'],
+  })
+  t.equal(kept.text, 'POST / HTTP/1.1\r\na: b\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n')
+})
+
+t.test('what is closed ends what is under way', async (t) => {
+  const { origin } = await start(t, () => undefined)
+  const asked = new Asked()
+  origin.send(asked)
+  origin.destroy()
+  t.type((await asked.done()).error, ConnectionLost)
+  t.equal(origin.active, 0)
+  await origin.close()
+})

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { Staging } from '../../../pipelines/logpush/batch-buffer.js'
+import { testFolder } from '../../helpers/folder.js'
+
+t.test('large bodies lie in files, small ones in memory, and all go', async (t) => {
+  const folder = testFolder(t, { staging: { 'left.batch': 'of a run before' } })
+  const staging = await Staging.open(join(folder, 'staging'), { bodyBytes: 100_000, memoryBytes: 150_000 })
+  const files = () => readdirSync(join(folder, 'staging')).length
+  t.equal(files(), 0)
+  const piece = (index: number) => createHash('sha512').update(String(index)).digest('base64').repeat(500)
+  const made = async (encoding: 'gzip' | 'identity', pieces: number) => {
+    const stage = staging.begin(encoding)
+    for (let index = 0; index < pieces; index++) await stage.write(Buffer.from(piece(index)))
+    return await stage.end(Buffer.from('end'))
+  }
+  const wanted = (pieces: number) => Array.from({ length: pieces }, (_, index) => piece(index)).join('') + 'end'
+  for (const encoding of ['gzip', 'identity'] as const) {
+    const [small, large] = [await made(encoding, 1), await made(encoding, 400)]
+    t.equal(files(), encoding === 'identity' ? 1 : Number(large.length > 100_000))
+    for (const [body, pieces] of [
+      [small, 1],
+      [large, 400],
+    ] as const) {
+      for (let reads = 0; reads < 2; reads++) {
+        const bytes = Buffer.concat(await all(body.read()))
+        t.equal(bytes.length, body.length)
+        t.ok((encoding === 'gzip' ? gunzipSync(bytes) : bytes).equals(Buffer.from(wanted(pieces))))
+        t.ok(bytes.equals(Buffer.from(await body.bytes())))
+      }
+      await body.discard()
+    }
+    t.equal(files(), 0)
+  }
+  const stages = [await made('identity', 2), await made('identity', 2)]
+  t.equal(files(), 1, 'all bodies together have a limit')
+  for (const body of stages) await body.discard()
+})
+
+async function all(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const found: Uint8Array[] = []
+  for await (const piece of pieces) found.push(piece)
+  return found
+}

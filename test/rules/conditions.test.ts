@@ -1,0 +1,478 @@
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/core/clock.js'
+import type { Rule } from '../../src/core/model/ruleset.js'
+import { Challenges } from '../../src/edge/challenge/challenges.js'
+import { SOLUTION_PATH } from '../../src/edge/challenge/page.js'
+import { provesWork } from '../../src/edge/challenge/proof.js'
+import { guard } from '../../src/edge/rules/conditions.js'
+import { CredentialCheck } from '../../src/rules/limits/exposed-credentials.js'
+import { compileKey } from '../../src/rules/limits/key.js'
+import { Limiter } from '../../src/rules/limits/limiter.js'
+import { RuleLimit } from '../../src/rules/limits/rule-limit.js'
+import type { ExchangeObserver } from '../../src/rules/types.js'
+import { contextOf, NO_LISTS, parseIp, SCHEME, type Value } from '../../src/expr/index.js'
+import { startOrigin, startProxy } from '../helpers/proxy.js'
+import { ruledZone, type TestRuleset } from '../helpers/rules.js'
+
+const PLACE = { phase: 'http_ratelimit', lists: NO_LISTS } as const
+
+function handClock() {
+  // At the start of a window, so that the tables below can count in whole periods.
+  let at = 1_000_000_000_000 - (1_000_000_000_000 % 3_600_000)
+  return {
+    now: () => at,
+    monotonic: () => at,
+    sleep: async () => {},
+    move: (seconds: number) => {
+      at += seconds * 1000
+    },
+  }
+}
+
+const headers = (fields: Record<string, string>): Value =>
+  new Map(Object.entries(fields).map(([name, value]) => [name, [value]]))
+
+const BASE = {
+  characteristics: ['ip.src'],
+  period: 60,
+  requests_per_period: 3,
+  mitigation_timeout: 0,
+  requests_to_origin: false,
+}
+
+function ruleWith(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
+  return {
+    id: '0123456789abcdef0123456789abcdef',
+    version: '1',
+    last_updated: '2026-11-21T00:00:00Z',
+    ref: 'r',
+    action: 'block',
+    expression: 'true',
+    description: '',
+    enabled: true,
+    ratelimit: { ...BASE, ...ratelimit },
+  } satisfies Rule
+}
+
+/** What one request does and meets. */
+interface Sent {
+  readonly from?: string
+  readonly matched?: boolean
+  readonly fields?: Record<string, Value>
+  /** The rule only logs: the request goes on also where it is acted on. */
+  readonly logs?: boolean
+  /** Another rule ends the request before it reaches the origin. */
+  readonly stopped?: boolean
+  readonly answer?: { readonly code: number; readonly headers?: readonly string[] }
+}
+
+/** A rule on a machine of its own. `send` gives the seconds of Retry-After where the rule acts, else undefined. */
+function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
+  const clock = handClock()
+  const limiter = new Limiter({ clock })
+  const rule = new RuleLimit(ruleWith(ratelimit), PLACE)
+  const send = ({ from = '192.0.2.1', matched = true, fields, logs, stopped, answer = { code: 200 } }: Sent = {}) => {
+    const values: [string, Value][] = [['ip.src', parseIp(from)!], ...Object.entries(fields ?? {})]
+    const followers: ExchangeObserver[] = []
+    const request = {
+      context: contextOf(SCHEME, new Map(values)),
+      follow: (follower: ExchangeObserver) => void followers.push(follower),
+    }
+    const exceeded = rule.judge(limiter, request, matched)
+    const acted = exceeded !== undefined && !logs
+    for (const follower of followers) {
+      if (acted) follower.endedBy(rule.ruleId)
+      else if (stopped) follower.endedBy('another')
+      else follower.toOrigin()
+    }
+    const code = acted ? 429 : stopped ? 403 : answer.code
+    const answered = contextOf(SCHEME, new Map<string, Value>([...values, ['http.response.code', code]]))
+    const fromOrigin = acted || stopped ? undefined : (answer.headers ?? [])
+    for (const follower of followers) follower.answered(answered, fromOrigin)
+    return exceeded?.retryAfter
+  }
+  return { clock, limiter, rule, send, times: (n: number, sent?: Sent) => Array.from({ length: n }, () => send(sent)) }
+}
+
+const acted = (results: readonly (number | undefined)[]) => results.map((result) => result !== undefined)
+
+t.test('the request that makes the count one more than the threshold is the first acted on', async (t) => {
+  const { times, send } = machine({})
+  t.strictSame(acted(times(5)), [false, false, false, true, true])
+  t.equal(send({ from: '192.0.2.2' }), undefined, 'another key has a count of its own')
+  t.equal(send({ matched: false }), undefined, 'what does not match is neither counted nor acted on')
+})
+
+const ENDS: [mitigation: number, period: number, stillAfter: number, freeAfter: number][] = [
+  [0, 60, 10, 60],
+  [0, 10, 1, 10],
+  [10, 60, 9, 61],
+  [600, 60, 599, 601],
+  [86_400, 60, 86_399, 86_401],
+]
+for (const [mitigation_timeout, period, stillAfter, freeAfter] of ENDS) {
+  t.test(
+    `over in ${period} s with a mitigation of ${mitigation_timeout} s: acted on after ${stillAfter} s`,
+    async (t) => {
+      const { times, send, clock } = machine({ mitigation_timeout, period })
+      times(4)
+      clock.move(stillAfter)
+      t.type(send({ logs: true }), 'number')
+      clock.move(freeAfter - stillAfter)
+      if (mitigation_timeout < period) clock.move(period)
+      t.equal(send(), undefined, `free after ${freeAfter} s`)
+    },
+  )
+}
+
+t.test(
+  'with a mitigation time the action lasts that long for all that matches, also what no longer counts',
+  async (t) => {
+    const { times, send, clock } = machine({ mitigation_timeout: 120, counting_expression: 'http.host eq "a.test"' })
+    times(4, { fields: { 'http.host': 'a.test' } })
+    clock.move(119)
+    t.equal(send({ fields: { 'http.host': 'b.test' } }), 1, 'and Retry-After is what is left of it')
+    clock.move(2)
+    t.equal(send({ fields: { 'http.host': 'b.test' } }), undefined)
+  },
+)
+
+t.test('Retry-After without a mitigation time is when one more request passes', async (t) => {
+  const { times, send, clock } = machine({})
+  const wait = times(4).at(-1) ?? 0
+  t.ok(wait > 0 && wait <= 75, `${wait} s`)
+  clock.move(wait)
+  t.equal(send(), undefined)
+})
+
+t.test('requests that the rule stops count, so that who goes on stays stopped', async (t) => {
+  const { send, clock, times } = machine({ period: 10 })
+  times(4)
+  for (let second = 0; second < 60; second++) {
+    clock.move(1)
+    t.type(send(), 'number')
+  }
+})
+
+t.test('two answers of 400 count, and the request after them is acted on', async (t) => {
+  const { send } = machine({
+    requests_per_period: 1,
+    mitigation_timeout: 600,
+    counting_expression: 'http.request.uri.path eq "/form" and http.response.code eq 400',
+  })
+  const form = (code: number): Sent => ({ fields: { 'http.request.uri.path': '/form' }, answer: { code } })
+  t.strictSame(acted([send(form(400)), send(form(200)), send(form(400)), send(form(200))]), [false, false, false, true])
+})
+
+t.test("a limit on answers is not kept exceeded by the rule's own", async (t) => {
+  const { times, send, clock } = machine({ requests_per_period: 1, counting_expression: 'http.response.code ge 400' })
+  times(2, { answer: { code: 404 } })
+  t.type(send(), 'number')
+  clock.move(40)
+  times(5)
+  clock.move(35)
+  t.equal(send(), undefined)
+})
+
+t.test('answers of other rules count for a limit on answers, unless only the origin counts', async (t) => {
+  const any = machine({ requests_per_period: 1, counting_expression: 'http.response.code eq 403' })
+  any.times(2, { stopped: true })
+  t.type(any.send(), 'number')
+  const origin = machine({
+    requests_per_period: 1,
+    counting_expression: 'http.response.code eq 403',
+    requests_to_origin: true,
+  })
+  origin.times(2, { stopped: true })
+  t.equal(origin.send(), undefined)
+  origin.times(2, { answer: { code: 403 } })
+  t.type(origin.send(), 'number')
+})
+
+t.test('what counts is up to the counting expression, also where the rule does not match', async (t) => {
+  const { times, send } = machine({ counting_expression: 'http.request.uri.path eq "/login"' })
+  times(4, { matched: false, fields: { 'http.request.uri.path': '/login' } })
+  t.type(send({ fields: { 'http.request.uri.path': '/' } }), 'number')
+  const empty = machine({ counting_expression: '' })
+  t.strictSame(acted(empty.times(4)), [false, false, false, true], 'an empty one is the expression of the rule')
+})
+
+t.test('requests to the origin: what does not get there does not count', async (t) => {
+  const { times, send } = machine({ requests_to_origin: true })
+  t.strictSame(acted(times(9, { stopped: true })), Array(9).fill(false))
+  t.strictSame(acted(times(5)), [false, false, false, true, true])
+  t.type(send({ stopped: true }), 'number')
+})
+
+t.test('requests to the origin without mitigation: as many as the threshold get there in each period', async (t) => {
+  const { send, clock } = machine({ requests_to_origin: true, period: 10 })
+  let passed = 0
+  for (let second = 0; second < 100; second++) {
+    clock.move(1)
+    for (let i = 0; i < 5; i++) if (send() === undefined) passed++
+  }
+  t.ok(passed >= 25 && passed <= 33, `${passed} of 500 in ten periods of 3`)
+})
+
+const SCORES: [header: readonly string[] | undefined, counted: number][] = [
+  [undefined, 0],
+  [['X-Score', '1'], 1],
+  [['x-score', ' 40 '], 40],
+  [['x-score', '1000000'], 1_000_000],
+  [['x-score', '1000001'], 0],
+  [['x-score', '0'], 0],
+  [['x-score', '-5'], 0],
+  [['x-score', '1.5'], 0],
+  [['x-score', '0x10'], 0],
+  [['x-score', '12 34'], 0],
+  [['x-score', ''], 0],
+  [['x-score', '9'.repeat(100_000)], 0],
+]
+for (const [fields, counted] of SCORES) {
+  t.test(`the score ${JSON.stringify(fields?.join(': ').slice(0, 30))} adds ${counted}`, async (t) => {
+    const scored = (threshold: number) => {
+      const { requests_per_period: _requests, ...base } = BASE
+      const rule = {
+        ...ruleWith({}),
+        ratelimit: { ...base, score_per_period: threshold, score_response_header_name: 'X-Score' },
+      }
+      const limiter = new Limiter({ clock: handClock() })
+      const limit = new RuleLimit(rule, PLACE)
+      const followers: ExchangeObserver[] = []
+      const context = contextOf(SCHEME, new Map([['ip.src', 1]]))
+      limit.judge(limiter, { context, follow: (follower) => void followers.push(follower) }, true)
+      for (const follower of followers) follower.answered(context, fields)
+      return limit.judge(limiter, { context, follow: () => undefined }, true) !== undefined
+    }
+    if (counted > 0) t.equal(scored(counted), false, 'not over at the sum')
+    t.equal(scored(Math.max(1, counted - 1)), counted > 1, 'over just below it')
+  })
+}
+
+t.test('a rule can limit requests and scores, each with a count of its own', async (t) => {
+  const { times } = machine({ score_per_period: 100, score_response_header_name: 'x-score' })
+  t.strictSame(acted(times(3, { answer: { code: 200, headers: ['x-score', '60'] } })), [false, false, true])
+})
+
+const KEYS: [what: string, characteristics: string[], one: Record<string, Value>, other: Record<string, Value>][] = [
+  [
+    'a missing header and an empty one',
+    ['http.request.headers["x-key"][0]'],
+    {},
+    { 'http.request.headers': headers({ 'x-key': '' }) },
+  ],
+  [
+    'where one value ends and the next begins',
+    ['http.host', 'http.request.uri.path'],
+    { 'http.host': 'a', 'http.request.uri.path': 's1:b' },
+    { 'http.host': 'as1:b', 'http.request.uri.path': '' },
+  ],
+  [
+    'which value is missing',
+    ['http.host', 'http.request.uri.path'],
+    { 'http.host': '-' },
+    { 'http.request.uri.path': '-' },
+  ],
+  [
+    'addresses of both versions',
+    ['ip.src'],
+    { 'ip.src': parseIp('1.2.3.4')! },
+    { 'ip.src': parseIp('::ffff:1.2.3.5')! },
+  ],
+  [
+    'lists of other shapes',
+    ['http.request.headers.names'],
+    { 'http.request.headers.names': ['a', 'b'] },
+    { 'http.request.headers.names': ['as1:b'] },
+  ],
+  [
+    'long values that differ at the end',
+    ['http.host'],
+    { 'http.host': `${'x'.repeat(1_000_000)}a` },
+    { 'http.host': `${'x'.repeat(1_000_000)}b` },
+  ],
+]
+for (const [what, characteristics, one, other] of KEYS) {
+  t.test(`keys tell apart ${what}`, async (t) => {
+    const { keyOf } = compileKey(characteristics, PLACE)
+    const key = (values: Record<string, Value>) => keyOf(contextOf(SCHEME, new Map(Object.entries(values))))
+    t.not(key(one), key(other))
+    t.equal(key(one), key({ ...one }))
+    for (const values of [one, other]) t.ok(key(values).length <= 64)
+  })
+}
+
+t.test('characteristics are any values: calls, lookups, and those that are no fields', async (t) => {
+  const context = contextOf(
+    SCHEME,
+    new Map<string, Value>([
+      ['http.host', 'A.Test'],
+      ['ip.src', 7],
+    ]),
+  )
+  const key = (...characteristics: string[]) => compileKey(characteristics, PLACE).keyOf(context)
+  t.equal(key('lower(http.host)'), key('lower(http.host)', 'cf.colo.id'), 'one site tells nothing apart')
+  t.equal(key(' ip.src '), key('cf.unique_visitor_id'))
+  t.not(key('http.host'), key('lower(http.host)'))
+  for (const wrong of ['http.response.code', 'no.such.field', 'http.host eq "a"', ''])
+    t.throws(() => key(wrong), { name: 'ExprError' }, wrong)
+})
+
+t.test('a million hostile keys stay short and within the cap', async (t) => {
+  const clock = handClock()
+  const limiter = new Limiter({ clock, maxKeys: 1000 })
+  const rule = new RuleLimit(ruleWith({ characteristics: ['http.host'] }), PLACE)
+  const long = 'y'.repeat(10_000)
+  for (let i = 0; i < 20_000; i++)
+    rule.judge(
+      limiter,
+      { context: contextOf(SCHEME, new Map([['http.host', long + i]])), follow: () => undefined },
+      true,
+    )
+  t.equal(limiter.keys, 1000)
+})
+
+t.test('credentials are seen where both are there, and nothing of them is kept', async (t) => {
+  const check = new CredentialCheck(
+    {
+      username_expression: 'http.request.headers["x-user"][0]',
+      password_expression: 'http.request.headers["x-pass"][0]',
+    },
+    PLACE,
+  )
+  const found = (fields: Record<string, string>) =>
+    check.found(contextOf(SCHEME, new Map([['http.request.headers', headers(fields)]])))
+  t.equal(found({ 'x-user': 'ann', 'x-pass': 'secret' }), true)
+  t.equal(found({ 'x-user': 'ann' }), false)
+  t.equal(found({ 'x-user': 'ann', 'x-pass': '' }), false)
+  t.equal(check.found(contextOf(SCHEME, new Map())), false)
+  t.throws(() => new CredentialCheck({ username_expression: 'nonsense(', password_expression: 'http.host' }, PLACE))
+})
+
+t.test('in the proxy', async (t) => {
+  const { url: origin } = await startOrigin(t, (_request, response) => response.end('origin'))
+  const limiter = new Limiter({ clock: systemClock })
+  const challenges = new Challenges(Buffer.alloc(32, 7), systemClock, { difficulty: 8, clearance: 60_000 })
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as object as never) })
+  const parts = guard({ limiter, challenges, log })
+
+  const proxyWith = async (t: Test, rulesets: readonly TestRuleset[]) => {
+    const zone = ruledZone(origin, rulesets, { parts, members: "hostnames: ['127.0.0.1']" })
+    const { url } = await startProxy(t, [zone], { challenges })
+    return async (path = '/', headers: Record<string, string> = {}, init: RequestInit = {}) =>
+      await fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { 'user-agent': 'A', ...headers } })
+  }
+  const limited = (action: string, more: object = {}, ratelimit: object = {}): TestRuleset => ({
+    phase: 'http_ratelimit',
+    rules: [{ action, ratelimit: { ...BASE, requests_per_period: 2, period: 3600, ...ratelimit }, ...more }],
+  })
+  const html = { accept: 'text/html' }
+
+  const FORMS = ['text/html', 'text/markdown', 'application/json', 'application/problem+json']
+  t.test('the request beyond the limit gets 429 with error 1015, in the form asked for', async (t) => {
+    const get = await proxyWith(t, [limited('block')])
+    for (let i = 0; i < 2; i++) t.equal((await get()).status, 200)
+    for (const accept of FORMS) {
+      const answer = await get('/', { accept })
+      t.equal(answer.status, 429)
+      t.match(answer.headers.get('content-type'), accept)
+      const seconds = Number(answer.headers.get('retry-after'))
+      t.ok(seconds > 0 && seconds <= 4500, `${seconds} s`)
+      t.match(await answer.text(), '1015')
+    }
+  })
+
+  t.test('a response of the rule stays as it is, with Retry-After', async (t) => {
+    const response = { status_code: 418, content_type: 'application/json', content: '{"slow":"down"}' }
+    const get = await proxyWith(t, [limited('block', { action_parameters: { response } }, { mitigation_timeout: 30 })])
+    for (let i = 0; i < 2; i++) await get()
+    const answer = await get()
+    t.equal(answer.status, 418)
+    t.equal(answer.headers.get('content-type'), 'application/json')
+    t.match(answer.headers.get('retry-after'), /^(?:30|29)$/)
+    t.equal(await answer.text(), '{"slow":"down"}')
+  })
+
+  t.test('a limit that logs lets the request go on', async (t) => {
+    const get = await proxyWith(t, [limited('log')])
+    for (let i = 0; i < 5; i++) t.equal((await get()).status, 200)
+  })
+
+  t.test('scores of the origin and limits beside firewall rules', async (t) => {
+    const rule = { ...BASE, requests_per_period: 1, counting_expression: '' }
+    const get = await proxyWith(t, [
+      { phase: 'http_request_firewall_custom', rules: [{ action: 'block', ratelimit: rule }] },
+    ])
+    t.equal((await get()).status, 200)
+    t.equal((await get()).status, 429)
+  })
+
+  /** Solves the challenge of an answer; gives the cookie. */
+  const solve = async (get: Awaited<ReturnType<typeof proxyWith>>, answer: Response): Promise<string> => {
+    const [, ticket = ''] = /name="ticket" value="([^"]+)"/.exec(await answer.text()) ?? []
+    let nonce = 0
+    while (!provesWork(ticket.split('.')[2] ?? '', String(nonce), 8)) nonce++
+    const body = new URLSearchParams({ ticket, nonce: String(nonce), to: '/after' })
+    const solved = await get(SOLUTION_PATH, html, { method: 'POST', body })
+    t.equal(solved.status, 303)
+    return solved.headers.get('set-cookie')?.split(';')[0] ?? ''
+  }
+
+  for (const action of ['challenge', 'js_challenge', 'managed_challenge']) {
+    t.test(`${action}: a page for browsers, an error for others, the origin for who has passed`, async (t) => {
+      const get = await proxyWith(t, [
+        {
+          phase: 'http_request_firewall_custom',
+          rules: [{ action }, { action: 'block', expression: 'http.request.uri.path eq "/no"' }],
+        },
+      ])
+      const page = await get('/', html)
+      t.equal(page.status, 403)
+      t.equal(page.headers.get('cf-mitigated'), 'challenge')
+      const program = await get('/', { accept: 'application/json' })
+      t.equal(program.headers.get('cf-mitigated'), 'challenge')
+      t.match(await program.json(), { error_name: 'challenge_required', http_status: 403 })
+      t.equal((await get('/', html, { method: 'HEAD' })).status, 403)
+      const cookie = await solve(get, page)
+      t.equal(await (await get('/', { ...html, cookie })).text(), 'origin')
+      t.equal((await get('/', { cookie, 'user-agent': 'B' })).status, 403)
+      t.match(await (await get('/no', { cookie, accept: 'application/json' })).json(), { error_code: 1020 })
+    })
+  }
+
+  t.test('who passes the challenge of a limit starts again, once for each challenge passed', async (t) => {
+    const get = await proxyWith(t, [limited('managed_challenge')])
+    for (let i = 0; i < 2; i++) t.equal((await get('/', html)).status, 200)
+    const page = await get('/', html)
+    t.equal(page.status, 403)
+    const cookie = await solve(get, page)
+    const statuses: number[] = []
+    for (let i = 0; i < 5; i++) statuses.push((await get('/', { ...html, cookie })).status)
+    t.strictSame(statuses, [200, 200, 200, 403, 403])
+  })
+
+  t.test('a look for exposed credentials is told to the log, without them, and stops nobody', async (t) => {
+    const get = await proxyWith(t, [
+      {
+        phase: 'http_request_firewall_custom',
+        rules: [
+          {
+            action: 'block',
+            exposed_credential_check: {
+              username_expression: 'http.request.headers["x-user"][0]',
+              password_expression: 'http.request.headers["x-pass"][0]',
+            },
+          },
+        ],
+      },
+    ])
+    t.equal((await get('/', { 'x-user': 'ann-marie', 'x-pass': 'correct horse' })).status, 200)
+    t.equal((await get('/', { 'x-user': 'ann-marie' })).status, 200)
+    const told = lines.filter(({ event }) => event === 'credentials_submitted')
+    t.equal(told.length, 1)
+    t.match(told[0], { exposed: 'unknown', client: '127.0.0.1', rule: String })
+    t.notMatch(JSON.stringify(lines), /ann-marie|correct horse/)
+  })
+})

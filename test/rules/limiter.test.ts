@@ -1,0 +1,255 @@
+import { pino } from 'pino'
+import t from 'tap'
+import { openMetrics } from '../../src/core/metrics.js'
+import type { Delta, SharedCounters } from '../../src/core/counters.js'
+import { Limiter, type Limit } from '../../src/rules/limits/limiter.js'
+import { shareCounts } from '../../src/rules/limits/sharing.js'
+import { metric } from '../helpers/proxy.js'
+import { until } from '../helpers/web.js'
+
+function handClock(start = 1_000_000_000_000) {
+  let at = start
+  return {
+    now: () => at,
+    monotonic: () => at - start,
+    sleep: async () => {},
+    move: (ms: number) => {
+      at += ms
+    },
+  }
+}
+
+const limit = (more: Partial<Limit> = {}): Limit => ({
+  id: 'r1',
+  periodMs: 60_000,
+  threshold: 5,
+  mitigationMs: 0,
+  ...more,
+})
+
+/** Counts, then asks: what a request does whose rule counts what it matches. */
+const request = (limiter: Limiter, rule: Limit, key = 'a') => {
+  limiter.count(rule, key)
+  return limiter.over(rule, key)
+}
+
+t.test('the request that makes the count one more than the threshold is the first acted on', async (t) => {
+  const limiter = new Limiter({ clock: handClock() })
+  const rule = limit()
+  t.strictSame(
+    Array.from({ length: 7 }, () => request(limiter, rule)),
+    [false, false, false, false, false, true, true],
+  )
+  t.equal(request(limiter, rule, 'another key'), false)
+})
+
+t.test('without a mitigation time the action ends when the count is no longer over', async (t) => {
+  const clock = handClock(60_000 * 100)
+  const limiter = new Limiter({ clock })
+  const rule = limit()
+  for (let i = 0; i < 10; i++) request(limiter, rule)
+  t.equal(limiter.over(rule, 'a'), true)
+  const wait = limiter.retryAfter(rule, 'a')
+  clock.move((wait - 1) * 1000 - 1)
+  t.equal(limiter.over(rule, 'a', 1), true, 'one more is still over just before')
+  clock.move(1001)
+  t.equal(request(limiter, rule), false, 'and free at the time told')
+})
+
+t.test('with a mitigation time every matching request is acted on for that long, counted or not', async (t) => {
+  const clock = handClock()
+  const limiter = new Limiter({ clock })
+  const rule = limit({ mitigationMs: 600_000 })
+  for (let i = 0; i < 6; i++) request(limiter, rule)
+  clock.move(599_000)
+  t.equal(limiter.over(rule, 'a'), true)
+  t.equal(limiter.retryAfter(rule, 'a'), 1)
+  clock.move(1001)
+  t.equal(limiter.over(rule, 'a'), false)
+})
+
+t.test('a visitor who passed a challenge starts again at nothing', async (t) => {
+  const limiter = new Limiter({ clock: handClock() })
+  const rule = limit({ mitigationMs: 60_000 })
+  for (let i = 0; i < 9; i++) request(limiter, rule)
+  limiter.reset(rule, 'a')
+  t.equal(limiter.over(rule, 'a'), false)
+  t.equal(limiter.keys, 0)
+})
+
+t.test('a changed threshold keeps what was counted, a changed period does not', async (t) => {
+  const limiter = new Limiter({ clock: handClock() })
+  for (let i = 0; i < 5; i++) request(limiter, limit())
+  t.equal(limiter.over(limit({ threshold: 4 }), 'a'), true)
+  t.equal(limiter.over(limit({ threshold: 4, periodMs: 10_000 }), 'a'), false)
+})
+
+t.test('decisions on bursty traffic are within 3 % of a log of every request', async (t) => {
+  for (const load of [0.8, 1, 1.2, 2]) {
+    const clock = handClock()
+    const limiter = new Limiter({ clock })
+    const rule = limit({ threshold: 100 })
+    const log: number[] = []
+    let seed = 42
+    const random = () => (seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32
+    let wrong = 0
+    let all = 0
+    for (let minute = 0; minute < 200; minute++) {
+      for (let burst = 0; burst < 10; burst++) {
+        clock.move(Math.round(random() * 12_000))
+        for (let i = 0; i < Math.round(random() * 20 * load); i++) {
+          clock.move(Math.round(random() * 20))
+          log.push(clock.now())
+          while ((log[0] ?? 0) <= clock.now() - rule.periodMs) log.shift()
+          if (request(limiter, rule) !== log.length > rule.threshold) wrong++
+          all++
+        }
+      }
+    }
+    t.ok(wrong / all < 0.03, `${((wrong / all) * 100).toFixed(2)} % of ${all} at ${load} of the limit`)
+  }
+})
+
+t.test('a million keys stay within the cap; those beyond it are never counted too low', async (t) => {
+  const clock = handClock(60_000 * 100)
+  const limiter = new Limiter({ clock, maxKeys: 100_000 })
+  const rule = limit()
+  for (let i = 0; i < 1_000_000; i++) limiter.count(rule, `192.0.2.${i}`)
+  t.equal(limiter.keys, 100_000)
+  for (let i = 0; i < 6; i++) limiter.count(rule, 'late comer')
+  t.equal(limiter.over(rule, 'late comer'), true)
+  clock.move(180_000)
+  limiter.count(rule, 'x')
+  t.equal(limiter.keys, 1, 'windows that are over cost nothing')
+})
+
+t.test('mitigated keys stay within the cap too', async (t) => {
+  const limiter = new Limiter({ clock: handClock(), maxKeys: 100 })
+  const rule = limit({ threshold: 0, mitigationMs: 60_000 })
+  for (let i = 0; i < 1000; i++) request(limiter, rule, `k${i}`)
+  t.equal(limiter.over(rule, 'k999'), true)
+})
+
+t.test('limits of rules that are gone are let go of', async (t) => {
+  const limiter = new Limiter({ clock: handClock() })
+  limiter.count(limit(), 'a')
+  limiter.count(limit({ id: 'r2' }), 'a')
+  limiter.drop(['r1', 'never counted'])
+  t.equal(limiter.keys, 1)
+})
+
+t.test('keys of limits that nobody asks for any more end with their period', async (t) => {
+  const clock = handClock()
+  const limiter = new Limiter({ clock })
+  for (let i = 0; i < 100; i++) limiter.count(limit({ id: 'idle' }), `k${i}`)
+  clock.move(180_000)
+  limiter.count(limit(), 'a')
+  t.equal(limiter.keys, 1)
+})
+
+t.test('a clock that is set back neither forgets nor stalls', async (t) => {
+  const clock = handClock()
+  const limiter = new Limiter({ clock })
+  for (let i = 0; i < 6; i++) limiter.count(limit(), 'a')
+  clock.move(-86_400_000)
+  t.equal(limiter.over(limit(), 'a'), true)
+  clock.move(86_400_000 + 180_000)
+  t.equal(limiter.over(limit(), 'a'), false)
+})
+
+/** Counters of all machines, in memory. */
+class Shared implements SharedCounters {
+  readonly totals = new Map<string, number>()
+  down = false
+
+  async add(deltas: readonly Delta[]) {
+    if (this.down) throw new Error('out of reach')
+    return deltas.map(({ limit, key, window, amount, anew }) => {
+      const name = JSON.stringify([limit, key, window])
+      this.totals.set(name, anew ? amount : (this.totals.get(name) ?? 0) + amount)
+      return this.totals.get(name) ?? 0
+    })
+  }
+}
+
+t.test('two machines share a limit', async (t) => {
+  const clock = handClock(60_000 * 100)
+  const [one, two] = [new Limiter({ clock }), new Limiter({ clock })]
+  const shared = new Shared()
+  await Promise.all([one.exchange(shared), two.exchange(shared)])
+  for (let i = 0; i < 3; i++) for (const machine of [one, two]) machine.count(limit(), 'a')
+  t.equal(one.over(limit(), 'a'), false, 'three of six are known here')
+  await one.exchange(shared)
+  await two.exchange(shared)
+  t.equal(two.over(limit(), 'a'), true)
+  one.count(limit(), 'a')
+  await one.exchange(shared)
+  t.equal(one.over(limit(), 'a'), true)
+})
+
+t.test('a key that starts again does so on all machines', async (t) => {
+  const clock = handClock(60_000 * 100)
+  const [one, two] = [new Limiter({ clock }), new Limiter({ clock })]
+  const shared = new Shared()
+  const exchange = async () => {
+    for (const machine of [one, two, one]) await machine.exchange(shared)
+  }
+  await exchange()
+  for (let i = 0; i < 4; i++) for (const machine of [one, two]) machine.count(limit(), 'a')
+  await exchange()
+  one.count(limit(), 'a')
+  one.reset(limit(), 'a')
+  shared.down = true
+  await t.rejects(one.exchange(shared))
+  shared.down = false
+  await exchange()
+  t.strictSame(new Set(shared.totals.values()), new Set([0]))
+  one.count(limit(), 'a')
+  two.count(limit(), 'a')
+  await exchange()
+  for (const machine of [one, two]) t.equal(machine.over(limit(), 'a'), false)
+})
+
+t.test('while shared counters are out of reach nothing is lost', async (t) => {
+  const clock = handClock(60_000 * 100)
+  const limiter = new Limiter({ clock })
+  const shared = new Shared()
+  await limiter.exchange(shared)
+  shared.down = true
+  for (let i = 0; i < 6; i++) limiter.count(limit(), 'a')
+  await t.rejects(limiter.exchange(shared))
+  t.equal(limiter.over(limit(), 'a'), true, 'goes by its own count')
+  limiter.count(limit(), 'a')
+  shared.down = false
+  await limiter.exchange(shared)
+  t.strictSame([...shared.totals.values()], [7])
+})
+
+t.test('an outage of shared counters is told once, counted each time, and over when it is over', async (t) => {
+  const limiter = new Limiter({ clock: handClock() })
+  const shared = new Shared()
+  const metrics = openMetrics({ process: false })
+  const events: unknown[] = []
+  const log = pino({}, { write: (line: string) => void events.push((JSON.parse(line) as { event: string }).event) })
+  let rounds = 0
+  const sleep = async () => {
+    rounds++
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  const clock = { ...handClock(), sleep }
+  const failures = async () => await metric(metrics, 'edged_rate_limit_exchange_failures_total')
+  shared.down = true
+  limiter.count(limit(), 'a')
+  const sharing = shareCounts(limiter, shared, { clock, log, metrics })
+  limiter.count(limit(), 'a')
+  await until(async () => (await failures()) > 3)
+  shared.down = false
+  await until(() => shared.totals.size > 0)
+  t.strictSame([...shared.totals.values()], [1])
+  await until(() => events.length === 2)
+  t.strictSame(events, ['rate_limits_not_shared', 'rate_limits_shared'])
+  await sharing.close()
+  const ended = rounds
+  await new Promise(setImmediate)
+  t.equal(rounds, ended)
+})
