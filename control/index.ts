@@ -12,7 +12,7 @@ import { tracer } from './rulesets/tracer.js'
 import { user } from './tokens/user.js'
 import type { PostureDeps } from './webhooks/services.js'
 import { workers } from './workers/index.js'
-import type { WorkersEngine } from './workers/services/index.js'
+import type { WorkersServices } from './workers/services/index.js'
 import { zones } from './zones/index.js'
 
 /** Every endpoint of the areas that need no more than configuration and store. */
@@ -30,8 +30,6 @@ export const basicEndpoints = (deps: LogpushDeps): Endpoint[] => [
 ]
 
 /** Every endpoint of the API. */
-export const endpoints = (deps: LogpushDeps & PostureDeps & { readonly workers: () => WorkersEngine }): Endpoint[] => [
-  ...basicEndpoints(deps),
-  ...posture(deps),
-  ...workers(deps),
-]
+export const endpoints = (
+  deps: LogpushDeps & PostureDeps & { readonly workers: () => WorkersServices },
+): Endpoint[] => [...basicEndpoints(deps), ...posture(deps), ...workers(deps)]

@@ -64,13 +64,13 @@ export function keyRing({ region, own, role, stsOrigin }: KeySource, client: Htt
     const keys = own ?? (await daemonKeys(region))
     const request = { url: new URL(stsOrigin), region, service: 'sts', text: form.toString(), keys, clock }
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const answer = await client.request(signedPost({ ...request, headers }), signal)
-    const found = elements(answer.text, ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration', 'Code'])
+    const response = await client.request(signedPost({ ...request, headers }), signal)
+    const found = elements(response.text, ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration', 'Code'])
     const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken: sessionToken, Code: code } = found
-    if (answer.status !== 200) {
+    if (response.status !== 200) {
       const shown = code !== undefined && /^[A-Za-z]{1,64}$/.test(code) ? ` ${code}` : ''
-      const failure = code === 'Throttling' ? 'transient' : failureOf(answer.status)
-      throw new SinkError(failure, `the role could not be assumed: ${answer.status}${shown}`)
+      const failure = code === 'Throttling' ? 'transient' : failureOf(response.status)
+      throw new SinkError(failure, `the role could not be assumed: ${response.status}${shown}`)
     }
     const until = Date.parse(found.Expiration ?? '')
     if (!accessKeyId || !secretAccessKey || !sessionToken || Number.isNaN(until))

@@ -97,10 +97,10 @@ function blobStore({ origin, container, sas }: Place, deps: SinkDeps): ObjectSto
       },
       body,
     } as const
-    const answer = await client.request(request, signal)
-    if (answer.status === 201) return
-    const failure = client.failure(request.url, answer)
-    const code = String(answer.headers['x-ms-error-code'] ?? '')
+    const response = await client.request(request, signal)
+    if (response.status === 201) return
+    const failure = client.failure(request.url, response)
+    const code = String(response.headers['x-ms-error-code'] ?? '')
     if (!/^[A-Za-z]{1,64}$/.test(code)) throw failure
     throw new SinkError(PASSING.has(code) ? 'transient' : failure.failure, `${failure.message} ${code}`, {
       ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),

@@ -1,5 +1,5 @@
 import { SinkError } from '../src/core/sink.js'
-import { HttpClient, type Answer } from './http/client.js'
+import { HttpClient, type Response } from './http/client.js'
 import { isObject } from './http/lines-sink.js'
 import { linewise, type Lines, type Verdict } from './http/linewise.js'
 import { AccessTokens, serviceAccount, type ServiceAccount } from './http/service-account.js'
@@ -41,18 +41,18 @@ export const bq: SinkType = {
         `{"kind":"bigquery#tableDataInsertAllRequest","skipInvalidRows":true,"rows":[${rows.join(',')}]}`,
       )
       const headers = { authorization: `Bearer ${await tokens.current(signal)}`, 'content-type': 'application/json' }
-      const answer = await client.request({ url, headers, body, mostAnswer: MOST_ANSWER }, signal)
-      if (answer.status === 401) tokens.forget()
-      if (answer.status < 200 || answer.status > 299) throw refusal(answer)
-      const faults = answer.complete ? rowFaults(answer.text, lines.length) : undefined
+      const response = await client.request({ url, headers, body, maxResponse: MAX_RESPONSE_BYTES }, signal)
+      if (response.status === 401) tokens.forget()
+      if (response.status < 200 || response.status > 299) throw refusal(response)
+      const faults = response.complete ? rowFaults(response.text, lines.length) : undefined
       if (faults === undefined) throw new SinkError('transient', `${url.host} answered what is no answer of BigQuery`)
       return judged(faults, url.host, lines.length)
     }
 
-    const refusal = (answer: Answer): SinkError => {
-      const failure = client.failure(url, answer)
+    const refusal = (response: Response): SinkError => {
+      const failure = client.failure(url, response)
       const { retryAfterMs } = failure
-      const busy = answer.status === 403 && BUSY.has(reasonOf(answer.text))
+      const busy = response.status === 403 && BUSY.has(reasonOf(response.text))
       return busy
         ? new SinkError('transient', failure.message, retryAfterMs === undefined ? {} : { retryAfterMs })
         : failure
@@ -77,7 +77,7 @@ export const bq: SinkType = {
   },
 }
 
-const MOST_ANSWER = 4_000_000
+const MAX_RESPONSE_BYTES = 4_000_000
 
 function placeOf(destination: URL, deps: SinkDeps): { url: URL; account: ServiceAccount } {
   const given = params(destination, KNOWN)
@@ -97,9 +97,9 @@ interface RowFault {
 
 /** The rows that were not taken, and why. Undefined: the text is no answer of the API to so many rows. */
 function rowFaults(text: string, rows: number): readonly RowFault[] | undefined {
-  const answer = parsed(text)
-  if (answer === undefined) return undefined
-  const { insertErrors: told } = record(answer)
+  const response = parsed(text)
+  if (response === undefined) return undefined
+  const { insertErrors: told } = record(response)
   if (!Array.isArray(told)) return []
   const faults = told.map((row) => {
     const { index, errors } = record(row)

@@ -1,6 +1,6 @@
 import { SinkError } from '../src/core/sink.js'
 import { failureOf } from './failure.js'
-import type { Answer } from './http/client.js'
+import type { Response } from './http/client.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
 import type { Verdict } from './http/linewise.js'
 import { refuse } from './params.js'
@@ -18,7 +18,7 @@ export const elasticsearch = linesSinkType({
   limits: { bytes: 8_000_000, records: 10_000 },
   own: ['tls', 'insecure-skip-verify'],
   // One line for each record, also where all have failed.
-  mostAnswer: 4_000_000,
+  maxResponse: 4_000_000,
 
   prepare(target) {
     const url = new URL(target.url)
@@ -38,22 +38,22 @@ export const elasticsearch = linesSinkType({
     return { text: documents.join(''), type: 'application/x-ndjson' }
   },
 
-  judge: ({ text, complete }, { url }, lines) => judged(bulkAnswer(text, complete), url.host, lines),
+  judge: ({ text, complete }, { url }, lines) => judged(bulkResponse(text, complete), url.host, lines),
   test: (now) => JSON.stringify({ '@timestamp': now.toISOString(), content: 'tests' }),
 })
 
-interface BulkAnswer {
+interface BulkResponse {
   readonly errors?: boolean
   readonly items?: readonly {
     readonly create?: { readonly status?: number; readonly error?: { readonly type?: string } }
   }[]
 }
 
-function bulkAnswer(text: Answer['text'], complete: boolean): BulkAnswer | undefined {
+function bulkResponse(text: Response['text'], complete: boolean): BulkResponse | undefined {
   if (!complete) return undefined
   try {
-    const answer = JSON.parse(text) as BulkAnswer | null
-    return typeof answer?.errors === 'boolean' ? answer : undefined
+    const response = JSON.parse(text) as BulkResponse | null
+    return typeof response?.errors === 'boolean' ? response : undefined
   } catch {
     return undefined
   }
@@ -62,11 +62,11 @@ function bulkAnswer(text: Answer['text'], complete: boolean): BulkAnswer | undef
 /** The status of a record whose own content is the fault. Others are about the index, the credentials or the moment. */
 const UNFIT = 400
 
-function judged(answer: BulkAnswer | undefined, host: string, lines: number): Verdict | undefined {
-  if (answer?.errors === false) return undefined
-  if (answer?.items?.length !== lines)
+function judged(response: BulkResponse | undefined, host: string, lines: number): Verdict | undefined {
+  if (response?.errors === false) return undefined
+  if (response?.items?.length !== lines)
     throw new SinkError('transient', `${host} answered what is no answer of the bulk API`)
-  const failed = answer.items.flatMap(({ create }, at) => {
+  const failed = response.items.flatMap(({ create }, at) => {
     const status = create?.status ?? 500
     return status >= 300 && status !== 409 ? [{ at, status, type: create?.error?.type ?? '' }] : []
   })

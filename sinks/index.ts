@@ -54,11 +54,11 @@ export interface Destination {
   readonly url: URL
 }
 
-const MOST_CHARACTERS = 4096
+const MAX_CHARACTERS = 4096
 
 /** Reads a `destination_conf`. Throws InvalidInput with the pointer "" where its scheme is not known, or it is no URL. */
 export function parseDestination(text: string): Destination {
-  if (text.length > MOST_CHARACTERS) refuse(`is longer than ${MOST_CHARACTERS} characters`)
+  if (text.length > MAX_CHARACTERS) refuse(`is longer than ${MAX_CHARACTERS} characters`)
   // URL parsers drop some of these: what they then see is not what was written.
   if (/[\s\\\p{Cc}\p{Cf}]/u.test(text)) refuse('has white space, a backslash or a control character in it')
   if (text.includes('#')) refuse('has a # in it; write %23')

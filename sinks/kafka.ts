@@ -36,7 +36,7 @@ function settingsOf(destination: URL, deps: SinkDeps): Settings {
   if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic) || /^\.\.?$/.test(topic)) refuse('has a path that is no topic')
   if (destination.username !== '' || destination.password !== '') refuse('has a user name; credentials are parameters')
   const more = given.brokers?.split(',') ?? []
-  if (more.length > MOST_BROKERS) refuse(`has more than ${MOST_BROKERS} brokers`)
+  if (more.length > MAX_BROKERS) refuse(`has more than ${MAX_BROKERS} brokers`)
   const compression = given.compression ?? 'gzip'
   if (compression !== 'gzip' && compression !== 'none') refuse('has a parameter compression other than gzip and none')
   const transport = transportOf(given, deps)
@@ -55,7 +55,7 @@ function brokerUrl(text: string): URL {
   return url ?? refuse('has a parameter brokers that is no list of hosts')
 }
 
-const MOST_BROKERS = 20
+const MAX_BROKERS = 20
 type Sasl = Extract<SASLOptions, { mechanism: (typeof MECHANISMS)[number] }>
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const
 
@@ -91,7 +91,7 @@ async function produce(
     }
   }
   const socketFactory: KafkaConfig['socketFactory'] = ({ host, port, onConnect }) => {
-    const socket = new LateSocket(dial(host, port), MOST_RECEIVED)
+    const socket = new LateSocket(dial(host, port), MAX_RECEIVED)
     sockets.add(socket)
     socket.once('connect', onConnect).once('close', () => sockets.delete(socket))
     // What it uses of a socket is there.
@@ -134,7 +134,7 @@ async function produce(
 const ALL = -1
 const ANSWER_MS = 30_000
 /** Answers of brokers are small; the largest one names the topic's partitions. */
-const MOST_RECEIVED = 16 * 1024 * 1024
+const MAX_RECEIVED = 16 * 1024 * 1024
 
 /** Messages in the sizes of requests. Brokers take 1 MiB in one by default, after compression. */
 async function* requests({ name, groups }: LineBatch): AsyncGenerator<Message[]> {

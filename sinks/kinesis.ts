@@ -68,13 +68,13 @@ export const kinesis: SinkType = {
       const url = new URL(origin)
       const keys = await ring.current(signal)
       const request = { url, region, service: 'kinesis', headers, text, keys, clock: deps.clock }
-      const answer = await client.request(signedPost(request), signal)
-      if (answer.status === 200) return
-      const code = codeOf(answer.text)
+      const response = await client.request(signedPost(request), signal)
+      if (response.status === 200) return
+      const code = codeOf(response.text)
       if (code?.startsWith('ExpiredToken')) ring.forget()
-      const failure = client.failure(url, answer)
+      const failure = client.failure(url, response)
       throw new SinkError(
-        (code !== undefined && CODES[code]) || failureOf(answer.status),
+        (code !== undefined && CODES[code]) || failureOf(response.status),
         `${failure.message}${code === undefined ? '' : ` ${code}`}`,
         failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs },
       )

@@ -77,7 +77,7 @@ async function append(
       const socket = await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
       return socket.on('data', ({ length }) => {
         received += length
-        if (received > MOST_RECEIVED) socket.destroy(new Error('the server sends too much'))
+        if (received > MAX_RECEIVED) socket.destroy(new Error('the server sends too much'))
       })
     }),
   })
@@ -128,7 +128,7 @@ function connector(connect: () => Promise<Socket>): NonNullable<RedisOptions['Co
 
 const DISCONNECT_MS = 2000
 /** The answer to a line is its id, some 30 bytes; a hostile server would fill the memory. */
-const MOST_RECEIVED = 16 * 1024 * 1024
+const MAX_RECEIVED = 16 * 1024 * 1024
 
 /**
  * What the library threw: the first word of what the server said, which is its kind. The error itself is not kept: it

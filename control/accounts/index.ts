@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { orNull } from '../../src/core/schema.js'
 import { mayUse } from '../http/auth/access.js'
-import { configured } from '../http/auth/config-index.js'
+import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { page, paging } from '../http/paging.js'
 import { UNKNOWN_TIME, type ControlConfig, type ControlDeps } from '../http/context.js'
@@ -36,7 +36,7 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
       summary: 'List the accounts that the token sees',
       query: Type.Object({ ...paging(), name: Type.Optional(Type.String()), direction }),
       result: Type.Array(Account),
-      answer({ caller, query }) {
+      handle({ caller, query }) {
         const seen = config().accounts.filter(
           ({ id, name }) => mayUse(caller, [], { account: id }) && (query.name === undefined || name === query.name),
         )
@@ -50,7 +50,7 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
       permissions: [],
       summary: 'Read an account',
       result: Account,
-      answer: ({ scope }) => account(configured(config()).accounts.get(scope.id) ?? { id: scope.id, name: '' }),
+      handle: ({ scope }) => account(configIndex(config()).accounts.get(scope.id) ?? { id: scope.id, name: '' }),
     }),
     endpoint({
       method: 'get',
@@ -67,7 +67,7 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
         direction,
       }),
       result: Type.Array(Membership),
-      answer({ caller, query }) {
+      handle({ caller, query }) {
         const wanted = query['account.name'] ?? query.name
         const seen = config().accounts.filter(
           ({ id, name }) =>

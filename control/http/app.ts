@@ -9,14 +9,18 @@ import { locate } from './scope.js'
 import { bySpecificity, endpointPath } from './paths.js'
 import { PREFIX } from './prefix.js'
 import { limitRate } from './rate-limit.js'
-import { reply } from './response.js'
-import type { ControlDeps, State, Step } from './context.js'
+import { writeResponse } from './response.js'
+import type { ControlDeps, RequestState, ApiMiddleware } from './context.js'
 import { trace } from './request-id.js'
 import { unmatched } from './unmatched.js'
 
 /** Creates the API: its middleware in the order they run, around the endpoints of all areas. `before` runs before the endpoints. */
-export function api(endpoints: readonly Endpoint[], deps: ControlDeps, before: readonly Step[] = []): Koa<State> {
-  const app = new Koa<State>()
+export function api(
+  endpoints: readonly Endpoint[],
+  deps: ControlDeps,
+  before: readonly ApiMiddleware[] = [],
+): Koa<RequestState> {
+  const app = new Koa<RequestState>()
   // What befalls an answer on its way out: mostly clients that went away.
   app.on('error', (error: unknown) => deps.log.debug({ event: 'answer_lost', error: messageOf(error) }))
   app.use(trace(deps))
@@ -28,8 +32,8 @@ export function api(endpoints: readonly Endpoint[], deps: ControlDeps, before: r
 }
 
 /** One route for each endpoint in each of its scopes, and the steps that each request takes on it. */
-export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<State> {
-  const router = new Router<State>({ prefix: PREFIX, sensitive: true })
+export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: PREFIX, sensitive: true })
   const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody()]
   const rows = endpoints.flatMap((endpoint) =>
     endpoint.scopes.map((type) => ({ endpoint, type, path: endpointPath(endpoint, type) })),
@@ -45,7 +49,7 @@ export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Route
           await next()
         },
         ...steps,
-        reply(endpoint),
+        writeResponse(endpoint),
       ],
     )
   }

@@ -1,13 +1,13 @@
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { ApiError } from './errors.js'
 import { jsonFault } from './json-errors.js'
-import { refuseHostile } from './json-limits.js'
-import type { Step } from './context.js'
+import { assertHostile } from './json-limits.js'
+import type { ApiMiddleware } from './context.js'
 
 const LIMIT = 10_000_000
 
 /** Reads the JSON body of endpoints that take one. Bodies of other endpoints are left alone. */
-export function readBody(): Step {
+export function readBody(): ApiMiddleware {
   const read = koaBody({
     json: true,
     jsonLimit: LIMIT,
@@ -29,7 +29,7 @@ export function readBody(): Step {
     return await read(ctx, async () => {
       // An empty chunked body is read as an empty text.
       if (ctx.request.body === '') delete ctx.request.body
-      else refuseHostile(ctx.request.body)
+      else assertHostile(ctx.request.body)
       await next()
     })
   }
@@ -46,7 +46,7 @@ function refused(error: Error & { readonly body?: unknown; readonly status?: unk
     const fault = jsonFault(body)
     if (fault) return new ApiError('badJson', undefined, `Malformed JSON in request body: ${fault}`)
     // It parses, so the parser refused a `__proto__` in it.
-    refuseHostile(JSON.parse(body))
+    assertHostile(JSON.parse(body))
   }
   // Wrong length, unknown or broken content encoding, a connection that ended: all of them the sender's.
   return new ApiError('badBody', undefined, { cause: error })

@@ -65,7 +65,7 @@ export interface EndpointInfo {
 }
 
 /** What the middleware know about the request under way; each field is set by the one named in front of it. */
-export interface State {
+export interface RequestState {
   /** trace */
   requestId: string
   /** routes */
@@ -79,7 +79,7 @@ export interface State {
   accountId?: string
 }
 
-export type Step = Middleware<State>
+export type ApiMiddleware = Middleware<RequestState>
 
 /** The part of the configuration that the API reads; a new object after it was read again. */
 export type ControlConfig = Pick<Config, 'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'lists' | 'control'>
@@ -92,7 +92,7 @@ export interface Upgrades {
   /** False, with nothing done, where the path is none of its own. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
   /** Asks all that it has taken to end. */
-  hangUp(): void
+  closeAll(): void
 }
 
 /** What the control plane needs from the daemon. */

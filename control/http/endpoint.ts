@@ -21,7 +21,7 @@ export interface Message {
 }
 
 /** What an answer may hold besides its result. */
-export interface ReplyOptions {
+export interface ApiResponseOptions {
   readonly status?: number
   /** Count and page of a list. */
   readonly result_info?: object
@@ -32,18 +32,18 @@ export interface ReplyOptions {
 }
 
 /** A result together with what else its envelope holds. */
-export class Reply<R = unknown> {
+export class ApiResponse<R = unknown> {
   readonly result: R
-  readonly options: ReplyOptions
+  readonly options: ApiResponseOptions
 
-  constructor(result: R, options: ReplyOptions = {}) {
+  constructor(result: R, options: ApiResponseOptions = {}) {
     this.result = result
     this.options = options
   }
 }
 
 /** An answer without an envelope, such as a file. */
-export class Download {
+export class FileResponse {
   readonly type: string
   readonly body: Buffer | Readable | string
   readonly headers: Headers
@@ -91,9 +91,9 @@ export interface Endpoint extends EndpointInfo {
   readonly top?: TSchema
   /** The envelope has no `result`. */
   readonly bare?: boolean
-  /** The answer is a {@link Download} of this type. */
-  readonly download?: string
-  readonly answer: (call: Call) => unknown
+  /** The answer is a {@link FileResponse} of this type. */
+  readonly file?: string
+  readonly handle: (call: Call) => unknown
 }
 
 /** A body that the endpoint reads by itself. */
@@ -108,17 +108,17 @@ export interface RawBody {
 /** What {@link endpoint} takes: a row whose `answer` is typed by its schemas. */
 export interface EndpointSpec<P extends string, B extends TSchema, Q extends TSchema, R extends TSchema> extends Omit<
   Endpoint,
-  'path' | 'body' | 'query' | 'result' | 'answer'
+  'path' | 'body' | 'query' | 'result' | 'handle'
 > {
   readonly path: P
   readonly body?: B
   readonly query?: Q
   readonly result?: R
-  /** Gives `result`, alone or in a {@link Reply}, or a {@link Download}. */
-  answer(call: Call<ParamNames<P>, Static<B>, Static<Q>>): Answer<Static<R>> | Promise<Answer<Static<R>>>
+  /** Gives `result`, alone or in a {@link ApiResponse}, or a {@link FileResponse}. */
+  handle(call: Call<ParamNames<P>, Static<B>, Static<Q>>): HandlerResult<Static<R>> | Promise<HandlerResult<Static<R>>>
 }
 
-export type Answer<R> = R | Reply<R> | Download
+export type HandlerResult<R> = R | ApiResponse<R> | FileResponse
 
 /** Describes an endpoint. `answer` receives a body and a query that have passed their schemas; it throws to refuse. */
 export function endpoint<
@@ -131,8 +131,8 @@ export function endpoint<
   const parseQuery = spec.query && queryParser(spec.query)
   return {
     ...spec,
-    answer: (call) =>
-      spec.answer({
+    handle: (call) =>
+      spec.handle({
         ...call,
         body: (parseBody ? parseBody(call.body === undefined ? {} : call.body) : undefined) as Static<B>,
         query: (parseQuery ? parseQuery(call.query as URLSearchParams) : {}) as Static<Q>,

@@ -3,19 +3,19 @@ import { InvalidInput } from '../../src/core/errors.js'
 import { StoreUnavailable, VersionConflict } from '../../src/core/store.js'
 import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
 import { InvalidQuery } from './query.js'
-import type { Step } from './context.js'
+import type { ApiMiddleware } from './context.js'
 
-const MOST_ERRORS = 100
-const LONGEST_POINTER = 2048
+const MAX_ERRORS = 100
+const MAX_POINTER_LENGTH = 2048
 
 /** The one place where an error becomes an answer, and where no answer becomes "no route". */
-export function envelope(log: Log): Step {
+export function envelope(log: Log): ApiMiddleware {
   return async (ctx, next) => {
     try {
       await next()
       if (ctx.status === 404 && ctx.body === undefined) throw unroutable(ctx.path)
     } catch (error) {
-      const errors = told(error, ctx.state.endpoint?.refusal)
+      const errors = toApiErrors(error, ctx.state.endpoint?.refusal)
       const [first] = errors
       if (first?.kind === 'internal') log.error({ event: 'internal_error', id: ctx.state.requestId, err: error })
       ctx.status = first?.status ?? 500
@@ -40,11 +40,11 @@ export function unroutable(path: string): ApiError {
 /** The envelope of a failed request. */
 export const failure = (errors: readonly ApiError[]) => ({
   success: false,
-  errors: errors.slice(0, MOST_ERRORS).flatMap(({ code, message, pointer, detail }) => [
+  errors: errors.slice(0, MAX_ERRORS).flatMap(({ code, message, pointer, detail }) => [
     {
       code,
       message,
-      ...(pointer === undefined ? {} : { source: { pointer: pointer.slice(0, LONGEST_POINTER) } }),
+      ...(pointer === undefined ? {} : { source: { pointer: pointer.slice(0, MAX_POINTER_LENGTH) } }),
       ...(detail.chain && { error_chain: detail.chain.map(row) }),
       ...(detail.meta && { meta: detail.meta }),
     },
@@ -56,7 +56,7 @@ export const failure = (errors: readonly ApiError[]) => ({
 
 const row = (kind: ErrorKind) => ({ code: ERRORS[kind][0], message: ERRORS[kind][2] })
 
-function told(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[] {
+function toApiErrors(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[] {
   if (error instanceof ApiError) return [error]
   if (error instanceof ApiErrors) return [...error.errors]
   if (error instanceof InvalidInput) {

@@ -2,16 +2,16 @@ import type { Issue } from '../../src/core/errors.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { pointerToken } from '../../src/core/schema.js'
 
-const MOST_DEPTH = 64
+const MAX_DEPTH = 64
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
-const MOST_ISSUES = 10
+const MAX_ISSUES = 10
 
 /**
  * Refuses what no schema should have to think about: more than 64 levels of lists and objects, and keys that reach
  * into prototypes.
  */
-export function refuseHostile(value: unknown): void {
+export function assertHostile(value: unknown): void {
   const issues: Issue[] = []
   walk(value, [], issues)
   if (issues.length > 0) throw new InvalidInput(issues)
@@ -19,9 +19,9 @@ export function refuseHostile(value: unknown): void {
 
 /** `path` leads to `value`; what is below the deepest level is not looked at, so the recursion has an end. */
 function walk(value: unknown, path: (string | number)[], issues: Issue[]): void {
-  if (value === null || typeof value !== 'object' || issues.length >= MOST_ISSUES) return
-  if (path.length >= MOST_DEPTH) {
-    issues.push({ pointer: pointer(path), message: `is nested deeper than ${MOST_DEPTH} levels` })
+  if (value === null || typeof value !== 'object' || issues.length >= MAX_ISSUES) return
+  if (path.length >= MAX_DEPTH) {
+    issues.push({ pointer: pointer(path), message: `is nested deeper than ${MAX_DEPTH} levels` })
     return
   }
   if (Array.isArray(value)) {

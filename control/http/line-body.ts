@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
-import { MOST_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
+import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
 import { ndjson, NotGzip } from '../../pipelines/sources/ndjson.js'
 import { ApiError } from './errors.js'
 import { LineCutter } from './line-splitter.js'
@@ -42,7 +42,7 @@ export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLi
       line: (bytes, start, end, line) => found.push({ line, bytes: Buffer.from(bytes.subarray(start, end)) }),
       tooLong: (line) => found.push({ line, bytes: undefined }),
     },
-    MOST_LINE_BYTES,
+    MAX_LINE_BYTES,
   )
   let size = 0
   try {

@@ -21,7 +21,7 @@ const LIMITS = {
   // Node would refuse such a request without an envelope; nothing here asks for the host.
   requireHostHeader: false,
 }
-const MOST_CONNECTIONS = 4096
+const MAX_CONNECTIONS = 4096
 
 export interface Control {
   /** Where it listens: `http://127.0.0.1:8787/client/v4`. */
@@ -40,16 +40,18 @@ export async function listenControl(endpoints: readonly Endpoint[], deps: Contro
     response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
     void handle(request, response)
   })
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   server.on('checkExpectation', (request, response) => void handle(request, response))
-  server.on('clientError', refuseUnreadable)
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => answerRaw(socket, new ApiError('badMethod'), 405))
+  server.on('clientError', assertUnreadable)
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
+    responseRaw(socket, new ApiError('badMethod'), 405),
+  )
   // Node hands over every request with an Upgrade field once there is a listener for them.
   const upgraded = new Set<Duplex>()
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
-    if (!upgrades.some((one) => one.take(request, socket, head))) answerOnce(request, socket, handle)
+    if (!upgrades.some((one) => one.take(request, socket, head))) responseOnce(request, socket, handle)
   })
   const { host, port } = split(deps.config().control.listen)
   server.listen(port, host)
@@ -59,7 +61,7 @@ export async function listenControl(endpoints: readonly Endpoint[], deps: Contro
     port: taken,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
     async close(drainMs = 10_000) {
-      for (const one of upgrades) one.hangUp()
+      for (const one of upgrades) one.closeAll()
       const late = setTimeout(() => upgraded.forEach((socket) => socket.destroy()), drainMs)
       await drain(server, drainMs)
       clearTimeout(late)
@@ -83,14 +85,14 @@ async function drain(server: Server, drainMs: number): Promise<void> {
 }
 
 /** Answers a request that asks for a protocol which is not spoken here, as if it had not asked (RFC 9110, 7.8). */
-function answerOnce(
+function responseOnce(
   request: IncomingMessage,
   socket: Duplex,
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): void {
   // Its body stays unread: Node has let go of the connection.
   if (request.headers['transfer-encoding'] !== undefined || (request.headers['content-length'] ?? '0') !== '0')
-    return answerRaw(socket, new ApiError('badRequest'), 400)
+    return responseRaw(socket, new ApiError('badRequest'), 400)
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
   response.assignSocket(socket as Socket)
@@ -105,15 +107,15 @@ const UNREADABLE: Readonly<Record<string, number>> = {
 }
 
 /** Answers what Node's parser could not read, in the envelope like everything else. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+function assertUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  answerRaw(socket, new ApiError('badRequest'), UNREADABLE[error.code ?? ''] ?? 400)
+  responseRaw(socket, new ApiError('badRequest'), UNREADABLE[error.code ?? ''] ?? 400)
 }
 
-function answerRaw(socket: Duplex, error: ApiError, status: number): void {
+function responseRaw(socket: Duplex, error: ApiError, status: number): void {
   const body = JSON.stringify(failure([error]))
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

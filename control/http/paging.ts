@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Reply } from './endpoint.js'
+import { ApiResponse } from './endpoint.js'
 
 /** Query parameters of a list in pages. */
 export const paging = ({ least = 1, most = 50, usual = 20 } = {}) => ({
@@ -22,18 +22,18 @@ interface PageQuery {
 }
 
 /** One page of `items`, each as `show` tells it, with its `result_info`. */
-export function page<T, R>(items: readonly T[], { page, per_page }: PageQuery, show: (item: T) => R): Reply<R[]> {
+export function page<T, R>(items: readonly T[], { page, per_page }: PageQuery, show: (item: T) => R): ApiResponse<R[]> {
   const result = items.slice((page - 1) * per_page, page * per_page).map((item) => show(item))
   const total_count = items.length
-  return new Reply(result, {
+  return new ApiResponse(result, {
     result_info: { page, per_page, count: result.length, total_count, total_pages: Math.ceil(total_count / per_page) },
   })
 }
 
 /** A list that comes whole: one page of everything. */
-export function whole<T>(items: readonly T[]): Reply<T[]> {
+export function whole<T>(items: readonly T[]): ApiResponse<T[]> {
   const count = items.length
-  return new Reply([...items], {
+  return new ApiResponse([...items], {
     result_info: { page: 1, per_page: count, count, total_count: count, total_pages: 1 },
   })
 }

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { ApiError } from './errors.js'
-import type { ControlDeps, Step } from './context.js'
+import type { ControlDeps, ApiMiddleware } from './context.js'
 
 /** Callers counted at once; beyond it the one not seen for longest starts anew. There are never more tokens than quota. */
-const MOST_CALLERS = 10_000
+const MAX_CALLERS = 10_000
 
 interface Window {
   used: number
@@ -15,8 +15,8 @@ interface Window {
  * Counts the requests of each caller over fixed periods that start with its first request. Who goes over is refused until
  * a whole period has passed since, as the public API does. The state is told in the headers of every answer.
  */
-export function limitRate({ config, clock }: Pick<ControlDeps, 'config' | 'clock'>): Step {
-  const windows = new LRUCache<string, Window>({ max: MOST_CALLERS })
+export function limitRate({ config, clock }: Pick<ControlDeps, 'config' | 'clock'>): ApiMiddleware {
+  const windows = new LRUCache<string, Window>({ max: MAX_CALLERS })
   return async (ctx, next) => {
     const { requests, period } = config().control.rate_limit
     const { caller } = ctx.state

@@ -1,9 +1,9 @@
 import { newRayId } from '../../src/core/ids.js'
 import { endpointPath } from './paths.js'
-import type { ControlDeps, Step } from './context.js'
+import type { ControlDeps, ApiMiddleware } from './context.js'
 
 /** Names the request (`cf-ray`) and, once it is answered, logs and counts it. Neither query nor credentials are logged. */
-export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log' | 'observe'>): Step {
+export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log' | 'observe'>): ApiMiddleware {
   return async (ctx, next) => {
     const requestId = newRayId()
     ctx.state.requestId = requestId

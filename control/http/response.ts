@@ -1,15 +1,15 @@
-import { Download, Reply, type Endpoint, type Message } from './endpoint.js'
+import { FileResponse, ApiResponse, type Endpoint, type Message } from './endpoint.js'
 import { DAEMON } from '../../src/core/scope.js'
-import type { Caller, Step } from './context.js'
+import type { Caller, ApiMiddleware } from './context.js'
 
 /** Callers of endpoints that ask for no credentials. */
 const NOBODY: Caller = { type: 'token', id: '', name: '', grants: [] }
 
 /** Calls the endpoint and puts what it gives into the envelope. */
-export function reply(endpoint: Endpoint): Step {
+export function writeResponse(endpoint: Endpoint): ApiMiddleware {
   return async (ctx) => {
     const { requestId, caller = NOBODY, scope = DAEMON, accountId = '' } = ctx.state
-    const given = await endpoint.answer({
+    const given = await endpoint.handle({
       requestId,
       caller,
       scope,
@@ -20,13 +20,13 @@ export function reply(endpoint: Endpoint): Step {
       body: ctx.request.body,
       request: ctx.req,
     })
-    if (given instanceof Download) {
+    if (given instanceof FileResponse) {
       ctx.set(given.headers)
       ctx.type = given.type
       ctx.body = given.body
       return
     }
-    const { result, options } = given instanceof Reply ? given : new Reply(given)
+    const { result, options } = given instanceof ApiResponse ? given : new ApiResponse(given)
     if (options.headers) ctx.set(options.headers)
     ctx.status = options.status ?? endpoint.status ?? 200
     if (ctx.status === 204) return

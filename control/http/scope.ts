@@ -1,23 +1,23 @@
 import { account, DAEMON, zone, type Scope } from '../../src/core/scope.js'
 import { mayUse } from './auth/access.js'
-import { configured, type Configured } from './auth/config-index.js'
+import { configIndex, type ConfigIndex } from './auth/config-index.js'
 import { unroutable } from './envelope.js'
 import { ApiError } from './errors.js'
-import type { Caller, ControlDeps, EndpointInfo, Step } from './context.js'
+import type { Caller, ControlDeps, EndpointInfo, ApiMiddleware } from './context.js'
 
 /**
  * Finds the account or zone of the path and asks whether the caller may do this there. What a caller may not see and what does
  * not exist look the same to it, unless it may see everything.
  */
-export function locate({ config }: Pick<ControlDeps, 'config'>): Step {
+export function locate({ config }: Pick<ControlDeps, 'config'>): ApiMiddleware {
   return async (ctx, next) => {
     const { endpoint, caller, scopeType } = ctx.state
     if (endpoint && caller && scopeType) {
       const params: Readonly<Record<string, string>> = ctx.params
-      const found = place(configured(config()), scopeType, params, caller, ctx.path)
+      const found = place(configIndex(config()), scopeType, params, caller, ctx.path)
       ctx.state.scope = found.scope
       ctx.state.accountId = found.accountId
-      refuseUnlessAllowed(endpoint, caller, found)
+      assertUnlessAllowed(endpoint, caller, found)
     }
     await next()
   }
@@ -29,7 +29,7 @@ interface Found {
 }
 
 function place(
-  { accounts, zones }: Configured,
+  { accounts, zones }: ConfigIndex,
   type: Scope['type'],
   params: Readonly<Record<string, string>>,
   caller: Caller,
@@ -49,7 +49,7 @@ function place(
   return { scope: zone(id), accountId }
 }
 
-function refuseUnlessAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
+function assertUnlessAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
   const where =
     scope.type === 'daemon'
       ? 'daemon'

@@ -1,10 +1,10 @@
 import type { Layer } from '@koa/router'
 import { unroutable } from './envelope.js'
 import { ApiError } from './errors.js'
-import type { Step } from './context.js'
+import type { ApiMiddleware } from './context.js'
 
 /** Answers what no route took: a path that others know tells its methods, any other leads nowhere. */
-export function unmatched(): Step {
+export function unmatched(): ApiMiddleware {
   return async (ctx) => {
     const layers = (ctx['matched'] ?? []) as readonly Layer[]
     const methods = [...new Set(layers.flatMap((layer) => layer.methods))].sort()

@@ -72,7 +72,7 @@ export class LiveClients implements Iterable<WebSocket> {
   }
 
   /** Asks all to go because the daemon stops; those that do not are disconnected a little later. */
-  hangUp(): void {
+  closeAll(): void {
     for (const client of this.#clients.keys()) {
       client.close(GOING_AWAY, 'the daemon stops')
       setTimeout(() => client.terminate(), CLOSE_MS).unref()

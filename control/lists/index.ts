@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
-import { Catalog } from './list-repository.js'
+import { ListRepository } from './list-repository.js'
 import { items } from './items.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { ListChange, ListResult, NewList } from './schemas.js'
@@ -13,7 +13,7 @@ const PATH = '/rules/lists'
 
 /** Named lists of an account for expressions and redirects, and their items. */
 export function lists(deps: ControlDeps): Endpoint[] {
-  const catalog = new Catalog(deps)
+  const repository = new ListRepository(deps)
   return [
     endpoint({
       method: 'get',
@@ -22,7 +22,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       permissions: ACCESS.lists.read,
       summary: 'List the lists of an account, those of the configuration first',
       result: Type.Array(ListResult),
-      answer: ({ scope }) => whole(catalog.all(scope)),
+      handle: ({ scope }) => whole(repository.all(scope)),
     }),
     endpoint({
       method: 'post',
@@ -33,12 +33,12 @@ export function lists(deps: ControlDeps): Endpoint[] {
       body: NewList,
       result: ListResult,
       refusal: 'badList',
-      async answer(call) {
+      async handle(call) {
         const { name, kind } = call.body
         // Expressions name lists in lower case; a list of redirects is named by parameters.
         if (kind !== 'redirect' && /[A-Z]/.test(name))
           throw new InvalidInput([{ pointer: '/name', message: 'must be in lower case, as expressions name it' }])
-        return await catalog.create(call, call.body)
+        return await repository.create(call, call.body)
       },
     }),
     endpoint({
@@ -48,7 +48,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       permissions: ACCESS.lists.read,
       summary: 'Read a list',
       result: ListResult,
-      answer: ({ scope, params }) => catalog.get(scope, params.list_id),
+      handle: ({ scope, params }) => repository.get(scope, params.list_id),
     }),
     endpoint({
       method: 'put',
@@ -59,7 +59,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       body: ListChange,
       result: ListResult,
       refusal: 'badList',
-      answer: async (call) => await catalog.describe(call, call.params.list_id, call.body.description),
+      handle: async (call) => await repository.describe(call, call.params.list_id, call.body.description),
     }),
     endpoint({
       method: 'delete',
@@ -68,12 +68,12 @@ export function lists(deps: ControlDeps): Endpoint[] {
       permissions: ACCESS.lists.write,
       summary: 'Delete a list with all of its items; refused while rules use it',
       result: Type.Object({ id: Type.String() }),
-      async answer(call) {
+      async handle(call) {
         const id = call.params.list_id
-        await catalog.remove(call, id)
+        await repository.remove(call, id)
         return { id }
       },
     }),
-    ...items(catalog),
+    ...items(repository),
   ]
 }

@@ -16,13 +16,13 @@ import type { Stored, Write } from '../../src/core/store.js'
 import { itemIssues } from '../../src/lists/item-check.js'
 import { audit, type Actor } from '../resources/audit.js'
 import { ApiError } from '../http/errors.js'
-import type { Catalog } from './list-repository.js'
+import type { ListRepository } from './list-repository.js'
 import { itemId } from './item-id.js'
 
 /** Enough to mend an input by. */
-const MOST_ISSUES = 100
+const MAX_ISSUES = 100
 /** Items looked at in one go; other requests have their turn in between. */
-const AT_ONCE = 1000
+const CONCURRENCY = 1000
 /** Operations of an account that can be asked for. */
 const KEPT_OPERATIONS = 100
 
@@ -31,9 +31,14 @@ type Items = ReadonlyMap<string, ListItem>
 type Change = (old: Items, bucket: string) => Items
 
 /** Adds items; one that is there already is replaced. Gives the id of the operation, which is complete. */
-export async function addItems(catalog: Catalog, actor: Actor, id: string, body: readonly unknown[]): Promise<string> {
-  const added = await prepare(catalog, actor, id, body)
-  return await store(catalog, actor, id, [...added.keys()], (old, bucket) => {
+export async function addItems(
+  repository: ListRepository,
+  actor: Actor,
+  id: string,
+  body: readonly unknown[],
+): Promise<string> {
+  const added = await prepare(repository, actor, id, body)
+  return await store(repository, actor, id, [...added.keys()], (old, bucket) => {
     const items = new Map(old)
     for (const [key, item] of added.get(bucket) ?? [])
       items.set(key, { ...item, created_on: old.get(key)?.created_on ?? item.created_on })
@@ -43,23 +48,28 @@ export async function addItems(catalog: Catalog, actor: Actor, id: string, body:
 
 /** Puts items in the place of all that are there. */
 export async function replaceItems(
-  catalog: Catalog,
+  repository: ListRepository,
   actor: Actor,
   id: string,
   body: readonly unknown[],
 ): Promise<string> {
-  const given = await prepare(catalog, actor, id, body)
-  return await store(catalog, actor, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
+  const given = await prepare(repository, actor, id, body)
+  return await store(repository, actor, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
 }
 
 /** Removes items by their ids; refused where one is not there. */
-export async function removeItems(catalog: Catalog, actor: Actor, id: string, ids: readonly string[]): Promise<string> {
+export async function removeItems(
+  repository: ListRepository,
+  actor: Actor,
+  id: string,
+  ids: readonly string[],
+): Promise<string> {
   const byBucket = new Map<string, Map<string, number>>()
   for (const [index, item] of ids.entries()) {
     const bucket = byBucket.get(bucketOf(item)) ?? new Map<string, number>()
     byBucket.set(bucketOf(item), bucket.set(item, index))
   }
-  return await store(catalog, actor, id, [...byBucket.keys()], (old, bucket) => {
+  return await store(repository, actor, id, [...byBucket.keys()], (old, bucket) => {
     const items = new Map(old)
     const missing: Issue[] = []
     for (const [item, index] of byBucket.get(bucket) ?? [])
@@ -71,19 +81,19 @@ export async function removeItems(catalog: Catalog, actor: Actor, id: string, id
 
 /** The checked items by bucket and id. Throws with pointers into the body. */
 async function prepare(
-  catalog: Catalog,
+  repository: ListRepository,
   { scope }: Actor,
   listId: string,
   body: readonly unknown[],
 ): Promise<ReadonlyMap<string, Items>> {
-  const { kind } = catalog.own(scope, listId).value
-  room(catalog, body.length)
-  const now = catalog.now()
+  const { kind } = repository.own(scope, listId).value
+  room(repository, body.length)
+  const now = repository.now()
   const buckets = new Map<string, Map<string, ListItem>>()
   const issues: Issue[] = []
   for (const [index, given] of body.entries()) {
-    if (index % AT_ONCE === AT_ONCE - 1) await setImmediate()
-    if (issues.length >= MOST_ISSUES) break
+    if (index % CONCURRENCY === CONCURRENCY - 1) await setImmediate()
+    if (issues.length >= MAX_ISSUES) break
     const wrong = itemIssues(kind, given)
     if (wrong.length > 0) {
       issues.push(...wrong.map(({ pointer, message }) => ({ pointer: `/${index}${pointer}`, message })))
@@ -108,16 +118,16 @@ const itemOf = (listId: string, kind: ListKind, given: object, now: string): Lis
 
 /** Writes the buckets that change, the list's number of items, and the operation, all at once. */
 async function store(
-  catalog: Catalog,
+  repository: ListRepository,
   actor: Actor,
   id: string,
   buckets: readonly string[],
   change: Change,
 ): Promise<string> {
-  const { store, clock } = catalog.deps
+  const { store, clock } = repository.deps
   const { scope } = actor
-  return await catalog.turns.run(scope.id, async () => {
-    const list = catalog.own(scope, id)
+  return await repository.turns.run(scope.id, async () => {
+    const list = repository.own(scope, id)
     const writes: Write[] = []
     let items = list.value.num_items
     for (const bucket of buckets) {
@@ -131,9 +141,9 @@ async function store(
       const value = after.size === 0 ? undefined : { list_id: id, items: sorted }
       writes.push({ kind: LIST_ITEMS, scope, id: key, value, ifVersion: old?.version ?? 0 })
     }
-    room(catalog, items)
+    room(repository, items)
     const operation = newId()
-    writes.push(listWrite(list, items, catalog.now()), operationWrite(catalog, actor, operation))
+    writes.push(listWrite(list, items, repository.now()), operationWrite(repository, actor, operation))
     const after = { ...list.value, num_items: items }
     await store.batch(writes, [
       audit(clock, actor, { action: 'update', kind: LISTS, scope, id, before: list.value, after }),
@@ -150,14 +160,14 @@ const listWrite = ({ scope, id, value, version }: Stored<StoredList>, items: num
   ifVersion: version,
 })
 
-function operationWrite({ deps }: Catalog, { scope }: Actor, operation: string): Write {
+function operationWrite({ deps }: ListRepository, { scope }: Actor, operation: string): Write {
   const old = deps.store.get(LIST_OPERATIONS, scope, 'latest')
   const latest = (old?.value.operations ?? []).slice(1 - KEPT_OPERATIONS)
   const operations = [...latest, { id: operation, completed: new Date(deps.clock.now()).toISOString() }]
   return { kind: LIST_OPERATIONS, scope, id: 'latest', value: { operations }, ifVersion: old?.version ?? 0 }
 }
 
-function room({ deps }: Catalog, items: number): void {
+function room({ deps }: ListRepository, items: number): void {
   const most = deps.config().control.quotas.items_per_list
   if (items > most)
     throw new ApiError('tooManyItems', undefined, `the list would have ${items} items; ${most} are allowed`)

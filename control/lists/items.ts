@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { LIST_OPERATIONS, type ListItem } from '../../src/core/model/list.js'
 import { LIST_TYPES } from '../../src/lists/index.js'
-import { endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import type { Catalog } from './list-repository.js'
+import type { ListRepository } from './list-repository.js'
 import { addItems, removeItems, replaceItems } from './item-changes.js'
 import { ItemQuery, ItemResult, NewItems, Operation, RemovedItems, Started } from './schemas.js'
 
@@ -12,7 +12,7 @@ const scopes = ['account'] as const
 const PATH = '/rules/lists/:list_id/items'
 
 /** Items of lists. Changes are complete when they are answered; what they answer is an operation all the same. */
-export function items(catalog: Catalog): Endpoint[] {
+export function items(repository: ListRepository): Endpoint[] {
   return [
     endpoint({
       method: 'get',
@@ -22,17 +22,17 @@ export function items(catalog: Catalog): Endpoint[] {
       summary: 'List the items of a list',
       query: ItemQuery,
       result: Type.Array(ItemResult),
-      answer({ scope, params, query: { cursor, per_page, search } }) {
-        const { kind } = catalog.get(scope, params.list_id)
+      handle({ scope, params, query: { cursor, per_page, search } }) {
+        const { kind } = repository.get(scope, params.list_id)
         const found: ListItem[] = []
-        for (const item of catalog.items(scope, params.list_id, cursor === undefined ? '' : idOf(cursor))) {
+        for (const item of repository.items(scope, params.list_id, cursor === undefined ? '' : idOf(cursor))) {
           if (search !== undefined && !LIST_TYPES[kind].found(item, search)) continue
           found.push(item)
           if (found.length > per_page) break
         }
         const shown = found.slice(0, per_page)
         const after = found.length > per_page ? Buffer.from(shown.at(-1)?.id ?? '').toString('base64url') : undefined
-        return new Reply(shown, {
+        return new ApiResponse(shown, {
           result_info: { count: shown.length, per_page, cursors: after === undefined ? {} : { after } },
         })
       },
@@ -46,7 +46,7 @@ export function items(catalog: Catalog): Endpoint[] {
       body: NewItems,
       result: Started,
       refusal: 'badList',
-      answer: async (call) => ({ operation_id: await addItems(catalog, call, call.params.list_id, call.body) }),
+      handle: async (call) => ({ operation_id: await addItems(repository, call, call.params.list_id, call.body) }),
     }),
     endpoint({
       method: 'put',
@@ -57,7 +57,7 @@ export function items(catalog: Catalog): Endpoint[] {
       body: NewItems,
       result: Started,
       refusal: 'badList',
-      answer: async (call) => ({ operation_id: await replaceItems(catalog, call, call.params.list_id, call.body) }),
+      handle: async (call) => ({ operation_id: await replaceItems(repository, call, call.params.list_id, call.body) }),
     }),
     endpoint({
       method: 'delete',
@@ -68,9 +68,9 @@ export function items(catalog: Catalog): Endpoint[] {
       body: RemovedItems,
       result: Started,
       refusal: 'badList',
-      async answer(call) {
+      async handle(call) {
         const ids = call.body.items.map(({ id }) => id)
-        return { operation_id: await removeItems(catalog, call, call.params.list_id, ids) }
+        return { operation_id: await removeItems(repository, call, call.params.list_id, ids) }
       },
     }),
     endpoint({
@@ -80,10 +80,10 @@ export function items(catalog: Catalog): Endpoint[] {
       permissions: ACCESS.lists.read,
       summary: 'Read an item of a list',
       result: ItemResult,
-      answer({ scope, params: { list_id, item_id } }) {
-        catalog.get(scope, list_id)
+      handle({ scope, params: { list_id, item_id } }) {
+        repository.get(scope, list_id)
         // Items come in the order of their ids: the first one that is not before it is it, or it is not there.
-        for (const item of catalog.items(scope, list_id, justBefore(item_id))) {
+        for (const item of repository.items(scope, list_id, justBefore(item_id))) {
           if (item.id === item_id) return item
           break
         }
@@ -97,8 +97,8 @@ export function items(catalog: Catalog): Endpoint[] {
       permissions: ACCESS.lists.read,
       summary: 'Read how a change to items went; the latest hundred of the account are kept',
       result: Operation,
-      answer({ scope, params: { operation_id } }) {
-        const latest = catalog.deps.store.get(LIST_OPERATIONS, scope, 'latest')?.value.operations
+      handle({ scope, params: { operation_id } }) {
+        const latest = repository.deps.store.get(LIST_OPERATIONS, scope, 'latest')?.value.operations
         const found = latest?.find(({ id }) => id === operation_id)
         if (!found) throw new ApiError('operationNotFound', undefined, `could not find the operation ${operation_id}`)
         return { id: found.id, status: 'completed' as const, completed: found.completed }

@@ -14,7 +14,7 @@ import { account, zone, type Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
 import { audit, type Actor } from '../resources/audit.js'
-import { configured, sha256 } from '../http/auth/config-index.js'
+import { configIndex, sha256 } from '../http/auth/config-index.js'
 import { ApiError } from '../http/errors.js'
 import { UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
@@ -26,7 +26,7 @@ export interface ListTold extends StoredList {
 }
 
 /** The lists that an account sees: its own, and those of the configuration, which nobody changes through the API. */
-export class Catalog {
+export class ListRepository {
   readonly deps: ControlDeps
   readonly turns = new KeyedEdits('listsBusy')
 
@@ -36,8 +36,8 @@ export class Catalog {
 
   /** Those of the configuration first, then the account's, in the order of their names. */
   all({ id }: Scope): ListTold[] {
-    const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.told(stored))
-    const given = [...configured(this.deps.config()).lists.keys()].map((name) => this.#given(id, name))
+    const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.toApiErrors(stored))
+    const given = [...configIndex(this.deps.config()).lists.keys()].map((name) => this.#given(id, name))
     const byName = (a: ListTold, b: ListTold) => (a.name < b.name ? -1 : 1)
     return [...given.sort(byName), ...own.sort(byName)]
   }
@@ -45,7 +45,7 @@ export class Catalog {
   /** Throws `listNotFound`. */
   get(scope: Scope, id: string): ListTold {
     const own = this.deps.store.get(LISTS, scope, id)
-    if (own) return this.told(own)
+    if (own) return this.toApiErrors(own)
     const name = this.#givenName(id)
     if (name === undefined) throw notFound(id)
     return this.#given(scope.id, name)
@@ -62,7 +62,7 @@ export class Catalog {
   *items(scope: Scope, id: string, behind = ''): Generator<ListItem> {
     if (!this.deps.store.get(LISTS, scope, id)) {
       const name = this.#givenName(id)
-      const list = name === undefined ? undefined : configured(this.deps.config()).lists.get(name)
+      const list = name === undefined ? undefined : configIndex(this.deps.config()).lists.get(name)
       if (!list) throw notFound(id)
       yield* configuredItems(id, list).filter((item) => item.id > behind)
       return
@@ -79,7 +79,7 @@ export class Catalog {
     const { store, clock } = this.deps
     const { scope } = actor
     return await this.turns.run(scope.id, async () => {
-      if (configured(this.deps.config()).lists.has(name) || store.get(LIST_NAMES, scope, name))
+      if (configIndex(this.deps.config()).lists.has(name) || store.get(LIST_NAMES, scope, name))
         throw new ApiError('listExists', '/name', `there is a list ${name} already`)
       const most = this.deps.config().control.quotas.lists_per_account
       if (store.count(LISTS, scope) >= most)
@@ -136,7 +136,7 @@ export class Catalog {
     return new Date(this.deps.clock.now()).toISOString()
   }
 
-  told({ scope, value }: Stored<StoredList>): ListTold {
+  toApiErrors({ scope, value }: Stored<StoredList>): ListTold {
     const rules = this.deps.store.get(LIST_NAMES, scope, value.name)?.value.rules ?? 0
     return { ...value, num_referencing_filters: rules }
   }
@@ -156,11 +156,11 @@ export class Catalog {
   }
 
   #givenName(id: string): string | undefined {
-    return [...configured(this.deps.config()).lists.keys()].find((name) => givenId(name) === id)
+    return [...configIndex(this.deps.config()).lists.keys()].find((name) => givenId(name) === id)
   }
 
   #given(accountId: string, name: string): ListTold {
-    const list = configured(this.deps.config()).lists.get(name)
+    const list = configIndex(this.deps.config()).lists.get(name)
     return {
       id: givenId(name),
       name,

@@ -5,7 +5,7 @@ import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import type { JobBook } from './job-repository.js'
+import type { JobRepository } from './job-repository.js'
 import { JobResult } from './schemas.js'
 
 const scopes = ['account', 'zone'] as const
@@ -13,7 +13,7 @@ const PATH = '/logpush/datasets/:dataset_id'
 const Fields = mapOf(Type.String(), { description: 'What the values of each field are, by its name.' })
 
 /** The datasets: their fields, and the jobs that push them. */
-export function datasets(book: JobBook): Endpoint[] {
+export function datasets(book: JobRepository): Endpoint[] {
   return [
     fields('fields', 'List the fields of a dataset', ({ names }) => names),
     fields('fields/default', 'List the fields that a job without field_names pushes', ({ defaults }) => defaults),
@@ -24,10 +24,10 @@ export function datasets(book: JobBook): Endpoint[] {
       permissions: ACCESS.logpush.read,
       summary: 'List the log push jobs of a dataset',
       result: Type.Array(JobResult),
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { name } = known(params.dataset_id)
         const found = book.list(scope).filter(({ dataset }) => dataset === name)
-        return whole(found.map((job) => book.told(scope, job)))
+        return whole(found.map((job) => book.toApiErrors(scope, job)))
       },
     }),
   ]
@@ -42,7 +42,7 @@ const fields = (path: string, summary: string, namesOf: (dataset: Dataset) => re
     permissions: ACCESS.logpush.read,
     summary,
     result: Fields,
-    answer({ params }) {
+    handle({ params }) {
       const dataset = known(params.dataset_id)
       return described(dataset, namesOf(dataset))
     },
@@ -58,9 +58,9 @@ export function known(name: string): Dataset {
 const SAID: Partial<Readonly<Record<FieldType, string>>> = { timestamp: 'int or string' }
 
 function described({ fields, deprecated }: Dataset, names: readonly string[]): Record<string, string> {
-  const told = names.map((name) => {
+  const toApiErrors = names.map((name) => {
     const type = fields[name]!
     return [name, `${SAID[type] ?? type}${deprecated?.includes(name) ? '; deprecated' : ''}`]
   })
-  return Object.fromEntries(told) as Record<string, string>
+  return Object.fromEntries(toApiErrors) as Record<string, string>
 }

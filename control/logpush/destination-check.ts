@@ -5,14 +5,14 @@ import { ApiError } from '../http/errors.js'
 import type { Destinations } from './services.js'
 import { only, pointed } from './json-pointers.js'
 
-const MOST_AT_ONCE = 16
-const MOST_WAITING = 100
+const MAX_CONCURRENT = 16
+const MAX_WAITING = 100
 const DEADLINE_MS = 15_000
 
 /** Tries destinations out before jobs use them: few at once, each for a limited time. */
 export class DestinationCheck {
   readonly #destinations: () => Destinations
-  readonly #queue = new PQueue({ concurrency: MOST_AT_ONCE })
+  readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT })
 
   constructor(destinations: () => Destinations) {
     this.#destinations = destinations
@@ -30,7 +30,7 @@ export class DestinationCheck {
 
   /** Opens it for one piece of work. Throws `badDestination` where the work rejects, and `logpushBusy`. */
   async with<T>(destination: string, work: (sink: Sink, signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#queue.size >= MOST_WAITING)
+    if (this.#queue.size >= MAX_WAITING)
       throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '5' } })
     return await this.#queue.add(async () => {
       const sink = this.#destinations().open(destination)

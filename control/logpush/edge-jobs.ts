@@ -49,11 +49,11 @@ export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
       permissions: ACCESS.logpush.read,
       summary: 'List the live sessions of a zone',
       result: Type.Array(LiveResult),
-      answer: ({ scope, request }) =>
+      handle: ({ scope, request }) =>
         whole(
           logpush()
             .live.list(scope)
-            .map((session) => told(session, request)),
+            .map((session) => toApiErrors(session, request)),
         ),
     }),
     endpoint({
@@ -65,15 +65,15 @@ export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
       body: LiveInput,
       result: LiveResult,
       refusal: 'badLogpush',
-      answer({ scope, body, request }) {
+      handle({ scope, body, request }) {
         const session = logpush().live.open(scope, body)
         if (!session) throw new ApiError('tooManySessions')
-        return told(session, request)
+        return toApiErrors(session, request)
       },
     }),
   ]
 }
 
-function told({ id, job }: LiveSession, request: IncomingMessage): Static<typeof LiveResult> {
+function toApiErrors({ id, job }: LiveSession, request: IncomingMessage): Static<typeof LiveResult> {
   return { ...job, destination_conf: socketAddress(request) + sessionPath(id), session_id: id }
 }

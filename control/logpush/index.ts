@@ -3,7 +3,7 @@ import { datasets } from './datasets.js'
 import { DestinationCheck } from './destination-check.js'
 import { edgeJobs } from './edge-jobs.js'
 import type { LogpushDeps } from './services.js'
-import { JobBook } from './job-repository.js'
+import { JobRepository } from './job-repository.js'
 import { jobs, type Parts } from './jobs.js'
 import { OwnershipTokens } from './ownership-token.js'
 import { records } from './records.js'
@@ -12,7 +12,7 @@ import { validation } from './validate.js'
 /** Log push: jobs and their destinations, datasets, live records, and the way in for records. */
 export function logpush(deps: LogpushDeps): Endpoint[] {
   const parts: Parts = {
-    book: new JobBook(deps),
+    book: new JobRepository(deps),
     destinations: new DestinationCheck(() => deps.logpush().destinations),
     tokens: () => new OwnershipTokens(deps.logpush().challengeKey, deps.clock),
   }

@@ -3,14 +3,14 @@ import { messageOf } from '../../src/core/errors.js'
 import { SpoolFull, type Spool } from '../../pipelines/logpush/spool/types.js'
 import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
-import { MOST_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
+import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
 import { NotGzip } from '../../pipelines/sources/ndjson.js'
 import { bodyText } from '../http/line-body.js'
 import { ApiError } from '../http/errors.js'
 import { LineCutter } from '../http/line-splitter.js'
 
 const COMMIT_BYTES = 256 * 1024
-const MOST_TOLD = 100
+const MAX_REPORTED = 100
 
 /** What became of the records of a request. */
 export interface Ingested {
@@ -34,7 +34,7 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
   let safe = 0
   const reject = (line: number, message: string): void => {
     refused++
-    if (rejected.length < MOST_TOLD) rejected.push({ line, message })
+    if (rejected.length < MAX_REPORTED) rejected.push({ line, message })
   }
   try {
     const lines = new LineCutter(
@@ -47,9 +47,9 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
             reject(number, error.message)
           }
         },
-        tooLong: (number) => reject(number, `a record has at most ${MOST_LINE_BYTES} bytes`),
+        tooLong: (number) => reject(number, `a record has at most ${MAX_LINE_BYTES} bytes`),
       },
-      MOST_LINE_BYTES,
+      MAX_LINE_BYTES,
     )
     const commit = async (): Promise<void> => {
       const { count } = writer
@@ -64,13 +64,13 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
     lines.finish()
     await commit()
   } catch (error) {
-    throw told(error, safe)
+    throw toApiErrors(error, safe)
   }
   const more = refused - rejected.length
   return { accepted, rejected, ...(more > 0 && { more_rejected: more }) }
 }
 
-function told(error: unknown, safe: number): unknown {
+function toApiErrors(error: unknown, safe: number): unknown {
   if (error instanceof ApiError) return error
   const upTo = safe === 0 ? '' : `; what stands up to line ${safe} was taken`
   if (error instanceof SpoolFull)

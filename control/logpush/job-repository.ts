@@ -15,7 +15,7 @@ const NUMBERS = kind<{ readonly latest: number }>('logpush_job_number')
 const LATEST = 'latest'
 
 /** The stored jobs, their destinations sealed. */
-export class JobBook {
+export class JobRepository {
   readonly #deps: LogpushDeps
   readonly #turns = new KeyedEdits('logpushBusy')
 
@@ -50,12 +50,12 @@ export class JobBook {
   }
 
   /** As the API tells it: with its destination, which its owner gave, and how it fares. */
-  told(scope: Scope, job: LogpushJob): JobResult {
+  toApiErrors(scope: Scope, job: LogpushJob): JobResult {
     return toldWith(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
   }
 
   /** Throws `tooManyJobs` where there is no room for another one. */
-  refuseFull(scope: Scope): void {
+  assertFull(scope: Scope): void {
     if (this.#deps.store.count(LOGPUSH_JOBS, scope) >= this.#deps.logpush().limits().jobs_per_scope)
       throw new ApiError('tooManyJobs')
   }
@@ -65,7 +65,7 @@ export class JobBook {
     const { scope } = actor
     // Every creation changes the number, so that those of other machines are counted too.
     const job = await this.#turns.run('', async () => {
-      this.refuseFull(scope)
+      this.assertFull(scope)
       const number = store.get(NUMBERS, DAEMON, LATEST)
       const job = this.#sealed(scope, { ...plain, id: (number?.value.latest ?? 0) + 1 })
       const id = String(job.id)
@@ -117,7 +117,7 @@ export class JobBook {
   /** Who has the answer may send records at once, and an enabled job must get them. */
   async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
     if (job.enabled) await this.#deps.logpush().settled(String(job.id))
-    return this.told(scope, job)
+    return this.toApiErrors(scope, job)
   }
 
   #sealed(scope: Scope, plain: PlainJob): LogpushJob {

@@ -9,7 +9,7 @@ import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { DestinationCheck } from './destination-check.js'
 import type { LogpushDeps, ReadJob } from './services.js'
-import type { JobBook } from './job-repository.js'
+import type { JobRepository } from './job-repository.js'
 import { checkJob } from './job-check.js'
 import { changedJob, newJob } from './job-merge.js'
 import type { OwnershipTokens } from './ownership-token.js'
@@ -17,18 +17,18 @@ import { JobChange, JobInput, JobResult } from './schemas.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/logpush/jobs'
-const MOST_TRIES = 5
+const MAX_ATTEMPTS = 5
 
 /** What the endpoints of log push share. */
 export interface Parts {
-  readonly book: JobBook
+  readonly book: JobRepository
   readonly destinations: DestinationCheck
   readonly tokens: () => OwnershipTokens
 }
 
 /** The jobs of an account or zone. */
 export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: Parts): Endpoint[] {
-  const refuseStranger = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
+  const assertStranger = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
     if (!logpush().destinations.needsOwnership(destination)) return
     if (challenge === undefined)
       throw new ApiError('badChallenge', '/ownership_challenge', 'the destination wants an ownership challenge')
@@ -50,7 +50,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
     const moved = destination !== old.destination_conf
     if (moved) {
       destinations.form(destination)
-      await refuseStranger(scope, destination, body.ownership_challenge)
+      await assertStranger(scope, destination, body.ownership_challenge)
     }
     if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
     return job
@@ -64,7 +64,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       permissions: ACCESS.logpush.read,
       summary: 'List the log push jobs',
       result: Type.Array(JobResult),
-      answer: ({ scope }) => whole(book.list(scope).map((job) => book.told(scope, job))),
+      handle: ({ scope }) => whole(book.list(scope).map((job) => book.toApiErrors(scope, job))),
     }),
     endpoint({
       method: 'post',
@@ -75,13 +75,13 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       body: JobInput,
       result: JobResult,
       refusal: 'badLogpush',
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         const job = newJob(body, scope)
         checkJob(job, scope, logpush().limits().filter)
         destinations.form(job.destination_conf)
-        book.refuseFull(scope)
-        await refuseStranger(scope, job.destination_conf, body.ownership_challenge)
+        book.assertFull(scope)
+        await assertStranger(scope, job.destination_conf, body.ownership_challenge)
         await destinations.reach(job.destination_conf)
         return await book.create(call, job)
       },
@@ -93,7 +93,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       permissions: ACCESS.logpush.read,
       summary: 'Read a log push job',
       result: JobResult,
-      answer: ({ scope, params }) => book.told(scope, book.get(scope, params.job_id).value),
+      handle: ({ scope, params }) => book.toApiErrors(scope, book.get(scope, params.job_id).value),
     }),
     endpoint({
       method: 'put',
@@ -104,7 +104,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       body: JobChange,
       result: JobResult,
       refusal: 'badLogpush',
-      async answer(call) {
+      async handle(call) {
         const { scope, params } = call
         for (let tries = 1; ; tries++) {
           const before = book.get(scope, params.job_id)
@@ -112,7 +112,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
           try {
             return await book.replace(call, before, job)
           } catch (error) {
-            if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+            if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
           }
         }
       },
@@ -124,7 +124,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       permissions: ACCESS.logpush.write,
       summary: 'Delete a log push job; what it has not delivered yet is given up',
       result: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
-      async answer(call) {
+      async handle(call) {
         const id = call.params.job_id
         await book.remove(call, id)
         return { id: Number(id) }

@@ -28,7 +28,7 @@ export interface LiveCounts {
 export type LiveLines = (scope: Scope, job: CompiledJob, signal: AbortSignal) => AsyncIterable<Uint8Array>
 
 /** Bytes that wait for a client; beyond it the client misses records. */
-const MOST_WAITING = 1 << 20
+const MAX_WAITING = 1 << 20
 const UNEXPECTED = 1011
 const LINE_FEED = 0x0a
 
@@ -119,7 +119,7 @@ export class LiveSession {
     let records = 0
     for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) records++
     for (const client of this.clients) {
-      const misses = client.readyState !== client.OPEN || client.bufferedAmount > MOST_WAITING
+      const misses = client.readyState !== client.OPEN || client.bufferedAmount > MAX_WAITING
       counts[misses ? 'dropped' : 'sent'] += records
       if (!misses) client.send(text, { binary: false })
     }

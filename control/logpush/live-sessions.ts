@@ -12,8 +12,8 @@ import type { Scope } from '../../src/core/scope.js'
 import { PREFIX } from '../http/prefix.js'
 import { LiveSession, type LiveCounts, type LiveJob, type LiveLines } from './live-session.js'
 
-const MOST_PER_ZONE = 10
-const LONGEST_MS = 60 * 60_000
+const MAX_PER_ZONE = 10
+const MAX_DURATION_MS = 60 * 60_000
 const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
 
@@ -49,7 +49,7 @@ export class LiveSessions {
 
   /** Makes a session; undefined where the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
   open(scope: Scope, job: LiveJob): LiveSession | undefined {
-    if (this.list(scope).length >= MOST_PER_ZONE) return undefined
+    if (this.list(scope).length >= MAX_PER_ZONE) return undefined
     const id = randomBytes(16).toString('hex')
     const session = new LiveSession(job, { ...this.#deps, id, scope, counts: this.counts })
     this.#sessions.set(id, session)
@@ -71,7 +71,7 @@ export class LiveSessions {
   sweep(): void {
     const now = this.#deps.clock.now()
     for (const [id, session] of this.#sessions) {
-      const over = now - session.madeAt >= LONGEST_MS
+      const over = now - session.madeAt >= MAX_DURATION_MS
       if (!over) session.clients.probe()
       if (!over && session.clients.unusedMs < UNUSED_MS) continue
       this.#sessions.delete(id)
@@ -83,15 +83,15 @@ export class LiveSessions {
   }
 
   /** Asks every client to go; those that do not are disconnected a little later. */
-  hangUp(): void {
+  closeAll(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
-    for (const { clients } of this.#sessions.values()) clients.hangUp()
+    for (const { clients } of this.#sessions.values()) clients.closeAll()
   }
 
   /** Ends all sessions. */
   async close(): Promise<void> {
-    this.hangUp()
+    this.closeAll()
     const sessions = [...this.#sessions.values()]
     this.#sessions.clear()
     await Promise.all(sessions.map(async (session) => await session.close()))

@@ -7,7 +7,7 @@ import type { LogpushDeps } from './services.js'
 import { ingest } from './ingest.js'
 
 /** Each holds a few hundred KiB, and of a long record up to its whole length. */
-const MOST_AT_ONCE = 64
+const MAX_CONCURRENT = 64
 
 const Result = Type.Object({
   accepted: Type.Integer({ description: 'Records that are safe on disk.' }),
@@ -37,18 +37,19 @@ export function records({ logpush }: LogpushDeps): Endpoint[] {
       },
       status: 202,
       result: Result,
-      async answer({ scope, params, request }) {
+      async handle({ scope, params, request }) {
         const dataset = known(params.dataset)
         if (!dataset.scopes.some((type) => type === scope.type))
           throw new ApiError('datasetNotFound', undefined, `${dataset.name} is no dataset of ${scope.type}s`)
-        if (underWay >= MOST_AT_ONCE) throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
+        if (underWay >= MAX_CONCURRENT)
+          throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
         underWay++
         try {
           const { spools, observeIngest } = logpush()
-          const told = await ingest(request, await spools.open(dataset.name, scope), dataset)
-          const { accepted, rejected, more_rejected = 0 } = told
+          const toApiErrors = await ingest(request, await spools.open(dataset.name, scope), dataset)
+          const { accepted, rejected, more_rejected = 0 } = toApiErrors
           observeIngest?.(dataset.name, { accepted, rejected: rejected.length + more_rejected })
-          return { ...told, rejected: [...rejected] }
+          return { ...toApiErrors, rejected: [...rejected] }
         } finally {
           underWay--
         }

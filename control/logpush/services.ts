@@ -23,7 +23,7 @@ export type PlainJob = Omit<LogpushJob, 'destination_conf'> & { readonly destina
 export type ReadJob = Omit<PlainJob, 'destination_conf'> & { readonly destination_conf: string | undefined }
 
 /** What the log push area of the API needs besides configuration and store. */
-export interface LogpushEngine {
+export interface LogpushServices {
   readonly vault: Vault
   /** Signs ownership challenges: 32 bytes, the same on every machine. */
   readonly challengeKey: Uint8Array
@@ -39,5 +39,5 @@ export interface LogpushEngine {
 }
 
 export interface LogpushDeps extends ControlDeps {
-  readonly logpush: () => LogpushEngine
+  readonly logpush: () => LogpushServices
 }

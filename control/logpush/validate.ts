@@ -25,7 +25,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       body: OnlyDestination,
       result: Type.Object({ filename: Type.String(), message: Type.String(), valid: Type.Boolean() }),
       refusal: 'badLogpush',
-      async answer({ scope, body: { destination_conf: destination } }) {
+      async handle({ scope, body: { destination_conf: destination } }) {
         destinations.form(destination)
         const token = await tokens().issue(scope, destination)
         const filename = await destinations.with(destination, async (sink, signal) => {
@@ -45,7 +45,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       body: Type.Object({ destination_conf: Destination, ownership_challenge: Challenge }, strict),
       result: Type.Object({ valid: Type.Boolean() }),
       refusal: 'badLogpush',
-      answer: async ({ scope, body }) => ({
+      handle: async ({ scope, body }) => ({
         valid: await tokens().valid(body.ownership_challenge, scope, body.destination_conf),
       }),
     }),
@@ -58,7 +58,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       body: OnlyDestination,
       result: Verdict,
       refusal: 'badLogpush',
-      answer: async ({ body: { destination_conf: destination } }) =>
+      handle: async ({ body: { destination_conf: destination } }) =>
         await verdict(async () => {
           destinations.form(destination)
           await destinations.reach(destination)
@@ -73,7 +73,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       body: OnlyDestination,
       result: Type.Object({ exists: Type.Boolean() }),
       refusal: 'badLogpush',
-      answer({ scope, body: { destination_conf: destination } }) {
+      handle({ scope, body: { destination_conf: destination } }) {
         destinations.form(destination)
         return { exists: book.list(scope).some((job) => book.plain(scope, job).destination_conf === destination) }
       },
@@ -90,7 +90,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
       ),
       result: Verdict,
       refusal: 'badLogpush',
-      answer: async ({ body: { logpull_options, dataset = 'http_requests' } }) =>
+      handle: async ({ body: { logpull_options, dataset = 'http_requests' } }) =>
         await verdict(() => void parseLogpullOptions(known(dataset), logpull_options)),
     }),
   ]

@@ -6,7 +6,7 @@ import { OPENAPI_WEBHOOKS } from './webhooks.js'
 import { ResultInfo } from '../http/paging.js'
 import { bySpecificity, endpointPath } from '../http/paths.js'
 import { PREFIX } from '../http/prefix.js'
-import type { Step } from '../http/context.js'
+import type { ApiMiddleware } from '../http/context.js'
 
 type Json = Record<string, unknown>
 
@@ -165,9 +165,9 @@ function body({ body, raw, method }: Endpoint): Json {
 /** The schema that the manual shows for a body. */
 const byHand = (schema: TSchema): TSchema => (schema as { 'x-schema'?: TSchema })['x-schema'] ?? schema
 
-function success({ result, download, top, query, bare }: Endpoint, status: number): Json {
+function success({ result, file, top, query, bare }: Endpoint, status: number): Json {
   if (status === 204) return { description: 'Done; nothing to tell.' }
-  if (download !== undefined) return { description: 'The file.', content: { [download]: {} } }
+  if (file !== undefined) return { description: 'The file.', content: { [file]: {} } }
   const list = shape(result).type === 'array'
   const { properties = {}, required = [] } = shape(top)
   const schema = {
@@ -190,7 +190,7 @@ function success({ result, download, top, query, bare }: Endpoint, status: numbe
 const dryRun = (query: TSchema | undefined): boolean => shape(query).properties?.['dry_run'] !== undefined
 
 /** Answers `GET /openapi.json`, the one path besides the API that anybody may ask for. */
-export function manual(endpoints: readonly Endpoint[]): Step {
+export function manual(endpoints: readonly Endpoint[]): ApiMiddleware {
   let text: string | undefined
   return async (ctx, next) => {
     const asked = ctx.path === '/openapi.json' || ctx.path === `${PREFIX}/openapi.json`

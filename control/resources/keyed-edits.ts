@@ -1,4 +1,4 @@
-import { InTurn } from '../../src/core/keyed-mutex.js'
+import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
 
@@ -11,7 +11,7 @@ const MAX_QUEUED = 1000
  * another machine wrote in between.
  */
 export class KeyedEdits {
-  readonly #mutex = new InTurn()
+  readonly #mutex = new KeyedMutex()
   readonly #busy: ErrorKind | undefined
   /** Number of edits running or queued, by key. */
   readonly #queued = new Map<string, number>()

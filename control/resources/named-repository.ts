@@ -3,7 +3,7 @@ import { VersionConflict, type Kind, type NameOwner, type Stored, type Write } f
 import { audit, type Actor } from './audit.js'
 import { KeyedEdits } from './keyed-edits.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
-import { Room } from './quota.js'
+import { QuotaReservation } from './quota.js'
 import type { ControlDeps } from '../http/context.js'
 
 interface Rules<T> {
@@ -20,11 +20,11 @@ interface Rules<T> {
 }
 
 /** Resources with an id, and with a name that no other one of its scope has. */
-export class NamedRecords<T extends object> {
+export class NamedRepository<T extends object> {
   readonly #deps: Pick<ControlDeps, 'store' | 'clock'>
   readonly #rules: Rules<T>
   readonly #edits = new KeyedEdits()
-  readonly #room = new Room()
+  readonly #room = new QuotaReservation()
 
   constructor(deps: Pick<ControlDeps, 'store' | 'clock'>, rules: Rules<T>) {
     this.#deps = deps

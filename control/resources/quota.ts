@@ -1,7 +1,7 @@
 import { ApiError, type ErrorKind } from '../http/errors.js'
 
 /** Keeps a quota among requests that run at once: a place is taken before the store has the new record. */
-export class Room {
+export class QuotaReservation {
   readonly #taken = new Map<string, number>()
 
   /** Does the work when there is a place besides those that others are about to fill, else refuses. */

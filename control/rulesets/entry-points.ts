@@ -11,15 +11,15 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
-import { levelOf, type Decided, type Shelf } from './ruleset-repository.js'
+import { levelOf, type Decided, type RulesetRepository } from './ruleset-repository.js'
 import { versionList } from './versions.js'
-import { refuseChanged } from './rulesets.js'
+import { assertChanged } from './rulesets.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
 
 /** Entry points of phases: read, and put, which makes them where there are none. */
-export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
+export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
     const found = shelf.entryPoint(scope, phaseOf(name).name)
     if (found) return found
@@ -35,7 +35,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
     const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
     const stored = shelf.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
-    refuseChanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
+    assertChanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
     const rules = check.rules(actor, fixed, body.rules)
     const { name, description } = body
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
@@ -55,7 +55,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'Read the entry point of a phase',
       result: RulesetResult,
-      answer: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
+      handle: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
     }),
     endpoint({
       method: 'put',
@@ -67,7 +67,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       body: RulesetChange,
       result: WrittenRuleset,
       refusal: 'badRuleset',
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
     }),
     endpoint({
@@ -77,7 +77,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'List the versions of the entry point of a phase',
       result: Type.Array(RulesetSummary),
-      answer: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
+      handle: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
     }),
     endpoint({
       method: 'get',
@@ -86,7 +86,7 @@ export function entryPoints(shelf: Shelf, check: RulesCheck): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'Read a version of the entry point of a phase',
       result: RulesetResult,
-      answer: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),
+      handle: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),
     }),
   ]
 }

@@ -2,14 +2,14 @@ import type { Endpoint } from '../http/endpoint.js'
 import { entryPoints } from './entry-points.js'
 import { rules } from './rules.js'
 import { RulesCheck } from './rule-validation.js'
-import { Shelf } from './ruleset-repository.js'
+import { RulesetRepository } from './ruleset-repository.js'
 import { versions } from './versions.js'
 import { wholes } from './rulesets.js'
 import type { ControlDeps } from '../http/context.js'
 
 /** Rulesets of accounts and zones, their versions, their rules, and the entry points of phases. */
 export function rulesets(deps: ControlDeps): Endpoint[] {
-  const shelf = new Shelf(deps)
+  const shelf = new RulesetRepository(deps)
   const check = new RulesCheck(deps, shelf)
   return [...wholes(shelf, check), ...entryPoints(shelf, check), ...rules(shelf, check), ...versions(shelf)]
 }

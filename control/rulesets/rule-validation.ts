@@ -5,26 +5,26 @@ import type { RuleContext } from '../../src/rules/types.js'
 import type { RuleInput } from '../../src/rules/rulesets/rule-input.js'
 import { ruleIssues, rulesIssues } from '../../src/rules/rulesets/validate.js'
 import type { Actor } from '../resources/audit.js'
-import { configured } from '../http/auth/config-index.js'
+import { configIndex } from '../http/auth/config-index.js'
 import { ApiError } from '../http/errors.js'
 import { listNamed } from '../lists/list-by-name.js'
 import type { ControlDeps } from '../http/context.js'
-import { levelOf, type Shelf } from './ruleset-repository.js'
+import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 
-type Home = Pick<Ruleset, 'kind' | 'phase'>
+type RuleScope = Pick<Ruleset, 'kind' | 'phase'>
 
 /** Checks rules for a ruleset of that kind and phase: their shape, their number, and what the zone's plan has. */
 export class RulesCheck {
   readonly #deps: ControlDeps
-  readonly #shelf: Shelf
+  readonly #shelf: RulesetRepository
 
-  constructor(deps: ControlDeps, shelf: Shelf) {
+  constructor(deps: ControlDeps, shelf: RulesetRepository) {
     this.#deps = deps
     this.#shelf = shelf
   }
 
   /** The rules of a body. Throws with pointers below `/rules`. */
-  rules(actor: Actor, home: Home, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
+  rules(actor: Actor, home: RuleScope, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
     if (!rules) return undefined
     this.room(rules.length, '/rules')
     const issues = rulesIssues(rules, this.#context(actor, home))
@@ -35,7 +35,7 @@ export class RulesCheck {
   }
 
   /** One rule; pointers are relative to it. */
-  rule(actor: Actor, home: Home, rule: unknown): RuleInput {
+  rule(actor: Actor, home: RuleScope, rule: unknown): RuleInput {
     const issues = ruleIssues(rule, this.#context(actor, home))
     if (issues.length > 0) throw new InvalidInput(issues)
     this.#refuseUnlessEntitled(actor, rule as RuleInput, '')
@@ -49,7 +49,7 @@ export class RulesCheck {
       throw new ApiError('tooManyRules', pointer, `the ruleset would have ${count} rules; ${most} are allowed`)
   }
 
-  #context({ scope, accountId }: Actor, { kind, phase: name }: Home): RuleContext {
+  #context({ scope, accountId }: Actor, { kind, phase: name }: RuleScope): RuleContext {
     const phase = phaseNamed(name)
     if (!phase) throw new Error(`a ruleset of the unknown phase ${name} is stored`)
     const target = (id: string) => this.#shelf.target(scope, accountId, id)?.value.ruleset
@@ -58,7 +58,7 @@ export class RulesCheck {
 
   #refuseUnlessEntitled({ scope }: Actor, { action, action_parameters: params }: RuleInput, at: string): void {
     if (action !== 'set_config' || params?.['content_converter'] === undefined) return
-    const plan = configured(this.#deps.config()).zones.get(scope.id)?.plan
+    const plan = configIndex(this.#deps.config()).zones.get(scope.id)?.plan
     if (plan === 'free')
       throw new ApiError(
         'notEntitled',

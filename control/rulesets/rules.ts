@@ -9,13 +9,13 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, WrittenRuleset } from './schemas.js'
-import type { Shelf } from './ruleset-repository.js'
+import type { RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/rules'
 
 /** Single rules of a ruleset: add, change and move, delete. Each makes a new version of the ruleset and answers it whole. */
-export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
+export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   return [
     endpoint({
       method: 'post',
@@ -27,7 +27,7 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
       body: PlacedRule,
       result: WrittenRuleset,
       refusal: 'badRuleset',
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const stored = shelf.get(call.scope, call.params.ruleset_id)
           const old = stored.value.ruleset
@@ -49,7 +49,7 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
       body: RulePatch,
       result: WrittenRuleset,
       refusal: 'badRuleset',
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const { scope, params, body } = call
           const stored = shelf.get(scope, params.ruleset_id)
@@ -72,7 +72,7 @@ export function rules(shelf: Shelf, check: RulesCheck): Endpoint[] {
       summary: 'Delete a rule of a ruleset',
       query: DryRun,
       result: WrittenRuleset,
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const stored = shelf.get(call.scope, call.params.ruleset_id)
           const old = stored.value.ruleset

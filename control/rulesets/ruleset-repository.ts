@@ -14,7 +14,7 @@ import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
 import { ENTRY_KIND, type Level } from '../../src/rules/phases.js'
 import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
 import { audit, type Actor } from '../resources/audit.js'
-import { Reply } from '../http/endpoint.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
@@ -30,10 +30,10 @@ export interface Decided {
 }
 
 /** What a write answers. */
-export type Written = Reply<Ruleset | null>
+export type Written = ApiResponse<Ruleset | null>
 
 /** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
-export class Shelf {
+export class RulesetRepository {
   readonly #deps: ControlDeps
   readonly #turns = new KeyedEdits('rulesetsBusy')
 
@@ -164,7 +164,7 @@ export class Shelf {
 const HINT = 20100
 
 const written = (result: Ruleset | null, { hints = [] }: Decided): Written =>
-  new Reply(result, {
+  new ApiResponse(result, {
     messages: hints.map(({ pointer, message }) => ({ code: HINT, message, source: { pointer } })),
   })
 

@@ -4,7 +4,7 @@ import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ENTRY_KIND, kindsOf, phaseNamed, type Level } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
 import { rulesHints } from '../../src/rules/rulesets/hints.js'
-import { endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
@@ -18,12 +18,12 @@ import {
   summaryOf,
   WrittenRuleset,
 } from './schemas.js'
-import { levelOf, type Shelf } from './ruleset-repository.js'
+import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 
 /** Rulesets as wholes: list, create, read, replace, delete. */
-export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
+export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   return [
     endpoint({
       method: 'get',
@@ -33,13 +33,13 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       summary: 'List the rulesets of an account or zone',
       query: ListQuery,
       result: Type.Array(RulesetSummary),
-      answer({ scope, query: { cursor, per_page } }) {
+      handle({ scope, query: { cursor, per_page } }) {
         const all = shelf.list(scope)
         const start = cursor === undefined ? 0 : behind(all, idOf(cursor))
         const shown = all.slice(start, start + per_page)
         const last = start + per_page < all.length ? shown.at(-1) : undefined
         const after = last && Buffer.from(last.id).toString('base64url')
-        return new Reply(
+        return new ApiResponse(
           shown.map(({ value: { ruleset } }) => summaryOf(ruleset, ruleset)),
           { result_info: { count: shown.length, per_page, ...(after && { cursor: after, cursors: { after } }) } },
         )
@@ -55,11 +55,11 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       body: NewRuleset,
       result: WrittenRuleset,
       refusal: 'badRuleset',
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const { scope, body } = call
           const level = levelOf(scope)
-          refuseMisplaced(body, level)
+          assertMisplaced(body, level)
           if (body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
             throw new ApiError(
               'entryPointExists',
@@ -78,7 +78,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'Read a ruleset with its rules',
       result: RulesetResult,
-      answer: ({ scope, params }) => shelf.get(scope, params.ruleset_id).value.ruleset,
+      handle: ({ scope, params }) => shelf.get(scope, params.ruleset_id).value.ruleset,
     }),
     endpoint({
       method: 'put',
@@ -90,12 +90,12 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       body: RulesetChange,
       result: WrittenRuleset,
       refusal: 'badRuleset',
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const { scope, params, body } = call
           const stored = shelf.get(scope, params.ruleset_id)
           const old = stored.value.ruleset
-          refuseChanged(old, body, ['id', 'name', 'kind', 'phase'])
+          assertChanged(old, body, ['id', 'name', 'kind', 'phase'])
           const rules = check.rules(call, old, body.rules)
           const { description } = body
           const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
@@ -111,7 +111,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
       summary: 'Delete a ruleset with all of its versions; refused while execute rules run it',
       query: DryRun,
       status: 204,
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () =>
           shelf.removed(call, shelf.get(call.scope, call.params.ruleset_id)),
         ),
@@ -120,7 +120,7 @@ export function wholes(shelf: Shelf, check: RulesCheck): Endpoint[] {
 }
 
 /** Throws with a pointer for each of the members that is sent with another value than it has. */
-export function refuseChanged(
+export function assertChanged(
   old: Partial<Ruleset>,
   body: RulesetChange,
   members: readonly ('id' | 'name' | 'kind' | 'phase')[],
@@ -131,7 +131,7 @@ export function refuseChanged(
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-function refuseMisplaced({ kind, phase: name }: Pick<Ruleset, 'kind' | 'phase'>, level: Level): void {
+function assertMisplaced({ kind, phase: name }: Pick<Ruleset, 'kind' | 'phase'>, level: Level): void {
   const phase = phaseNamed(name)
   const kinds = phase ? kindsOf(phase, level) : []
   if (kinds.includes(kind)) return

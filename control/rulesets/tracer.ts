@@ -5,7 +5,7 @@ import { toBytes, type Value } from '../../src/expr/index.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
 
-const MOST_BODY = 131_072
+const MAX_BODY_BYTES = 131_072
 /** Methods that the proxy names in `allow`. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const TOKEN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$"
@@ -47,9 +47,9 @@ const TraceInput = Type.Object(
     body: Type.Optional(
       Type.Object(
         {
-          base64: Type.Optional(Type.String({ maxLength: MOST_BODY, pattern: '^[A-Za-z0-9+/]*={0,2}$' })),
+          base64: Type.Optional(Type.String({ maxLength: MAX_BODY_BYTES, pattern: '^[A-Za-z0-9+/]*={0,2}$' })),
           json: Type.Optional(Type.Unknown()),
-          plain_text: Type.Optional(text(MOST_BODY)),
+          plain_text: Type.Optional(text(MAX_BODY_BYTES)),
         },
         { ...strict, maxProperties: 1, description: 'The body, in one of three forms.' },
       ),
@@ -114,7 +114,7 @@ export function tracer({ trace }: ControlDeps): Endpoint[] {
       summary: 'Trace a request through the rules',
       body: TraceInput,
       result: TraceOutput,
-      answer({ accountId, body }) {
+      handle({ accountId, body }) {
         const url = urlOf(body.url)
         const result = trace(accountId, {
           method: body.method,

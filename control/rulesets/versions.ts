@@ -5,13 +5,13 @@ import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { DryRun, RulesetResult, RulesetSummary, summaryOf } from './schemas.js'
-import type { Shelf } from './ruleset-repository.js'
+import type { RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/versions'
 
 /** The versions of a ruleset: the latest, and as many older ones as the configuration keeps. */
-export function versions(shelf: Shelf): Endpoint[] {
+export function versions(shelf: RulesetRepository): Endpoint[] {
   return [
     endpoint({
       method: 'get',
@@ -20,7 +20,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'List the versions of a ruleset, oldest first',
       result: Type.Array(RulesetSummary),
-      answer: ({ scope, params }) => versionList(shelf.get(scope, params.ruleset_id)),
+      handle: ({ scope, params }) => versionList(shelf.get(scope, params.ruleset_id)),
     }),
     endpoint({
       method: 'get',
@@ -29,7 +29,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'Read a version of a ruleset with its rules',
       result: RulesetResult,
-      answer: ({ scope, params }) => shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version),
+      handle: ({ scope, params }) => shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version),
     }),
     endpoint({
       method: 'delete',
@@ -39,7 +39,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       summary: 'Delete an older version of a ruleset',
       query: DryRun,
       status: 204,
-      answer: async (call) =>
+      handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () =>
           shelf.versionRemoved(call, shelf.get(call.scope, call.params.ruleset_id), call.params.ruleset_version),
         ),
@@ -51,7 +51,7 @@ export function versions(shelf: Shelf): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'Read the rules of one category of a version of a managed ruleset',
       result: RulesetResult,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const ruleset = shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version)
         if (ruleset.kind !== 'managed') throw new ApiError('badRuleset', undefined, 'the ruleset is not a managed one')
         const rules = ruleset.rules.filter(({ categories }) => categories?.includes(params.rule_tag))

@@ -3,7 +3,7 @@ import { newUuid } from '../../src/core/ids.js'
 import { D1_DATABASES, D1_NAMES, type StoredDatabase } from '../../src/core/model/storage.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
-import { NamedRecords } from '../resources/named-repository.js'
+import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
@@ -44,7 +44,7 @@ const Database = Type.Object({
 
 /** Databases for bindings to point at. */
 export function d1(deps: ControlDeps): Endpoint[] {
-  const databases = new NamedRecords<StoredDatabase>(deps, {
+  const databases = new NamedRepository<StoredDatabase>(deps, {
     kind: D1_DATABASES,
     names: D1_NAMES,
     idOf: ({ uuid }) => uuid,
@@ -64,7 +64,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       summary: 'List the databases of an account',
       query: Type.Object({ ...paging({ most: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
       result: Type.Array(Database),
-      answer({ scope, query }) {
+      handle({ scope, query }) {
         const wanted = databases.all(scope).filter((one) => one.name.includes(query.name ?? ''))
         return page(wanted, query, shown)
       },
@@ -77,7 +77,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       summary: 'Create a database',
       body: NewDatabase,
       result: Database,
-      async answer(call) {
+      async handle(call) {
         const { read_replication, ...body } = call.body
         const created_at = new Date(deps.clock.now()).toISOString()
         const mode = read_replication?.mode ?? 'disabled'
@@ -91,7 +91,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       permissions: ACCESS.d1.read,
       summary: 'Read a database',
       result: Database,
-      answer: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
+      handle: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
     }),
     ...(['put', 'patch'] as const).map((method) =>
       endpoint({
@@ -102,7 +102,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
         summary: 'Change how a database is replicated',
         body: method === 'put' ? DatabaseChange : DatabaseEdit,
         result: Database,
-        async answer(call) {
+        async handle(call) {
           const { read_replication } = call.body as Static<typeof DatabaseEdit>
           return shown(
             await databases.change(call, call.params.database_id, (old) => ({
@@ -120,7 +120,7 @@ export function d1(deps: ControlDeps): Endpoint[] {
       permissions: ACCESS.d1.write,
       summary: 'Delete a database',
       result: Type.Null(),
-      async answer(call) {
+      async handle(call) {
         await databases.remove(call, call.params.database_id)
         return null
       },

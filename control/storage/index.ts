@@ -4,17 +4,17 @@ import type { Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
 import { d1 } from './d1.js'
 import { kvBulk } from './kv-bulk.js'
-import { kvNamespaces, namespaceBook } from './kv-namespaces.js'
+import { kvNamespaces, namespaceRepository } from './kv-namespaces.js'
 import { kvValues } from './kv-values.js'
 import { r2 } from './r2.js'
 
 /** Keys of one account, in all of its namespaces. */
-const MOST_KEYS = 100_000
+const MAX_KEYS = 100_000
 
 /** What bindings of Workers point at: namespaces of keys and values, buckets, databases. */
 export function storage(deps: ControlDeps & { readonly blobs: () => Blobs }): Endpoint[] {
-  const namespaces = namespaceBook(deps)
-  const values = new KeyValues(deps, MOST_KEYS)
+  const namespaces = namespaceRepository(deps)
+  const values = new KeyValues(deps, MAX_KEYS)
   return [
     ...kvNamespaces(namespaces, values),
     ...kvValues(deps, namespaces, values),

@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js'
 import { KV_LIMITS } from '../../src/workers/storage/key-values.js'
 
 /** Bytes of bodies that are being read, all together. */
-const MOST_HELD = 256 * 1024 * 1024
+const MAX_BUFFERED_BYTES = 256 * 1024 * 1024
 let held = 0
 
 /** A value as it was sent, and the text of its metadata. */
@@ -78,7 +78,7 @@ class Pieces {
   add(piece: Buffer): void {
     if (this.#size + piece.length > KV_LIMITS.value)
       throw new ApiError('valueTooLarge', undefined, `a value has at most ${KV_LIMITS.value} bytes`)
-    if (held + piece.length > MOST_HELD)
+    if (held + piece.length > MAX_BUFFERED_BYTES)
       throw new ApiError('unavailable', undefined, {
         message: 'as many values as are allowed are being read; try again later',
         headers: { 'retry-after': '5' },

@@ -6,7 +6,7 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
-import { NAMESPACE, type NamespaceBook } from './kv-namespaces.js'
+import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
 
 const scopes = ['account'] as const
 
@@ -36,12 +36,12 @@ const Wanted = Type.Object(
 const Done = Type.Object({ successful_key_count: Type.Integer(), unsuccessful_keys: Type.Array(Type.String()) })
 
 /** Many bytes at once would fill the memory. */
-const MOST_READ = 25 * 1024 * 1024
+const MAX_READ_BYTES = 25 * 1024 * 1024
 
 /** Many keys of a namespace at once. */
 export function kvBulk(
   { clock }: Pick<ControlDeps, 'clock'>,
-  namespaces: NamespaceBook,
+  namespaces: NamespaceRepository,
   values: KeyValues,
 ): Endpoint[] {
   const row = { scopes, result: Done, refusal: 'badValue' } as const
@@ -53,7 +53,7 @@ export function kvBulk(
       permissions: ACCESS.kv.write,
       summary: 'Store many values, all or none',
       body: NewValues,
-      async answer({ scope, params: { namespace_id }, body }) {
+      async handle({ scope, params: { namespace_id }, body }) {
         namespaces.get(scope, namespace_id)
         const now = clock.now()
         refuse(
@@ -83,7 +83,7 @@ export function kvBulk(
         permissions: ACCESS.kv.write,
         summary: 'Delete many keys',
         body: Keys,
-        async answer({ scope, params: { namespace_id }, body }) {
+        async handle({ scope, params: { namespace_id }, body }) {
           namespaces.get(scope, namespace_id)
           await values.remove(scope, namespace_id, body)
           return { successful_key_count: body.length, unsuccessful_keys: [] }
@@ -98,26 +98,33 @@ export function kvBulk(
       summary: 'Read up to a hundred values; null stands for a key that is not there',
       body: Wanted,
       result: Type.Object({ values: Type.Object({}) }),
-      async answer({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
+      async handle({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
         namespaces.get(scope, namespace_id)
         // Keys may have any name, such as one that a plain object has already.
-        const told = new Map<string, unknown>()
+        const toApiErrors = new Map<string, unknown>()
         let size = 0
         for (const [at, key] of keys.entries()) {
           const found = values.find(scope, namespace_id, key)
-          if (!found || told.has(key)) {
-            if (!found) told.set(key, null)
+          if (!found || toApiErrors.has(key)) {
+            if (!found) toApiErrors.set(key, null)
             continue
           }
           size += found.size
-          if (size > MOST_READ)
-            throw new ApiError('valueTooLarge', `/keys/${at}`, `the values have more than ${MOST_READ} bytes together`)
+          if (size > MAX_READ_BYTES)
+            throw new ApiError(
+              'valueTooLarge',
+              `/keys/${at}`,
+              `the values have more than ${MAX_READ_BYTES} bytes together`,
+            )
           const text = (await values.bytes(found)).toString()
           const value = type === 'text' ? text : parsed(text, at)
           const { expiration, metadata = null } = found
-          told.set(key, withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value)
+          toApiErrors.set(
+            key,
+            withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value,
+          )
         }
-        return { values: Object.fromEntries(told) }
+        return { values: Object.fromEntries(toApiErrors) }
       },
     }),
   ]

@@ -10,7 +10,7 @@ import {
 import type { Scope } from '../../src/core/scope.js'
 import { ApiError } from '../http/errors.js'
 
-const LEAST_SECONDS = 60
+const MIN_SECONDS = 60
 
 /** When a value is over, and what goes with it, as requests say it. */
 export interface Terms {
@@ -30,10 +30,10 @@ export function keyIssues(key: string, pointer: string): Issue[] {
 /** What is wrong with terms; `now` in milliseconds. */
 export function termIssues({ expiration, expiration_ttl, metadata }: Terms, now: number, pointer: string): Issue[] {
   const issues: Issue[] = []
-  if (expiration_ttl !== undefined && expiration_ttl < LEAST_SECONDS)
-    issues.push({ pointer: `${pointer}/expiration_ttl`, message: `must be at least ${LEAST_SECONDS}` })
-  if (expiration !== undefined && expiration < now / 1000 + LEAST_SECONDS)
-    issues.push({ pointer: `${pointer}/expiration`, message: `must be at least ${LEAST_SECONDS} seconds from now` })
+  if (expiration_ttl !== undefined && expiration_ttl < MIN_SECONDS)
+    issues.push({ pointer: `${pointer}/expiration_ttl`, message: `must be at least ${MIN_SECONDS}` })
+  if (expiration !== undefined && expiration < now / 1000 + MIN_SECONDS)
+    issues.push({ pointer: `${pointer}/expiration`, message: `must be at least ${MIN_SECONDS} seconds from now` })
   if (metadata !== undefined && Buffer.byteLength(JSON.stringify(metadata)) > KV_LIMITS.metadata)
     issues.push({ pointer: `${pointer}/metadata`, message: `must be at most ${KV_LIMITS.metadata} bytes of JSON` })
   return issues

@@ -4,7 +4,7 @@ import { KV_NAMESPACES, KV_TITLES, type StoredNamespace } from '../../src/core/m
 import { strict } from '../../src/core/schema.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
-import { NamedRecords } from '../resources/named-repository.js'
+import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
@@ -23,8 +23,8 @@ const Namespace = Type.Object({
 })
 
 /** The namespaces of all accounts. */
-export const namespaceBook = (deps: Pick<ControlDeps, 'store' | 'clock'>) =>
-  new NamedRecords<StoredNamespace>(deps, {
+export const namespaceRepository = (deps: Pick<ControlDeps, 'store' | 'clock'>) =>
+  new NamedRepository<StoredNamespace>(deps, {
     kind: KV_NAMESPACES,
     names: KV_TITLES,
     idOf: ({ id }) => id,
@@ -34,10 +34,10 @@ export const namespaceBook = (deps: Pick<ControlDeps, 'store' | 'clock'>) =>
     taken: 'namespaceExists',
     tooMany: 'tooManyNamespaces',
   })
-export type NamespaceBook = ReturnType<typeof namespaceBook>
+export type NamespaceRepository = ReturnType<typeof namespaceRepository>
 
 /** Namespaces of keys and values. */
-export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endpoint[] {
+export function kvNamespaces(namespaces: NamespaceRepository, values: KeyValues): Endpoint[] {
   const row = { scopes, refusal: 'badNamespace' } as const
   return [
     endpoint({
@@ -52,7 +52,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
         direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
       }),
       result: Type.Array(Namespace),
-      answer({ scope, query }) {
+      handle({ scope, query }) {
         const sorted = namespaces.all(scope).toSorted((a, b) => (a[query.order] < b[query.order] ? -1 : 1))
         return page(query.direction === 'asc' ? sorted : sorted.toReversed(), query, shown)
       },
@@ -65,7 +65,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       summary: 'Create a namespace',
       body: NewNamespace,
       result: Namespace,
-      answer: async (call) => shown(await namespaces.create(call, { id: newId(), ...call.body })),
+      handle: async (call) => shown(await namespaces.create(call, { id: newId(), ...call.body })),
     }),
     endpoint({
       ...row,
@@ -74,7 +74,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       permissions: ACCESS.kv.read,
       summary: 'Read a namespace',
       result: Namespace,
-      answer: ({ scope, params }) => shown(namespaces.get(scope, params.namespace_id)),
+      handle: ({ scope, params }) => shown(namespaces.get(scope, params.namespace_id)),
     }),
     endpoint({
       ...row,
@@ -84,7 +84,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       summary: 'Change the title of a namespace',
       body: Type.Object({ title }, strict),
       result: Namespace,
-      answer: async (call) =>
+      handle: async (call) =>
         shown(await namespaces.change(call, call.params.namespace_id, (old) => ({ ...old, title: call.body.title }))),
     }),
     endpoint({
@@ -94,7 +94,7 @@ export function kvNamespaces(namespaces: NamespaceBook, values: KeyValues): Endp
       permissions: ACCESS.kv.write,
       summary: 'Delete a namespace with all of its keys',
       result: Type.Object({}),
-      async answer(call) {
+      async handle(call) {
         const id = call.params.namespace_id
         await namespaces.remove(call, id, () => values.removal(call.scope, id))
         return {}

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
-import { Download, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { FileResponse, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { refuseHostile } from '../http/json-limits.js'
+import { assertHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { sentValue } from './kv-body.js'
 import { found, keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
-import { NAMESPACE, type NamespaceBook } from './kv-namespaces.js'
+import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
 
 const scopes = ['account'] as const
 const VALUE = `${NAMESPACE}/values/:key_name` as const
@@ -22,7 +22,7 @@ const ListedKey = Type.Object({
 /** Keys of a namespace, one by one. */
 export function kvValues(
   { clock }: Pick<ControlDeps, 'clock'>,
-  namespaces: NamespaceBook,
+  namespaces: NamespaceRepository,
   values: KeyValues,
 ): Endpoint[] {
   return [
@@ -40,12 +40,12 @@ export function kvValues(
         ),
       }),
       result: Type.Array(ListedKey),
-      answer({ scope, params, query: { prefix, limit, cursor } }) {
+      handle({ scope, params, query: { prefix, limit, cursor } }) {
         namespaces.get(scope, params.namespace_id)
         const after = cursor === undefined || cursor === '' ? undefined : Buffer.from(cursor, 'base64url').toString()
         const { keys, more } = values.list(scope, params.namespace_id, { prefix, after, limit })
         const next = more ? Buffer.from(keys.at(-1)?.name ?? '').toString('base64url') : ''
-        return new Reply(keys, { result_info: { count: keys.length, per_page: limit, cursor: next } })
+        return new ApiResponse(keys, { result_info: { count: keys.length, per_page: limit, cursor: next } })
       },
     }),
     endpoint({
@@ -54,13 +54,13 @@ export function kvValues(
       scopes,
       permissions: ACCESS.kv.read,
       summary: 'Read the value of a key; the header expiration tells when it is over',
-      download: 'application/octet-stream',
-      async answer({ scope, params: { namespace_id, key_name } }) {
+      file: 'application/octet-stream',
+      async handle({ scope, params: { namespace_id, key_name } }) {
         namespaces.get(scope, namespace_id)
         const value = found(values, scope, namespace_id, key_name)
         const { expiration } = value
         const headers = expiration === undefined ? undefined : { expiration: String(expiration) }
-        return new Download('application/octet-stream', await values.bytes(value), headers)
+        return new FileResponse('application/octet-stream', await values.bytes(value), headers)
       },
     }),
     endpoint({
@@ -69,7 +69,7 @@ export function kvValues(
       scopes,
       permissions: ACCESS.kv.read,
       summary: 'Read the metadata of a key',
-      answer({ scope, params: { namespace_id, key_name } }) {
+      handle({ scope, params: { namespace_id, key_name } }) {
         namespaces.get(scope, namespace_id)
         return found(values, scope, namespace_id, key_name).metadata ?? null
       },
@@ -87,7 +87,7 @@ export function kvValues(
       raw: { types: ['application/octet-stream', 'multipart/form-data', '*/*'], optional: true },
       result: Type.Object({}),
       refusal: 'badValue',
-      async answer({ scope, params: { namespace_id, key_name: key }, query, request }) {
+      async handle({ scope, params: { namespace_id, key_name: key }, query, request }) {
         namespaces.get(scope, namespace_id)
         refuse(keyIssues(key, '/key_name'))
         refuse(termIssues(query, clock.now(), ''))
@@ -106,7 +106,7 @@ export function kvValues(
       permissions: ACCESS.kv.write,
       summary: 'Delete a key; one that is not there is deleted already',
       result: Type.Object({}),
-      async answer({ scope, params: { namespace_id, key_name } }) {
+      async handle({ scope, params: { namespace_id, key_name } }) {
         namespaces.get(scope, namespace_id)
         await values.remove(scope, namespace_id, [key_name])
         return {}
@@ -123,7 +123,7 @@ function fromJson(text: string): unknown {
     throw new ApiError('badValue', '/metadata', { message: 'must be JSON', cause: error })
   }
   try {
-    refuseHostile(value)
+    assertHostile(value)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
     throw new InvalidInput(error.issues.map((issue) => ({ ...issue, pointer: `/metadata${issue.pointer}` })))

@@ -5,10 +5,10 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { audit } from '../resources/audit.js'
-import { endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import { Room } from '../resources/quota.js'
+import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 
 const PATH = '/r2/buckets'
@@ -50,7 +50,7 @@ const Query = Type.Object({
 
 /** Buckets for bindings to point at. */
 export function r2({ store, clock }: ControlDeps): Endpoint[] {
-  const room = new Room()
+  const room = new QuotaReservation()
   const stored = (scope: Scope, request: IncomingMessage, name: string) => {
     const id = bucketId(jurisdictionOf(request), name)
     const found = store.get(R2_BUCKETS, scope, id)
@@ -66,7 +66,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       summary: 'List the buckets of a jurisdiction (header cf-r2-jurisdiction)',
       query: Query,
       result: Type.Object({ buckets: Type.Array(Bucket) }),
-      answer({ scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
+      handle({ scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
         const jurisdiction = jurisdictionOf(request)
         const after = cursor === undefined ? start_after : Buffer.from(cursor, 'base64url').toString()
         const inOrder = store.list(R2_BUCKETS, scope).filter(({ value }) => value.jurisdiction === jurisdiction)
@@ -76,7 +76,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
           .filter(({ name }) => after === undefined || (direction === 'asc' ? name > after : name < after))
         const buckets = found.slice(0, per_page)
         const next = found.length > per_page ? Buffer.from(buckets.at(-1)?.name ?? '').toString('base64url') : undefined
-        return new Reply(
+        return new ApiResponse(
           { buckets },
           { top: { result_info: { ...(next !== undefined && { cursor: next }), per_page } } },
         )
@@ -95,7 +95,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       jsonAs: ['text/plain'],
       result: Bucket,
       refusal: 'badBucket',
-      async answer(call) {
+      async handle(call) {
         const { scope, body, request } = call
         const value: StoredBucket = {
           name: body.name,
@@ -126,7 +126,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       permissions: ACCESS.r2.read,
       summary: 'Read a bucket',
       result: Bucket,
-      answer: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
+      handle: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
     }),
     endpoint({
       method: 'patch',
@@ -135,7 +135,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       permissions: ACCESS.r2.write,
       summary: 'Change the storage class of a bucket (header cf-r2-storage-class)',
       result: Bucket,
-      async answer(call) {
+      async handle(call) {
         const { scope, params, request } = call
         const storage_class = header(request, 'cf-r2-storage-class') ?? ''
         if (!(CLASSES as readonly string[]).includes(storage_class))
@@ -163,7 +163,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       permissions: ACCESS.r2.write,
       summary: 'Delete a bucket',
       result: Type.Object({}),
-      async answer(call) {
+      async handle(call) {
         const { scope, params, request } = call
         const { id, value: before, version } = stored(scope, request, params.bucket_name)
         await store.batch(

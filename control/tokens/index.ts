@@ -8,19 +8,19 @@ import type { Stored } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { statusOf } from '../http/auth/authenticate.js'
-import { configured, sha256 } from '../http/auth/config-index.js'
+import { configIndex, sha256 } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
 import { PERMISSION_NAMES, permissionId } from '../http/auth/permissions.js'
 import { grantsOf, resourceIssues, within } from '../http/auth/policies.js'
-import { Room } from '../resources/quota.js'
+import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 import { addToken, newSecret, timeIssues } from './token-repository.js'
 import { CreatedResult, CreateInput, TokenResult, UpdateInput } from './schemas.js'
 
 /** Tokens that the store holds at most. */
-const MOST_TOKENS = 500
+const MAX_TOKENS = 500
 
 const SCOPES = ['com.cloudflare.api.account', 'com.cloudflare.api.account.zone'] as const
 
@@ -30,7 +30,7 @@ const WRITE = ['API Tokens Write'] as const
 /** API tokens in the store. Those of the configuration are not listed here and change there. */
 export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
-  const room = new Room()
+  const room = new QuotaReservation()
 
   const stored = (id: string): Stored<Token> => {
     const found = store.get(TOKEN, DAEMON, id)
@@ -43,7 +43,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
     const { policies, issues } = read(body)
     issues.push(...timeIssues(body, clock.now()))
     if (issues.length > 0) throw new InvalidInput(issues)
-    if (!within(caller.grants, grantsOf(policies), configured(config()))) throw new ApiError('notYours', '/policies')
+    if (!within(caller.grants, grantsOf(policies), configIndex(config()))) throw new ApiError('notYours', '/policies')
     return policies
   }
 
@@ -60,7 +60,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
         include_expired: Type.Boolean({ default: true }),
       }),
       result: Type.Array(TokenResult),
-      answer({ query }) {
+      handle({ query }) {
         const now = clock.now()
         const listed = [...store.list(TOKEN, DAEMON)]
           .map(({ value }) => value)
@@ -79,7 +79,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       result: Type.Array(
         Type.Object({ id: Type.String(), name: Type.String(), scopes: Type.Array(Type.Enum([...SCOPES])) }),
       ),
-      answer({ query: { name: wanted, scope } }) {
+      handle({ query: { name: wanted, scope } }) {
         const groups = [...PERMISSION_NAMES].map(([id, name]) => ({ id, name, scopes: [...SCOPES] }))
         return whole(
           groups.filter(
@@ -96,7 +96,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       permissions: READ,
       summary: 'Read an API token',
       result: TokenResult,
-      answer: ({ params }) => shown(stored(params.token_id).value, clock.now()),
+      handle: ({ params }) => shown(stored(params.token_id).value, clock.now()),
     }),
     endpoint({
       method: 'post',
@@ -106,7 +106,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'Make an API token; its maker cannot give more than it has',
       body: CreateInput,
       result: CreatedResult,
-      async answer(call) {
+      async handle(call) {
         const { name, expires_on, not_before } = call.body
         const policies = policiesOf(call, call.body)
         const input = {
@@ -115,7 +115,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
           ...(expires_on !== undefined && { expires_on }),
           ...(not_before !== undefined && { not_before }),
         }
-        const places = MOST_TOKENS - store.count(TOKEN, DAEMON)
+        const places = MAX_TOKENS - store.count(TOKEN, DAEMON)
         const { token, value } = await room.take(
           '',
           places,
@@ -133,7 +133,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'Replace the name, policies, times and status of an API token; the secret stays',
       body: UpdateInput,
       result: TokenResult,
-      async answer(call) {
+      async handle(call) {
         const { name, expires_on, not_before, status } = call.body
         const { id } = stored(call.params.token_id)
         const policies = policiesOf(call, call.body)
@@ -167,9 +167,10 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'Give an API token a new secret; the old one is void at once',
       body: Type.Object({}, strict),
       result: Type.String({ description: 'The token itself. It is told this once.' }),
-      async answer(call) {
+      async handle(call) {
         const { id, version, value: before } = stored(call.params.token_id)
-        if (!within(call.caller.grants, grantsOf(before.policies), configured(config()))) throw new ApiError('notYours')
+        if (!within(call.caller.grants, grantsOf(before.policies), configIndex(config())))
+          throw new ApiError('notYours')
         const secret = newSecret()
         const after = { ...before, hash: sha256(secret), modified_on: new Date(clock.now()).toISOString() }
         await store.batch(
@@ -190,7 +191,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       permissions: WRITE,
       summary: 'Remove an API token; it is void at once',
       result: Type.Object({ id: Type.String() }),
-      async answer(call) {
+      async handle(call) {
         const id = call.params.token_id
         await edits.run(id, async () => {
           const { version, value: before } = stored(id)

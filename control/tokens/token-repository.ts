@@ -12,7 +12,7 @@ import type { Call } from '../http/endpoint.js'
 import { flatPolicies } from '../http/auth/policies.js'
 
 /** Who makes a change, for the audit record. */
-export type Maker = Pick<Call, 'caller' | 'requestId'>
+export type Actor = Pick<Call, 'caller' | 'requestId'>
 
 /** A token and its secret, which is told this once and not kept. */
 export interface NewToken {
@@ -27,7 +27,7 @@ export const newSecret = (): string => randomBytes(30).toString('base64url')
 export async function addToken(
   store: Store,
   clock: Clock,
-  maker: Maker,
+  maker: Actor,
   token: Pick<Token, 'name' | 'policies' | 'expires_on' | 'not_before'>,
 ): Promise<NewToken> {
   const value = newSecret()
@@ -65,7 +65,7 @@ export async function createToken(
     issues.push({ pointer: '/name', message: 'must have 1 to 120 characters' })
   if (access.permissions.length === 0) issues.push({ pointer: '/permissions', message: 'must name at least one' })
   if (issues.length > 0) throw new InvalidInput(issues)
-  const maker: Maker = {
+  const maker: Actor = {
     caller: { type: 'token', id: 'command-line', name: 'edged token create', grants: [] },
     requestId: newUuid(),
   }

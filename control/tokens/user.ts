@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { orNull } from '../../src/core/schema.js'
-import { endpoint, Reply, type Call, type Endpoint } from '../http/endpoint.js'
+import { endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 
 const User = Type.Object({
@@ -39,7 +39,7 @@ export function user(): Endpoint[] {
       permissions: [],
       summary: 'Read the caller',
       result: User,
-      answer: ({ caller: { id, name, email } }) => ({
+      handle: ({ caller: { id, name, email } }) => ({
         id,
         email: email ?? null,
         username: name,
@@ -67,7 +67,7 @@ export function user(): Endpoint[] {
         verifies: true,
         summary: "Tell the state of the caller's own token",
         result: Verified,
-        answer: verify,
+        handle: verify,
       }),
     ),
   ]
@@ -84,5 +84,5 @@ function verify({ caller, credentials }: Call) {
   }
   const message =
     status === 'active' ? 'This API Token is valid and active' : `This API Token is ${status} and cannot be used`
-  return new Reply(result, { messages: [{ code: 10000, message, type: null }] })
+  return new ApiResponse(result, { messages: [{ code: 10000, message, type: null }] })
 }

@@ -40,7 +40,7 @@ interface Given {
  * Stores findings with their instances, in batches; each batch holds, beside the instances, the deliveries that policies
  * send for those that are new. So a policy sends an instance exactly once, whenever the daemon stops.
  */
-export class Intake {
+export class FindingWriter {
   readonly #deps: PostureDeps
   readonly #edits: KeyedEdits
   readonly #scope: Scope

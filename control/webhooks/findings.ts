@@ -9,7 +9,7 @@ import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoin
 import { ApiError } from '../http/errors.js'
 import { page } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import type { WebhookBook } from './webhook-repository.js'
+import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import { chosenFindings, chosenInstances, type Summed } from './finding-list.js'
 import {
@@ -24,7 +24,7 @@ import {
 const PATH = `${POSTURE}/findings`
 
 /** Findings and their instances. `edits`: shared by all that changes them. */
-export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits): Endpoint[] {
+export function findings(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits): Endpoint[] {
   const { store, clock, posture } = deps
   const index = new FindingIndex(store)
 
@@ -42,7 +42,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
     return found
   }
 
-  const shownInstance = (scope: Scope, one: StoredInstance): Static<typeof InstanceResult> => {
+  const instanceResponse = (scope: Scope, one: StoredInstance): Static<typeof InstanceResult> => {
     const { id, affliction_date, is_archived, asset, dlp_contexts = [] } = one
     const webhooks = posture()
       .deliveries.latest(scope, id)
@@ -88,7 +88,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
         ),
       )
     })
-    return shownInstance(scope, instance(scope, findingId, chosen[0] ?? '').value)
+    return instanceResponse(scope, instance(scope, findingId, chosen[0] ?? '').value)
   }
 
   const ignore = async (call: Actor, ids: readonly string[], ignored: boolean) => {
@@ -110,7 +110,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
         ),
       )
     })
-    return shownFinding(summed(scope, stored(scope, chosen[0] ?? '').value))
+    return findingResponse(summed(scope, stored(scope, chosen[0] ?? '').value))
   }
 
   return [
@@ -122,9 +122,9 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
       summary: 'List, search and sort the findings of an account',
       query: FindingQuery,
       result: Type.Array(FindingResult),
-      answer({ scope, query }) {
+      handle({ scope, query }) {
         const all = store.list(FINDINGS, scope).map(({ value }) => summed(scope, value))
-        return page(chosenFindings(all, query), query, shownFinding)
+        return page(chosenFindings(all, query), query, findingResponse)
       },
     }),
     endpoint({
@@ -134,7 +134,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
       permissions: ACCESS.webhooks.read,
       summary: 'Read a finding',
       result: FindingResult,
-      answer: ({ scope, params }) => shownFinding(summed(scope, stored(scope, params.finding_id).value)),
+      handle: ({ scope, params }) => findingResponse(summed(scope, stored(scope, params.finding_id).value)),
     }),
     endpoint({
       method: 'get',
@@ -144,9 +144,9 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
       summary: 'List, search and sort the instances of a finding',
       query: InstanceQuery,
       result: Type.Array(InstanceResult),
-      answer({ scope, params, query }) {
+      handle({ scope, params, query }) {
         const { id } = stored(scope, params.finding_id)
-        return page(chosenInstances(index.instances(scope, id), query), query, (one) => shownInstance(scope, one))
+        return page(chosenInstances(index.instances(scope, id), query), query, (one) => instanceResponse(scope, one))
       },
     }),
     endpoint({
@@ -156,9 +156,9 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
       permissions: ACCESS.webhooks.read,
       summary: 'Read an instance of a finding',
       result: InstanceResult,
-      answer({ scope, params: { finding_id, instance_id } }) {
+      handle({ scope, params: { finding_id, instance_id } }) {
         stored(scope, finding_id)
-        return shownInstance(scope, instance(scope, finding_id, instance_id).value)
+        return instanceResponse(scope, instance(scope, finding_id, instance_id).value)
       },
     }),
     ...([true, false] as const).map((mark) =>
@@ -172,7 +172,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
           : 'Take instances of a finding out of the archive; the first of them is answered',
         body: ChosenInstances,
         result: InstanceResult,
-        answer: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
+        handle: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
       }),
     ),
     ...([true, false] as const).map((mark) =>
@@ -184,7 +184,7 @@ export function findings(deps: PostureDeps, book: WebhookBook, edits: KeyedEdits
         summary: `${mark ? 'Ignore findings' : 'Ignore findings no longer'}; the first of them is answered`,
         body: ChosenFindings,
         result: FindingResult,
-        answer: async (call) => await ignore(call, call.body.checks, mark),
+        handle: async (call) => await ignore(call, call.body.checks, mark),
       }),
     ),
   ]
@@ -194,7 +194,7 @@ const missing = (pointer: string): never => {
   throw new ApiError('findingNotFound', pointer)
 }
 
-function shownFinding({ finding: stored, stats }: Summed): Static<typeof FindingResult> {
+function findingResponse({ finding: stored, stats }: Summed): Static<typeof FindingResult> {
   const {
     id,
     finding_type_id,

@@ -1,6 +1,6 @@
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import type { Endpoint } from '../http/endpoint.js'
-import { WebhookBook } from './webhook-repository.js'
+import { WebhookRepository } from './webhook-repository.js'
 import type { PostureDeps } from './services.js'
 import { findings } from './findings.js'
 import { ingest } from './ingest.js'
@@ -10,7 +10,7 @@ import { webhooks } from './webhooks.js'
 
 /** Posture findings, policies, and the webhooks that they are sent to. */
 export function posture(deps: PostureDeps): Endpoint[] {
-  const book = new WebhookBook(deps)
+  const book = new WebhookRepository(deps)
   const edits = new KeyedEdits()
   return [
     ...webhooks(deps, book),

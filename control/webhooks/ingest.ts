@@ -1,21 +1,21 @@
 import { Type } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
-import { FindingInput, MOST_FINDING_BYTES } from '../../src/core/model/finding.js'
+import { FindingInput, MAX_FINDING_BYTES } from '../../src/core/model/finding.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { bodyLines } from '../http/line-body.js'
 import type { KeyedEdits } from '../resources/keyed-edits.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
-import { refuseHostile } from '../http/json-limits.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { assertHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { PostureDeps } from './services.js'
-import { Intake } from './finding-writer.js'
+import { FindingWriter } from './finding-writer.js'
 
 /** Of one request, once its compression is undone. */
-const MOST_BODY_BYTES = 1024 * 1024 * 1024
+const MAX_BODY_BYTES = 1024 * 1024 * 1024
 /** Lines that are told of one by one. */
-const MOST_REJECTED = 1000
+const MAX_REJECTED = 1000
 /** Faults of one line that are told. */
-const MOST_FAULTS = 5
+const MAX_FAULTS = 5
 
 const IngestResult = Type.Object({
   accepted: Type.Integer({ description: 'Instances that were stored, new or not.' }),
@@ -49,39 +49,39 @@ export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
         schema: FindingInput,
       },
       result: IngestResult,
-      async answer({ scope, request }) {
-        const intake = new Intake(deps, edits, scope)
+      async handle({ scope, request }) {
+        const intake = new FindingWriter(deps, edits, scope)
         const rejected: { line: number; message: string }[] = []
         let more = 0
-        for await (const { line, bytes } of bodyLines(request, { bodyBytes: MOST_BODY_BYTES })) {
+        for await (const { line, bytes } of bodyLines(request, { bodyBytes: MAX_BODY_BYTES })) {
           try {
             await take(intake, bytes)
           } catch (error) {
             if (!(error instanceof BadLine)) throw error
-            if (rejected.length < MOST_REJECTED) rejected.push({ line, message: error.message })
+            if (rejected.length < MAX_REJECTED) rejected.push({ line, message: error.message })
             else more += 1
           }
         }
         await intake.flush()
         const messages = more > 0 ? [{ code: 10000, message: `${more} more lines were rejected` }] : []
-        return new Reply({ accepted: intake.accepted, rejected }, { messages })
+        return new ApiResponse({ accepted: intake.accepted, rejected }, { messages })
       },
     }),
   ]
 }
 
 /** Takes the finding of one line, as a whole or not at all. */
-async function take(intake: Intake, bytes: Uint8Array | undefined): Promise<void> {
+async function take(intake: FindingWriter, bytes: Uint8Array | undefined): Promise<void> {
   if (!bytes) throw new BadLine('is too long')
   const input = checked(parsed(bytes))
   const { instances, ...finding } = input
   const findingBytes = size(finding)
-  if (findingBytes > MOST_FINDING_BYTES) throw new BadLine(`has a finding of more than ${MOST_FINDING_BYTES} bytes`)
+  if (findingBytes > MAX_FINDING_BYTES) throw new BadLine(`has a finding of more than ${MAX_FINDING_BYTES} bytes`)
   const seen = new Set<string>()
   const sized = instances.map((instance, index) => {
     const own = size(instance)
     const fault =
-      (own > MOST_FINDING_BYTES ? `has more than ${MOST_FINDING_BYTES} bytes` : undefined) ??
+      (own > MAX_FINDING_BYTES ? `has more than ${MAX_FINDING_BYTES} bytes` : undefined) ??
       (seen.has(instance.id) ? 'is given twice' : undefined) ??
       intake.fault(finding.id, instance)
     if (fault !== undefined) throw new BadLine(`/instances/${index} ${fault}`)
@@ -104,14 +104,14 @@ function parsed(bytes: Uint8Array): unknown {
 
 function checked(value: unknown): FindingInput {
   try {
-    refuseHostile(value)
+    assertHostile(value)
     const found = issues(value)
     if (found.length > 0) throw new InvalidInput(found)
     return value as FindingInput
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
-    const told = error.issues.slice(0, MOST_FAULTS).map(({ pointer, message }) => `${pointer || '/'} ${message}`)
-    throw new BadLine(told.join('; '), { cause: error })
+    const toApiErrors = error.issues.slice(0, MAX_FAULTS).map(({ pointer, message }) => `${pointer || '/'} ${message}`)
+    throw new BadLine(toApiErrors.join('; '), { cause: error })
   }
 }
 

@@ -7,13 +7,13 @@ import type { StoredWebhook } from '../../src/core/model/webhook.js'
 import type { Scope } from '../../src/core/scope.js'
 import { StoreUnavailable } from '../../src/core/store.js'
 import { assetOf, deliveryOf, type Sender } from '../../src/webhooks/payload.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { Caller } from '../http/context.js'
-import type { WebhookBook } from './webhook-repository.js'
+import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
-import { JobQuery, JobResult, JobsResult, JobWithTries, MOST_PAIRS, NewJobs } from './schemas.js'
+import { JobQuery, JobResult, JobsResult, JobWithTries, MAX_PAIRS, NewJobs } from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks/jobs`
 
@@ -23,7 +23,7 @@ const BATCH_BYTES = 4 * 1024 * 1024
 type Failed = Static<typeof JobsResult>['failed'][number]
 
 /** Sending finding instances to webhooks, and looking at what becomes of it. */
-export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
+export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
   const deliveries = () => deps.posture().deliveries
 
   const job = (scope: Scope, id: string): Job => {
@@ -42,12 +42,12 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       body: NewJobs,
       result: JobsResult,
       refusal: 'badJobs',
-      async answer({ scope, caller, body }) {
+      async handle({ scope, caller, body }) {
         const instances = [...new Set(body.finding_instance_ids)]
         const hooks = [...new Set(body.webhook_ids)]
-        if (instances.length * hooks.length > MOST_PAIRS)
+        if (instances.length * hooks.length > MAX_PAIRS)
           throw new InvalidInput([
-            { pointer: '/finding_instance_ids', message: `with these webhooks more than ${MOST_PAIRS} pairs` },
+            { pointer: '/finding_instance_ids', message: `with these webhooks more than ${MAX_PAIRS} pairs` },
           ])
         return await send(deps, book, scope, senderOf(caller), instances, hooks)
       },
@@ -60,10 +60,10 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       summary: 'List the jobs of an account, the newest first',
       query: JobQuery,
       result: Type.Array(JobResult),
-      answer({ scope, query: { page, per_page, ...filter } }) {
+      handle({ scope, query: { page, per_page, ...filter } }) {
         const { jobs, total } = deliveries().list(scope, filter, (page - 1) * per_page, per_page)
         const result_info = { page, per_page, count: jobs.length, total_count: total }
-        return new Reply(jobs.map(shown), {
+        return new ApiResponse(jobs.map(shown), {
           result_info: { ...result_info, total_pages: Math.ceil(total / per_page) },
         })
       },
@@ -75,7 +75,7 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       permissions: ACCESS.webhooks.read,
       summary: 'Read a job with its tries',
       result: JobWithTries,
-      answer: ({ scope, params }) => detailed(job(scope, params.job_id)),
+      handle: ({ scope, params }) => detailed(job(scope, params.job_id)),
     }),
     endpoint({
       method: 'post',
@@ -84,7 +84,7 @@ export function jobs(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       permissions: ACCESS.webhooks.write,
       summary: 'Send a job that is over once more, with the same id and bytes',
       result: JobWithTries,
-      async answer({ scope, params: { job_id } }) {
+      async handle({ scope, params: { job_id } }) {
         const { delivery } = job(scope, job_id)
         if (book.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
         const again = await deliveries().retry(scope, job_id)
@@ -104,7 +104,7 @@ export const senderOf = ({ type, id }: Caller): Sender => ({
 /** Makes the jobs that can be made, stored in pieces, and says of each other pair why there is none. */
 async function send(
   { store, clock, posture }: PostureDeps,
-  book: WebhookBook,
+  book: WebhookRepository,
   scope: Scope,
   sender: Sender,
   instanceIds: readonly string[],
@@ -172,10 +172,10 @@ const unable = (finding_instance_id: string, webhook_id: string, error: string):
 })
 
 function shown({ delivery, state }: Job): Static<typeof JobResult> {
-  const { finding_instance_id, payload: _payload, ...told } = delivery
+  const { finding_instance_id, payload: _payload, ...toApiErrors } = delivery
   const { status, last_updated_at, failure_reason, failure_details } = state
   return {
-    ...told,
+    ...toApiErrors,
     asset_data: assetOf(delivery),
     parameters: { finding_instance_id },
     status,

@@ -5,11 +5,11 @@ import { POLICIES, POLICY_RUNS, type StoredPolicy } from '../../src/core/model/p
 import type { Scope } from '../../src/core/scope.js'
 import { audit } from '../resources/audit.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import { Room } from '../resources/quota.js'
-import type { WebhookBook } from './webhook-repository.js'
+import { QuotaReservation } from '../resources/quota.js'
+import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import { senderOf } from './jobs.js'
 import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-schemas.js'
@@ -17,10 +17,10 @@ import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-sch
 const PATH = `${POSTURE}/policies`
 
 /** Policies: what sends new finding instances by itself. */
-export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
+export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
   const { store, clock, posture } = deps
   const edits = new KeyedEdits()
-  const room = new Room()
+  const room = new QuotaReservation()
 
   const stored = (scope: Scope, id: string) => {
     const found = store.get(POLICIES, scope, id)
@@ -29,10 +29,10 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
   }
 
   const shown = (scope: Scope, policy: StoredPolicy): Static<typeof PolicyResult> => {
-    const { webhook_ids, saved_by: _saver, integration_ids, ...told } = policy
+    const { webhook_ids, saved_by: _saver, integration_ids, ...toApiErrors } = policy
     const last = store.get(POLICY_RUNS, scope, policy.id)?.value.last_triggered_at
     return {
-      ...told,
+      ...toApiErrors,
       enabled: policy.disabled_at === undefined,
       integration_ids: [...integration_ids],
       actions: {
@@ -57,12 +57,12 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       summary: 'List the policies of an account, the oldest first',
       query: PolicyQuery,
       result: Type.Array(PolicyResult),
-      answer({ scope, query: { cursor, per_page } }) {
+      handle({ scope, query: { cursor, per_page } }) {
         const behind = cursor === undefined ? '' : idOf(cursor)
         const rest = store.list(POLICIES, scope).filter(({ id }) => id > behind)
         const page = rest.slice(0, per_page)
         const last = rest.length > per_page ? page.at(-1)?.id : undefined
-        return new Reply(
+        return new ApiResponse(
           page.map(({ value }) => shown(scope, value)),
           {
             result_info: { count: page.length, per_page, cursors: last === undefined ? {} : { after: cursorOf(last) } },
@@ -79,7 +79,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       body: NewPolicy,
       result: PolicyResult,
       refusal: 'badPolicy',
-      async answer(call) {
+      async handle(call) {
         const { scope, body, caller } = call
         check(scope, body)
         const id = newOrderedUuid(clock.now())
@@ -87,7 +87,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
         const value: StoredPolicy = {
           id,
           finding_type_id: body.finding_type_id,
-          ...configured(body),
+          ...configIndex(body),
           created_at: now,
           updated_at: now,
           ...(!body.enabled && { disabled_at: now }),
@@ -110,7 +110,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       permissions: ACCESS.webhooks.read,
       summary: 'Read a policy',
       result: PolicyResult,
-      answer: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
+      handle: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
     }),
     endpoint({
       method: 'put',
@@ -121,7 +121,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       body: PolicyChange,
       result: PolicyResult,
       refusal: 'badPolicy',
-      async answer(call) {
+      async handle(call) {
         const { scope, body, caller } = call
         const id = call.params.policy_id
         return await edits.run(id, async () => {
@@ -134,7 +134,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
           const after: StoredPolicy = {
             id,
             finding_type_id,
-            ...configured(body),
+            ...configIndex(body),
             created_at,
             updated_at: now,
             ...(!body.enabled && { disabled_at: before.disabled_at ?? now }),
@@ -155,7 +155,7 @@ export function policies(deps: PostureDeps, book: WebhookBook): Endpoint[] {
       permissions: ACCESS.webhooks.write,
       summary: 'Delete a policy',
       result: Type.Object({ id: Type.String() }),
-      async answer(call) {
+      async handle(call) {
         const { scope } = call
         const id = call.params.policy_id
         await edits.run(id, async () => {
@@ -179,7 +179,7 @@ type Body = Static<typeof NewPolicy> | Static<typeof PolicyChange>
 const webhookIds = ({ actions }: Body): string[] =>
   (actions.webhook_configs ?? []).map(({ webhook_config_id }) => webhook_config_id)
 
-const configured = (body: Body) => ({
+const configIndex = (body: Body) => ({
   display_name: body.display_name,
   description: body.description ?? '',
   applies_to_all_integrations: body.applies_to_all_integrations,

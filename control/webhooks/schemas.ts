@@ -2,17 +2,17 @@ import { Type, type Static } from 'typebox'
 import { DELIVERY_STATUSES, FAILURE_REASONS, ACTORS } from '../../src/core/model/delivery.js'
 import { AUTHENTICATION_TYPES, WEBHOOK_STATUSES } from '../../src/core/model/webhook.js'
 import { orNull, strict } from '../../src/core/schema.js'
-import { LONGEST_KEY, LONGEST_SECRET, LONGEST_VALUE, MOST_HEADERS } from '../../src/webhooks/header-rules.js'
+import { MAX_KEY_LENGTH, MAX_SECRET_LENGTH, MAX_VALUE_LENGTH, MAX_HEADERS } from '../../src/webhooks/header-rules.js'
 import { paging } from '../http/paging.js'
 
 const Header = Type.Object(
   {
-    key: Type.String({ minLength: 1, maxLength: LONGEST_KEY, description: 'Name of a header field, in any case.' }),
+    key: Type.String({ minLength: 1, maxLength: MAX_KEY_LENGTH, description: 'Name of a header field, in any case.' }),
     value: Type.Optional(
       orNull(
         Type.String({
           minLength: 1,
-          maxLength: LONGEST_VALUE,
+          maxLength: MAX_VALUE_LENGTH,
           description: 'Never told again. In an update, absent or null keeps the stored one.',
         }),
       ),
@@ -26,14 +26,14 @@ const Credentials = {
   authentication_type: Type.Enum([...AUTHENTICATION_TYPES]),
   headers: Type.Optional(
     Type.Array(Header, {
-      maxItems: MOST_HEADERS,
+      maxItems: MAX_HEADERS,
       description: 'Basic Auth and Bearer Auth need an Authorization header, Static Headers any; names are unique.',
     }),
   ),
   signing_secret: Type.Optional(
     Type.String({
       minLength: 1,
-      maxLength: LONGEST_SECRET,
+      maxLength: MAX_SECRET_LENGTH,
       description:
         'Of HMAC-Signing, in the place of headers: base64 behind whsec_, or any text. Never told again. In an update, ' +
         'absent keeps the stored one; one that is replaced signs beside the new one for 24 hours.',
@@ -83,11 +83,11 @@ const Ids = (maxItems: number, description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems, description })
 
 /** Pairs that one request may ask for. */
-export const MOST_PAIRS = 10_000
+export const MAX_PAIRS = 10_000
 
 export const NewJobs = Type.Object(
   {
-    finding_instance_ids: Ids(MOST_PAIRS, 'Instances; each goes to each webhook, 10,000 pairs at most.'),
+    finding_instance_ids: Ids(MAX_PAIRS, 'Instances; each goes to each webhook, 10,000 pairs at most.'),
     webhook_ids: Ids(100, 'Webhooks.'),
   },
   strict,

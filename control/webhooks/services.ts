@@ -16,7 +16,7 @@ export interface PostureLimits {
 }
 
 /** What findings, policies and webhooks need besides configuration and store. */
-export interface PostureEngine {
+export interface WebhookServices {
   readonly vault: Vault
   readonly deliveries: Deliveries
   readonly tester: Tester
@@ -27,5 +27,5 @@ export interface PostureEngine {
 }
 
 export interface PostureDeps extends ControlDeps {
-  readonly posture: () => PostureEngine
+  readonly posture: () => WebhookServices
 }

@@ -11,21 +11,21 @@ import { FORMER_SECRET_MS } from '../../src/webhooks/signature.js'
 import { audit, type Actor } from '../resources/audit.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { ApiError } from '../http/errors.js'
-import { Room } from '../resources/quota.js'
+import { QuotaReservation } from '../resources/quota.js'
 import type { PostureDeps } from './services.js'
-import { refuseUnreachable, urlIssues } from './destination-check.js'
+import { assertUnreachable, urlIssues } from './destination-check.js'
 import type { Candidate, NewWebhook, WebhookChange } from './schemas.js'
 
 /** Former secrets that sign beside the current one; an older one stops at once. */
-const MOST_FORMER = 10
+const MAX_FORMER = 10
 /** Deleted webhooks of an account that are remembered, so that their jobs still have a name. */
-const MOST_DELETED = 100
+const MAX_DELETED = 100
 
 /** The webhooks of all accounts: checks, seals and stores them. */
-export class WebhookBook {
+export class WebhookRepository {
   readonly #deps: PostureDeps
   readonly #edits = new KeyedEdits()
-  readonly #room = new Room()
+  readonly #room = new QuotaReservation()
 
   constructor(deps: PostureDeps) {
     this.#deps = deps
@@ -68,7 +68,7 @@ export class WebhookBook {
   /** Where a stored one sends; checked again, as names move. */
   async destination(scope: Scope, id: string): Promise<Destination> {
     const webhook = this.get(scope, id)
-    await refuseUnreachable(this.#deps.posture().egress, webhook.destination_url)
+    await assertUnreachable(this.#deps.posture().egress, webhook.destination_url)
     return destinationOf(webhook, scope, this.#deps.posture().vault, this.#deps.clock.now())
   }
 
@@ -133,7 +133,7 @@ export class WebhookBook {
 
   async #check(body: Candidate, known?: Known): Promise<void> {
     refuse([...urlIssues(body.destination_url), ...credentialIssues(body, known)])
-    await refuseUnreachable(this.#deps.posture().egress, body.destination_url)
+    await assertUnreachable(this.#deps.posture().egress, body.destination_url)
   }
 
   async #store(actor: Actor, version: number, before: StoredWebhook, after: StoredWebhook): Promise<void> {
@@ -176,10 +176,7 @@ export class WebhookBook {
     const before = current && this.#open(scope, id, current)
     const replaced = given !== undefined && before !== undefined && before !== given ? current : undefined
     const until = new Date(now + FORMER_SECRET_MS).toISOString()
-    const former: FormerSecret[] = [...(replaced ? [{ secret: replaced, until }] : []), ...signing].slice(
-      0,
-      MOST_FORMER,
-    )
+    const former: FormerSecret[] = [...(replaced ? [{ secret: replaced, until }] : []), ...signing].slice(0, MAX_FORMER)
     const secret = given !== undefined && given !== before ? this.#seal(scope, id, given) : current
     return { ...(secret && { signing_secret: secret }), ...(former.length > 0 && { former_secrets: former }) }
   }
@@ -188,7 +185,7 @@ export class WebhookBook {
   #forgotten(scope: Scope): Write[] {
     const deleted = this.#deps.store.list(WEBHOOKS, scope).filter(({ value }) => !live(value))
     const byTime = deleted.sort((a, b) => ((a.value.deleted_at ?? '') < (b.value.deleted_at ?? '') ? 1 : -1))
-    return byTime.slice(MOST_DELETED - 1).map(({ id }) => ({ kind: WEBHOOKS, scope, id, value: undefined }))
+    return byTime.slice(MAX_DELETED - 1).map(({ id }) => ({ kind: WEBHOOKS, scope, id, value: undefined }))
   }
 
   #live(scope: Scope, id: string): Stored<StoredWebhook> {

@@ -3,7 +3,7 @@ import type { StoredWebhook } from '../../src/core/model/webhook.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import type { WebhookBook } from './webhook-repository.js'
+import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import { notPublicHere } from './destination-check.js'
 import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult } from './schemas.js'
@@ -11,7 +11,7 @@ import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult }
 const PATH = `${POSTURE}/webhooks`
 
 /** Webhooks: where posture findings are sent. */
-export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[] {
+export function webhooks({ posture }: PostureDeps, book: WebhookRepository): Endpoint[] {
   return [
     endpoint({
       method: 'get',
@@ -20,7 +20,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       permissions: ACCESS.webhooks.read,
       summary: 'List the webhooks of an account',
       result: Type.Array(WebhookResult),
-      answer: ({ scope }) => whole(book.all(scope).map(shown)),
+      handle: ({ scope }) => whole(book.all(scope).map(shown)),
     }),
     endpoint({
       method: 'post',
@@ -31,7 +31,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       body: NewWebhook,
       result: WebhookResult,
       refusal: 'badWebhook',
-      answer: async (call) => shown(await book.create(call, call.body)),
+      handle: async (call) => shown(await book.create(call, call.body)),
     }),
     endpoint({
       method: 'get',
@@ -40,7 +40,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       permissions: ACCESS.webhooks.read,
       summary: 'Read a webhook',
       result: WebhookResult,
-      answer: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
+      handle: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
     }),
     endpoint({
       method: 'put',
@@ -51,7 +51,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       body: WebhookChange,
       result: WebhookResult,
       refusal: 'badWebhook',
-      answer: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
+      handle: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
     }),
     endpoint({
       method: 'delete',
@@ -60,7 +60,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       permissions: ACCESS.webhooks.write,
       summary: 'Delete a webhook; what waits to be sent to it fails',
       bare: true,
-      answer: async (call) => await book.remove(call, call.params.webhook_id),
+      handle: async (call) => await book.remove(call, call.params.webhook_id),
     }),
     endpoint({
       method: 'post',
@@ -71,7 +71,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       body: Candidate,
       result: EvaluationResult,
       refusal: 'badWebhook',
-      async answer({ body }) {
+      async handle({ body }) {
         const destination = await book.candidate(body)
         return await notPublicHere(async () => await posture().tester.evaluate(destination))
       },
@@ -83,7 +83,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookBook): Endpoint[
       permissions: ACCESS.webhooks.write,
       summary: 'Send a test delivery to a webhook, enabled or not',
       result: EvaluationResult,
-      async answer({ scope, params }) {
+      async handle({ scope, params }) {
         const destination = await book.destination(scope, params.webhook_id)
         return await notPublicHere(async () => await posture().tester.evaluate(destination))
       },

@@ -28,7 +28,7 @@ export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read the settings of the Workers of an account',
       result: Settings,
-      answer: ({ scope }) => store.get(WORKERS_ACCOUNT_SETTINGS, scope, ONLY)?.value ?? DEFAULTS,
+      handle: ({ scope }) => store.get(WORKERS_ACCOUNT_SETTINGS, scope, ONLY)?.value ?? DEFAULTS,
     }),
     endpoint({
       method: 'put',
@@ -38,7 +38,7 @@ export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
       summary: 'Change the settings of the Workers of an account',
       body: Change,
       result: Settings,
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         const stored = await store.change(
           WORKERS_ACCOUNT_SETTINGS,

@@ -5,7 +5,7 @@ import { account } from '../../src/core/scope.js'
 import { MemoryBudget } from '../../src/core/memory-budget.js'
 import { AnnouncedFiles } from '../../src/workers/assets/manifest.js'
 import { BadFile, BadToken, BUCKET_BYTES } from '../../src/workers/assets/uploads.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { withAssetForm } from './services/asset-form.js'
@@ -45,7 +45,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
       body: Type.Object({ manifest: AnnouncedFiles }, strict),
       refusal: 'badAssets',
       result: Session,
-      async answer({ scope, params: { script_name: name }, body: { manifest } }) {
+      async handle({ scope, params: { script_name: name }, body: { manifest } }) {
         if (!SCRIPT_NAME.test(name)) throw new ApiError('badScriptName')
         const { jwt, buckets } = await workers().assets.open(scope, name, manifest)
         return { jwt, buckets: buckets.map((hashes) => [...hashes]) }
@@ -64,7 +64,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
       statuses: [201, 202],
       raw: { types: ['multipart/form-data'] },
       result: Uploaded,
-      async answer({ params, query: { base64 = false }, request }) {
+      async handle({ params, query: { base64 = false }, request }) {
         const { account_id: id = '' } = params as Readonly<Record<string, string>>
         const engine = workers()
         const { upload, assets: limits } = engine.limits()
@@ -73,7 +73,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
           const admitted = await engine.assets.admit(account(id), bearer(request))
           const form = { base64, maxBytes: formBytes(limits.file_bytes), parts: upload.parts, memory }
           const jwt = await withAssetForm(request, form, async (files) => await admitted.take(files))
-          return jwt === undefined ? {} : new Reply({ jwt }, { status: 201 })
+          return jwt === undefined ? {} : new ApiResponse({ jwt }, { status: 201 })
         } catch (error) {
           throw refused(error)
         }

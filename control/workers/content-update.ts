@@ -1,21 +1,21 @@
 import { Type } from 'typebox'
-import { settleDeployment } from '../../src/workers/durable/apply-deployment.js'
+import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
 import { refuse } from '../../src/workers/upload/errors.js'
 import { PART_TYPES, readDocument, uploadedFiles, type FormPart } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { metadataFaults } from '../../src/workers/metadata/check.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Call, type Endpoint } from '../http/endpoint.js'
-import { refuseHostile } from '../http/json-limits.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
+import { assertHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { withForm } from './services/multipart.js'
 import { partFaults } from './services/part-bindings.js'
 import { codeOf, prepareCode } from './services/prepared-code.js'
-import { told } from './services/api-errors.js'
+import { toApiErrors } from './services/api-errors.js'
 import { checkIfMatch } from './request.js'
 import { ScriptResult } from './schemas.js'
-import { saveSuccessor } from './services/next-version.js'
+import { saveNextVersion } from './services/next-version.js'
 
 const { main_module, body_part } = Metadata.properties
 const Form = Type.Object(
@@ -35,7 +35,7 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
     const { upload, quotas } = deps.workers().limits()
     const given = readDocument(parts, { name: 'metadata', schema: Metadata, most: upload.metadata_bytes })
     const { document = {}, others } = given as { document?: object; others: readonly FormPart[] }
-    refuseHostile(document)
+    assertHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
     const { main_module = headerOf(call, 'cf-worker-main-module-part') } = metadata
@@ -52,7 +52,7 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
     const { named, ignored, files } = read(call, parts)
     const code = await prepareCode(engine, named, files)
     const modules = await engine.shelf.putModules(files)
-    const saved = await saveSuccessor(deps, call, {
+    const saved = await saveNextVersion(deps, call, {
       name: call.params.script_name,
       deploy: true,
       annotations: { 'workers/triggered_by': 'upload' },
@@ -61,7 +61,7 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
         const { main: _main, ...kept } = old
         const draft = { ...kept, ...codeOf(code), modules }
         refuse(partFaults(draft.bindings, [], { format: code.main?.format, files }))
-        const { writes } = settleDeployment(deps.store, call.scope, { before: before.value, versions: [draft] })
+        const { writes } = applyDeployment(deps.store, call.scope, { before: before.value, versions: [draft] })
         return { draft, writes, more: undefined }
       },
     })
@@ -78,19 +78,19 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
       refusal: 'invalidScript',
       raw: { types: ['multipart/form-data'], schema: Form },
       result: ScriptResult,
-      async answer(call) {
+      async handle(call) {
         const { uploads, limits } = deps.workers()
         const { bytes, parts: most } = limits().upload
         const { script, version, ignored } = await withForm(
           call.request,
           { bytes, parts: most, memory: uploads },
-          async (parts) => await told(async () => await save(call, parts)),
+          async (parts) => await toApiErrors(async () => await save(call, parts)),
         )
         const messages = ignored.map((member) => ({
           code: 10021,
           message: `${member} of the metadata has no effect here: only the code changes`,
         }))
-        return new Reply(scriptResult(script, version) as never, { messages })
+        return new ApiResponse(scriptResult(script, version) as never, { messages })
       },
     }),
   ]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Scope } from '../../src/core/scope.js'
-import { ACCOUNT_ONLY as scopes, Download, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, FileResponse, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -11,7 +11,7 @@ const PATH = '/workers/scripts/:script_name'
 
 /** The code of scripts, as it was uploaded. */
 export function content(deps: WorkersDeps): Endpoint[] {
-  const download = async (scope: Scope, name: string, which?: string): Promise<Download> => {
+  const file = async (scope: Scope, name: string, which?: string): Promise<FileResponse> => {
     const { shelf } = deps.workers()
     const { value: script } = scriptOf(deps, scope, name)
     const version =
@@ -21,9 +21,9 @@ export function content(deps: WorkersDeps): Endpoint[] {
     if (!version) throw new ApiError('scriptVersionNotFound')
     const { modules, main, etag, format } = version
     const [only] = modules
-    if (!only) return new Download('application/javascript', '', { etag: `"${etag}"` })
+    if (!only) return new FileResponse('application/javascript', '', { etag: `"${etag}"` })
     if (modules.length === 1 && format === 'service-worker')
-      return new Download('application/javascript', await shelf.readModule(only), { etag: `"${etag}"` })
+      return new FileResponse('application/javascript', await shelf.readModule(only), { etag: `"${etag}"` })
     // Follows from the content, which cannot hold its own hash.
     const boundary = createHash('sha256').update(`${version.id} ${etag}`).digest('hex')
     const pieces: Buffer[] = []
@@ -36,7 +36,7 @@ export function content(deps: WorkersDeps): Endpoint[] {
     }
     pieces.push(Buffer.from(`--${boundary}--\r\n`))
     const headers = { etag: `"${etag}"`, ...(main !== undefined && { 'cf-entrypoint': encodeURI(main) }) }
-    return new Download(`multipart/form-data; boundary=${boundary}`, Buffer.concat(pieces), headers)
+    return new FileResponse(`multipart/form-data; boundary=${boundary}`, Buffer.concat(pieces), headers)
   }
   return [
     endpoint({
@@ -45,8 +45,8 @@ export function content(deps: WorkersDeps): Endpoint[] {
       scopes,
       permissions: ACCESS.workers.read,
       summary: 'Read the code of a script: as it is, or its modules as a form',
-      download: 'multipart/form-data',
-      answer: async ({ scope, params }) => await download(scope, params.script_name),
+      file: 'multipart/form-data',
+      handle: async ({ scope, params }) => await file(scope, params.script_name),
     }),
     endpoint({
       method: 'get',
@@ -55,8 +55,8 @@ export function content(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read the code of a version; the header cf-entrypoint names its main module',
       query: Type.Object({ version: Type.Optional(Type.String({ description: 'Default: the deployed one.' })) }),
-      download: 'multipart/form-data',
-      answer: async ({ scope, params, query }) => await download(scope, params.script_name, query.version),
+      file: 'multipart/form-data',
+      handle: async ({ scope, params, query }) => await file(scope, params.script_name, query.version),
     }),
   ]
 }

@@ -4,7 +4,7 @@ import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, type StoredVersion } from '../../sr
 import { mapOf, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { canonicalBase } from '../../src/workers/assets/site.js'
-import { settleDeployment } from '../../src/workers/durable/apply-deployment.js'
+import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit } from '../resources/audit.js'
@@ -13,9 +13,9 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
-import { told } from './services/api-errors.js'
+import { toApiErrors } from './services/api-errors.js'
 import { clientOf } from './request.js'
-import { shownDeployment } from './response-shapes.js'
+import { deploymentResponse } from './response-shapes.js'
 
 const PATH = '/workers/scripts/:script_name/deployments'
 
@@ -46,7 +46,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
 
   /** Refuses versions that must not serve side by side, and those whose secrets are not those of today. */
-  const refuseUnfit = (
+  const assertUnfit = (
     scope: Scope,
     wanted: readonly StoredVersion[],
     now: StoredVersion | undefined,
@@ -78,10 +78,10 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'List the deployments of a script, newest first',
       result: Type.Object({ deployments: Type.Array(Deployment) }),
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const found = script.deployments.flatMap((id) => store.get(WORKER_DEPLOYMENTS, scope, id)?.value ?? [])
-        return { deployments: found.map(shownDeployment) }
+        return { deployments: found.map(deploymentResponse) }
       },
     }),
     endpoint({
@@ -96,7 +96,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       body: NewDeployment,
       result: Deployment,
       refusal: 'badDeployment',
-      async answer(call) {
+      async handle(call) {
         const { scope, params, body, query, caller } = call
         const { shelf } = deps.workers()
         return await edits.run(scope.id, async () => {
@@ -113,9 +113,9 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
               throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
             return version
           })
-          refuseUnfit(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
-          const settled = await told(() =>
-            settleDeployment(store, scope, {
+          assertUnfit(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
+          const settled = await toApiErrors(() =>
+            applyDeployment(store, scope, {
               before: before.value,
               versions: wanted,
               pointer: (at) => `/versions/${at}/version_id`,
@@ -143,7 +143,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
                 after,
               }),
           })
-          return shownDeployment(deployment)
+          return deploymentResponse(deployment)
         })
       },
     }),
@@ -154,13 +154,13 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read a deployment',
       result: Deployment,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const found = script.deployments.includes(params.deployment_id)
           ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
           : undefined
         if (!found) throw new ApiError('deploymentNotFound')
-        return shownDeployment(found)
+        return deploymentResponse(found)
       },
     }),
     endpoint({
@@ -170,7 +170,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Forget a deployment that is no longer in force',
       bare: true,
-      async answer(call) {
+      async handle(call) {
         const { scope, params } = call
         const id = params.deployment_id
         await edits.run(scope.id, async () => {

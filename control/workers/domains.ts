@@ -5,7 +5,7 @@ import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoin
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import { DomainBook } from './services/domain-repository.js'
+import { DomainRepository } from './services/domain-repository.js'
 import type { WorkersDeps } from './services/index.js'
 
 const PATH = '/workers/domains'
@@ -58,7 +58,7 @@ const filters = ['zone_name', 'zone_id', 'service', 'hostname', 'environment'] a
 /** Host names that Workers answer for. */
 export function domains(deps: WorkersDeps): Endpoint[] {
   const { edits } = deps
-  const book = new DomainBook(deps)
+  const book = new DomainRepository(deps)
   const row = { scopes, refusal: 'badDomain' } as const
   return [
     endpoint({
@@ -75,7 +75,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
         environment: Type.Optional(Type.String({ deprecated: true })),
       }),
       result: Type.Array(Domain),
-      answer({ scope, query }) {
+      handle({ scope, query }) {
         const fits = (domain: StoredDomain) =>
           filters.every((name) => query[name] === undefined || query[name] === domain[name])
         return whole(book.all(scope).filter(fits).map(shown))
@@ -89,7 +89,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       summary: 'Attach a host name to a Worker; one that is attached already changes hands',
       body: NewDomain,
       result: Domain,
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         return await edits.run(scope.id, async () => {
           const domain = book.checked(scope, body.service, body, '')
@@ -109,7 +109,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
         permissions: ACCESS.workers.read,
         summary: 'Read a domain',
         result: Domain,
-        answer: ({ scope, params }) => shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
+        handle: ({ scope, params }) => shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
       }),
     ),
     endpoint({
@@ -119,7 +119,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Detach a host name from its Worker',
       bare: true,
-      async answer(call) {
+      async handle(call) {
         const { scope, params } = call
         await edits.run(scope.id, async () => {
           await book.save(call, [], [book.get(scope, params.domain_id).value])
@@ -135,7 +135,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
       body: Origins,
       result: Changes,
-      answer({ scope, params, body, query }) {
+      handle({ scope, params, body, query }) {
         book.requireScript(scope, params.script_name)
         const { added, removed, updated, conflicting } = book.changes(
           scope,
@@ -159,7 +159,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       summary: 'Attach a list of host names to a Worker, all or none',
       body: Records,
       result: Type.Array(Domain),
-      async answer(call) {
+      async handle(call) {
         const { scope, params, body } = call
         const service = params.script_name
         return await edits.run(scope.id, async () => {

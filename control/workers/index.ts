@@ -8,7 +8,7 @@ import { content } from './content.js'
 import { contentUpdate } from './content-update.js'
 import { deployments } from './deployments.js'
 import { domains } from './domains.js'
-import type { WorkersDeps, WorkersEngine } from './services/index.js'
+import type { WorkersDeps, WorkersServices } from './services/index.js'
 import { routes } from './routes.js'
 import { schedules } from './schedules.js'
 import { scripts } from './scripts.js'
@@ -47,7 +47,7 @@ const AREAS: readonly Area[] = [
 ]
 
 /** Worker scripts and all that belongs to them. */
-export function workers(deps: ControlDeps & { readonly workers: () => WorkersEngine }): Endpoint[] {
+export function workers(deps: ControlDeps & { readonly workers: () => WorkersServices }): Endpoint[] {
   const shared: WorkersDeps = { ...deps, edits: new KeyedEdits() }
   return AREAS.flatMap((area) => area(shared))
 }

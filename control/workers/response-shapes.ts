@@ -8,7 +8,7 @@ import {
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { liveExports } from '../../src/workers/script-summary.js'
-import { shownBinding } from '../../src/workers/secrets.js'
+import { bindingResponse } from '../../src/workers/secrets.js'
 
 const namedHandlers = ({ named }: StoredVersion) =>
   named.map(({ name, handlers }) => ({ name, handlers: [...handlers] }))
@@ -36,7 +36,7 @@ export function listedVersion(version: StoredVersion) {
 export function shownBindings(store: Store, scope: Scope, script: string, bindings: readonly Binding[]): Binding[] {
   return bindings.map((binding) => {
     const { class_name: name, script_name: owner = script, dispatch_namespace: dispatch } = binding
-    const shown = shownBinding(binding)
+    const shown = bindingResponse(binding)
     if (binding.type !== 'durable_object_namespace' || name === undefined || dispatch !== undefined) return shown
     const namespaces = store.list(WORKER_NAMESPACES, scope)
     const id = namespaces.find(({ value }) => value.script === owner && value.class === name)?.value.id
@@ -45,7 +45,7 @@ export function shownBindings(store: Store, scope: Scope, script: string, bindin
 }
 
 /** A version with everything it consists of; secrets by their names alone. */
-export function shownVersion(store: Store, scope: Scope, version: StoredVersion, script: StoredScript) {
+export function versionResponse(store: Store, scope: Scope, version: StoredVersion, script: StoredScript) {
   const { etag, handlers, bindings, usage_model, limits, exports, migration_tag } = version
   const { compatibility_date, compatibility_flags } = version
   return {
@@ -71,7 +71,7 @@ export function shownVersion(store: Store, scope: Scope, version: StoredVersion,
   }
 }
 
-export function shownDeployment(deployment: StoredDeployment) {
+export function deploymentResponse(deployment: StoredDeployment) {
   const { id, created_on, source, strategy, author_email, annotations, versions } = deployment
   return { id, created_on, source, strategy, author_email, annotations, versions: [...versions] }
 }

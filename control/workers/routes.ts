@@ -6,11 +6,11 @@ import { orNull, strict } from '../../src/core/schema.js'
 import { zone as zoneScope, type Scope } from '../../src/core/scope.js'
 import type { Write } from '../../src/core/store.js'
 import { audit } from '../resources/audit.js'
-import { configured } from '../http/auth/config-index.js'
+import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { mayUse } from '../http/auth/access.js'
 import { ApiError } from '../http/errors.js'
-import { NamedRecords } from '../resources/named-repository.js'
+import { NamedRepository } from '../resources/named-repository.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -42,7 +42,7 @@ const ScriptRoutes = Type.Array(
 /** Patterns of URLs that Workers answer, by zone; and all those of one Worker at once. */
 export function routes(deps: WorkersDeps): Endpoint[] {
   const { config, store, clock, edits } = deps
-  const book = new NamedRecords<StoredRoute>(deps, {
+  const book = new NamedRepository<StoredRoute>(deps, {
     kind: WORKER_ROUTES,
     names: ROUTE_PATTERNS,
     idOf: ({ id }) => id,
@@ -78,7 +78,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.routes.read,
       summary: 'List the routes of a zone',
       result: Type.Array(Route),
-      answer: ({ scope }) => whole(book.all(scope)),
+      handle: ({ scope }) => whole(book.all(scope)),
     }),
     endpoint({
       method: 'post',
@@ -89,7 +89,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       body: RouteInput,
       result: Route,
       refusal: 'badRoute',
-      answer: async (call) =>
+      handle: async (call) =>
         await edits.run(call.accountId, async () => await book.create(call, { id: newId(), ...checked(call) })),
     }),
     endpoint({
@@ -99,7 +99,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.routes.read,
       summary: 'Read a route',
       result: Route,
-      answer: ({ scope, params }) => book.get(scope, params.route_id),
+      handle: ({ scope, params }) => book.get(scope, params.route_id),
     }),
     endpoint({
       method: 'put',
@@ -110,7 +110,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       body: RouteInput,
       result: Route,
       refusal: 'badRoute',
-      async answer(call) {
+      async handle(call) {
         const id = call.params.route_id
         return await edits.run(call.accountId, async () => {
           book.get(call.scope, id)
@@ -126,7 +126,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.routes.write,
       summary: 'Delete a route',
       result: Type.Object({ id: Type.String() }),
-      async answer(call) {
+      async handle(call) {
         const { route_id: id } = call.params
         await book.remove(call, id)
         return { id }
@@ -141,7 +141,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       body: ScriptRoutes,
       result: Type.Array(Route),
       refusal: 'badRoute',
-      async answer(call) {
+      async handle(call) {
         const { scope, body, params, caller } = call
         const script = params.script_name
         return await edits.run(scope.id, async () => {
@@ -193,7 +193,7 @@ export function routesOf(
   { id }: Scope,
   script: string,
 ): { zone: Scope; route: StoredRoute }[] {
-  return [...configured(config()).zones.values()]
+  return [...configIndex(config()).zones.values()]
     .filter((zone) => zone.account === id)
     .flatMap((zone) => store.list(WORKER_ROUTES, zoneScope(zone.id)))
     .filter(({ value }) => value.script === script)

@@ -38,7 +38,7 @@ export function schedules(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'List the schedules of a Worker',
       result: Schedules,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         scriptOf(deps, scope, params.script_name)
         const found = store.get(SCRIPT_SCHEDULES, scope, params.script_name)
         return { schedules: [...(found?.value.schedules ?? [])] }
@@ -53,7 +53,7 @@ export function schedules(deps: WorkersDeps): Endpoint[] {
       body: NewSchedules,
       result: Schedules,
       refusal: 'badSchedules',
-      async answer(call) {
+      async handle(call) {
         const { scope, params, body } = call
         const id = params.script_name
         const crons = body.map(({ cron }) => cron.trim())

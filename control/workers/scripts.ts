@@ -37,7 +37,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
         tags: Type.Optional(Type.String({ description: 'As in `production:yes,old:no`.' })),
       }),
       result: Type.Array(ScriptResult),
-      answer: ({ scope, query }) =>
+      handle: ({ scope, query }) =>
         whole(
           all(scope)
             .filter(tagFilter(query.tags))
@@ -57,7 +57,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
         order_by: Type.Enum(['name', 'created_on', 'modified_on'], { default: 'name' }),
       }),
       result: Type.Array(Type.Object({})),
-      answer({ scope, query }) {
+      handle({ scope, query }) {
         const { name = '', id, order_by } = query
         const found = all(scope).filter(
           (script) => script.name.includes(name) && (id === undefined || script.tag === id),
@@ -79,7 +79,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
       query: Force,
       result: Type.Null(),
-      answer: async (call) => await removeScript(deps, call, call.params.script_name),
+      handle: async (call) => await removeScript(deps, call, call.params.script_name),
     }),
     endpoint({
       method: 'delete',
@@ -89,7 +89,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       summary: 'Delete a script with all that belongs to it',
       query: Force,
       result: Type.Null(),
-      answer: async (call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
+      handle: async (call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
     }),
     endpoint({
       method: 'get',
@@ -98,7 +98,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read a script as a service with one environment',
       result: Found,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
         const environment = environmentOf(value, shown(scope, value)[0] ?? {})
         const { created_on, modified_on } = value
@@ -118,7 +118,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read the environment of a service',
       result: Found,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
         if (params.environment !== ENVIRONMENT) throw new ApiError('serviceNotFound')
         return environmentOf(value, shown(scope, value)[0] ?? {})
@@ -131,7 +131,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'List the scripts that use a script',
       result: Found,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         scriptOf(deps, scope, params.script_name)
         const { services, durable_objects } = referencesTo(deps, scope, params.script_name)
         return {
@@ -152,7 +152,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'List the scripts that send their traces to a script',
       result: Type.Array(Found),
-      answer: ({ scope, params }) => {
+      handle: ({ scope, params }) => {
         const { tails } = referencesTo(deps, scope, params.script_name)
         return whole(
           tails.map((producer) => ({
@@ -171,7 +171,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
       summary: 'List the namespaces of Durable Objects',
       query: Type.Object(paging({ most: 1000 })),
       result: Type.Array(Found),
-      answer: ({ scope, query }) =>
+      handle: ({ scope, query }) =>
         page(store.list(WORKER_NAMESPACES, scope), query, ({ value }) => ({
           id: value.id,
           name: `${value.script}_${value.class}`,

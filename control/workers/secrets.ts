@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Binding } from '../../src/core/model/worker.js'
 import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
-import { isSecret, shownBinding } from '../../src/workers/secrets.js'
+import { isSecret, bindingResponse } from '../../src/workers/secrets.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
@@ -32,7 +32,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
   const listed = (scope: Scope, name: string): Binding[] => {
     const { value: script } = scriptOf(deps, scope, name)
     const version = deps.workers().shelf.readVersion(scope, script, 'latest')
-    return (version?.bindings ?? []).filter(isSecret).map(shownBinding)
+    return (version?.bindings ?? []).filter(isSecret).map(bindingResponse)
   }
 
   const bySecret = { secretsOnly: true, deploy: true, annotations: { 'workers/triggered_by': 'secret' } }
@@ -45,7 +45,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'List the names of the secrets of a script',
       result: Type.Array(Shown),
-      answer: ({ scope, params }) => whole(listed(scope, params.script_name) as never[]),
+      handle: ({ scope, params }) => whole(listed(scope, params.script_name) as never[]),
     }),
     endpoint({
       method: 'put',
@@ -56,11 +56,11 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       body: Secret,
       result: Shown,
       refusal: 'badSecret',
-      async answer(call) {
+      async handle(call) {
         const binding = call.body as Binding
         const changes = new Map([[binding.name, binding]])
         await saveBindings(deps, call, call.params.script_name, { ...bySecret, changes, pointer: () => '' })
-        return shownBinding(binding) as never
+        return bindingResponse(binding) as never
       },
     }),
     endpoint({
@@ -70,7 +70,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Tell that a script has a secret, not which',
       result: Shown,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const found = listed(scope, params.script_name).find(({ name }) => name === params.secret_name)
         if (!found) throw new ApiError('secretNotFound')
         return found as never
@@ -83,7 +83,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Delete a secret',
       result: Type.Null(),
-      async answer(call) {
+      async handle(call) {
         const { script_name, secret_name } = call.params
         if (!listed(call.scope, script_name).some(({ name }) => name === secret_name))
           throw new ApiError('secretNotFound')
@@ -105,7 +105,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       jsonAs: MERGE_PATCH,
       result: Type.Object({}),
       refusal: 'badSecret',
-      async answer(call) {
+      async handle(call) {
         const given = Object.entries(call.body.secrets ?? {})
         const changes = new Map(given.map(([name, secret]) => [name, secret && { ...secret, name }]))
         const { script_name } = call.params

@@ -3,7 +3,7 @@ import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.j
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
 import { audit } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
@@ -48,7 +48,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read the settings of a script that all of its versions share',
       result: Type.Object({}),
-      answer: ({ scope, params }) => ownSettings(scriptOf(deps, scope, params.script_name).value),
+      handle: ({ scope, params }) => ownSettings(scriptOf(deps, scope, params.script_name).value),
     }),
     endpoint({
       method: 'patch',
@@ -59,7 +59,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       body: Change,
       result: Type.Object({}),
       refusal: 'badSettings',
-      async answer(call) {
+      async handle(call) {
         const { scope, params, body } = call
         return await edits.run(scope.id, async () => {
           const { value: before, version } = scriptOf(deps, scope, params.script_name)
@@ -79,7 +79,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
             [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id, before, after })],
           )
           const messages = missingConsumers(store, scope, body.tail_consumers ?? [])
-          return new Reply(ownSettings(after), { messages })
+          return new ApiResponse(ownSettings(after), { messages })
         })
       },
     }),

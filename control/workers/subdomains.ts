@@ -55,7 +55,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: "Read the account's subdomain for Workers",
       result: Subdomain,
-      answer({ scope }) {
+      handle({ scope }) {
         const found = current(scope)
         if (!found) throw new ApiError('noSubdomain')
         return found.value
@@ -71,7 +71,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       jsonAs: ['text/plain'],
       result: Subdomain,
       refusal: 'badSubdomain',
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         const { subdomain } = body
         return await edits.run(`subdomain ${scope.id}`, async () => {
@@ -115,7 +115,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: "Give up the account's subdomain for Workers",
       status: 204,
-      async answer(call) {
+      async handle(call) {
         const { scope } = call
         await edits.run(`subdomain ${scope.id}`, async () => {
           const before = current(scope)
@@ -137,7 +137,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
       result: Type.Object({}),
-      answer({ params }) {
+      handle({ params }) {
         throw new ApiError(
           store.get(SUBDOMAIN_OWNERS, DAEMON, params.subdomain) ? 'subdomainUnavailable' : 'subdomainFree',
         )
@@ -150,7 +150,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Tell whether a Worker answers below the subdomain of its account',
       result: Switches,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         scriptOf(deps, scope, params.script_name)
         return scriptSubdomain(store, scope, params.script_name)
       },
@@ -168,7 +168,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
         ...(method === 'post' && { body: SwitchesInput }),
         result: Switches,
         refusal: 'badSubdomain',
-        async answer(call) {
+        async handle(call) {
           const { scope, params } = call
           const id = params.script_name
           const input = call.body as { enabled: boolean; previews_enabled?: boolean } | undefined

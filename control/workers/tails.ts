@@ -60,7 +60,7 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       permissions,
       summary: 'List the tails of a script',
       result: Type.Array(Shown),
-      answer({ scope, params, request }) {
+      handle({ scope, params, request }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         return whole(
           deps
@@ -80,7 +80,7 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       jsonAs: ['text/plain'],
       result: Shown,
       refusal: 'badTail',
-      answer({ scope, params, request }) {
+      handle({ scope, params, request }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const tail = deps.workers().tails.open(scope, script)
         if (!tail) throw new ApiError('tooManyTails')
@@ -94,7 +94,7 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       permissions,
       summary: 'End a tail and the WebSockets that listen to it',
       bare: true,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         if (!deps.workers().tails.end(scope, script, params.tail_id)) throw new ApiError('tailNotFound')
       },

@@ -3,12 +3,12 @@ import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { PART_TYPES } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { ScriptResult } from './schemas.js'
-import { UploadDesk } from './services/upload-service.js'
+import { UploadService } from './services/upload-service.js'
 
 /** For the manual. */
 export const UploadForm = Type.Object(
@@ -26,7 +26,7 @@ export const UploadQuery = Type.Object({
 
 /** Uploads of scripts. */
 export function upload(deps: WorkersDeps): Endpoint[] {
-  const desk = new UploadDesk(deps)
+  const desk = new UploadService(deps)
   return [
     endpoint({
       method: 'put',
@@ -43,7 +43,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
         deployment_id: Type.String(),
         exports_reconciliation: Type.Optional(Reconciliation),
       }),
-      async answer(call) {
+      async handle(call) {
         const strict = call.query.bindings_inherit === 'strict'
         const { script, version, reconciliation } = await desk.take(call, { deployed: true, strict })
         const result = {
@@ -58,7 +58,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
           ...missingTargets(deps.store, call.scope, version.bindings),
           ...missingConsumers(deps.store, call.scope, script.tail_consumers),
         ]
-        return new Reply(result as never, { messages })
+        return new ApiResponse(result as never, { messages })
       },
     }),
   ]

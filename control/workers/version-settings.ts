@@ -3,27 +3,27 @@ import type { StoredScript, StoredVersion } from '../../src/core/model/worker.js
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
-import { settleClasses } from '../../src/workers/durable/apply-exports.js'
+import { applyExports } from '../../src/workers/durable/apply-exports.js'
 import { refuse } from '../../src/workers/upload/errors.js'
 import { readDocument, type FormPart } from '../../src/workers/upload/form.js'
-import { settledBindings, withStanding } from '../../src/workers/inherited-bindings.js'
+import { resolveBindings, withStanding } from '../../src/workers/inherited-bindings.js'
 import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/check.js'
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import type { ScriptChange } from '../../src/workers/script-repository.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Call, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { refuseHostile } from '../http/json-limits.js'
+import { assertHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { withForm } from './services/multipart.js'
 import { partFaults } from './services/part-bindings.js'
-import { told } from './services/api-errors.js'
+import { toApiErrors } from './services/api-errors.js'
 import { ownSettings } from './settings.js'
 import { shownBindings } from './response-shapes.js'
-import { saveSuccessor, type Predecessor } from './services/next-version.js'
+import { saveNextVersion, type PreviousVersion } from './services/next-version.js'
 
 const PATH = '/workers/scripts/:script_name/settings'
 const Shown = Type.Object({
@@ -48,21 +48,21 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
     const [other] = others
     if (other) throw new ApiError('badBody', undefined, `a part is named ${other.name.slice(0, 100)}, not settings`)
     // A client that sends an object without members sends no part.
-    refuseHostile(document ?? {})
+    assertHostile(document ?? {})
     const latest = workers().shelf.readVersion(scope, script, 'latest')
     const settings = withStanding(document ?? {}, latest?.bindings ?? [])
     refuse(settingsFaults(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     return settings
   }
 
-  const make = (call: Call<'script_name'>, settings: VersionSettings, { before, latest, draft }: Predecessor) => {
+  const make = (call: Call<'script_name'>, settings: VersionSettings, { before, latest, draft }: PreviousVersion) => {
     const { bindings: given, migrations, exports = latest.exports } = settings
     const bindings = given
-      ? settledBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
+      ? resolveBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
       : draft.bindings
     const files = latest.modules.map(({ name, part = name }) => ({ name, part }))
     refuse(partFaults(bindings, given ?? [], { format: latest.format, files }))
-    const settled = settleClasses({
+    const settled = applyExports({
       store,
       scope: call.scope,
       script: before.value.name,
@@ -94,7 +94,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read the settings of a script and of its newest version',
       result: Shown,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         return shown(store, scope, script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
       },
@@ -111,13 +111,13 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
         schema: Type.Object({ settings: Type.Optional(VersionSettings) }),
       },
       result: Shown,
-      async answer(call) {
+      async handle(call) {
         const { uploads, limits } = workers()
         const { metadata_bytes: bytes, parts } = limits().upload
         return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
-          told(async () => {
+          toApiErrors(async () => {
             const settings = read(call, form)
-            const { script, version, more } = await saveSuccessor(deps, call, {
+            const { script, version, more } = await saveNextVersion(deps, call, {
               name: call.params.script_name,
               deploy: true,
               annotations: { 'workers/triggered_by': 'settings', ...keptAnnotations(settings.annotations) },
@@ -131,7 +131,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
               ...missingTargets(store, call.scope, version.bindings),
               ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
             ]
-            return new Reply(result, { messages })
+            return new ApiResponse(result, { messages })
           }),
         )
       },

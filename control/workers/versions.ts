@@ -2,16 +2,16 @@ import { Type } from 'typebox'
 import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { mapOf } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
 import { missingTargets } from './services/target-warnings.js'
-import { listedVersion, shownVersion } from './response-shapes.js'
+import { listedVersion, versionResponse } from './response-shapes.js'
 import { UploadForm, UploadQuery } from './upload.js'
-import { UploadDesk } from './services/upload-service.js'
+import { UploadService } from './services/upload-service.js'
 
 const PATH = '/workers/scripts/:script_name/versions'
 /** How many of the newest versions can be deployed again. */
@@ -34,7 +34,7 @@ const Version = Type.Object({
 /** Versions of a script. */
 export function versions(deps: WorkersDeps): Endpoint[] {
   const { store } = deps
-  const desk = new UploadDesk(deps)
+  const desk = new UploadService(deps)
   return [
     endpoint({
       method: 'post',
@@ -46,14 +46,14 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       query: UploadQuery,
       raw: { types: ['multipart/form-data'], schema: UploadForm },
       result: Version,
-      async answer(call) {
+      async handle(call) {
         const strict = call.query.bindings_inherit === 'strict'
         const { script, version, reconciliation } = await desk.take(call, { deployed: false, strict })
         const result = {
-          ...shownVersion(store, call.scope, version, script),
+          ...versionResponse(store, call.scope, version, script),
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
-        return new Reply(result, { messages: missingTargets(store, call.scope, version.bindings) })
+        return new ApiResponse(result, { messages: missingTargets(store, call.scope, version.bindings) })
       },
     }),
     endpoint({
@@ -68,7 +68,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       }),
       result: Type.Object({ items: Type.Array(Type.Object({})) }),
       top: Type.Object({ result_info: Type.Object({}) }),
-      answer({ scope, params, query: { page, per_page, deployable } }) {
+      handle({ scope, params, query: { page, per_page, deployable } }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const ids = deployable ? script.versions.slice(0, DEPLOYABLE) : script.versions
         const items = ids
@@ -78,7 +78,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
         const total_count = ids.length
         const total_pages = Math.ceil(total_count / per_page)
         const result_info = { page, per_page, count: items.length, total_count, total_pages }
-        return new Reply({ items }, { result_info })
+        return new ApiResponse({ items }, { result_info })
       },
     }),
     endpoint({
@@ -88,11 +88,11 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read a version of a script',
       result: Version,
-      answer({ scope, params }) {
+      handle({ scope, params }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const version = deps.workers().shelf.readVersion(scope, script, params.version_id)
         if (!version) throw new ApiError('scriptVersionNotFound')
-        return shownVersion(store, scope, version, script)
+        return versionResponse(store, scope, version, script)
       },
     }),
   ]

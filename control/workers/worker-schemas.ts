@@ -46,7 +46,7 @@ export const Worker = Type.Object({
 })
 
 /** A script as a Worker, with who refers to it. */
-export function shownWorker(deps: WorkersDeps, scope: Scope, script: StoredScript): Static<typeof Worker> {
+export function workerResponse(deps: WorkersDeps, scope: Scope, script: StoredScript): Static<typeof Worker> {
   const { name, tag, created_on, modified_on, logpush, tags, tail_consumers, observability = {} } = script
   return {
     id: tag,

@@ -9,7 +9,7 @@ import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import { audit } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -18,10 +18,10 @@ import type { WorkersDeps } from './services/index.js'
 import { workerOf } from './find.js'
 import { missingTargets } from './services/target-warnings.js'
 import { JsonModule, uploadOf } from './services/json-modules.js'
-import { told } from './services/api-errors.js'
+import { toApiErrors } from './services/api-errors.js'
 import { MERGE_PATCH } from './request.js'
-import { shownBindings, shownVersion } from './response-shapes.js'
-import { UploadDesk } from './services/upload-service.js'
+import { shownBindings, versionResponse } from './response-shapes.js'
+import { UploadService } from './services/upload-service.js'
 
 const PATH = '/workers/workers/:worker_id/versions'
 
@@ -68,7 +68,7 @@ const Version = Type.Object({
 /** Versions of Workers, sent and told as JSON. */
 export function workerVersions(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
-  const desk = new UploadDesk(deps)
+  const desk = new UploadService(deps)
 
   const versionOf = (scope: Scope, which: string, id: string): { script: StoredScript; version: StoredVersion } => {
     const { value: script } = workerOf(deps, scope, which)
@@ -86,7 +86,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       summary: 'List the versions of a Worker, newest first',
       query: Type.Object(paging({ most: 100 })),
       result: Type.Array(Version),
-      answer({ scope, params, query }) {
+      handle({ scope, params, query }) {
         const { value: script } = workerOf(deps, scope, params.worker_id)
         const found = script.versions.flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
         return page(found, query, (version) => shown(store, scope, version))
@@ -104,11 +104,11 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       body: NewVersion,
       result: Version,
       refusal: 'invalidScript',
-      async answer(call) {
+      async handle(call) {
         const { scope, params, body, query } = call
         const { name } = workerOf(deps, scope, params.worker_id).value
         const options = { deployed: query.deploy, strict: true, settingsStay: true }
-        const { version, reconciliation } = await told(async () => {
+        const { version, reconciliation } = await toApiErrors(async () => {
           const upload = uploadOf(body)
           return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
         })
@@ -116,7 +116,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
           ...shown(store, scope, version),
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
-        return new Reply(result, { messages: missingTargets(store, scope, version.bindings) })
+        return new ApiResponse(result, { messages: missingTargets(store, scope, version.bindings) })
       },
     }),
     endpoint({
@@ -129,7 +129,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
         include: Type.Optional(Type.Literal('modules', { description: 'Its code as well, in base64.' })),
       }),
       result: Version,
-      async answer({ scope, params, query }) {
+      async handle({ scope, params, query }) {
         const { version } = versionOf(scope, params.worker_id, params.version_id)
         if (query.include === undefined) return shown(store, scope, version)
         const modules: Static<typeof JsonModule>[] = []
@@ -147,7 +147,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Delete a version of a Worker that serves no requests',
       bare: true,
-      async answer(call) {
+      async handle(call) {
         const { scope, params } = call
         await edits.run(scope.id, async () => {
           const { value: before, version } = workerOf(deps, scope, params.worker_id)
@@ -176,7 +176,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       jsonAs: MERGE_PATCH,
       result: Type.Object({}),
       refusal: 'badSecret',
-      async answer(call) {
+      async handle(call) {
         const { env = {}, annotations = {} } = call.body
         const changes = new Map(Object.entries(env).map(([name, binding]) => [name, binding && { ...binding, name }]))
         const { value: script } = workerOf(deps, call.scope, call.params.worker_id)
@@ -186,7 +186,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
           deploy: false,
           annotations: keptAnnotations(annotations),
         })
-        return shownVersion(store, call.scope, version, script)
+        return versionResponse(store, call.scope, version, script)
       },
     }),
   ]

@@ -5,17 +5,17 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { newScript } from '../../src/workers/script-repository.js'
 import { audit } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, Reply, type Call, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { refuseMoreScripts, workerOf } from './find.js'
+import { assertMoreScripts, workerOf } from './find.js'
 import { missingConsumers } from './services/target-warnings.js'
 import { Force, removeScript } from './services/removal.js'
 import { MERGE_PATCH, scriptName } from './request.js'
 import { OFF, scriptSubdomain } from './subdomains.js'
-import { NewWorker, shownWorker, Worker, WorkerChange } from './worker-schemas.js'
+import { NewWorker, workerResponse, Worker, WorkerChange } from './worker-schemas.js'
 
 const PATH = '/workers/workers'
 const ONE = `${PATH}/:worker_id`
@@ -51,7 +51,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       ],
     )
     const messages = missingConsumers(store, scope, after.tail_consumers)
-    return new Reply(shownWorker(deps, scope, after), { messages })
+    return new ApiResponse(workerResponse(deps, scope, after), { messages })
   }
 
   const subdomainOf = (scope: Scope, id: string, { subdomain }: WorkerChange): Write[] => {
@@ -80,8 +80,8 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       summary: 'List the Workers of an account',
       query: Type.Object(paging({ most: 100 })),
       result: Type.Array(Worker),
-      answer: ({ scope, query }) =>
-        page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => shownWorker(deps, scope, value)),
+      handle: ({ scope, query }) =>
+        page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => workerResponse(deps, scope, value)),
     }),
     endpoint({
       method: 'post',
@@ -92,12 +92,12 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       body: NewWorker,
       result: Worker,
       refusal: 'badWorker',
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         const name = scriptName(body.name, '/name')
         return await edits.run(scope.id, async () => {
           if (store.get(WORKER_SCRIPTS, scope, name)) throw new ApiError('workerExists', '/name')
-          refuseMoreScripts(deps, scope)
+          assertMoreScripts(deps, scope)
           return await save(call, undefined, newScript(name, new Date(clock.now()).toISOString()), body)
         })
       },
@@ -109,7 +109,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read a Worker, by its name or id',
       result: Worker,
-      answer: ({ scope, params }) => shownWorker(deps, scope, workerOf(deps, scope, params.worker_id).value),
+      handle: ({ scope, params }) => workerResponse(deps, scope, workerOf(deps, scope, params.worker_id).value),
     }),
     endpoint({
       method: 'put',
@@ -120,7 +120,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       body: NewWorker,
       result: Worker,
       refusal: 'badWorker',
-      answer: async (call) =>
+      handle: async (call) =>
         await update(
           { ...call, body: { ...call.body, subdomain: { ...OFF, ...call.body.subdomain } } },
           ({ observability: _gone, ...before }) => ({ ...before, logpush: false, tags: [], tail_consumers: [] }),
@@ -136,7 +136,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       jsonAs: MERGE_PATCH,
       result: Worker,
       refusal: 'badWorker',
-      answer: async (call) => await update(call, (before) => before),
+      handle: async (call) => await update(call, (before) => before),
     }),
     endpoint({
       method: 'delete',
@@ -146,7 +146,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       summary: 'Delete a Worker with all that belongs to it, by its name or id',
       query: Force,
       bare: true,
-      answer: async (call) =>
+      handle: async (call) =>
         void (await removeScript(deps, call, workerOf(deps, call.scope, call.params.worker_id).value.name)),
     }),
   ]

@@ -4,11 +4,11 @@ import { mapOf, orNull, strict } from '../../src/core/schema.js'
 import { paging } from '../http/paging.js'
 
 /** Bytes of the metadata of one custom hostname, as JSON. */
-export const MOST_METADATA = 4096
+export const MAX_METADATA_BYTES = 4096
 
 const metadata = mapOf(Type.String({ maxLength: 1024 }), {
   maxProperties: 64,
-  description: `Read by expressions as cf.hostname.metadata; at most ${MOST_METADATA} bytes of JSON.`,
+  description: `Read by expressions as cf.hostname.metadata; at most ${MAX_METADATA_BYTES} bytes of JSON.`,
 })
 const origin = Type.String({
   minLength: 1,

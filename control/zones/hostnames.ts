@@ -6,12 +6,12 @@ import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
-import { endpoint, Reply, type Endpoint } from '../http/endpoint.js'
+import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { covers, hostName } from './hostname-match.js'
-import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MOST_METADATA } from './hostname-schemas.js'
+import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MAX_METADATA_BYTES } from './hostname-schemas.js'
 import { page } from '../http/paging.js'
-import { Room } from '../resources/quota.js'
+import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 
 const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
@@ -20,7 +20,7 @@ const WRITE = ['SSL and Certificates Write'] as const
 /** Custom hostnames: customers' host names that a zone serves, active from the moment they are made. */
 export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
-  const room = new Room()
+  const room = new QuotaReservation()
 
   const stored = (scope: Scope, id: string) => {
     const found = store.get(HOSTNAME, scope, id)
@@ -28,7 +28,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
     return found
   }
 
-  const refuseTaken = (name: string, zoneId: string): void => {
+  const assertTaken = (name: string, zoneId: string): void => {
     for (const zone of config().zones) {
       const own = zone.hostnames ?? [zone.name, `*.${zone.name}`]
       // A name below the zone's own may become one of its customers' names; one of another zone would be taken from it.
@@ -53,7 +53,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'List, search and sort the custom hostnames of a zone',
       query: HostnameQuery,
       result: Type.Array(HostnameResult),
-      answer({ scope, query }) {
+      handle({ scope, query }) {
         const fits = filter(query)
         const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
         found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
@@ -72,7 +72,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
         hard_cap: Type.Integer(),
         exceeded: Type.Boolean(),
       }),
-      answer: ({ scope }) => quota(scope),
+      handle: ({ scope }) => quota(scope),
     }),
     endpoint({
       method: 'get',
@@ -81,7 +81,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       permissions: READ,
       summary: 'Read a custom hostname',
       result: HostnameResult,
-      answer: ({ scope, params }) => shown(stored(scope, params.custom_hostname_id).value),
+      handle: ({ scope, params }) => shown(stored(scope, params.custom_hostname_id).value),
     }),
     endpoint({
       method: 'post',
@@ -92,7 +92,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       body: HostnameInput,
       result: HostnameResult,
       refusal: 'badHostname',
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         const name = hostName(body.hostname)
         if (name === undefined)
@@ -102,7 +102,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
         const created_at = new Date(clock.now()).toISOString()
         const value = changed({ id, hostname: name, created_at }, change)
         const { allocated, used } = quota(scope)
-        refuseTaken(name, scope.id)
+        assertTaken(name, scope.id)
         await room
           .take(scope.id, allocated - used, 'hostnameQuota', async () => {
             await store.batch(
@@ -128,7 +128,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       body: HostnameChange,
       result: HostnameResult,
       refusal: 'badHostname',
-      async answer(call) {
+      async handle(call) {
         const { scope, body } = call
         const id = call.params.custom_hostname_id
         stored(scope, id)
@@ -151,7 +151,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'Remove a custom hostname',
       result: Type.Object({ id: Type.String() }),
       top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),
-      async answer(call) {
+      async handle(call) {
         const { scope } = call
         const id = call.params.custom_hostname_id
         await edits.run(id, async () => {
@@ -164,7 +164,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
             [audit(clock, call, { action: 'delete', kind: HOSTNAME, scope, id, before: value })],
           )
         })
-        return new Reply({ id }, { top: { id } })
+        return new ApiResponse({ id }, { top: { id } })
       },
     }),
   ]
@@ -188,7 +188,7 @@ const sslHosts = (name: string, { wildcard }: HostnameSsl): string[] => (wildcar
 
 /** The hostname after a change; null removes a member. */
 function changed(old: Hostname, change: HostnameChange): Hostname {
-  refuseUnfit(change)
+  assertUnfit(change)
   const { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...rest } = old
   const kept = { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...change }
   const server = kept.custom_origin_server
@@ -216,10 +216,10 @@ function mergedSsl(old: Hostname['ssl'], change: HostnameSsl): NonNullable<Hostn
 }
 
 /** What the schema cannot say. */
-function refuseUnfit({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
+function assertUnfit({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
   const issues = []
-  if (custom_metadata && Buffer.byteLength(JSON.stringify(custom_metadata)) > MOST_METADATA)
-    issues.push({ pointer: '/custom_metadata', message: `is larger than ${MOST_METADATA} bytes of JSON` })
+  if (custom_metadata && Buffer.byteLength(JSON.stringify(custom_metadata)) > MAX_METADATA_BYTES)
+    issues.push({ pointer: '/custom_metadata', message: `is larger than ${MAX_METADATA_BYTES} bytes of JSON` })
   if (custom_origin_server && hostName(custom_origin_server) === undefined)
     issues.push({ pointer: '/custom_origin_server', message: 'must be a host name, as in origin.example.com' })
   if (custom_origin_sni && custom_origin_sni !== ':request_host_header:' && hostName(custom_origin_sni) === undefined)

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
 import { orNull } from '../../src/core/schema.js'
 import { mayUse } from '../http/auth/access.js'
-import { configured } from '../http/auth/config-index.js'
+import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
@@ -67,7 +67,7 @@ const ZoneQuery = Type.Object({
 /** Zones, as the configuration names them. */
 export function zones({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
   const shown = (zone: ZoneConfig, caller: Caller) => {
-    const account = configured(config()).accounts.get(zone.account)
+    const account = configIndex(config()).accounts.get(zone.account)
     return zoneResult(zone, account?.name ?? '', caller)
   }
   return [
@@ -79,7 +79,7 @@ export function zones({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
       summary: 'List the zones that the token sees',
       query: ZoneQuery,
       result: Type.Array(Zone),
-      answer({ caller, query }) {
+      handle({ caller, query }) {
         const { order, direction, match } = query
         const seen = config()
           .zones.filter((zone) => mayUse(caller, [], { account: zone.account, zone: zone.id }))
@@ -108,8 +108,8 @@ export function zones({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
       permissions: [],
       summary: 'Read a zone',
       result: Zone,
-      answer({ scope, caller }) {
-        const zone = configured(config()).zones.get(scope.id)
+      handle({ scope, caller }) {
+        const zone = configIndex(config()).zones.get(scope.id)
         if (!zone) throw new ApiError('notVisible')
         return shown(zone, caller)
       },

@@ -6,7 +6,7 @@ import { parser, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
-import { configured } from '../http/auth/config-index.js'
+import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
@@ -59,7 +59,7 @@ const WRITE = ['Zone Settings Write'] as const
 export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
-    const zone = configured(config()).zones.get(scope.id)
+    const zone = configIndex(config()).zones.get(scope.id)
     if (!zone) throw new ApiError('notVisible')
     return zone
   }
@@ -113,7 +113,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       permissions: READ,
       summary: 'List the settings of a zone',
       result: Type.Array(SettingResult),
-      answer: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
+      handle: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
     }),
     endpoint({
       method: 'patch',
@@ -124,7 +124,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       body: SettingsInput,
       result: Type.Array(SettingResult),
       refusal: 'badSetting',
-      answer: async (call) =>
+      handle: async (call) =>
         await set(
           call,
           call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` })),
@@ -137,7 +137,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       permissions: READ,
       summary: 'Read a setting of a zone',
       result: SettingResult,
-      answer: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
+      handle: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
     }),
     endpoint({
       method: 'patch',
@@ -148,7 +148,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       body: SettingInput,
       result: SettingResult,
       refusal: 'badSetting',
-      async answer(call) {
+      async handle(call) {
         const id = call.params.setting_id
         known(id)
         await set(call, [{ id, value: call.body.value, at: '' }])

@@ -4,7 +4,7 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 
 /** A destination that asks for more is not waited for longer. */
-const MOST_ASKED_MS = 60 * MINUTE
+const MAX_ASKED_MS = 60 * MINUTE
 
 /**
  * How long to wait, in ms, after a failure that is the `tries`th in a row, from 1. Full jitter: many jobs that failed
@@ -13,5 +13,5 @@ const MOST_ASKED_MS = 60 * MINUTE
 export function pauseMs({ failure, retryAfterMs = 0 }: SinkError, tries: number, random: () => number): number {
   const [least, first, most] = failure === 'transient' ? [0, SECOND, MINUTE] : [MINUTE, MINUTE, 5 * MINUTE]
   const cap = Math.min(most, first * 2 ** Math.min(tries - 1, 30))
-  return Math.max(least + random() * (cap - least), Math.min(retryAfterMs, MOST_ASKED_MS))
+  return Math.max(least + random() * (cap - least), Math.min(retryAfterMs, MAX_ASKED_MS))
 }

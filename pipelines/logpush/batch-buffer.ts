@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { messageOf } from '../../src/core/errors.js'
 import type { BatchBody, Encoding } from '../../src/core/sink.js'
 import { joinedCrc } from './crc.js'
-import { DEFLATE_END, Deflater, type Piece } from './deflater.js'
+import { DEFLATE_END, Deflater, type CompressedChunk } from './deflater.js'
 import type { Shared } from './shared-formatting.js'
 import { Buffers } from './spool/buffers.js'
 
@@ -11,7 +11,7 @@ const READ_BYTES = 64 * 1024
 /** A piece of a batch is 256 KiB and a record. */
 const TEXT_BYTES = 320 * 1024
 /** Buffers that are kept while nobody uses them. */
-const MOST_FREE = 12
+const MAX_FREE = 12
 
 /** A body has no place: it is too large for memory, and the disk takes no file. */
 export class NoRoom extends Error {
@@ -19,11 +19,11 @@ export class NoRoom extends Error {
 }
 
 /** A body that is there until it is discarded. */
-export interface StagedBody extends BatchBody {
+export interface BatchBodyHandle extends BatchBody {
   discard(): Promise<void>
 }
 
-export interface StagingOptions {
+export interface BatchBufferOptions {
   /** What one body may have in memory; a larger one goes to a file. */
   readonly bodyBytes?: number
   /** What all bodies together may have in memory. */
@@ -31,7 +31,7 @@ export interface StagingOptions {
 }
 
 /** A piece of a batch that other jobs may have too. */
-export interface SharedPiece {
+export interface SharedChunk {
   readonly shared: Shared
   /** Which lines of the spool it has, and that it begins the batch, if it does. */
   readonly id: string
@@ -41,27 +41,27 @@ export interface SharedPiece {
  * Keeps the texts of batches until they are delivered: small ones in memory, large ones in files, for one run of the daemon.
  * Adding to one rejects with {@link NoRoom} where that is not possible.
  */
-export class Staging {
+export class BatchBuffer {
   readonly folder: string
   readonly bodyBytes: number
   /** For texts while they are written, and while they are compressed. */
-  readonly buffers = new Buffers(TEXT_BYTES, MOST_FREE)
+  readonly buffers = new Buffers(TEXT_BYTES, MAX_FREE)
   readonly deflater = new Deflater(this.buffers)
   readonly #memoryBytes: number
   #used = 0
   #files = 0
 
-  private constructor(folder: string, { bodyBytes = 2 ** 19, memoryBytes = 8 * 2 ** 20 }: StagingOptions) {
+  private constructor(folder: string, { bodyBytes = 2 ** 19, memoryBytes = 8 * 2 ** 20 }: BatchBufferOptions) {
     this.folder = folder
     this.bodyBytes = bodyBytes
     this.#memoryBytes = memoryBytes
   }
 
   /** Takes a folder for itself: what an earlier run left there goes, as batches are made again from the spool. */
-  static async open(folder: string, options: StagingOptions = {}): Promise<Staging> {
+  static async open(folder: string, options: BatchBufferOptions = {}): Promise<BatchBuffer> {
     await rm(folder, { recursive: true, force: true })
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    return new Staging(folder, options)
+    return new BatchBuffer(folder, options)
   }
 
   /** A text with no more bytes needs no file, as long as there is memory: where it cannot be compressed, it becomes longer. */
@@ -69,8 +69,8 @@ export class Staging {
     return Math.floor(this.bodyBytes * 0.9)
   }
 
-  begin(encoding: Encoding): Stage {
-    return new Stage(this, encoding)
+  begin(encoding: Encoding): BufferedBody {
+    return new BufferedBody(this, encoding)
   }
 
   async file(): Promise<{ readonly path: string; readonly handle: FileHandle }> {
@@ -94,7 +94,7 @@ export class Staging {
 const GZIP_HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
 
 /** The body of one batch while it is made. A failed call leaves it to be discarded. */
-export class Stage {
+export class BufferedBody {
   readonly #encoding: Encoding
   readonly #deflater: Deflater
   readonly #kept: Kept
@@ -103,7 +103,7 @@ export class Stage {
   /** Resolves when all pieces so far are kept. */
   #stored: Promise<void> | undefined
 
-  constructor(staging: Staging, encoding: Encoding) {
+  constructor(staging: BatchBuffer, encoding: Encoding) {
     this.#encoding = encoding
     this.#deflater = staging.deflater
     this.#kept = new Kept(staging)
@@ -113,14 +113,14 @@ export class Stage {
    * Adds a piece of the text, which can be changed as soon as this returns. Resolves when there is room for the next, so
    * that at most two are in memory.
    */
-  async write(piece: Uint8Array, of?: SharedPiece): Promise<void> {
+  async write(piece: Uint8Array, of?: SharedChunk): Promise<void> {
     const before = this.#stored
     this.#store(piece, of)
     await before
   }
 
   /** Adds the last piece and ends the body. */
-  async end(piece: Uint8Array, of?: SharedPiece): Promise<StagedBody> {
+  async end(piece: Uint8Array, of?: SharedChunk): Promise<BatchBodyHandle> {
     this.#store(piece, of)
     await this.#stored
     if (this.#encoding === 'gzip') {
@@ -138,7 +138,7 @@ export class Stage {
     await this.#kept.discard()
   }
 
-  #store(text: Uint8Array, of: SharedPiece | undefined): void {
+  #store(text: Uint8Array, of: SharedChunk | undefined): void {
     // Not `slice`, which of a Buffer gives no copy.
     const encoded = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(new Uint8Array(text))
     this.#stored = this.#keep(encoded, this.#stored ?? this.#begin())
@@ -148,7 +148,7 @@ export class Stage {
   }
 
   /** Keeps a piece behind those before it. */
-  async #keep(encoded: Promise<Piece | Uint8Array>, before: Promise<void>): Promise<void> {
+  async #keep(encoded: Promise<CompressedChunk | Uint8Array>, before: Promise<void>): Promise<void> {
     await before
     const piece = await encoded
     await this.#kept.add('bytes' in piece ? this.#joined(piece) : piece)
@@ -158,12 +158,12 @@ export class Stage {
     if (this.#encoding === 'gzip') await this.#kept.add(GZIP_HEADER)
   }
 
-  async #deflate(text: Uint8Array, of: SharedPiece | undefined): Promise<Piece> {
+  async #deflate(text: Uint8Array, of: SharedChunk | undefined): Promise<CompressedChunk> {
     const deflate = async () => await this.#deflater.deflate(text)
     return await (of === undefined ? deflate() : of.shared.deflated(of.id, deflate))
   }
 
-  #joined({ bytes, crc, length }: Piece): Uint8Array {
+  #joined({ bytes, crc, length }: CompressedChunk): Uint8Array {
     this.#crc = joinedCrc(this.#crc, crc, length)
     this.#length += length
     return bytes
@@ -173,12 +173,12 @@ export class Stage {
 /** Bytes in memory, until they are too many; then all of them in a file. */
 class Kept {
   length = 0
-  readonly #staging: Staging
+  readonly #staging: BatchBuffer
   #chunks: Uint8Array[] = []
   #taken = 0
   #file: { readonly path: string; readonly handle: FileHandle } | undefined
 
-  constructor(staging: Staging) {
+  constructor(staging: BatchBuffer) {
     this.#staging = staging
   }
 
@@ -232,7 +232,7 @@ class Kept {
   }
 }
 
-class Body implements StagedBody {
+class Body implements BatchBodyHandle {
   readonly encoding: Encoding
   readonly length: number
   readonly #kept: Kept

@@ -3,17 +3,17 @@ import { BatchText } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { BatchLimits } from './limits.js'
 import { lineAt, linesOf, linesUpTo, linesWithin } from './formatted-block.js'
-import type { Lines, Place } from './spool-position.js'
+import type { Lines, SpoolPosition } from './spool-position.js'
 import type { Shared } from './shared-formatting.js'
 import type { Frame } from './spool/types.js'
 import type { Buffers } from './spool/buffers.js'
-import type { SharedPiece, Stage, StagedBody } from './batch-buffer.js'
+import type { SharedChunk, BufferedBody, BatchBodyHandle } from './batch-buffer.js'
 
 /** A batch that is ready to be sent, and the lines that it holds. */
 export interface ReadyBatch extends Batch {
-  readonly body: StagedBody
-  readonly first: Place
-  readonly end: Place
+  readonly body: BatchBodyHandle
+  readonly first: SpoolPosition
+  readonly end: SpoolPosition
 }
 
 /** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
@@ -21,10 +21,10 @@ const PIECE = 256 * 1024
 const SHORT_PIECE = 32 * 1024
 
 /** The batch that a job fills now. */
-export class OpenBatch {
+export class BatchBuilder {
   readonly #job: CompiledJob
   readonly #limits: BatchLimits
-  readonly #stage: Stage
+  readonly #stage: BufferedBody
   readonly #buffers: Buffers
   /** Of `#buffers`. */
   #memory: Buffer<ArrayBuffer> | undefined
@@ -32,17 +32,17 @@ export class OpenBatch {
   readonly #shared: Shared | undefined
   #handedOn = 0
   /** Where the text begins that has not been handed on and how many records are before it; where it ends, when it has to be. */
-  #pieceFrom: Place | undefined
+  #pieceFrom: SpoolPosition | undefined
   #pieceRecords = 0
-  #pieceEnd: Place | undefined
-  #first: Place | undefined
+  #pieceEnd: SpoolPosition | undefined
+  #first: SpoolPosition | undefined
   #from = 0
   #to = 0
   /** It takes no further line. */
   full = false
 
   /** `buffers`: for its text. `shared`: with jobs of the same recipe. */
-  constructor(job: CompiledJob, limits: BatchLimits, stage: Stage, buffers: Buffers, shared?: Shared) {
+  constructor(job: CompiledJob, limits: BatchLimits, stage: BufferedBody, buffers: Buffers, shared?: Shared) {
     this.#job = job
     this.#limits = limits
     this.#stage = stage
@@ -140,8 +140,8 @@ export class OpenBatch {
 
   /** Ends it in front of `end`; it has at least one record. */
   async close(
-    end: Place,
-    nameOf: (batch: { from: Date; to: Date; first: Place; end: Place }) => string,
+    end: SpoolPosition,
+    nameOf: (batch: { from: Date; to: Date; first: SpoolPosition; end: SpoolPosition }) => string,
   ): Promise<ReadyBatch> {
     if (this.#first === undefined) throw new Error('a batch without records')
     const { records, size } = this.#text
@@ -172,7 +172,7 @@ export class OpenBatch {
   }
 
   /** What the text is that goes on up to `end`, where others may have the same. */
-  #piece(end: Place): SharedPiece | undefined {
+  #piece(end: SpoolPosition): SharedChunk | undefined {
     const shared = this.#shared
     if (shared === undefined || shared.alone) return undefined
     // Records that are no longer kept make less of the same positions, so that the number of lines tells these apart.

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { Place } from './spool-position.js'
+import type { SpoolPosition } from './spool-position.js'
 
 /** What makes the name of a batch its own: the same lines of the same job in the same folder have one name. */
 export interface BatchOrigin {
   readonly spools: string
   readonly job: string
-  readonly first: Place
-  readonly end: Place
+  readonly first: SpoolPosition
+  readonly end: SpoolPosition
   readonly from: Date
   readonly to: Date
 }

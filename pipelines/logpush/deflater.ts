@@ -5,7 +5,7 @@ import PQueue from 'p-queue'
 import type { Buffers } from './spool/buffers.js'
 
 /** A part of a deflate stream that looks back at nothing before it. */
-export interface Piece {
+export interface CompressedChunk {
   readonly bytes: Uint8Array
   /** Of its text. */
   readonly crc: number
@@ -20,14 +20,14 @@ const OPTIONS = { level: 6, memLevel: 9, chunkSize: 64 * 1024, finishFlush: cons
 // A deflate state of its own for each piece: one that is used again can give other bytes for the same text.
 const deflated = promisify(deflateRaw)
 /** Not all threads of the pool: files wait for them too. */
-const AT_ONCE = Math.min(2, availableParallelism())
+const CONCURRENCY = Math.min(2, availableParallelism())
 
 /**
  * Compresses texts to pieces that can stand one after the other in any stream, so that jobs can share them: 1 % more bytes
  * than a stream that looks back further. zlib has threads of its own, so the main one goes on.
  */
 export class Deflater {
-  readonly #queue = new PQueue({ concurrency: AT_ONCE })
+  readonly #queue = new PQueue({ concurrency: CONCURRENCY })
   readonly #buffers: Buffers
 
   /** Copies what it compresses into `buffers`, where it is not larger. */
@@ -36,7 +36,7 @@ export class Deflater {
   }
 
   /** Compresses a text, which can be changed as soon as this returns. */
-  async deflate(text: Uint8Array): Promise<Piece> {
+  async deflate(text: Uint8Array): Promise<CompressedChunk> {
     const { length } = text
     const memory = length <= this.#buffers.size ? this.#buffers.take() : Buffer.allocUnsafeSlow(length)
     memory.set(text)

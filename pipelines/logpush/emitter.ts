@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Counter } from 'prom-client'
 import type { Clock } from '../../src/core/clock.js'
 import type { Emitter, LogRecord } from '../../src/core/emit.js'
-import { InTurn } from '../../src/core/keyed-mutex.js'
+import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { Metrics } from '../../src/core/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
 import { SpoolFull, type FrameWriter, type Spool, type Spools } from './spool/types.js'
-import { Losses } from './spool/loss-counter.js'
+import { LossCounter } from './spool/loss-counter.js'
 
 export interface EmitterOptions {
   readonly spools: Spools
@@ -18,8 +18,8 @@ export interface EmitterOptions {
 }
 
 /** Events that wait for being packed, of one dataset and scope and of all; more are dropped and counted. */
-const MOST_QUEUED = 4096
-const MOST_QUEUED_IN_ALL = 16_384
+const MAX_QUEUED = 4096
+const MAX_QUEUED_TOTAL = 16_384
 /** So many are packed without waiting for the next interval. */
 const WORTH_PACKING = 64
 const COMMIT_BYTES = 256 * 1024
@@ -37,7 +37,7 @@ export class SpoolEmitter implements Emitter {
   readonly #dropped: Counter | undefined
   #lanes = new Map<string, Lane>()
   readonly #queue = { length: 0 }
-  readonly #turns = new InTurn()
+  readonly #turns = new KeyedMutex()
   readonly #closing = new AbortController()
   readonly #flushing: Promise<void>
 
@@ -89,7 +89,7 @@ export class SpoolEmitter implements Emitter {
   #lane(spool: Spool): Lane {
     const { clock, log } = this.#options
     const labels = { dataset: spool.dataset, scope: `${spool.scope.type}/${spool.scope.id}` }
-    const losses = new Losses(labels, { clock, log, ...(this.#dropped && { counter: this.#dropped }) })
+    const losses = new LossCounter(labels, { clock, log, ...(this.#dropped && { counter: this.#dropped }) })
     return new Lane(spool.writer({ whenFull: 'drop_oldest' }), this.#queue, clock, log, losses)
   }
 
@@ -115,12 +115,12 @@ class Lane {
   readonly #all: { length: number }
   readonly #clock: Clock
   readonly #log: Log
-  readonly #losses: Losses
+  readonly #losses: LossCounter
   #queue: LogRecord[] = []
   #running: Promise<void> | undefined
   #flushWanted = false
 
-  constructor(writer: FrameWriter, all: { length: number }, clock: Clock, log: Log, losses: Losses) {
+  constructor(writer: FrameWriter, all: { length: number }, clock: Clock, log: Log, losses: LossCounter) {
     this.#writer = writer
     this.#all = all
     this.#clock = clock
@@ -129,7 +129,7 @@ class Lane {
   }
 
   take(event: LogRecord): void {
-    if (this.#queue.length >= MOST_QUEUED || this.#all.length >= MOST_QUEUED_IN_ALL) {
+    if (this.#queue.length >= MAX_QUEUED || this.#all.length >= MAX_QUEUED_TOTAL) {
       this.#losses.add('queue', 1)
       return
     }

@@ -3,7 +3,7 @@ import type { CompiledJob } from './compiled-job.js'
 import type { Frame } from './spool/types.js'
 
 /** The lines of one frame as a job writes them. */
-export interface Page {
+export interface FormattedBlock {
   /** Each with the delimiter in front. */
   readonly text: Uint8Array
   /** Of each line the index of its record, ascending. */
@@ -13,7 +13,11 @@ export interface Page {
 }
 
 /** Writes a page, whose text stands until `output` is used again. */
-export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJob, output: Output): Page {
+export function formattedBlock(
+  frame: Frame,
+  { keeps, looks, writes, format }: CompiledJob,
+  output: Output,
+): FormattedBlock {
   const indexes = new Int32Array(frame.count)
   const ends = new Int32Array(frame.count)
   let lines = 0
@@ -30,22 +34,22 @@ export function pageOf(frame: Frame, { keeps, looks, writes, format }: CompiledJ
 }
 
 /** The first line of a record at or behind an index. */
-export const lineAt = ({ indexes }: Page, index: number): number => firstNotBelow(indexes, index, 0)
+export const lineAt = ({ indexes }: FormattedBlock, index: number): number => firstNotBelow(indexes, index, 0)
 
 /** So many lines from `line` on have no more than `bytes` together. */
-export function linesWithin({ ends }: Page, line: number, bytes: number): number {
+export function linesWithin({ ends }: FormattedBlock, line: number, bytes: number): number {
   const from = line === 0 ? 0 : ends[line - 1]!
   return firstNotBelow(ends, from + bytes + 1, line) - line
 }
 
 /** So many lines from `line` on have at least `bytes` together; all that there are where these have less. */
-export function linesUpTo({ ends }: Page, line: number, bytes: number): number {
+export function linesUpTo({ ends }: FormattedBlock, line: number, bytes: number): number {
   const from = line === 0 ? 0 : ends[line - 1]!
   return Math.min(ends.length, firstNotBelow(ends, from + bytes, line) + 1) - line
 }
 
 /** Text of `count` lines from `line` on. */
-export const linesOf = ({ text, ends }: Page, line: number, count: number): Uint8Array =>
+export const linesOf = ({ text, ends }: FormattedBlock, line: number, count: number): Uint8Array =>
   text.subarray(line === 0 ? 0 : ends[line - 1]!, ends[line + count - 1])
 
 /** The index of the first number that is not below `least`, from `from` on; numbers are ascending. */

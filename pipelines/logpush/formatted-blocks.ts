@@ -1,10 +1,10 @@
-import type { Page } from './formatted-block.js'
+import type { FormattedBlock } from './formatted-block.js'
 
 /** What a page takes at least; for each of its lines, 8 bytes more than its text. */
-const LEAST_BYTES = 512
+const MIN_BYTES = 512
 
 interface Entry {
-  readonly page: Page
+  readonly page: FormattedBlock
   readonly from: number
   readonly to: number
 }
@@ -13,7 +13,7 @@ interface Entry {
  * The newest pages. Their texts lie in one memory that is used again and again: in memory of their own they would be most
  * of what the garbage collector has to do. A page stands until others are put in.
  */
-export class PageRing {
+export class FormattedBlocks {
   readonly #memory: Uint8Array
   /** In the order in which they lie in memory, from the one on that goes next. */
   readonly #entries = new Map<string, Entry>()
@@ -23,13 +23,13 @@ export class PageRing {
     this.#memory = new Uint8Array(bytes)
   }
 
-  get(key: string): Page | undefined {
+  get(key: string): FormattedBlock | undefined {
     return this.#entries.get(key)?.page
   }
 
   /** Keeps a page, whose text is only lent, and gives it as it is kept; one that is too large has memory of its own. */
-  put(key: string, { text, indexes, ends }: Page): Page {
-    const bytes = Math.max(LEAST_BYTES, text.length + indexes.byteLength + ends.byteLength)
+  put(key: string, { text, indexes, ends }: FormattedBlock): FormattedBlock {
+    const bytes = Math.max(MIN_BYTES, text.length + indexes.byteLength + ends.byteLength)
     if (bytes > this.#memory.length / 4) return { text: text.slice(), indexes, ends }
     if (this.#at + bytes > this.#memory.length) {
       this.#makeRoom(this.#at, this.#memory.length)

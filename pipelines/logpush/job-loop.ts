@@ -2,20 +2,20 @@ import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import { RecordsRefused, SinkError, type Batch, type Sink } from '../../src/core/sink.js'
 import { batchName } from './batch-name.js'
-import type { Breather } from './yielding.js'
+import type { EventLoopYield } from './yielding.js'
 import type { CompiledJob } from './compiled-job.js'
-import type { Control } from './job-signal.js'
+import type { JobSignal } from './job-signal.js'
 import { bodyOf, type DeadLetter } from './dead-letter.js'
 import { CATCH_UP_MS, limitsOf, type BatchLimits } from './limits.js'
 import { BEHIND_MS } from './merging-reader.js'
 import type { JobMetrics } from './metrics.js'
-import { OpenBatch, type ReadyBatch } from './batch-builder.js'
-import { compare, cursorAt, endOf, placeOf, type Lines, type Place, type Reader } from './spool-position.js'
+import { BatchBuilder, type ReadyBatch } from './batch-builder.js'
+import { compare, cursorAt, endOf, positionOf, type Lines, type SpoolPosition, type Reader } from './spool-position.js'
 import { openReader } from './reader.js'
 import { pauseMs } from './backoff.js'
 import type { Shared } from './shared-formatting.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
-import { NoRoom, type Staging } from './batch-buffer.js'
+import { NoRoom, type BatchBuffer } from './batch-buffer.js'
 import type { JobStatus } from './status.js'
 import type { Uploads } from './uploads.js'
 import { more, pause } from './waiting.js'
@@ -24,9 +24,9 @@ import { more, pause } from './waiting.js'
 export interface SessionDeps {
   /** Names the folder of the spools. */
   readonly spools: { readonly id: string }
-  readonly staging: Staging
+  readonly staging: BatchBuffer
   readonly uploads: Uploads
-  readonly breather: Breather
+  readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter
   readonly clock: Clock
   readonly log: Log
@@ -45,7 +45,7 @@ export interface SessionOf {
   readonly destination: string
   readonly spool: ReadableSpool
   readonly cursor: Pick<Cursor, 'state' | 'save'>
-  readonly control: Control
+  readonly control: JobSignal
   readonly status: Pick<JobStatus, 'failing' | 'delivered' | 'failed'>
   readonly metrics: Omit<JobMetrics, 'remove'>
   /** Called after each failure. */
@@ -54,7 +54,7 @@ export interface SessionOf {
 
 /** A batch that is made again: up to an end, and with not more records and bytes than that. */
 interface Redo {
-  readonly end: Place
+  readonly end: SpoolPosition
   readonly records: number
   readonly bytes: number
   readonly name?: string | undefined
@@ -73,7 +73,7 @@ const STREAK = 32
  * Batch after batch of one job, in order, until its settings change or it ends. What it does is decided by the spool, the
  * cursor and the settings alone: after a crash, and after a failure, the same batch is made again.
  */
-export class Session {
+export class JobLoop {
   /** When the oldest record was accepted that has been read and not delivered, ms since 1970. */
   oldest: number | undefined
   readonly #deps: SessionDeps
@@ -96,13 +96,13 @@ export class Session {
     const { spool, job, cursor, control } = this.#of
     const { open } = cursor.state
     let redo: Redo | undefined = open && { end: endOf(open), records: Infinity, bytes: Infinity, name: open.name }
-    let reader = await openReader(spool, job, placeOf(cursor.state))
+    let reader = await openReader(spool, job, positionOf(cursor.state))
     for (;;) {
       const batch = await this.#make(reader, redo).catch((error: unknown) => this.#refuseLarge(error))
       if (batch === 'no room') {
         // Made again so small that it needs no file: on a full disk only what is delivered makes room.
         redo = redo && { ...redo, bytes: this.#ceiling }
-        reader = await openReader(spool, job, placeOf(cursor.state))
+        reader = await openReader(spool, job, positionOf(cursor.state))
         continue
       }
       if (batch === undefined) {
@@ -116,24 +116,24 @@ export class Session {
       if (outcome === 'interrupted') return
       redo =
         outcome === 'split' ? { end: batch.end, records: Math.ceil(batch.records / 2), bytes: Infinity } : undefined
-      if (redo !== undefined) reader = await openReader(spool, job, placeOf(cursor.state))
+      if (redo !== undefined) reader = await openReader(spool, job, positionOf(cursor.state))
     }
   }
 
   /** The next batch, once it is complete; undefined where the job is interrupted, or where nothing is left of `redo`. */
   async #make(reader: Reader, redo: Redo | undefined): Promise<ReadyBatch | undefined> {
     const { id, job, shared, sink, control } = this.#of
-    const { staging, breather, clock, spools } = this.#deps
+    const { staging, loop, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
     const limits = { bytes: redo?.bytes ?? Math.min(bytes, this.#ceiling), records: redo?.records ?? records }
     const begin = () =>
-      new OpenBatch(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, shared)
+      new BatchBuilder(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, shared)
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0
         ? redo.name
         : batchName({ ...range, spools: spools.id, job: id })
 
-    let batch: OpenBatch | undefined
+    let batch: BatchBuilder | undefined
     let began = 0
     const dueMs = (from: number) => Math.min(from + intervalMs - clock.now(), began + intervalMs - clock.monotonic())
     try {
@@ -171,7 +171,7 @@ export class Session {
           } else if (dueMs(Infinity) <= 0) break
           if (control.interrupted) break
         }
-        await breather.breathe()
+        await loop.yieldToEventLoop()
       }
       if (batch === undefined || batch.records === 0 || control.leaving) {
         await batch?.discard()
@@ -205,7 +205,7 @@ export class Session {
     return lines ?? (redo === undefined ? reader.due(this.#deps.clock.now() - BEHIND_MS) : undefined)
   }
 
-  async #fill(batch: OpenBatch, lines: Lines, end: number): Promise<number> {
+  async #fill(batch: BatchBuilder, lines: Lines, end: number): Promise<number> {
     const before = batch.records
     let index = lines.begin
     while (index < end && !batch.full) {
@@ -219,7 +219,7 @@ export class Session {
   }
 
   /** Whether these lines belong to a batch of their own. */
-  #apart(batch: OpenBatch, { acceptedAt }: Lines): boolean {
+  #apart(batch: BatchBuilder, { acceptedAt }: Lines): boolean {
     if (this.#of.sink.daily && day(acceptedAt) !== day(batch.from)) return true
     return acceptedAt - batch.from > Math.max(this.#limits.intervalMs, CATCH_UP_MS)
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import { newUuid } from '../../src/core/ids.js'
-import { InTurn } from '../../src/core/keyed-mutex.js'
+import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import type { Log } from '../../src/core/log.js'
 import type { Metrics } from '../../src/core/metrics.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/model/logpush-job.js'
@@ -9,15 +9,15 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
-import { Breather } from './yielding.js'
+import { EventLoopYield } from './yielding.js'
 import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.js'
 import { deadLetter, type DeadLetter } from './dead-letter.js'
 import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
-import { Sharing } from './shared-formatting.js'
+import { SharedFormatting } from './shared-formatting.js'
 import type { Cursor, Spool, Spools } from './spool/types.js'
-import { Staging } from './batch-buffer.js'
-import { LogpushTask, type LogpushOptions, type TaskDeps } from './job-supervisor.js'
+import { BatchBuffer } from './batch-buffer.js'
+import { JobSupervisor, type LogpushOptions, type TaskDeps } from './job-supervisor.js'
 import { Uploads } from './uploads.js'
 import { pause } from './waiting.js'
 
@@ -31,9 +31,9 @@ export interface LogpushDeps {
   readonly destinationKey: (destination: string) => string
   /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
   readonly options: () => LogpushOptions
-  readonly standing?: readonly StandingJob[]
+  readonly standing?: readonly ConfiguredJob[]
   /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
-  readonly want?: (wanted: readonly Wanted[]) => Promise<void>
+  readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
   /** Folder for batches under way, for the runner alone. */
   readonly folder: string
   readonly clock: Clock
@@ -44,13 +44,13 @@ export interface LogpushDeps {
 }
 
 /** A dataset of a scope that somebody takes. */
-export interface Wanted {
+export interface JobTarget {
   readonly dataset: string
   readonly scope: Scope
 }
 
 /** A job of the configuration: it runs as long as the daemon does, and the API does not know it. */
-export interface StandingJob {
+export interface ConfiguredJob {
   readonly name: string
   readonly scope: Scope
   readonly settings: JobSettings
@@ -75,8 +75,8 @@ export interface Logpush {
 
 /** Starts all enabled jobs, and from then on follows the store. */
 export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
-  const staging = await Staging.open(deps.folder)
-  const runner = new Runner(deps, staging)
+  const staging = await BatchBuffer.open(deps.folder)
+  const runner = new JobManager(deps, staging)
   await runner.start()
   return runner
 }
@@ -87,31 +87,31 @@ const JOB = 'job-'
 const STANDING = 'pipeline-'
 
 /** A job whose place in the spool is kept; without a task while it is disabled. */
-interface Entry extends Wanted {
+interface Entry extends JobTarget {
   readonly spool: Spool
   readonly cursor: Cursor
   readonly metrics: JobMetrics
-  task?: LogpushTask | undefined
+  task?: JobSupervisor | undefined
 }
 
 /** The spool of a job cannot be opened: another try. */
 const AGAIN_MS = 30_000
 
-class Runner implements Logpush {
+class JobManager implements Logpush {
   readonly #deps: LogpushDeps
   readonly #shared: TaskDeps
   readonly #deadLetter: DeadLetter
   /** Those of standing jobs. */
   readonly #deadLetters: DeadLetter[] = []
   readonly #entries = new Map<string, Entry>()
-  readonly #live = new Set<Wanted>()
-  readonly #turns = new InTurn()
+  readonly #live = new Set<JobTarget>()
+  readonly #turns = new KeyedMutex()
   readonly #underWay = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   readonly #metricsOf: (job: string) => JobMetrics
   #unwatch = () => {}
 
-  constructor(deps: LogpushDeps, staging: Staging) {
+  constructor(deps: LogpushDeps, staging: BatchBuffer) {
     const { open, random = Math.random } = deps
     const options = deps.options()
     const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
@@ -123,8 +123,8 @@ class Runner implements Logpush {
       staging,
       uploads,
       random,
-      breather: new Breather(),
-      sharing: new Sharing(),
+      loop: new EventLoopYield(),
+      sharing: new SharedFormatting(),
       deadLetter: this.#deadLetter,
     }
     this.#metricsOf = logpushMetrics(deps.metrics, () => this.#lags())
@@ -142,14 +142,14 @@ class Runner implements Logpush {
     await this.#want()
   }
 
-  #stand(standing: StandingJob, { found = false } = {}): void {
+  #stand(standing: ConfiguredJob, { found = false } = {}): void {
     this.#work(STANDING + standing.name, found, {
       apply: async (id) => await this.#begin(id, standing),
       again: () => this.#stand(standing),
     })
   }
 
-  async #begin(id: string, { scope, settings, destination, deadLetter: aside, open }: StandingJob): Promise<void> {
+  async #begin(id: string, { scope, settings, destination, deadLetter: aside, open }: ConfiguredJob): Promise<void> {
     if (this.#closing.signal.aborted) return
     const { uploads } = this.#shared
     const entry = await this.#entry(id, settings.dataset, scope)
@@ -158,7 +158,7 @@ class Runner implements Logpush {
     const sealed = this.#deps.vault.seal(destination, secretOf(LOGPUSH_JOBS, scope, id))
     const job = { ...settings, destination_conf: { sealed } }
     const deps = { ...this.#shared, open, deadLetter: setAside }
-    entry.task = new LogpushTask(job, { ...entry, id }, deps, { resumed: false })
+    entry.task = new JobSupervisor(job, { ...entry, id }, deps, { resumed: false })
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -170,7 +170,7 @@ class Runner implements Logpush {
   }
 
   async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-    const wanted: Wanted = { dataset: job.dataset.name, scope }
+    const wanted: JobTarget = { dataset: job.dataset.name, scope }
     const spool = await this.#deps.spools.open(wanted.dataset, scope)
     // The spool keeps nothing that no cursor waits for.
     const cursor = await spool.cursor(LIVE + newUuid())
@@ -241,7 +241,7 @@ class Runner implements Logpush {
     if (job?.enabled) {
       const entry = await this.#entry(id, job.dataset, scope)
       if (entry.task !== undefined) return entry.task.update(job)
-      entry.task = new LogpushTask(job, { ...entry, id }, this.#shared, { resumed: !found })
+      entry.task = new JobSupervisor(job, { ...entry, id }, this.#shared, { resumed: !found })
       return
     }
     const task = this.#entries.get(id)?.task
@@ -284,7 +284,7 @@ class Runner implements Logpush {
     await store.batch([{ kind: LOGPUSH_STATUS, scope, id, value: undefined }])
   }
 
-  #stands(id: string, { dataset, scope }: Wanted): boolean {
+  #stands(id: string, { dataset, scope }: JobTarget): boolean {
     return (this.#deps.standing ?? []).some(
       (job) =>
         STANDING + job.name === id &&

@@ -1,10 +1,10 @@
 /** Why a job ends. `finished`: there is nothing more to come, so what there is is delivered, however many tries that takes. */
-export type Ending = 'shutdown' | 'disabled' | 'deleted' | 'finished'
+export type EndReason = 'shutdown' | 'disabled' | 'deleted' | 'finished'
 
 /** What tells a running job that its settings changed or that it ends. */
-export class Control {
+export class JobSignal {
   /** Set once; only what is finished can still be ended otherwise. */
-  ending: Ending | undefined
+  ending: EndReason | undefined
   #changed = false
   #wake = new AbortController()
   readonly #abort = new AbortController()
@@ -39,7 +39,7 @@ export class Control {
     this.#wake.abort()
   }
 
-  end(ending: Ending): void {
+  end(ending: EndReason): void {
     if (this.ending === undefined || this.finished) this.ending = ending
     if (!this.finished) this.#wake.abort()
   }

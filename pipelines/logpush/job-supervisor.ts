@@ -6,12 +6,12 @@ import type { Store } from '../../src/core/store.js'
 import type { Sealed, Vault } from '../../src/core/vault.js'
 import type { FilterLimits } from '../records/index.js'
 import { compileJob, type JobSettings } from './compiled-job.js'
-import { Control, type Ending } from './job-signal.js'
+import { JobSignal, type EndReason } from './job-signal.js'
 import { destinationOf } from './destination.js'
 import { disable } from './disable.js'
 import type { JobMetrics, Lag } from './metrics.js'
-import { Session, type SessionDeps } from './job-loop.js'
-import type { Sharing } from './shared-formatting.js'
+import { JobLoop, type SessionDeps } from './job-loop.js'
+import type { SharedFormatting } from './shared-formatting.js'
 import type { Cursor, Spool } from './spool/types.js'
 import { NoRoom } from './batch-buffer.js'
 import { JobStatus } from './status.js'
@@ -38,7 +38,7 @@ export interface LogpushOptions {
 export interface TaskDeps extends SessionDeps {
   readonly store: Store
   readonly vault: Vault
-  readonly sharing: Sharing
+  readonly sharing: SharedFormatting
   /** Opens a destination; throws InvalidInput. */
   readonly open: (destination: string) => Sink
   /** What destinations have in common that share places for uploads. */
@@ -61,14 +61,14 @@ export interface TaskJob extends JobSettings {
 }
 
 /** One enabled job: runs it with its settings as they are, whatever goes wrong, until it is ended. */
-export class LogpushTask {
+export class JobSupervisor {
   readonly status: JobStatus
   readonly #deps: TaskDeps
   readonly #of: TaskOf
-  readonly #control = new Control()
+  readonly #control = new JobSignal()
   readonly #done: Promise<void>
   #job: TaskJob
-  #session: Session | undefined
+  #session: JobLoop | undefined
 
   /** `resumed`: the job was just enabled, or changed, rather than found at the start of the daemon. */
   constructor(job: TaskJob, of: TaskOf, deps: TaskDeps, { resumed }: { resumed: boolean }) {
@@ -88,7 +88,7 @@ export class LogpushTask {
   }
 
   /** Resolves when nothing of it runs any more: an upload under way may finish within `drainMs`. */
-  async end(ending: Ending, drainMs: number): Promise<void> {
+  async end(ending: EndReason, drainMs: number): Promise<void> {
     const control = this.#control
     control.end(ending)
     const over = new AbortController()
@@ -145,7 +145,7 @@ export class LogpushTask {
       status,
       failed,
     }
-    this.#session = new Session(of, this.#deps)
+    this.#session = new JobLoop(of, this.#deps)
     try {
       await this.#session.run()
     } finally {

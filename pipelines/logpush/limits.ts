@@ -18,7 +18,7 @@ export interface UploadLimits {
 }
 
 /** What a job can ask for at most; a batch ends there also where the job has no limit. */
-const MOST_BYTES = 1_000_000_000
+const MAX_BYTES = 1_000_000_000
 const RECORDS = 100_000
 const INTERVAL_SECONDS = { high: 30, low: 300 }
 
@@ -27,11 +27,11 @@ export const CATCH_UP_MS = 120_000
 
 /** The limits of a job's batches; a destination's own hold whatever the job says. */
 export function limitsOf(job: UploadLimits, sink: SinkLimits = {}): BatchLimits {
-  const bytes = orOff(job.max_upload_bytes, MOST_BYTES)
+  const bytes = orOff(job.max_upload_bytes, MAX_BYTES)
   const records = orOff(job.max_upload_records, RECORDS)
   const seconds = orOff(job.max_upload_interval_seconds, INTERVAL_SECONDS[job.frequency ?? 'high'])
   return {
-    bytes: Math.min(bytes, MOST_BYTES, sink.bytes ?? Infinity),
+    bytes: Math.min(bytes, MAX_BYTES, sink.bytes ?? Infinity),
     records: Math.min(records, sink.records ?? Infinity),
     intervalMs: seconds * 1000,
   }

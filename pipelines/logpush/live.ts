@@ -8,7 +8,7 @@ import { more } from './waiting.js'
 export const LIVE = 'live-'
 
 /** A stream that is read too slowly goes on with the newest records. */
-const MOST_BEHIND = 50_000
+const MAX_BEHIND = 50_000
 const REMEMBER_MS = 5000
 
 /** Texts of the records that come from now on, as a job would write them; ends when the signal aborts. */
@@ -21,7 +21,7 @@ export async function* liveLines(
   let position = cursor.state.next
   let remembered = clock.monotonic()
   while (!signal.aborted) {
-    if (spool.end - position > MOST_BEHIND) position = spool.end
+    if (spool.end - position > MAX_BEHIND) position = spool.end
     if (clock.monotonic() - remembered > REMEMBER_MS) {
       remembered = clock.monotonic()
       await cursor.save({ next: position })

@@ -1,6 +1,6 @@
 import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
-import { compare, type Lines, type Place, type Reader } from './spool-position.js'
+import { compare, type Lines, type SpoolPosition, type Reader } from './spool-position.js'
 import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** Subrequests held back for one job. */
@@ -31,7 +31,7 @@ export class MergingReader implements Reader {
   readonly #merger: SubrequestMerger
   readonly #scanner: Scanner
   /** Lines before it are not given. */
-  readonly #from: Place
+  readonly #from: SpoolPosition
   #rest: MergedLines | undefined
   /** The record that is merged next. */
   #position: Position
@@ -40,7 +40,7 @@ export class MergingReader implements Reader {
   #until: number | undefined
   #time = 0
 
-  private constructor(spool: ReadableSpool, { dataset }: CompiledJob, options: OutputOptions, from: Place) {
+  private constructor(spool: ReadableSpool, { dataset }: CompiledJob, options: OutputOptions, from: SpoolPosition) {
     this.#spool = spool
     this.#merger = new SubrequestMerger(dataset, options, HELD_BYTES)
     this.#scanner = new Scanner(dataset)
@@ -52,7 +52,7 @@ export class MergingReader implements Reader {
     spool: ReadableSpool,
     job: CompiledJob,
     options: OutputOptions,
-    from: Place,
+    from: SpoolPosition,
   ): Promise<MergingReader> {
     const reader = new MergingReader(spool, job, options, from)
     await reader.#repeat(from.position)
@@ -62,7 +62,7 @@ export class MergingReader implements Reader {
     return reader
   }
 
-  get place(): Place {
+  get place(): SpoolPosition {
     return this.#rest?.place(this.#rest.begin) ?? this.#end()
   }
 
@@ -133,7 +133,7 @@ export class MergingReader implements Reader {
     return made.from(made.before(this.#from))
   }
 
-  #end(): Place {
+  #end(): SpoolPosition {
     const ahead = this.#ahead
     return { position: this.#position, skip: ahead, ahead, keep: this.#merger.oldest, until: this.#until }
   }
@@ -149,8 +149,8 @@ class MergedLines implements Lines {
   readonly #lines: readonly Line[]
   readonly #scanner: Scanner
   /** What a place within these lines goes with: a reader that opens there makes all of them again. */
-  readonly #within: Pick<Place, 'keep' | 'until'>
-  readonly #end: Place
+  readonly #within: Pick<SpoolPosition, 'keep' | 'until'>
+  readonly #end: SpoolPosition
   #scanned: ScannedRecord | undefined
   #index = -1
 
@@ -158,8 +158,8 @@ class MergedLines implements Lines {
     lines: readonly Line[],
     acceptedAt: number,
     scanner: Scanner,
-    within: Pick<Place, 'keep' | 'until'>,
-    end: Place,
+    within: Pick<SpoolPosition, 'keep' | 'until'>,
+    end: SpoolPosition,
     begin = 0,
   ) {
     this.#lines = lines
@@ -191,7 +191,7 @@ class MergedLines implements Lines {
     return position + (skip % 1024) * FURTHER
   }
 
-  place(index: number): Place {
+  place(index: number): SpoolPosition {
     const line = this.#lines[index]
     if (line === undefined) return this.#end
     const { position, skip, ahead } = line
@@ -202,7 +202,7 @@ class MergedLines implements Lines {
     return Infinity
   }
 
-  before(place: Place): number {
+  before(place: SpoolPosition): number {
     const index = this.#lines.findIndex((line) => compare(line, place) >= 0)
     return index < 0 ? this.#lines.length : index
   }

@@ -1,11 +1,11 @@
 import type { ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import { MergingReader } from './merging-reader.js'
-import type { Lines, Place, Reader } from './spool-position.js'
+import type { Lines, SpoolPosition, Reader } from './spool-position.js'
 import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** A reader from a place on. */
-export async function openReader(spool: ReadableSpool, job: CompiledJob, from: Place): Promise<Reader> {
+export async function openReader(spool: ReadableSpool, job: CompiledJob, from: SpoolPosition): Promise<Reader> {
   return job.merge === undefined ? new PlainReader(spool, from) : await MergingReader.open(spool, job, job.merge, from)
 }
 
@@ -15,12 +15,12 @@ class PlainReader implements Reader {
   readonly #spool: ReadableSpool
   #position: Position
 
-  constructor(spool: ReadableSpool, { position }: Place) {
+  constructor(spool: ReadableSpool, { position }: SpoolPosition) {
     this.#spool = spool
     this.#position = position
   }
 
-  get place(): Place {
+  get place(): SpoolPosition {
     return { position: this.#position, skip: 0 }
   }
 
@@ -74,7 +74,7 @@ class FrameLines implements Lines {
     return this.frame.first + index
   }
 
-  place(index: number): Place {
+  place(index: number): SpoolPosition {
     return { position: this.frame.first + index, skip: 0 }
   }
 
@@ -83,7 +83,7 @@ class FrameLines implements Lines {
     return (Math.floor((first + index) / CUT) + 1) * CUT - first
   }
 
-  before({ position }: Place): number {
+  before({ position }: SpoolPosition): number {
     return Math.min(this.frame.count, Math.max(0, position - this.frame.first))
   }
 }

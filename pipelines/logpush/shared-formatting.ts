@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { Output } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
-import type { Piece } from './deflater.js'
-import { PageRing } from './formatted-blocks.js'
-import { pageOf, type Page } from './formatted-block.js'
+import type { CompressedChunk } from './deflater.js'
+import { FormattedBlocks } from './formatted-blocks.js'
+import { formattedBlock, type FormattedBlock } from './formatted-block.js'
 import type { Frame } from './spool/types.js'
 
 /** All jobs together keep so many bytes of pages, and of compressed pieces; jobs that are further apart work for themselves. */
@@ -19,9 +19,9 @@ export interface Shared {
   /** No other job does now. */
   readonly alone: boolean
   /** The lines of a frame; they stand until the next call, by whichever job. */
-  page(frame: Frame, job: CompiledJob): Page
+  page(frame: Frame, job: CompiledJob): FormattedBlock
   /** What `deflate` gives for a text; `id` says which text. */
-  deflated(id: string, deflate: () => Promise<Piece>): Promise<Piece>
+  deflated(id: string, deflate: () => Promise<CompressedChunk>): Promise<CompressedChunk>
   leave(): void
 }
 
@@ -29,9 +29,9 @@ export interface Shared {
  * Several destinations often get the same records in the same form. Such jobs write and compress them once, as long as
  * they are near each other: nobody waits for another job, and what one finds is what it would have made itself.
  */
-export class Sharing {
+export class SharedFormatting {
   readonly #groups = new Map<string, Group>()
-  readonly #pages = new PageRing(PAGE_BYTES)
+  readonly #pages = new FormattedBlocks(PAGE_BYTES)
   readonly #pieces = new LRUCache<string, Deflated>({
     maxSize: PIECE_BYTES,
     sizeCalculation: ({ size }) => OVERHEAD + size,
@@ -61,12 +61,12 @@ export class Sharing {
     }
   }
 
-  #page(key: string, frame: Frame, job: CompiledJob): Page {
+  #page(key: string, frame: Frame, job: CompiledJob): FormattedBlock {
     const known = this.#pages.get(key)
-    return known ?? this.#pages.put(key, pageOf(frame, job, this.#output))
+    return known ?? this.#pages.put(key, formattedBlock(frame, job, this.#output))
   }
 
-  async #deflated(key: string, deflate: () => Promise<Piece>): Promise<Piece> {
+  async #deflated(key: string, deflate: () => Promise<CompressedChunk>): Promise<CompressedChunk> {
     const known = this.#pieces.get(key)
     if (known !== undefined) return await known.piece
     const piece = deflate()
@@ -88,6 +88,6 @@ interface Group {
 }
 
 interface Deflated {
-  readonly piece: Promise<Piece>
+  readonly piece: Promise<CompressedChunk>
   readonly size: number
 }

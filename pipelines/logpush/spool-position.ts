@@ -5,7 +5,7 @@ import type { CursorNotes, CursorState, Frame, Position } from './spool/types.js
  * A place between two lines of a job. Most jobs have one line for each record, so that a position says all. Where
  * subrequests are merged, a record brings any number of lines, and what they are depends on records before it.
  */
-export interface Place {
+export interface SpoolPosition {
   /** The record that brings the next line. */
   readonly position: Position
   /** So many lines that it brings are before this place. */
@@ -32,20 +32,20 @@ export interface Lines {
   /** What sampling of a line depends on: the same whenever the line is made again. */
   key(index: number): number
   /** The place in front of a line; at `count`, behind the last one. */
-  place(index: number): Place
+  place(index: number): SpoolPosition
   /**
    * The next index above `index`, also beyond `count`, at which the text of a batch is cut where it is long enough: the
    * same records for all jobs.
    */
   cut(index: number): number
   /** How many lines are before a place. */
-  before(place: Place): number
+  before(place: SpoolPosition): number
 }
 
 /** Goes through the lines of a job. */
 export interface Reader {
   /** In front of the line that comes next. */
-  readonly place: Place
+  readonly place: SpoolPosition
   /** Records that are not kept any more, though the reader had not got to them. */
   readonly missed: number
   /** What comes next; undefined while there is nothing. Call `at` with how far they were taken before the next call. */
@@ -57,10 +57,13 @@ export interface Reader {
 }
 
 /** Below 0 when `a` comes first, 0 when both are the same. */
-export const compare = (a: Place, b: Place): number => a.position - b.position || a.skip - b.skip
+export const compare = (a: SpoolPosition, b: SpoolPosition): number => a.position - b.position || a.skip - b.skip
 
 /** How a place stands in a cursor. */
-export function cursorAt(place: Place, open?: { readonly end: Place; readonly name: string }): CursorState {
+export function cursorAt(
+  place: SpoolPosition,
+  open?: { readonly end: SpoolPosition; readonly name: string },
+): CursorState {
   const notes = notesOf(place)
   return {
     next: place.position,
@@ -71,7 +74,7 @@ export function cursorAt(place: Place, open?: { readonly end: Place; readonly na
 }
 
 /** The place of a cursor. */
-export const placeOf = ({ next, keep, notes }: CursorState): Place => ({
+export const positionOf = ({ next, keep, notes }: CursorState): SpoolPosition => ({
   position: next,
   skip: notes?.['skip'] ?? 0,
   keep,
@@ -80,18 +83,18 @@ export const placeOf = ({ next, keep, notes }: CursorState): Place => ({
 })
 
 /** Where the batch ends that a cursor holds. */
-export const endOf = ({ end, notes }: NonNullable<CursorState['open']>): Place => ({
+export const endOf = ({ end, notes }: NonNullable<CursorState['open']>): SpoolPosition => ({
   position: end,
   skip: notes?.['skip'] ?? 0,
   until: notes?.['until'],
 })
 
-function openAt(first: Place, end: Place, name: string): NonNullable<CursorState['open']> {
+function openAt(first: SpoolPosition, end: SpoolPosition, name: string): NonNullable<CursorState['open']> {
   const notes = notesOf(end)
   return { first: first.position, end: end.position, name, ...(notes && { notes }) }
 }
 
-function notesOf({ skip, ahead = 0, until }: Place): CursorNotes | undefined {
+function notesOf({ skip, ahead = 0, until }: SpoolPosition): CursorNotes | undefined {
   if (skip === 0 && until === undefined) return undefined
   return { skip, ahead, ...(until !== undefined && { until }) }
 }

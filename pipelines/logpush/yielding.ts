@@ -5,13 +5,13 @@ const SLICE_MS = 4
  * Shares the thread: jobs work in slices of a few milliseconds, one slice in each turn of the event loop, so that a
  * request of the proxy never waits for more than one of them.
  */
-export class Breather {
+export class EventLoopYield {
   readonly #waiting: (() => void)[] = []
   #began = performance.now()
   #scheduled = false
 
   /** Resolves at once while the slice lasts, else in a later turn. */
-  async breathe(): Promise<void> {
+  async yieldToEventLoop(): Promise<void> {
     if (performance.now() - this.#began < SLICE_MS && !this.#scheduled) return
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve)

@@ -1,5 +1,5 @@
 import type { Format } from './format.js'
-import { copied, Output, type Room, type Use } from './output.js'
+import { copied, Output, type ReserveBytes, type Use } from './output.js'
 import type { ScannedRecord } from './scan.js'
 
 const DOLLAR = 0x24
@@ -17,7 +17,7 @@ export class BatchText {
   #border = 0
 
   /** `room` gives it memory beyond 16 KiB. */
-  constructor(format: Format, room?: Room) {
+  constructor(format: Format, room?: ReserveBytes) {
     this.#format = format
     this.#output = new Output(room)
     this.#begin()

@@ -11,7 +11,7 @@ import { Scanner, type ScannedRecord } from './scan.js'
 import { decoded } from './strings.js'
 
 /** So many subrequests become part of one parent. */
-export const MOST_MERGED = 50
+export const MAX_MERGED = 50
 /** So long a subrequest waits for its parent. */
 export const MERGE_WINDOW_MS = 300_000
 
@@ -100,12 +100,12 @@ export class SubrequestMerger {
     const output = this.#output
     output.append(line.subarray(0, end))
     output.append(Buffer.from(`${isEmpty ? '' : ','}"Subrequests":[`))
-    for (const [index, child] of children.slice(0, MOST_MERGED).entries()) {
+    for (const [index, child] of children.slice(0, MAX_MERGED).entries()) {
       if (index > 0) output.append(COMMA)
       this.#format.write(this.#scanner.scan(child), output)
     }
     output.append(Buffer.from(']}'))
-    return [output.take(output.length, copied), ...children.slice(MOST_MERGED)]
+    return [output.take(output.length, copied), ...children.slice(MAX_MERGED)]
   }
 
   #release(held: Held): Uint8Array {

@@ -4,16 +4,16 @@ export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
 export const copied: Use<Uint8Array<ArrayBuffer>> = (text) => new Uint8Array(text)
 
 /** Gives memory of at least so many bytes. */
-export type Room = (bytes: number) => Uint8Array<ArrayBuffer>
+export type ReserveBytes = (bytes: number) => Uint8Array<ArrayBuffer>
 
 /** Bytes that grow at the end. */
 export class Output {
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(16 * 1024)
   length = 0
-  readonly #room: Room
+  readonly #room: ReserveBytes
 
   /** `room` gives it larger memory. */
-  constructor(room: Room = (bytes) => new Uint8Array(bytes)) {
+  constructor(room: ReserveBytes = (bytes) => new Uint8Array(bytes)) {
     this.#room = room
   }
 

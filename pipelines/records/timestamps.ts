@@ -52,10 +52,10 @@ function readNumber(bytes: Uint8Array, start: number, end: number, into: Instant
 }
 
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
-const LONGEST = 64
+const MAX_CHUNK_BYTES = 64
 
 function readText(bytes: Uint8Array, start: number, end: number, into: Instant): boolean {
-  if (end - start > LONGEST) return false
+  if (end - start > MAX_CHUNK_BYTES) return false
   const match = RFC3339.exec(String.fromCharCode(...bytes.subarray(start, end)))
   if (match === null) return false
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [

@@ -6,15 +6,15 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { Sink } from '../../src/core/sink.js'
-import { Breather } from '../logpush/yielding.js'
+import { EventLoopYield } from '../logpush/yielding.js'
 import type { CompiledJob } from '../logpush/compiled-job.js'
-import { Control } from '../logpush/job-signal.js'
+import { JobSignal } from '../logpush/job-signal.js'
 import { deadLetter } from '../logpush/dead-letter.js'
-import { Session } from '../logpush/job-loop.js'
-import { Staging } from '../logpush/batch-buffer.js'
+import { JobLoop } from '../logpush/job-loop.js'
+import { BatchBuffer } from '../logpush/batch-buffer.js'
 import { Uploads } from '../logpush/uploads.js'
 import type { Input } from '../sources/input.js'
-import type { Tally } from '../sources/run-stats.js'
+import type { RunStats } from '../sources/run-stats.js'
 
 export interface RunOptions {
   readonly name: string
@@ -27,7 +27,7 @@ export interface RunOptions {
   readonly folder: string
   /** A destination that fails for this long ends the run. */
   readonly retryForMs: number
-  readonly tally: Tally
+  readonly stats: RunStats
   /** Told of each failure that is the first after a success. */
   readonly failing: (message: string) => void
   /** Ends the input, or, where it has an end of its own, the run. */
@@ -47,14 +47,14 @@ const DRAIN_MS = 10_000
 /** Runs a pipeline. Rejects where it cannot go on at all, as for an input that is damaged; the state stays. */
 export async function run(options: RunOptions): Promise<RunEnd> {
   const { job, input, sink, aside, folder, clock, log, stop } = options
-  const control = new Control()
-  const staging = await Staging.open(join(folder, 'staging'))
+  const control = new JobSignal()
+  const staging = await BatchBuffer.open(join(folder, 'staging'))
   const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
   const fate = new Fate(options, control)
   const end = () => (input.endless && !fate.failing ? input.stop() : fate.stop())
   if (stop.aborted) end()
   stop.addEventListener('abort', end, { once: true })
-  const session = new Session(
+  const session = new JobLoop(
     {
       id: options.name,
       job,
@@ -64,14 +64,14 @@ export async function run(options: RunOptions): Promise<RunEnd> {
       cursor: input.cursor,
       control,
       status: fate,
-      metrics: counted(options.tally),
+      metrics: counted(options.stats),
       failed: async () => fate.judge(),
     },
     {
       spools: input,
       staging,
       uploads,
-      breather: new Breather(),
+      loop: new EventLoopYield(),
       deadLetter: deadLetter(aside, uploads),
       clock,
       log,
@@ -125,16 +125,16 @@ function ending(input: Input, ended: () => void): Input['spool'] {
   }
 }
 
-const counted = (tally: Tally) => ({
+const counted = (stats: RunStats) => ({
   // Input counts what it reads, invalid records too.
   read() {},
-  kept: (records: number) => void (tally.kept += records),
+  kept: (records: number) => void (stats.kept += records),
   delivered({ records, size }: { records: number; size: number }) {
-    tally.delivered += records
-    tally.batches++
-    tally.bytes += size
+    stats.delivered += records
+    stats.batches++
+    stats.bytes += size
   },
-  dropped: (records: number) => void (tally.dropped += records),
+  dropped: (records: number) => void (stats.dropped += records),
   attempt() {},
 })
 
@@ -143,13 +143,13 @@ class Fate {
   failing = false
   end: RunEnd = { end: 'done' }
   readonly #options: RunOptions
-  readonly #control: Control
+  readonly #control: JobSignal
   #message = ''
   /** Aborts when the destination takes something again. */
   #recovered = new AbortController()
   readonly #over = new AbortController()
 
-  constructor(options: RunOptions, control: Control) {
+  constructor(options: RunOptions, control: JobSignal) {
     this.#options = options
     this.#control = control
   }

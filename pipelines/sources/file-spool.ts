@@ -18,10 +18,10 @@ import {
 import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool/types.js'
 import { namesIn, writeDurably } from '../../src/disk/durable-write.js'
 import { FileTrail, InputGone, type FilePlace, type TrailBlock, type TrailFile } from './file-trail.js'
-import { MOST_LINE_BYTES } from './line-blocks.js'
+import { MAX_LINE_BYTES } from './line-blocks.js'
 import type { Input } from './input.js'
 import { isBlank } from './record-intake.js'
-import type { Tally } from './run-stats.js'
+import type { RunStats } from './run-stats.js'
 
 const POLL_MS = 250
 const STATE = 'cursor.json'
@@ -56,7 +56,7 @@ export interface FileSpoolOptions {
   /** Go on where an earlier run stopped. */
   readonly resume: boolean
   readonly clock: Clock
-  readonly tally: Tally
+  readonly stats: RunStats
 }
 
 /** The reading side of a spool, over input files. */
@@ -91,9 +91,9 @@ export class FileSpool implements Input, ReadableSpool {
       follow: options.follow,
       from: at,
       missing: options.missing,
-      progress: (bytes) => void (options.tally.inputBytes += bytes),
+      progress: (bytes) => void (options.stats.inputBytes += bytes),
     })
-    this.#valid = new ValidRecords(options.dataset, options.tally)
+    this.#valid = new ValidRecords(options.dataset, options.stats)
     this.#end = at.position
     this.#marks = [at]
     this.#times = [...times]
@@ -203,7 +203,7 @@ export class FileSpool implements Input, ReadableSpool {
     if (known !== undefined && (later || this.#end < this.#limit())) return known[1]
     // Names of batches have seconds; a long list of times would only slow down what is saved.
     const now = Math.floor(this.#options.clock.now() / 1000) * 1000
-    if (known !== undefined && (known[1] === now || this.#times.length >= MOST_TIMES)) return known[1]
+    if (known !== undefined && (known[1] === now || this.#times.length >= MAX_TIMES)) return known[1]
     this.#times.push([this.#end, now])
     return now
   }
@@ -214,7 +214,7 @@ export class FileSpool implements Input, ReadableSpool {
   }
 }
 
-const MOST_TIMES = 1000
+const MAX_TIMES = 1000
 
 const beginning = (paths: readonly string[]): State => ({
   id: randomBytes(8).toString('hex'),
@@ -285,11 +285,11 @@ class ValidRecords {
   readonly #scanner: Scanner
   readonly #check: (record: ScannedRecord) => void
   readonly #fields: number
-  readonly #tally: Tally
+  readonly #stats: RunStats
   readonly #pool: Kept[] = []
 
-  constructor(dataset: Dataset, tally: Tally) {
-    this.#tally = tally
+  constructor(dataset: Dataset, stats: RunStats) {
+    this.#stats = stats
     this.#scanner = new Scanner(dataset)
     this.#check = recordCheck(dataset)
     this.#fields = dataset.names.length
@@ -298,20 +298,20 @@ class ValidRecords {
   /** Lines before `known` have been counted already. */
   frame(block: TrailBlock, first: Position, acceptedAt: number, known: number): FileFrame {
     const frame = new FileFrame(block, first, acceptedAt, this.#pool)
-    const tally = this.#tally
+    const stats = this.#stats
     for (let at = 0; at < block.count; at++) {
       const start = block.starts[at]!
       const end = block.ends[at]!
       if (isBlank(block.bytes, start, end)) continue
-      if (at >= known) tally.read++
+      if (at >= known) stats.read++
       try {
-        if (end < 0) throw new UnfitRecord(`the record is longer than ${MOST_LINE_BYTES} bytes`)
+        if (end < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
         const record = this.#scanner.scan(block.bytes, start, end)
         this.#check(record)
         this.#keep(frame.count++, record, at)
       } catch (error) {
         if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
-        if (at >= known) tally.reject(`${block.path}:${block.line + at}`, error.message)
+        if (at >= known) stats.reject(`${block.path}:${block.line + at}`, error.message)
       }
     }
     return frame

@@ -8,7 +8,7 @@ import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
 import { MalformedArray } from './array-lines.js'
 import type { Input } from './input.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
-import { takeRecords } from './record-intake.js'
+import { intakeRecords } from './record-intake.js'
 
 export interface HttpOptions {
   /** `127.0.0.1:8600`; port 0 takes a free one. */
@@ -20,9 +20,9 @@ export interface HttpOptions {
 }
 
 /** Requests that are taken at a time; more are told to come again. */
-const AT_ONCE = 16
+const CONCURRENCY = 16
 /** Invalid records that an answer names. */
-const MOST_TOLD = 100
+const MAX_REPORTED = 100
 const REQUEST_MS = 300_000
 
 interface Rejected {
@@ -42,8 +42,8 @@ export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise
       const underWay = new Set<Promise<void>>()
       server.on('request', (request: IncomingMessage, response: ServerResponse) => {
         const refused =
-          refusal(request, options.token) ?? (underWay.size >= AT_ONCE || signal.aborted ? BUSY : undefined)
-        if (refused !== undefined) return answer(response, ...refused)
+          refusal(request, options.token) ?? (underWay.size >= CONCURRENCY || signal.aborted ? BUSY : undefined)
+        if (refused !== undefined) return result(response, ...refused)
         const work = taking(request, response, open(), deps)
         underWay.add(work)
         void work.finally(() => underWay.delete(work))
@@ -70,11 +70,11 @@ export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise
   return input
 }
 
-type Answer = readonly [status: number, body: object, headers?: Readonly<Record<string, string>>]
+type Response = readonly [status: number, body: object, headers?: Readonly<Record<string, string>>]
 
-const BUSY: Answer = [429, { error: 'too much at once, come again' }, { 'retry-after': '1' }]
+const BUSY: Response = [429, { error: 'too much at once, come again' }, { 'retry-after': '1' }]
 
-function refusal(request: IncomingMessage, token: string | undefined): Answer | undefined {
+function refusal(request: IncomingMessage, token: string | undefined): Response | undefined {
   if (request.method !== 'POST') return [405, { error: 'records are posted' }, { allow: 'POST' }]
   const [scheme = '', given = ''] = (request.headers.authorization ?? '').split(' ')
   if (token === undefined || (scheme.toLowerCase() === 'bearer' && same(given, token))) return undefined
@@ -89,27 +89,27 @@ async function taking(
   request: IncomingMessage,
   response: ServerResponse,
   writer: FrameWriter,
-  { tally }: TakingDeps,
+  { stats }: TakingDeps,
 ): Promise<void> {
   const rejected: Rejected[] = []
   const taken = { read: 0 }
   let invalid = 0
   const reject = (line: number, message: string): void => {
     invalid++
-    tally.reject(`request:${line}`, message)
-    if (rejected.length < MOST_TOLD) rejected.push({ line, message })
+    stats.reject(`request:${line}`, message)
+    if (rejected.length < MAX_REPORTED) rejected.push({ line, message })
   }
   try {
-    await takeRecords(request, writer, { reject, commit: () => writer.commit(), taken })
-    answer(response, 202, { accepted: taken.read - invalid, rejected })
+    await intakeRecords(request, writer, { reject, commit: () => writer.commit(), taken })
+    result(response, 202, { accepted: taken.read - invalid, rejected })
   } catch (error) {
-    answer(response, ...failure(error))
+    result(response, ...failure(error))
   } finally {
-    tally.read += taken.read
+    stats.read += taken.read
   }
 }
 
-function failure(error: unknown): Answer {
+function failure(error: unknown): Response {
   if (error instanceof SpoolFull) return [429, { error: messageOf(error) }, { 'retry-after': '10' }]
   if (error instanceof MalformedArray || isZlib(error)) return [400, { error: messageOf(error) }]
   return [500, { error: 'the records could not be kept' }]
@@ -117,7 +117,7 @@ function failure(error: unknown): Answer {
 
 const isZlib = (error: unknown): boolean => (error as NodeJS.ErrnoException).code?.startsWith('Z_') ?? false
 
-function answer(response: ServerResponse, status: number, body: object, headers: object = {}): void {
+function result(response: ServerResponse, status: number, body: object, headers: object = {}): void {
   // What is left of a body that is not read would hold up the connection.
   const close = response.req.complete ? {} : { connection: 'close' }
   response.writeHead(status, { ...headers, ...close, 'content-type': 'application/json' })

@@ -5,10 +5,10 @@
 import type { ByteSource } from './byte-source.js'
 
 /** A line with more bytes is refused, wherever records come from. */
-export const MOST_LINE_BYTES = 1 << 20
+export const MAX_LINE_BYTES = 1 << 20
 
 const BLOCK_BYTES = 1 << 20
-const MOST_LINES = 8192
+const MAX_LINES = 8192
 const LINE_FEED = 0x0a
 
 /** Some lines; what a block holds stands until two more have been read. */
@@ -120,7 +120,7 @@ export class LineBlocks {
         this.#rest = bytes.subarray(rest, length)
         return block
       }
-      if (length - begin > MOST_LINE_BYTES) {
+      if (length - begin > MAX_LINE_BYTES) {
         block.add(begin, -1)
         this.#skipping = true
         this.#rest = bytes.subarray(length, length)
@@ -139,11 +139,11 @@ export class LineBlocks {
     const bytes = Buffer.from(block.bytes.buffer, 0, length)
     let start = begin
     for (let end = bytes.indexOf(LINE_FEED, seen); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
-      if (block.count === MOST_LINES) {
+      if (block.count === MAX_LINES) {
         this.#more = true
         break
       }
-      block.add(start, end - start > MOST_LINE_BYTES ? -1 : end)
+      block.add(start, end - start > MAX_LINE_BYTES ? -1 : end)
       start = end + 1
     }
     return start
@@ -158,9 +158,9 @@ interface Block extends LineBlock {
 
 function room(): Block {
   return {
-    bytes: new Uint8Array(BLOCK_BYTES + MOST_LINE_BYTES),
-    starts: new Int32Array(MOST_LINES),
-    ends: new Int32Array(MOST_LINES),
+    bytes: new Uint8Array(BLOCK_BYTES + MAX_LINE_BYTES),
+    starts: new Int32Array(MAX_LINES),
+    ends: new Int32Array(MAX_LINES),
     base: 0,
     count: 0,
     add(start, end) {

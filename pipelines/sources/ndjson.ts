@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { arrayLines } from './array-lines.js'
-import { MOST_LINE_BYTES } from './line-blocks.js'
+import { MAX_LINE_BYTES } from './line-blocks.js'
 
 /** The input was said to be gzip, and is not. */
 export class NotGzip extends Error {
@@ -32,7 +32,7 @@ export async function* ndjson(input: AsyncIterable<Uint8Array>, { gzip = false }
 async function* textLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { head, from } = await peek(input, isArray)
   const text = from(markLength(head))
-  yield* isArray(head) ? arrayLines(text, MOST_LINE_BYTES) : text
+  yield* isArray(head) ? arrayLines(text, MAX_LINE_BYTES) : text
 }
 
 /** Whether bytes begin a gzip stream; undefined where there are too few to tell. */
@@ -56,13 +56,13 @@ export const markLength = (bytes: Uint8Array): number =>
 const MARK = [0xef, 0xbb, 0xbf]
 
 /** White space in front of everything is not looked through for ever. */
-const MOST_PEEKED = 1 << 14
+const MAX_PEEKED = 1 << 14
 
 /** The beginning of an input, as much as answers a question; `from` gives all of it from a byte of that beginning on. */
 async function peek(input: AsyncIterable<Uint8Array>, ask: (bytes: Uint8Array) => boolean | undefined) {
   const iterator = input[Symbol.asyncIterator]()
   let head: Uint8Array = new Uint8Array(0)
-  while (ask(head) === undefined && head.length < MOST_PEEKED) {
+  while (ask(head) === undefined && head.length < MAX_PEEKED) {
     const { done, value } = await iterator.next()
     if (done) break
     head = head.length === 0 ? value : Buffer.concat([head, value])

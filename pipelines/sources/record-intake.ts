@@ -2,7 +2,7 @@ import type { Clock } from '../../src/core/clock.js'
 import { MalformedRecord, UnfitRecord } from '../records/index.js'
 import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
 import { streamBytes } from './byte-source.js'
-import { LineBlocks, MOST_LINE_BYTES, type LineBlock } from './line-blocks.js'
+import { LineBlocks, MAX_LINE_BYTES, type LineBlock } from './line-blocks.js'
 import { ndjson } from './ndjson.js'
 
 /** An invalid record: its line, from 1, or its place in an array. */
@@ -12,7 +12,7 @@ export type Reject = (line: number, message: string) => void
 export const COMMIT_BYTES = 256 * 1024
 
 /** Hands records of a source to a writer; how many there were, invalid ones included. */
-export interface Taken {
+export interface IntakeCount {
   read: number
 }
 
@@ -20,10 +20,10 @@ export interface Taken {
  * Takes all records of an input into a writer, and commits whenever enough have come together and at the end of what is
  * there by now. `commit` decides what to do about a spool that is full.
  */
-export async function takeRecords(
+export async function intakeRecords(
   input: AsyncIterable<Uint8Array>,
   writer: FrameWriter,
-  { reject, commit, taken }: { reject: Reject; commit: () => Promise<void>; taken: Taken },
+  { reject, commit, taken }: { reject: Reject; commit: () => Promise<void>; taken: IntakeCount },
 ): Promise<void> {
   const blocks = new LineBlocks(streamBytes(ndjson(input)))
   let line = 1
@@ -51,14 +51,14 @@ function addLine(
   { bytes, starts, ends }: LineBlock,
   at: number,
   writer: FrameWriter,
-  { line, reject, taken }: { line: number; reject: Reject; taken: Taken },
+  { line, reject, taken }: { line: number; reject: Reject; taken: IntakeCount },
 ): void {
   const start = starts[at]!
   const end = ends[at]!
   if (isBlank(bytes, start, end)) return
   taken.read++
   try {
-    if (end < 0) throw new UnfitRecord(`the record is longer than ${MOST_LINE_BYTES} bytes`)
+    if (end < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
     writer.add(bytes, start, end)
   } catch (error) {
     if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error

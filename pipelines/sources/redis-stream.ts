@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import { messageOf } from '../../src/core/errors.js'
 import { MalformedRecord, UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
-import { MOST_LINE_BYTES } from './line-blocks.js'
+import { MAX_LINE_BYTES } from './line-blocks.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 import { commitPatiently } from './record-intake.js'
 
@@ -27,7 +27,7 @@ const BLOCK_MS = 1000
 /** Records of a stream. What was read before a crash and not acknowledged is read again. */
 export async function redisStreamInput(options: RedisStreamOptions, deps: TakingDeps): Promise<Input> {
   const { url, key, group = 'edged', consumer = hostname(), field = 'record' } = options
-  const { tally, clock } = deps
+  const { stats, clock } = deps
   const { Redis } = await import('ioredis')
   const redis = new Redis(url, { maxRetriesPerRequest: null, lazyConnect: true })
   let refusal: Error | undefined
@@ -59,12 +59,12 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
             continue
           }
           for (const [id, fields] of entries) {
-            tally.read++
+            stats.read++
             try {
               add(writer, recordOf(fields, wanted, field))
             } catch (error) {
               if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
-              tally.reject(`${key} ${id.toString()}`, error.message)
+              stats.reject(`${key} ${id.toString()}`, error.message)
             }
           }
           if (writer.count > 0) await commitPatiently(writer, clock, signal)
@@ -117,6 +117,6 @@ function recordOf(fields: readonly Buffer[] | null, wanted: Buffer, name: string
 }
 
 function add(writer: { add(bytes: Uint8Array): void }, record: Buffer): void {
-  if (record.length > MOST_LINE_BYTES) throw new UnfitRecord(`the record is longer than ${MOST_LINE_BYTES} bytes`)
+  if (record.length > MAX_LINE_BYTES) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
   writer.add(record)
 }

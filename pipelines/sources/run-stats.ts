@@ -1,5 +1,5 @@
 /** What a run has done so far; the members of its summary. */
-export class Tally {
+export class RunStats {
   /** Records that came in, invalid ones included. */
   read = 0
   rejected = 0

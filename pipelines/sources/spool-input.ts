@@ -6,7 +6,7 @@ import { recordCheck, type Dataset } from '../records/index.js'
 import type { FrameWriter } from '../logpush/spool/types.js'
 import { openSpools } from '../logpush/spool/index.js'
 import type { Input } from './input.js'
-import type { Tally } from './run-stats.js'
+import type { RunStats } from './run-stats.js'
 
 /** What every source that takes records into a spool is opened with. */
 export interface TakingDeps {
@@ -15,7 +15,7 @@ export interface TakingDeps {
   readonly folder: string
   /** Bytes that the spool may have. */
   readonly spoolBytes: number
-  readonly tally: Tally
+  readonly stats: RunStats
   readonly clock: Clock
   readonly log: Log
 }

@@ -11,7 +11,7 @@ import type { SinkDeps } from '../sink-type.js'
 import { retryAfterMs } from './retry-after.js'
 
 /** An answer with the beginning of its body. */
-export interface Answer {
+export interface Response {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -26,7 +26,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array | Pick<BatchBody, 'length' | 'read'>
   /** Bytes of the answer that are read; 16 KiB unless told. */
-  readonly mostAnswer?: number
+  readonly maxResponse?: number
 }
 
 /** Milliseconds; the whole attempt has the limit of its caller. `response`: from the end of the request to the answer. */
@@ -43,17 +43,17 @@ export class HttpClient {
   }
 
   /** Resolves with the answer if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */
-  async post(what: Post, signal: AbortSignal): Promise<Answer> {
-    const answer = await this.request(what, signal)
-    if (answer.status < 200 || answer.status > 299) throw this.failure(what.url, answer)
-    return answer
+  async post(what: Post, signal: AbortSignal): Promise<Response> {
+    const result = await this.request(what, signal)
+    if (result.status < 200 || result.status > 299) throw this.failure(what.url, result)
+    return result
   }
 
   /** Resolves with whatever was answered; rejects with a SinkError where nothing was, or the signal's reason. */
   async request(
-    { method = 'POST', url, headers, body, mostAnswer = 16_384 }: Post,
+    { method = 'POST', url, headers, body, maxResponse = 16_384 }: Post,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<Response> {
     signal.throwIfAborted()
     const stream = got.stream(url, {
       method,
@@ -71,8 +71,8 @@ export class HttpClient {
       const [response] = (await once(stream, 'response')) as [IncomingMessage]
       // An upload may still break while the answer is read; the answer counts.
       stream.on('error', () => {})
-      const { statusCode: status = 0, headers: answered } = response
-      return { status, headers: answered, ...(await beginning(stream, mostAnswer)) }
+      const { statusCode: status = 0, headers: responded } = response
+      return { status, headers: responded, ...(await beginning(stream, maxResponse)) }
     } catch (error) {
       signal.throwIfAborted()
       throw unreachable(url.host, plainError(error))
@@ -82,7 +82,7 @@ export class HttpClient {
   }
 
   /** What an answer that is no success means. */
-  failure({ host }: URL, { status, headers }: Pick<Answer, 'status' | 'headers'>): SinkError {
+  failure({ host }: URL, { status, headers }: Pick<Response, 'status' | 'headers'>): SinkError {
     const wait = retryAfterMs(headers['retry-after'], this.#deps.clock)
     const more = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
     const message = `${host} answered ${status}${more}`
@@ -94,7 +94,7 @@ export class HttpClient {
   }
 }
 
-async function beginning(stream: AsyncIterable<unknown>, most: number): Promise<Pick<Answer, 'text' | 'complete'>> {
+async function beginning(stream: AsyncIterable<unknown>, most: number): Promise<Pick<Response, 'text' | 'complete'>> {
   const pieces: Buffer[] = []
   let bytes = 0
   try {

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { SinkError, type Sink, type SinkLimits } from '../../src/core/sink.js'
 import type { SinkDeps, SinkType } from '../sink-type.js'
-import { HttpClient, type Answer } from './client.js'
+import { HttpClient, type Response } from './client.js'
 import { TEST_TEXT } from '../test-text.js'
 import { SHOWN } from './http-sink.js'
 import { linewise, type Lines, type Verdict } from './linewise.js'
@@ -26,9 +26,9 @@ export interface LinesSinkOptions<N extends string, P extends Target> extends Pi
   readonly prepare: (target: OwnTarget<N>) => P
   readonly message: (batch: Lines, place: P) => Message
   /** Looks at a 2xx answer to a number of lines. Throws a SinkError where it says nothing of them. */
-  readonly judge?: (answer: Answer, place: P, lines: number) => Verdict | undefined
+  readonly judge?: (response: Response, place: P, lines: number) => Verdict | undefined
   /** Bytes of an answer that {@link judge} wants to see. */
-  readonly mostAnswer?: number
+  readonly maxResponse?: number
   /** The line that a check sends. */
   readonly test?: (now: Date) => string
 }
@@ -42,7 +42,7 @@ export function linesSinkType<const N extends string, P extends Target>({
   prepare,
   message,
   judge = () => undefined,
-  mostAnswer = 16_384,
+  maxResponse = 16_384,
   test = () => TEST_TEXT,
 }: LinesSinkOptions<N, P>): SinkType {
   const placeOf = (destination: URL, deps: SinkDeps): P => prepare(target(destination, deps, own))
@@ -58,8 +58,8 @@ export function linesSinkType<const N extends string, P extends Target>({
       const send = async (batch: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
         const { text, type } = message(batch, place)
         const headers = { 'content-type': type, ...place.headers, 'content-encoding': 'gzip' }
-        const answer = await client.post({ url, headers, body: await zip(text), mostAnswer }, signal)
-        return judge(answer, place, batch.lines.length)
+        const response = await client.post({ url, headers, body: await zip(text), maxResponse }, signal)
+        return judge(response, place, batch.lines.length)
       }
       return {
         encoding: 'identity',

@@ -21,7 +21,7 @@ export function folder(path: string): Folder {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\0-\x1f\x7f]/.test(path)) refuse('has control characters in its path')
   if (path.split('/').some((part) => part === '.' || part === '..')) refuse('has a path with dots for folders')
-  if (Buffer.byteLength(path) > MOST_BYTES) refuse(`has a path of more than ${MOST_BYTES} bytes`)
+  if (Buffer.byteLength(path) > MAX_BYTES) refuse(`has a path of more than ${MAX_BYTES} bytes`)
 
   return {
     daily: path.includes(DATE),
@@ -33,4 +33,4 @@ export function folder(path: string): Folder {
 }
 
 /** Names of objects end at 1,024 bytes in S3 and its kin; the rest is for the name of a batch. */
-const MOST_BYTES = 900
+const MAX_BYTES = 900

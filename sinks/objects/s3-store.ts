@@ -30,7 +30,7 @@ export function s3Store(
   { bucket, region, endpoint, credentials, object }: S3Place,
   deps: Pick<SinkDeps, 'egress' | 'clock'>,
 ): ObjectStore {
-  const agents = deps.egress.agents({ maxSockets: MOST_SOCKETS })
+  const agents = deps.egress.agents({ maxSockets: MAX_SOCKETS })
   const host = endpoint ? `${new URL(endpoint).host}/${bucket}` : `s3://${bucket}`
   let opened: Promise<Opened> | undefined
 
@@ -116,7 +116,7 @@ async function abandon(client: Aws.S3Client, abort: Aws.AbortMultipartUploadComm
   }
 }
 
-const MOST_SOCKETS = 4
+const MAX_SOCKETS = 4
 const CONNECT_MS = 10_000
 /** Longest silence of a server in the middle of an answer. */
 const IDLE_MS = 60_000

@@ -23,7 +23,7 @@ export async function* lines(body: BatchBody): AsyncGenerator<Uint8Array[]> {
     }
     if (start < piece.length) {
       bytes += piece.length - start
-      if (bytes > MOST_BYTES) throw new SinkError('too_large', `a line has more than ${MOST_BYTES} bytes`)
+      if (bytes > MAX_BYTES) throw new SinkError('too_large', `a line has more than ${MAX_BYTES} bytes`)
       begun.push(Buffer.from(piece.subarray(start)))
     }
     if (group.length > 0) yield group
@@ -32,4 +32,4 @@ export async function* lines(body: BatchBody): AsyncGenerator<Uint8Array[]> {
 }
 
 const LINE_END = 0x0a
-const MOST_BYTES = 16 * 2 ** 20
+const MAX_BYTES = 16 * 2 ** 20

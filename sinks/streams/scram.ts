@@ -9,7 +9,7 @@ interface Credentials {
 type Provider = (credentials: Credentials) => (exchange: AuthenticationProviderArgs) => Authenticator
 
 /** Each is a hash of the password: a server could keep a thread busy for hours. Servers ask for 4,096 to 16,384. */
-const MOST_ITERATIONS = 100_000
+const MAX_ITERATIONS = 100_000
 
 /** Stands in the error where a server asks for more. */
 export const TOO_MANY_ITERATIONS = 'too many iterations'
@@ -22,11 +22,11 @@ export async function boundedScram(credentials: Credentials): Promise<Mechanism>
     authenticationProvider: (exchange) =>
       provider({
         ...exchange,
-        async saslAuthenticate<Answer>(messages: SaslAuthenticateArgs<Answer>) {
-          const answer = await exchange.saslAuthenticate(messages)
-          const { i: iterations } = (answer ?? {}) as { i?: string }
-          if (iterations !== undefined && !(Number(iterations) <= MOST_ITERATIONS)) throw new Error(TOO_MANY_ITERATIONS)
-          return answer
+        async saslAuthenticate<Response>(messages: SaslAuthenticateArgs<Response>) {
+          const response = await exchange.saslAuthenticate(messages)
+          const { i: iterations } = (response ?? {}) as { i?: string }
+          if (iterations !== undefined && !(Number(iterations) <= MAX_ITERATIONS)) throw new Error(TOO_MANY_ITERATIONS)
+          return response
         },
       }),
   }

@@ -1,10 +1,10 @@
 import type { WriteStream } from 'node:tty'
 import cliProgress from 'cli-progress'
-import type { Tally } from '../../pipelines/sources/run-stats.js'
+import type { RunStats } from '../../pipelines/sources/run-stats.js'
 
 /** How far a run is, on a terminal; elsewhere nothing. */
 export interface Progress {
-  start(tallies: readonly Tally[]): void
+  start(tallies: readonly RunStats[]): void
   /** So many bytes more are to be read. */
   readonly size: (bytes: number) => void
   /** Writes lines that stay. */
@@ -18,7 +18,7 @@ const EVERY_MS = 250
 export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>): Progress {
   if (!stream.isTTY) return { start() {}, size() {}, above: (write) => write(), stop() {} }
   let total = 0
-  let tallies: readonly Tally[] = []
+  let tallies: readonly RunStats[] = []
   let timer: NodeJS.Timeout | undefined
   const began = performance.now()
   const bar = new cliProgress.SingleBar({
@@ -32,10 +32,10 @@ export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>):
       return `${shown} ${Math.floor(progress * 100)}% | ${payload.text} | ${cliProgress.Format.TimeFormat(eta, options, 1)} left`
     },
   })
-  const sum = (of: (tally: Tally) => number) => tallies.reduce((all, tally) => all + of(tally), 0)
+  const sum = (of: (stats: RunStats) => number) => tallies.reduce((all, stats) => all + of(stats), 0)
   const update = () => {
-    const records = sum((tally) => tally.read)
-    const bytes = sum((tally) => tally.inputBytes)
+    const records = sum((stats) => stats.read)
+    const bytes = sum((stats) => stats.inputBytes)
     const rate = Math.round((records * 1000) / (performance.now() - began))
     const text = `${records} records | ${(bytes / 1e6).toFixed(1)} MB | ${rate} records/s`
     bar.setTotal(Math.max(total, 1))

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import type { RunEnd } from '../../pipelines/run/run.js'
 import { NoInput } from '../../pipelines/sources/paths.js'
-import { Tally } from '../../pipelines/sources/run-stats.js'
+import { RunStats } from '../../pipelines/sources/run-stats.js'
 import type { Pipeline } from '../config/pipeline.js'
 import { loadPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
@@ -12,7 +12,7 @@ import { Exit, type AddCommand } from './command.js'
 import { showProgress } from './progress.js'
 
 /** Invalid records that are told one by one. */
-const MOST_TOLD = 10
+const MAX_REPORTED = 10
 
 /** `edged run FILE`: pipelines of a file, until their input ends. */
 export const run: AddCommand = (program) => {
@@ -35,7 +35,7 @@ export const run: AddCommand = (program) => {
 
 interface Ran {
   readonly pipeline: Pipeline
-  readonly tally: Tally
+  readonly stats: RunStats
   readonly end: RunEnd | { readonly end: 'failed'; readonly message: string; readonly code: number }
 }
 
@@ -55,21 +55,21 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   const tell = (message: string) => progress.above(() => process.stderr.write(`edged: ${message}\n`))
   const tallies = pipelines.map(
     () =>
-      new Tally((place, message) => {
-        if (++told <= MOST_TOLD) tell(`${place}: ${message}`)
-        else if (told === MOST_TOLD + 1) tell('more invalid records are only counted')
+      new RunStats((place, message) => {
+        if (++told <= MAX_REPORTED) tell(`${place}: ${message}`)
+        else if (told === MAX_REPORTED + 1) tell('more invalid records are only counted')
       }),
   )
   progress.start(tallies)
   const ran = await Promise.all(
     pipelines.map(async (pipeline, index): Promise<Ran> => {
-      const tally = tallies[index]!
-      const options = { state, resume, tally, tell, size: progress.size, stop: stopping.signal, clock, log }
+      const stats = tallies[index]!
+      const options = { state, resume, stats, tell, size: progress.size, stop: stopping.signal, clock, log }
       try {
-        return { pipeline, tally, end: await runPipeline(pipeline, options) }
+        return { pipeline, stats, end: await runPipeline(pipeline, options) }
       } catch (error) {
         const code = error instanceof NoInput ? 2 : 5
-        return { pipeline, tally, end: { end: 'failed', message: messageOf(error), code } }
+        return { pipeline, stats, end: { end: 'failed', message: messageOf(error), code } }
       }
     }),
   )
@@ -88,24 +88,24 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
 
 const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'batches', 'bytes'] as const
 
-const totals = (tallies: readonly Tally[]): Record<string, number> =>
-  Object.fromEntries(MEMBERS.map((member) => [member, tallies.reduce((sum, tally) => sum + tally[member], 0)]))
+const totals = (tallies: readonly RunStats[]): Record<string, number> =>
+  Object.fromEntries(MEMBERS.map((member) => [member, tallies.reduce((sum, stats) => sum + stats[member], 0)]))
 
 /** Of several pipelines also what each one did. */
 const each = (ran: readonly Ran[]): object =>
-  ran.length < 2 ? {} : { pipelines: ran.map(({ pipeline: { name }, tally }) => ({ name, ...totals([tally]) })) }
+  ran.length < 2 ? {} : { pipelines: ran.map(({ pipeline: { name }, stats }) => ({ name, ...totals([stats]) })) }
 
 /** Ends with what is left to do, if anything is. */
 function judge(ran: readonly Ran[], state: string): void {
-  const faults = ran.flatMap(({ pipeline, tally, end }): [code: number, message: string][] => {
+  const faults = ran.flatMap(({ pipeline, stats, end }): [code: number, message: string][] => {
     const { name } = pipeline
     const kept = `what is not delivered is kept, go on with --resume (state in ${stateFolder(state, pipeline)})`
     if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
-    if (tally.dropped > 0) return [[5, `${name}: ${tally.dropped} records were dropped: ${setAside(pipeline)}`]]
-    if (tally.rejected > 0 && pipeline.on_invalid !== 'skip')
-      return [[5, `${name}: ${tally.rejected} invalid records were left out; on_invalid: skip allows that`]]
+    if (stats.dropped > 0) return [[5, `${name}: ${stats.dropped} records were dropped: ${setAside(pipeline)}`]]
+    if (stats.rejected > 0 && pipeline.on_invalid !== 'skip')
+      return [[5, `${name}: ${stats.rejected} invalid records were left out; on_invalid: skip allows that`]]
     return []
   })
   if (faults.length === 0) return

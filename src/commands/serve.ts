@@ -2,7 +2,7 @@ import { loadConfig } from '../config/load.js'
 import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { openLog, silentLog, type Log } from '../core/log.js'
-import { settleHeap } from '../core/heap-size.js'
+import { trimHeap } from '../core/heap-size.js'
 import { startDaemon, type Daemon } from '../daemon/index.js'
 import { destinationChecks } from '../daemon/destinations.js'
 import type { AddCommand } from './command.js'
@@ -24,7 +24,7 @@ export const serve: AddCommand = (program) => {
     .action(async ({ config: file, hints }: { config: string; hints?: boolean }) => {
       const config = loadConfig(file, process.env, CHECKS)
       const log = openLog(config.log)
-      settleHeap()
+      trimHeap()
       const daemon = await startDaemon(config, { log })
       const { proxy, control, admin } = daemon
       log.info({ event: 'ready', proxy, control, admin }, `proxy ${proxy}, api ${control}, admin ${admin}`)

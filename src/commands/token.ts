@@ -99,21 +99,21 @@ async function createThroughApi(config: Config, options: Options): Promise<{ id:
     ...(options.expiresOn !== undefined && { expires_on: options.expiresOn }),
   }
   const headers = { authorization: `Bearer ${admin.token}`, 'content-type': 'application/json' }
-  let answer: {
+  let result: {
     success: boolean
     result: { id: string; value: string }
     errors: { message: string; source?: { pointer?: string } }[]
   }
   try {
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-    answer = (await response.json()) as typeof answer
+    result = (await response.json()) as typeof result
   } catch (error) {
     throw new Exit(1, `a process has the store open, and ${url} does not answer: ${messageOf(error)}`)
   }
-  if (!answer.success)
+  if (!result.success)
     throw new Exit(
       1,
-      `the token was not made: ${answer.errors.map(({ message, source }) => `${source?.pointer ?? ''} ${message}`.trim()).join('; ')}`,
+      `the token was not made: ${result.errors.map(({ message, source }) => `${source?.pointer ?? ''} ${message}`.trim()).join('; ')}`,
     )
-  return { id: answer.result.id, token: answer.result.value }
+  return { id: result.result.id, token: result.result.value }
 }

@@ -8,7 +8,7 @@ import { egressIssues } from './egress.js'
 import type { Config } from './schema.js'
 
 /** Rules read bodies in one go: parsing 8 MiB of JSON kept all other requests waiting for a second. */
-const MOST_RULES_BODY = 1024 * 1024
+const MAX_RULES_BODY = 1024 * 1024
 
 /** What a schema cannot say: references, uniqueness, ranges. */
 export function crossCheck(config: Config): Issue[] {
@@ -31,7 +31,7 @@ export function crossCheck(config: Config): Issue[] {
       const message = trustedFieldIssue(name)
       return message === undefined ? [] : [{ pointer: `/proxy/trusted_fields/${name}`, message }]
     }),
-    ...(config.proxy.rules_body.bytes > MOST_RULES_BODY
+    ...(config.proxy.rules_body.bytes > MAX_RULES_BODY
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
     ...egressIssues(config.egress),

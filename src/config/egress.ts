@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import type { Issue } from '../core/errors.js'
 import { mapOf, pointerToken, strict } from '../core/schema.js'
-import { parseOpening } from '../egress/addresses.js'
+import { parseAllowedTarget } from '../egress/addresses.js'
 
 /** The section `egress`. */
 export const Egress = Type.Object(
@@ -37,7 +37,7 @@ export const Egress = Type.Object(
 export function egressIssues({ allow_cidrs: allowed, resolver_overrides: overrides }: Static<typeof Egress>): Issue[] {
   return [
     ...allowed.flatMap((text, index) =>
-      parseOpening(text) === undefined
+      parseAllowedTarget(text) === undefined
         ? [{ pointer: `/egress/allow_cidrs/${index}`, message: 'must be a CIDR and a port, as in 127.0.0.1/32:9443' }]
         : [],
     ),

@@ -6,10 +6,10 @@ import { issuesOf, parser, soundMembers } from '../core/schema.js'
 import { crossCheck, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
-import { settle } from './units.js'
+import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
-export { BadConfig, type Environment, type Fault } from './yaml.js'
+export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 
 const parse = parser(ConfigFile, { defaults: true })
 const wrongShape = issuesOf(ConfigFile, { defaults: true })
@@ -43,10 +43,10 @@ export function readConfig(
     // Sections that are wrong in form stand as if they were absent, so that the others are looked at as well.
     if (issues.some(({ pointer }) => pointer === '')) refuse(issues)
     const sound = soundMembers(given, issues)
-    const settled = settle(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
-    const listed = configuredPipelines(settled.pipelines, file, checks)
+    const resolved = resolveUnits(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
+    const listed = configuredPipelines(resolved.pipelines, file, checks)
     const pipelines = listed.pipelines.filter((pipeline) => pipeline !== undefined)
-    const config = { ...settled, pipelines }
+    const config = { ...resolved, pipelines }
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
     // What refers to others can be told only where those can be read.

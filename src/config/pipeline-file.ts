@@ -17,7 +17,7 @@ import {
   type Source,
   type SourceKind,
 } from './pipeline.js'
-import { settle } from './units.js'
+import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
 /** What is checked beyond what can be seen in the document, such as whether there is such a destination. */
@@ -82,7 +82,7 @@ export function configuredPipelines(
   return readList(documents, stemOf(file), { folder: dirname(resolve(file)), inside: true, checks })
 }
 
-function readList(documents: readonly unknown[], stem: string, around: Omit<Surroundings, 'name'>): ReadPipelines {
+function readList(documents: readonly unknown[], stem: string, around: Omit<PipelineContext, 'name'>): ReadPipelines {
   const issues: Issue[] = []
   const pipelines = documents.map((document, index) => {
     const found = readPipeline(document, { ...around, name: `${stem}-${index + 1}` })
@@ -124,7 +124,7 @@ export function keepDigits(document: Document | Node): void {
   })
 }
 
-interface Surroundings {
+interface PipelineContext {
   readonly folder: string
   /** For a pipeline without a name. */
   readonly name: string
@@ -134,7 +134,7 @@ interface Surroundings {
 }
 
 /** A pipeline, or all that is wrong with it. */
-export function readPipeline(given: unknown, { folder, name, inside, checks }: Surroundings): Pipeline | Issue[] {
+export function readPipeline(given: unknown, { folder, name, inside, checks }: PipelineContext): Pipeline | Issue[] {
   if (!isObject(given)) return [{ pointer: '', message: 'must be a pipeline: source, dataset, destination_conf' }]
   const source = given['source'] === 'stdin' ? { stdin: true } : given['source']
   const document: Record<string, unknown> = { ...given, ...(source !== undefined && { source }) }
@@ -145,8 +145,8 @@ export function readPipeline(given: unknown, { folder, name, inside, checks }: S
     issues.push({ pointer: '/dataset', message: noDataset(dataset) })
 
   // What is wrong in form is left out, so that the rest is looked at as well.
-  const settled = settle(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
-  const pipeline = absolute(settled, name, folder)
+  const resolved = resolveUnits(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
+  const pipeline = absolute(resolved, name, folder)
   for (const member of ['destination_conf', 'dead_letter'] as const) {
     const text = pipeline[member]
     const message = text === undefined ? undefined : checks.destination(text)
@@ -164,13 +164,13 @@ export function readPipeline(given: unknown, { folder, name, inside, checks }: S
 }
 
 /** With a name and the text of its filter; paths are relative to the file. */
-function absolute(settled: Partial<PipelineDocument>, name: string, folder: string) {
-  const { filter = '', source, destination_conf: destination, dead_letter: aside } = settled
+function absolute(resolved: Partial<PipelineDocument>, name: string, folder: string) {
+  const { filter = '', source, destination_conf: destination, dead_letter: aside } = resolved
   return {
-    ...settled,
-    name: settled.name ?? name,
+    ...resolved,
+    name: resolved.name ?? name,
     filter: typeof filter === 'string' ? filter : jsonText(filter),
-    ...(source && { source: settledSource(source, folder) }),
+    ...(source && { source: resolveSource(source, folder) }),
     ...(destination !== undefined && { destination_conf: absoluteDestination(destination, folder) }),
     ...(aside !== undefined && { dead_letter: absoluteDestination(aside, folder) }),
   }
@@ -249,7 +249,7 @@ function noDataset(name: string): string {
   return `is no dataset: ${name}${meant === undefined ? '' : `, did you mean ${meant}`}`
 }
 
-function settledSource(source: Source, folder: string): Source {
+function resolveSource(source: Source, folder: string): Source {
   if (!('file' in source)) return source
   const paths = typeof source.file === 'string' ? [source.file] : source.file
   return { ...source, file: paths.map((path) => resolve(folder, path)) }

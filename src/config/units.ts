@@ -48,17 +48,19 @@ interface Shape {
 }
 
 /** A valid value with each duration and size that its schema names turned into a number. */
-export function settle(schema: object, value: unknown): unknown {
-  return settled(schema, value)
+export function resolveUnits(schema: object, value: unknown): unknown {
+  return resolveValue(schema, value)
 }
 
-function settled(schema: Shape, value: unknown): unknown {
+function resolveValue(schema: Shape, value: unknown): unknown {
   if (typeof value === 'string') {
     if (schema['x-unit'] === 'duration') return milliseconds(value)
     if (schema['x-unit'] === 'size') return bytes(value)
   }
-  if (Array.isArray(value)) return schema.items ? value.map((item) => settled(schema.items ?? {}, item)) : value
+  if (Array.isArray(value)) return schema.items ? value.map((item) => resolveValue(schema.items ?? {}, item)) : value
   if (value === null || typeof value !== 'object' || !schema.properties) return value
   const { properties } = schema
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, settled(properties[key] ?? {}, member)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, resolveValue(properties[key] ?? {}, member)]),
+  )
 }

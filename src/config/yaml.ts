@@ -3,7 +3,7 @@ import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type
 import { InvalidInput, messageOf, type Issue } from '../core/errors.js'
 
 /** A fault of a configuration file; lines and columns count from 1. */
-export interface Fault {
+export interface ConfigIssue {
   readonly file: string
   readonly line: number
   readonly column: number
@@ -13,9 +13,9 @@ export interface Fault {
 /** The configuration cannot be used. `message` has one `FILE:LINE:COL: message` a line. */
 export class BadConfig extends Error {
   override readonly name = 'BadConfig'
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ConfigIssue[]
 
-  constructor(faults: readonly Fault[]) {
+  constructor(faults: readonly ConfigIssue[]) {
     super(faults.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'))
     this.faults = faults
   }
@@ -37,7 +37,7 @@ export interface YamlFile {
 export function readYaml(text: string, file: string, environment: Environment): YamlFile {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
-  const place = (offset: number, message: string): Fault => {
+  const place = (offset: number, message: string): ConfigIssue => {
     const { line, col } = lines.linePos(offset)
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), message }
   }
@@ -79,8 +79,12 @@ export function readYaml(text: string, file: string, environment: Environment): 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 /** Replaces `${NAME}` and `${NAME:-default}` inside scalar values; `$${` writes a literal `${`. */
-function substitute(document: Document, environment: Environment, place: (offset: number, message: string) => Fault) {
-  const faults: Fault[] = []
+function substitute(
+  document: Document,
+  environment: Environment,
+  place: (offset: number, message: string) => ConfigIssue,
+) {
+  const faults: ConfigIssue[] = []
   visit(document, {
     Scalar(key, node: Scalar) {
       if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('${')) return

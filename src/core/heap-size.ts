@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 /** Of both halves: enough for what requests and jobs leave behind. */
 const YOUNG_BYTES = 4 * 2 ** 20
 const GARBAGE = 8 * 1024
-const MOST_TRIES = 64
+const MAX_ATTEMPTS = 64
 
 /**
  * Keeps the heap near what is in use. While modules load, much survives, so that V8 would double its young generation up
@@ -15,10 +15,10 @@ export function holdHeap(): void {
 }
 
 /** Lets the young generation grow to a size that is good for work, once everything is loaded. */
-export function settleHeap(): void {
+export function trimHeap(): void {
   setFlagsFromString('--semi-space-growth-factor=2')
   // It grows when it is collected.
-  for (let tries = 0; tries < MOST_TRIES && youngBytes() < YOUNG_BYTES; tries++)
+  for (let tries = 0; tries < MAX_ATTEMPTS && youngBytes() < YOUNG_BYTES; tries++)
     Array.from({ length: GARBAGE }, () => ({}))
   holdHeap()
 }

@@ -30,7 +30,7 @@ export class MemoryBudget {
 }
 
 const SMALLEST_BLOCK = 16 * 1024
-const LARGEST_BLOCK = 256 * 1024
+const MAX_BLOCK_BYTES = 256 * 1024
 
 /**
  * Bytes held back, first in, first out, every one of them counted in a budget. They are copied into blocks: a chunk of
@@ -59,7 +59,7 @@ export class HeldBytes {
     const free = this.#last.length - this.#filled
     const missing = bytes.length - free
     if (missing > 0) {
-      const size = Math.max(missing, Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, this.#length)))
+      const size = Math.max(missing, Math.min(MAX_BLOCK_BYTES, Math.max(SMALLEST_BLOCK, this.#length)))
       if (!this.#budget.take(size)) return false
       this.#counted += size
       this.#last.set(bytes.subarray(0, free), this.#filled)

@@ -15,7 +15,7 @@ const plain = checkers(OPTIONS)
 const filling = checkers({ ...OPTIONS, useDefaults: true })
 
 /** An input with more lists, objects and members than this is told its first error only, as all of them could fill the memory. */
-const MOST_EXPLAINED = 10_000
+const MAX_EXPLAINED = 10_000
 
 /** Turns a schema into a function that returns its argument, now typed, or throws {@link InvalidInput}. */
 export function parser<S extends TSchema>(
@@ -39,7 +39,7 @@ export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: un
     valid ??= first.compile(schema)
     if (valid(input)) return NONE
     const { errors } = valid
-    if (!fewer(input, MOST_EXPLAINED)) return issues(errors ?? [])
+    if (!fewer(input, MAX_EXPLAINED)) return issues(errors ?? [])
     const complete = all.compile(schema)
     complete(input)
     return issues(complete.errors ?? errors ?? [])

@@ -7,9 +7,9 @@ export type Readiness = () => readonly string[]
 
 /** Serves `/livez`, `/readyz` and `/metrics` (Prometheus text). */
 export async function listenAdmin(address: string, metrics: Metrics, notReady: Readiness): Promise<Listening> {
-  const server: Server = createServer((request, answer) => {
+  const server: Server = createServer((request, response) => {
     const say = (status: number, text: string, type = 'text/plain; charset=utf-8') =>
-      answer.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
+      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
 
     if (request.method !== 'GET' && request.method !== 'HEAD') return void say(405, 'GET or HEAD only\n')
     if (request.url === '/livez') return void say(200, 'ok\n')

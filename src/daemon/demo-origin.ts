@@ -16,12 +16,13 @@ const TYPES: Readonly<Record<string, string>> = {
 /** The bundled sample site, served on a free port of the loopback address: what `origin: demo` stands for. */
 export async function startDemoOrigin(): Promise<{ origin: string; close(): void }> {
   const pages = await readSite()
-  const server = createServer((request, answer) => {
+  const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/'
     const page = pages.get(path) ?? pages.get(`${path}index.html`)
-    if (request.method !== 'GET' && request.method !== 'HEAD') answer.writeHead(405, { allow: 'GET, HEAD' }).end()
-    else if (!page) answer.writeHead(404, { 'content-type': 'text/html; charset=utf-8' }).end('<h1>No such page</h1>\n')
-    else answer.writeHead(200, { 'content-type': page.type, 'content-length': page.body.length }).end(page.body)
+    if (request.method !== 'GET' && request.method !== 'HEAD') response.writeHead(405, { allow: 'GET, HEAD' }).end()
+    else if (!page)
+      response.writeHead(404, { 'content-type': 'text/html; charset=utf-8' }).end('<h1>No such page</h1>\n')
+    else response.writeHead(200, { 'content-type': page.type, 'content-length': page.body.length }).end(page.body)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -14,7 +14,7 @@ import { GuardedEgress } from '../egress/guarded-egress.js'
 export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, texts: readonly string[] = []): SinkDeps {
   const open = { has: () => true }
   const config = { allow_cidrs: [], resolver_overrides: {} }
-  const rules = { config, openings: [open], overrides: new Map(), ca: undefined, secureContext: undefined }
+  const rules = { config, allowedTargets: [open], overrides: new Map(), ca: undefined, secureContext: undefined }
   return {
     egress: new GuardedEgress(rules, { log, metrics: openMetrics({ process: false }) }),
     allowPlainHttp: true,

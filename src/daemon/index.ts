@@ -8,26 +8,26 @@ import { AuditedStore, auditLog } from './audit-log.js'
 import type { Config } from '../config/schema.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
-import { InTurn } from '../core/keyed-mutex.js'
+import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { Log } from '../core/log.js'
 import { openMetrics, type Metrics } from '../core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
 import { startPipelines } from './pipelines.js'
 import { Challenges } from '../edge/challenge/challenges.js'
-import { guard } from '../edge/rules/conditions.js'
+import { conditions } from '../edge/rules/conditions.js'
 import { markdownStage } from '../edge/markdown/stage.js'
 import { Geo, readDatabases } from '../edge/geo.js'
 import { MemoryBudget } from '../core/memory-budget.js'
-import { plainParts } from '../rules/engine/default-deps.js'
-import { RuleBook } from '../rules/engine/ruleset-cache.js'
+import { defaultRuleDeps } from '../rules/engine/default-deps.js'
+import { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { tracer } from '../edge/rules/trace.js'
 import { listenProxy } from '../edge/client/server.js'
 import { openLogPush } from './logpush.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
 import { RateLimits } from './rate-limits.js'
-import { ServedLists } from './list-registry.js'
-import { ServedWorkers } from './worker-registry.js'
-import { ServedZones } from './zone-registry.js'
+import { ListRegistry } from './list-registry.js'
+import { WorkerRegistry } from './worker-registry.js'
+import { ZoneRegistry } from './zone-registry.js'
 import { openStore } from '../store/index.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { openVault, secretKeys } from '../store/vault.js'
@@ -35,7 +35,7 @@ import { startWebhooks } from '../webhooks/index.js'
 import { AssetUploads } from '../workers/assets/uploads.js'
 import { CodeReader } from '../workers/code/reader.js'
 import { startCollector } from '../workers/orphan-collector.js'
-import { ScriptShelf } from '../workers/script-repository.js'
+import { ScriptRepository } from '../workers/script-repository.js'
 
 /** A daemon that runs, and where. */
 export interface Daemon {
@@ -92,20 +92,20 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const { rate_limit_keys: maxKeys, challenge } = config.proxy
   const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
   const challenges = new Challenges(keys.derive('challenge'), clock, challenge)
-  const lists = stack.use(new ServedLists(store, config.lists))
+  const lists = stack.use(new ListRegistry(store, config.lists))
   const named = {
     lists: (accountId: string) => lists.lists(accountId),
     redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
   }
-  const parts = { ...plainParts, ...named, ...guard({ limiter: limits.limiter, challenges, log }) }
-  const rules = new RuleBook({ store, parts, metrics, log })
-  const zones = stack.use(new ServedZones(store, config.zones, { rules, demoOrigin: demo?.origin }))
+  const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter: limits.limiter, challenges, log }) }
+  const rules = new RulesetCache({ store, parts, metrics, log })
+  const zones = stack.use(new ZoneRegistry(store, config.zones, { rules, demoOrigin: demo?.origin }))
   const geo = new Geo(await readDatabases(config.geo))
   const memory = new MemoryBudget(config.proxy.markdown_memory)
   const stages = [markdownStage({ memory, metrics, log })]
   const { emitter } = logpush
   const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
-  const sites = stack.use(new ServedWorkers(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
+  const sites = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
   const proxy = stack.use(
     await listenProxy(config.proxy, { zones, stages, challenges, workers: sites, geo, emitter, clock, log, metrics }),
   )
@@ -136,7 +136,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   )
   const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
   stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config.workers.keep.orphans }))
-  const shelf = new ScriptShelf({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
+  const shelf = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
   const assets = new AssetUploads({
     store,
     blobs,
@@ -175,7 +175,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     log.level = next.log.level
     config = next
   }
-  const turns = new InTurn()
+  const turns = new KeyedMutex()
   starting = false
 
   return {

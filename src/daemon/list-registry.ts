@@ -31,7 +31,7 @@ const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const
  * The named lists in force: those of the configuration, which every account sees, and those of the accounts. A change is
  * seen by the next request, whichever machine it was made on; it costs as much as the items that changed, not as the list.
  */
-export class ServedLists {
+export class ListRegistry {
   #configured: ReadonlyMap<string, Named>
   readonly #open = new Map<string, OpenList>()
   /** By account, then by name. */

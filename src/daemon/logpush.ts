@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Counter } from 'prom-client'
-import type { LogpushEngine } from '../../control/logpush/services.js'
+import type { LogpushServices } from '../../control/logpush/services.js'
 import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
 import { startLogpush } from '../../pipelines/logpush/job-manager.js'
@@ -14,7 +14,7 @@ import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
-import { standingJobs } from './pipelines.js'
+import { configuredJobs } from './pipelines.js'
 import type { Egress } from '../egress/egress.js'
 import type { Keyring } from '../store/keyring.js'
 
@@ -30,7 +30,7 @@ export interface LogPushDeps {
 /** Log push as it runs in a daemon: spools, jobs and live sessions. */
 export interface LogPush {
   readonly emitter: Emitter
-  readonly engine: LogpushEngine
+  readonly engine: LogpushServices
   /** The configuration was read again. Retention, places for uploads and dead letters change with the next start. */
   configure(config: Config['logpush']): void
   /** Ends the jobs, then makes durable what was emitted. */
@@ -65,7 +65,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         destinationKey,
         want: async (wanted) => await emitter.want(wanted),
         options: () => config,
-        standing: standingJobs(whole, { clock, log }),
+        standing: configuredJobs(whole, { clock, log }),
         folder: join(data, 'batches'),
         clock,
         log,
@@ -98,7 +98,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
   }
 }
 
-function ingestCounter(metrics: Metrics): NonNullable<LogpushEngine['observeIngest']> {
+function ingestCounter(metrics: Metrics): NonNullable<LogpushServices['observeIngest']> {
   const records = new Counter({
     name: 'edged_ingest_records_total',
     help: 'Records that came through the API, by what became of them.',

@@ -7,7 +7,7 @@ import type { Input } from '../../pipelines/sources/input.js'
 import { inputPaths, totalSize } from '../../pipelines/sources/paths.js'
 import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
 import { stdinInput } from '../../pipelines/sources/stdin.js'
-import type { Tally } from '../../pipelines/sources/run-stats.js'
+import type { RunStats } from '../../pipelines/sources/run-stats.js'
 import { openSink } from '../../sinks/index.js'
 import type { Pipeline } from '../config/pipeline.js'
 import type { Clock } from '../core/clock.js'
@@ -20,7 +20,7 @@ export interface PipelineRun {
   readonly state: string
   /** Go on where an earlier run stopped. */
   readonly resume: boolean
-  readonly tally: Tally
+  readonly stats: RunStats
   /** Told of what the user should know. */
   readonly tell: (message: string) => void
   /** Told how many bytes the input has, where it is known. */
@@ -36,7 +36,7 @@ export const stateFolder = (state: string, { name }: Pipeline): string => join(s
 /** Runs a pipeline. Rejects with NoInput, or with whatever makes it impossible to go on; what was taken stays in its state. */
 export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Promise<RunEnd> {
   const { name, job, destination_conf: destination, dead_letter: aside, retry_for: retryForMs } = pipeline
-  const { tally, tell, stop, clock, log } = options
+  const { stats, tell, stop, clock, log } = options
   const folder = await openFolder(stateFolder(options.state, pipeline))
   const stack = new ClosingStack(log)
   try {
@@ -46,7 +46,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     const input = stack.use(await openInput(pipeline, folder, options))
     const failing = (message: string) => tell(`${name}: ${message}; trying again`)
     const taken = { name, job, input, sink, aside: setAside, folder, retryForMs }
-    const end = await run({ ...taken, tally, failing, stop, clock, log })
+    const end = await run({ ...taken, stats, failing, stop, clock, log })
     await stack.close()
     if (end.end === 'done' && !isFollowed(pipeline)) await removeFolder(folder)
     return end
@@ -62,14 +62,14 @@ const isFollowed = ({ source }: Pipeline): boolean => 'follow' in source && (sou
 async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
   const { source, job, spool_bytes: spoolBytes, name } = pipeline
   const { dataset } = job
-  const { tally, clock, log, resume, tell } = options
-  const taking = { dataset, folder, spoolBytes, tally, clock, log }
+  const { stats, clock, log, resume, tell } = options
+  const taking = { dataset, folder, spoolBytes, stats, clock, log }
   if ('file' in source) {
     const follow = source.follow ?? false
     const paths = await inputPaths(typeof source.file === 'string' ? [source.file] : source.file, { follow })
     if (!follow) options.size(await totalSize(paths))
     const missing = (path: string) => tell(`${name}: waiting for ${path}, which is not there`)
-    return await FileSpool.open({ dataset, paths, follow, missing, folder, resume, clock, tally })
+    return await FileSpool.open({ dataset, paths, follow, missing, folder, resume, clock, stats })
   }
   if ('stdin' in source) return await stdinInput(process.stdin, taking)
   if ('http' in source) {

@@ -1,7 +1,7 @@
 /** The pipelines of the configuration that bring their own records: each is run as `edged run --resume` would run it. */
 import { join } from 'node:path'
-import { Tally } from '../../pipelines/sources/run-stats.js'
-import type { StandingJob } from '../../pipelines/logpush/job-manager.js'
+import { RunStats } from '../../pipelines/sources/run-stats.js'
+import type { ConfiguredJob } from '../../pipelines/logpush/job-manager.js'
 import { openSink } from '../../sinks/index.js'
 import type { Config } from '../config/schema.js'
 import type { Pipeline } from '../config/pipeline.js'
@@ -24,7 +24,7 @@ function ownScope({ source }: Pipeline): Scope | undefined {
 }
 
 /** The pipelines that take what the daemon itself records, as jobs. Destinations may be all that those of files may be. */
-export function standingJobs({ pipelines }: Config, deps: Deps): StandingJob[] {
+export function configuredJobs({ pipelines }: Config, deps: Deps): ConfiguredJob[] {
   return pipelines.flatMap((pipeline) => {
     const scope = ownScope(pipeline)
     if (scope === undefined) return []
@@ -53,12 +53,14 @@ export function startPipelines({ data, pipelines }: Config, { clock, log }: Deps
   const runOne = async (pipeline: Pipeline): Promise<void> => {
     const { name } = pipeline
     while (!stop.aborted) {
-      const tally = new Tally((place, message) => log.debug({ event: 'pipeline_invalid_record', name, place, message }))
+      const stats = new RunStats((place, message) =>
+        log.debug({ event: 'pipeline_invalid_record', name, place, message }),
+      )
       const tell = (message: string) => log.info({ event: 'pipeline', name }, message)
-      const options = { state, resume: true, tally, tell, size: () => {}, stop, clock, log }
+      const options = { state, resume: true, stats, tell, size: () => {}, stop, clock, log }
       try {
         const end = await runPipeline(pipeline, options)
-        const { read, rejected, delivered, dropped } = tally
+        const { read, rejected, delivered, dropped } = stats
         log[end.end === 'gave_up' ? 'error' : 'info']({
           event: 'pipeline_ended',
           name,

@@ -4,8 +4,8 @@ import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion
 import { WORKER_DOMAINS, WORKER_ROUTES, type StoredDomain, type StoredRoute } from '../core/model/worker-routing.js'
 import { account, zone as zoneScope, type Scope } from '../core/scope.js'
 import type { Change, Store, Stored } from '../core/store.js'
-import type { AnswerSink } from '../edge/response.js'
-import { AssetAnswer } from '../edge/assets/asset-response.js'
+import type { ResponseSink } from '../edge/response.js'
+import { AssetResponse } from '../edge/assets/asset-response.js'
 import { BlobCache } from '../edge/assets/blob-cache.js'
 import type { Exchange } from '../edge/exchange.js'
 import { CLIENT_LEFT } from '../edge/forward.js'
@@ -17,17 +17,17 @@ import { routeTable, type RouteTable } from '../workers/route-table.js'
 import { versionFor } from '../workers/traffic-split.js'
 
 /** Files of all sites that are at hand, counted by their paths; sites that nobody asked for lately are read again. */
-const MOST_FILES = 500_000
+const MAX_FILES = 500_000
 
 /**
  * The Workers in force: which of them is in charge of a request, by routes and domains, and what its version answers. A
  * change is seen by the next request, whichever machine it was made on.
  */
-export class ServedWorkers implements WorkerSites {
+export class WorkerRegistry implements WorkerSites {
   readonly #store: Store
   readonly #blobs: Blobs
   readonly #cache: BlobCache
-  readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MOST_FILES })
+  readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MAX_FILES })
   /** Sites that are being read, by version. */
   readonly #opening = new Map<string, Promise<AssetSite>>()
   /** Domains by host name, and what a removed record was called. */
@@ -67,7 +67,7 @@ export class ServedWorkers implements WorkerSites {
           sink.fail(new NotRunnable(`the Worker ${name} has no assets and cannot be run here`))
           return () => undefined
         }
-        return this.#answer(version, version.assets, exchange, sink)
+        return this.#response(version, version.assets, exchange, sink)
       },
     }
   }
@@ -80,11 +80,11 @@ export class ServedWorkers implements WorkerSites {
     return id === undefined ? undefined : this.#store.get(WORKER_VERSIONS, scope, id)?.value
   }
 
-  #answer(
+  #response(
     version: StoredVersion,
     assets: NonNullable<StoredVersion['assets']>,
     exchange: Exchange,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): () => void {
     const known = this.#sites.get(version.id)
     if (known) return this.#send(known, exchange, sink)
@@ -105,18 +105,18 @@ export class ServedWorkers implements WorkerSites {
     }
   }
 
-  #send(site: AssetSite, exchange: Exchange, sink: AnswerSink): () => void {
-    const answer = new AssetAnswer(site, exchange, sink, this.#cache)
-    answer.send()
-    return () => answer.cancel()
+  #send(site: AssetSite, exchange: Exchange, sink: ResponseSink): () => void {
+    const response = new AssetResponse(site, exchange, sink, this.#cache)
+    response.send()
+    return () => response.cancel()
   }
 
   /** Those who ask for a site that is being read wait for the same reading. */
   async #opened(version: StoredVersion, assets: NonNullable<StoredVersion['assets']>): Promise<AssetSite> {
     const { id } = version
-    const opening = this.#opening.get(id) ?? this.#open(version, assets).finally(() => this.#opening.delete(id))
-    this.#opening.set(id, opening)
-    return await opening
+    const allowed = this.#opening.get(id) ?? this.#open(version, assets).finally(() => this.#opening.delete(id))
+    this.#opening.set(id, allowed)
+    return await allowed
   }
 
   async #open(
@@ -128,7 +128,7 @@ export class ServedWorkers implements WorkerSites {
     const files = readManifest(bytes)
     const parts = { files, config: config as AssetConfig, worker: main !== undefined }
     const site = new AssetSite({ ...parts, compatibilityDate, compatibilityFlags })
-    this.#sites.set(id, site, { size: Math.min(files.size + 100, MOST_FILES) })
+    this.#sites.set(id, site, { size: Math.min(files.size + 100, MAX_FILES) })
     return site
   }
 

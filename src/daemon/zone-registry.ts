@@ -4,17 +4,17 @@ import { HOSTNAME, type Hostname } from '../core/model/hostname.js'
 import { SETTING } from '../core/model/setting.js'
 import { zone as zoneScope } from '../core/scope.js'
 import type { Change, Store, Stored } from '../core/store.js'
-import type { RuleBook } from '../rules/engine/ruleset-cache.js'
+import type { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 
 /**
  * The zones in force: what the configuration says, and on top of it what the API has set. A change is seen by the next
  * request, whichever machine it was made on.
  */
-export class ServedZones implements Zones {
+export class ZoneRegistry implements Zones {
   current: ZoneTable
   readonly #store: Store
-  readonly #rules: RuleBook
+  readonly #rules: RulesetCache
   readonly #demoOrigin: string | undefined
   readonly #customHostnames = new CustomHostnames()
   /** Names of custom hostnames by scope and id, to find what a removed record was called. */
@@ -27,7 +27,7 @@ export class ServedZones implements Zones {
   constructor(
     store: Store,
     config: readonly ZoneConfig[],
-    { rules, demoOrigin }: { rules: RuleBook; demoOrigin?: string | undefined },
+    { rules, demoOrigin }: { rules: RulesetCache; demoOrigin?: string | undefined },
   ) {
     this.#store = store
     this.#rules = rules

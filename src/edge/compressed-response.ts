@@ -2,7 +2,7 @@ import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { members } from '../http/accept.js'
 import type { CompressionParams } from '../rules/types.js'
-import type { AnswerSink } from './response.js'
+import type { ResponseSink } from './response.js'
 import type { Exchange } from './exchange.js'
 import { headerOf, headerValues, type RawHeaders, withoutHeader } from '../http/headers.js'
 
@@ -38,7 +38,7 @@ function zstd(): Coder | undefined {
 const PREFERRED: readonly Algorithm[] = ['zstd', 'brotli', 'gzip']
 
 /** Shorter bodies would grow, or gain nothing. */
-const LEAST_BYTES = 50
+const MIN_BYTES = 50
 const UNCHANGEABLE = new Set([204, 206, 304])
 const COMPRESSIBLE =
   /^(?:text\/(?!event-stream)|font\/(?:otf|ttf)$|image\/(?:svg\+xml|bmp|x-icon|vnd\.microsoft\.icon)$|application\/(?:.*\+)?(?:json|xml|javascript|ecmascript|x-javascript|wasm|manifest|vnd\.ms-fontobject|x-font-\w+|graphql|rtf|x-ndjson)$)/
@@ -47,14 +47,14 @@ const DENSE =
   /^(?:image\/(?:jpeg|png|gif|webp|avif|heic|jxl)|video\/|audio\/|font\/woff2?|text\/event-stream|application\/(?:zip|gzip|x-gzip|zstd|x-7z-compressed|x-bzip2?|x-xz|x-rar-compressed|vnd\.rar|pdf$))/
 
 /** Compresses an answer as the rule for it says. */
-export class CompressedAnswer implements AnswerSink {
-  readonly #next: AnswerSink
+export class CompressedResponse implements ResponseSink {
+  readonly #next: ResponseSink
   readonly #exchange: Exchange
   #coder: Transform | undefined
   #drained: (() => void) | undefined
   #blocked = false
 
-  constructor(next: AnswerSink, exchange: Exchange) {
+  constructor(next: ResponseSink, exchange: Exchange) {
     this.#next = next
     this.#exchange = exchange
     next.onDrain(() => {
@@ -124,7 +124,7 @@ function changeable(status: number, headers: RawHeaders): boolean {
   const fixed = headerValues(headers, 'cache-control').some((value) =>
     [...members(value)].some((directive) => directive.toLowerCase() === 'no-transform'),
   )
-  return !UNCHANGEABLE.has(status) && !coded && !fixed && (length === undefined || Number(length) >= LEAST_BYTES)
+  return !UNCHANGEABLE.has(status) && !coded && !fixed && (length === undefined || Number(length) >= MIN_BYTES)
 }
 
 /** The first algorithm of a rule that the client takes; none where the rule, the client or the content rules it out. */

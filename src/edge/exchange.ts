@@ -29,12 +29,12 @@ export interface Arrival {
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
   readonly local: LocalEnd
-  readonly vouched: ReadonlyMap<string, Value> | undefined
+  readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly startedAt: number
   readonly startedMonotonic: number
 }
 
-const MOST_MATCHES = 256
+const MAX_MATCHES = 256
 
 /** One request and all that was decided about it. */
 export class Exchange implements RuleExchange {
@@ -63,11 +63,11 @@ export class Exchange implements RuleExchange {
   /** Where the request arrived. */
   readonly local: LocalEnd
   /** Fields of the rules language that a trusted proxy has told, by name. */
-  readonly vouched: ReadonlyMap<string, Value> | undefined
+  readonly trustedFields: ReadonlyMap<string, Value> | undefined
   /** Undefined where no rule needs it, or there is none. */
   body: BodyHead | undefined
   /** Undefined before there is one. Replaced when rules change it. */
-  answer: ExchangeResponse | undefined
+  response: ExchangeResponse | undefined
   /** Undefined where the answer is the origin's. */
   edgeError: EdgeError | undefined
   /** What score rules have added up; undefined before the first. */
@@ -130,7 +130,7 @@ export class Exchange implements RuleExchange {
     this.clientHeaders = arrival.rawHeaders
     this.headers = arrival.headers
     this.local = arrival.local
-    this.vouched = arrival.vouched
+    this.trustedFields = arrival.trustedFields
     this.settings =
       custom && zone.customHostnames === 'all' && zone.plan !== 'free'
         ? { ...zone.settings, content_converter: true }
@@ -141,6 +141,6 @@ export class Exchange implements RuleExchange {
 
   /** A rule acted on the request. */
   matched(match: RuleMatch): void {
-    if (this.matches.length < MOST_MATCHES) this.matches.push(match)
+    if (this.matches.length < MAX_MATCHES) this.matches.push(match)
   }
 }

@@ -3,12 +3,12 @@ import type { Origin } from '../http/origin.js'
 import type { OriginConnection, OriginRequest } from '../http/origin-connection.js'
 import { ConnectionLost } from '../http/origin-errors.js'
 import { requestText } from '../http/request-text.js'
-import { answerFields } from './response-fields.js'
-import type { AnswerSink } from './response.js'
+import { responseFields } from './response-fields.js'
+import type { ResponseSink } from './response.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { Exchange } from './exchange.js'
-import type { Surroundings } from './proxy-context.js'
-import type { Upload } from './client/request-body.js'
+import type { ProxyContext } from './proxy-context.js'
+import type { RequestBody } from './client/request-body.js'
 
 /** Takes over when the origin agrees to speak another protocol. */
 export type Switch = (status: number, fields: RawHeaders, origin: Duplex) => void
@@ -23,15 +23,15 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 export class Forward implements OriginRequest {
   readonly method: string
   readonly upgrade: boolean
-  readonly body: Upload | null
+  readonly body: RequestBody | null
   readonly timeoutMs: number | undefined
   text = ''
   length: number | undefined
   connection: OriginConnection | undefined
   readonly #exchange: Exchange
   readonly #origin: Origin
-  readonly #sink: AnswerSink
-  readonly #around: Surroundings
+  readonly #sink: ResponseSink
+  readonly #context: ProxyContext
   readonly #switch: Switch | undefined
   #repeated = false
   #over = false
@@ -39,9 +39,9 @@ export class Forward implements OriginRequest {
   constructor(
     exchange: Exchange,
     origin: Origin,
-    sink: AnswerSink,
-    around: Surroundings,
-    { body, switched }: { body: Upload | null; switched: Switch | undefined },
+    sink: ResponseSink,
+    context: ProxyContext,
+    { body, switched }: { body: RequestBody | null; switched: Switch | undefined },
   ) {
     this.method = exchange.method
     this.upgrade = switched !== undefined
@@ -50,14 +50,14 @@ export class Forward implements OriginRequest {
     this.#exchange = exchange
     this.#origin = origin
     this.#sink = sink
-    this.#around = around
+    this.#context = context
     this.#switch = switched
   }
 
   /** Sends the request. Whatever happens is told to the sink. */
   send(): void {
     const { method, target, headers } = this.#exchange
-    this.#exchange.originAskedAt = this.#around.clock.monotonic()
+    this.#exchange.originAskedAt = this.#context.clock.monotonic()
     try {
       const { text, length } = requestText({ method, target, headers, body: this.body, upgrade: this.upgrade })
       this.text = text
@@ -78,15 +78,15 @@ export class Forward implements OriginRequest {
   }
 
   sent(): void {
-    this.#exchange.originSentAt = this.#around.clock.monotonic()
+    this.#exchange.originSentAt = this.#context.clock.monotonic()
     this.#exchange.originPeer = this.connection?.peer
   }
 
   head(status: number, raw: RawHeaders): void {
-    this.#exchange.originAt = this.#around.clock.monotonic()
+    this.#exchange.originAt = this.#context.clock.monotonic()
     this.#exchange.originStatus = status
     this.#exchange.originHeaders = raw
-    this.#sink.head(status, answerFields(status, raw))
+    this.#sink.head(status, responseFields(status, raw))
   }
 
   data(chunk: Buffer): boolean {
@@ -108,11 +108,11 @@ export class Forward implements OriginRequest {
 
   switched(status: number, raw: RawHeaders, socket: Duplex): void {
     this.#over = true
-    this.#exchange.originAt = this.#around.clock.monotonic()
+    this.#exchange.originAt = this.#context.clock.monotonic()
     this.#exchange.originStatus = status
     this.#exchange.originHeaders = raw
     try {
-      this.#switch?.(status, answerFields(status, raw), socket)
+      this.#switch?.(status, responseFields(status, raw), socket)
     } catch (error) {
       socket.destroy()
       this.#sink.fail(error)
@@ -138,7 +138,7 @@ export class Forward implements OriginRequest {
 
   #repeat(): void {
     this.#repeated = true
-    this.#around.metrics.retries++
+    this.#context.metrics.retries++
     // Not from inside the handling of a connection that is being closed.
     process.nextTick(() => {
       if (this.#over) return

@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client'
 import type { Metrics } from '../core/metrics.js'
 import { PlainHistogram } from '../core/histogram.js'
 import type { MemoryBudget } from '../core/memory-budget.js'
-import { ORIGIN_FAULTS, type OriginFaultKind } from './origin-errors.js'
+import { ORIGIN_FAILURES, type OriginFailureKind } from './origin-errors.js'
 
 const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
@@ -19,7 +19,7 @@ export class ProxyMetrics {
   #refused = 0
   sentBytes = 0
   readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
-  readonly #originFaults = new Map<OriginFaultKind, number>(ORIGIN_FAULTS.map((kind) => [kind, 0]))
+  readonly #originFaults = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
   readonly #duration: PlainHistogram
 
   /** `bodies`: the memory for bodies that rules read. */
@@ -85,7 +85,7 @@ export class ProxyMetrics {
   }
 
   /** A request that came as far as its zone is over. */
-  answered(status: number, milliseconds: number, bytes: number): void {
+  responded(status: number, milliseconds: number, bytes: number): void {
     this.#count(status)
     this.sentBytes += bytes
     this.#duration.observe(milliseconds / 1000)
@@ -102,7 +102,7 @@ export class ProxyMetrics {
     if (name) this.#byClass.set(name, (this.#byClass.get(name) ?? 0) + 1)
   }
 
-  originFailed(kind: OriginFaultKind): void {
+  originFailed(kind: OriginFailureKind): void {
     this.#originFaults.set(kind, (this.#originFaults.get(kind) ?? 0) + 1)
   }
 }

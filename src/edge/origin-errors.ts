@@ -1,9 +1,9 @@
 import { messageOf } from '../core/errors.js'
-import { BadAnswer, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../http/origin-errors.js'
+import { InvalidResponse, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../http/origin-errors.js'
 import { NotRunnable } from './worker-sites.js'
 
 /** How an origin failed. A closed list, since it labels a metric. */
-export const ORIGIN_FAULTS = [
+export const ORIGIN_FAILURES = [
   'connect_timeout',
   'headers_timeout',
   'body_timeout',
@@ -16,11 +16,11 @@ export const ORIGIN_FAULTS = [
   'not_runnable',
   'other',
 ] as const
-export type OriginFaultKind = (typeof ORIGIN_FAULTS)[number]
+export type OriginFailureKind = (typeof ORIGIN_FAILURES)[number]
 
 /** What a failure of the origin means for the client. */
-export interface OriginFault {
-  readonly kind: OriginFaultKind
+export interface OriginFailure {
+  readonly kind: OriginFailureKind
   readonly status: 501 | 502 | 503 | 504
   /** For the log only: it names what is inside. */
   readonly reason: string
@@ -31,7 +31,7 @@ export interface OriginFault {
 
 const RETRY_AFTER_SECONDS = 5
 
-const KINDS: Readonly<Record<string, OriginFaultKind>> = {
+const KINDS: Readonly<Record<string, OriginFailureKind>> = {
   ETIMEDOUT: 'connect_timeout',
   ECONNREFUSED: 'refused',
   EHOSTUNREACH: 'refused',
@@ -43,7 +43,7 @@ const KINDS: Readonly<Record<string, OriginFaultKind>> = {
 }
 
 /** Sorts what went wrong with an origin. */
-export function originFault(error: unknown): OriginFault {
+export function originFailure(error: unknown): OriginFailure {
   const reason = messageOf(error)
   if (error instanceof Overloaded || error instanceof WaitedTooLong)
     return { kind: 'overloaded', status: 503, reason, retryAfter: RETRY_AFTER_SECONDS }
@@ -58,8 +58,8 @@ export function originFault(error: unknown): OriginFault {
   return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason }
 }
 
-function kindOf(error: unknown): OriginFaultKind {
-  if (error instanceof BadAnswer) return 'bad_answer'
+function kindOf(error: unknown): OriginFailureKind {
+  if (error instanceof InvalidResponse) return 'bad_answer'
   if (error instanceof TooSlow) return error.kind
   if (error instanceof ConnectionLost) return 'reset'
   const code = codeOf(error)

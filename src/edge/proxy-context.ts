@@ -5,7 +5,7 @@ import type { Origins } from '../http/origins.js'
 import type { Stage } from './response.js'
 import type { Challenges } from './challenge/challenges.js'
 import type { Trust } from './client/client-address.js'
-import type { FieldParts } from '../rules/fields/source.js'
+import type { FieldDeps } from '../rules/fields/source.js'
 import type { TrustedFields } from '../rules/fields/trusted.js'
 import type { MemoryBudget } from '../core/memory-budget.js'
 import type { ProxyMetrics } from './metrics.js'
@@ -14,14 +14,14 @@ import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
 
 /** What every request finds around it. One object for the life of the proxy; a reload changes its members. */
-export interface Surroundings {
+export interface ProxyContext {
   config: ProxyConfig
   trusted: Trust
   trustedFields: TrustedFields
   /** The proxy is about to stop: connections end with the answer that they are at. */
   draining: boolean
   /** For the fields of expressions. */
-  readonly fields: FieldParts
+  readonly fields: FieldDeps
   /** For the bodies that rules read. */
   readonly bodyMemory: MemoryBudget
   readonly zones: Zones

@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../http/headers.js'
-import type { Fault } from './client/framing.js'
+import type { HttpParseError } from './client/framing.js'
 
 /** What the proxy itself wants to know from a request's fields, and the fields that go on to the origin. */
 export class RequestFields {
@@ -111,7 +111,7 @@ export function keepsAlive(httpVersion: '1.0' | '1.1', { connection }: RequestFi
 const CONTINUE = /^100-continue$/i
 
 /** Refuses an expectation other than the one there is. HTTP/1.0 has none (RFC 9110, 10.1.1). */
-export function expectationFault(httpVersion: '1.0' | '1.1', { expect }: RequestFields): Fault | undefined {
+export function expectationFault(httpVersion: '1.0' | '1.1', { expect }: RequestFields): HttpParseError | undefined {
   return expect === undefined || httpVersion === '1.0' || CONTINUE.test(expect) ? undefined : { status: 417 }
 }
 
@@ -119,7 +119,7 @@ const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i
 
 /** Refuses a request whose host is missing, repeated or odd. */
-export function hostFault({ host, hosts }: RequestFields): Fault | undefined {
+export function hostFault({ host, hosts }: RequestFields): HttpParseError | undefined {
   if (host === undefined) return { status: 400, detail: 'the Host field is missing' }
   if (hosts > 1) return { status: 400, detail: 'there are several Host fields' }
   return HOST.test(host) ? undefined : { status: 400, detail: 'the Host field is no host name' }
@@ -129,7 +129,7 @@ export function hostFault({ host, hosts }: RequestFields): Fault | undefined {
  * The target in origin form (RFC 9112, 3.2). An absolute one has to name the host that the Host field names, since the
  * origin sees only one of them; `*` is for OPTIONS.
  */
-export function originForm(target: string, method: string, host: string): string | Fault {
+export function originForm(target: string, method: string, host: string): string | HttpParseError {
   if (target.charCodeAt(0) === 47) return target
   if (target === '*' && method === 'OPTIONS') return target
   const [, authority, rest] = ABSOLUTE.exec(target) ?? []

@@ -4,7 +4,7 @@ import type { RawHeaders } from '../http/headers.js'
  * The fields of an origin's answer as the client gets them: without hop-by-hop fields, without what the proxy says
  * itself.
  */
-export function answerFields(status: number, raw: RawHeaders): string[] {
+export function responseFields(status: number, raw: RawHeaders): string[] {
   const fields: string[] = []
   let connection = ''
   for (let i = 0; i + 1 < raw.length; i += 2) {

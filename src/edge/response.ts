@@ -8,7 +8,7 @@ import type { RawHeaders } from '../http/headers.js'
  */
 
 /** Takes one answer: `head`, then any number of `data`, then `end`; `fail` instead of what would come next. */
-export interface AnswerSink {
+export interface ResponseSink {
   /** It keeps nothing of a chunk that `data` got: a source may use the memory again. Others get what is theirs. */
   readonly copies?: boolean
   /** Once. The fields are without hop-by-hop ones; `content-length` is present where the length is known. */
@@ -32,4 +32,4 @@ export interface AnswerSink {
  * origin: it may edit `exchange.headers`. Returns `next` itself where it has nothing to do, else a sink that ends in
  * `next`. A sink holds what it likes back, but within bounds, and lets go of it in `end` and `fail`.
  */
-export type Stage = (exchange: Exchange, next: AnswerSink) => AnswerSink
+export type Stage = (exchange: Exchange, next: ResponseSink) => ResponseSink

@@ -1,10 +1,10 @@
-import type { AnswerSink } from './response.js'
+import type { ResponseSink } from './response.js'
 import type { Exchange } from './exchange.js'
 
 /** Answers requests in the place of an origin. */
 export interface WorkerSite {
   /** Feeds the answer to the sink; the result stops it, for when nobody wants the answer any more. */
-  serve(exchange: Exchange, sink: AnswerSink): () => void
+  serve(exchange: Exchange, sink: ResponseSink): () => void
 }
 
 /** Finds the Worker in charge of a request. */

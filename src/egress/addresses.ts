@@ -46,7 +46,7 @@ export function isPublic(address: string): boolean {
 }
 
 /** Addresses that the configuration opens, on one port. */
-export interface Opening {
+export interface AllowedTarget {
   has(address: string, port: number): boolean
 }
 
@@ -54,7 +54,7 @@ export interface Opening {
  * Reads `127.0.0.1/32:9443`: a CIDR, or an address alone, and a port. IPv6 stands in brackets (`[fd00::]/8:443`,
  * `[fd00::/8]:443`) or has the length of its prefix (`fd00::/8:443`). Undefined for anything else.
  */
-export function parseOpening(text: string): Opening | undefined {
+export function parseAllowedTarget(text: string): AllowedTarget | undefined {
   const parts = /^(?:\[([^[\]]+)\](\/\d{1,3})?|([^[\]]+)):(\d{1,5})$/.exec(text)
   if (parts === null) return undefined
   const [, bracketed, length = '', bare, digits] = parts

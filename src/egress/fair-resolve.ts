@@ -4,19 +4,19 @@ import PQueue from 'p-queue'
 export type Resolve = (name: string) => Promise<readonly string[]>
 
 /** Of the four threads that Node does lookups and files with, one is left to the files. */
-const QUICK_AT_ONCE = 2
-const SLOW_AT_ONCE = 1
+const FAST_CONCURRENCY = 2
+const SLOW_CONCURRENCY = 1
 /** A name that took longer is slow from then on, until it is quick again. */
 const SLOW_MS = 1000
-const MOST_SLOW = 10_000
+const MAX_SLOW = 10_000
 
 /**
  * Lookups that hold up neither the disk nor each other: whoever asks for a name that is being looked up gets the same
  * answer, and names whose servers take their time wait for each other only.
  */
 export function fairResolve(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
-  const quick = new PQueue({ concurrency: QUICK_AT_ONCE })
-  const slow = new PQueue({ concurrency: SLOW_AT_ONCE })
+  const quick = new PQueue({ concurrency: FAST_CONCURRENCY })
+  const slow = new PQueue({ concurrency: SLOW_CONCURRENCY })
   const slowNames = new Set<string>()
   const underWay = new Map<string, Promise<readonly string[]>>()
 
@@ -26,7 +26,7 @@ export function fairResolve(resolve: Resolve, now: () => number = () => performa
       return await resolve(name)
     } finally {
       slowNames.delete(name)
-      if (now() - started > SLOW_MS && slowNames.size < MOST_SLOW) slowNames.add(name)
+      if (now() - started > SLOW_MS && slowNames.size < MAX_SLOW) slowNames.add(name)
       underWay.delete(name)
     }
   }
@@ -34,8 +34,8 @@ export function fairResolve(resolve: Resolve, now: () => number = () => performa
   return async (name) => {
     const known = underWay.get(name)
     if (known !== undefined) return await known
-    const answer = (slowNames.has(name) ? slow : quick).add(async () => await timed(name))
-    underWay.set(name, answer)
-    return await answer
+    const response = (slowNames.has(name) ? slow : quick).add(async () => await timed(name))
+    underWay.set(name, response)
+    return await response
   }
 }

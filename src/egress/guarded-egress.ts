@@ -9,7 +9,7 @@ import { Gauge } from 'prom-client'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
-import { isPublic, parseOpening, type Opening } from './addresses.js'
+import { isPublic, parseAllowedTarget, type AllowedTarget } from './addresses.js'
 import { fairResolve, type Resolve } from './fair-resolve.js'
 import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
 import { guardedAgents, type Gate, type Guarded } from './guarded-agents.js'
@@ -24,7 +24,7 @@ export interface EgressConfig {
 /** A configuration with its files read, ready to be put in force. */
 export interface EgressRules {
   readonly config: EgressConfig
-  readonly openings: readonly Opening[]
+  readonly allowedTargets: readonly AllowedTarget[]
   readonly overrides: ReadonlyMap<string, readonly string[]>
   /** PEM; undefined: only the default authorities. */
   readonly ca: string | undefined
@@ -42,7 +42,7 @@ export async function readEgress(config: EgressConfig): Promise<EgressRules> {
   const trust = file === undefined ? undefined : await readAuthorities(file)
   return {
     config,
-    openings: allowed.flatMap((text) => parseOpening(text) ?? []),
+    allowedTargets: allowed.flatMap((text) => parseAllowedTarget(text) ?? []),
     overrides: new Map(Object.entries(overrides).map(([name, addresses]) => [plainName(name), addresses])),
     ca: trust?.ca,
     secureContext: trust?.secureContext,
@@ -201,7 +201,7 @@ export class GuardedEgress implements Egress {
   }
 
   #allowed(address: string, port: number): boolean {
-    return isPublic(address) || this.#rules.openings.some((opening) => opening.has(address, port))
+    return isPublic(address) || this.#rules.allowedTargets.some((allowed) => allowed.has(address, port))
   }
 
   #tell(): void {

@@ -15,7 +15,7 @@ export type Evaluate = (context: Context) => Value | undefined
 /** All elements of a mapped path; undefined when what is mapped is missing. */
 type Elements = (context: Context) => readonly Value[] | undefined
 /** One answer per element. */
-type Answers = (context: Context) => readonly boolean[]
+type Results = (context: Context) => readonly boolean[]
 
 const NOTHING: readonly never[] = []
 
@@ -101,18 +101,18 @@ export class Compiler {
     if (of.kind === 'logical' && of.expr.kind === 'compare' && of.expr.left.mapped > 0) {
       return quantified(all, this.elements(of.expr.left), compileTest(of.expr.test, this.#lists))
     }
-    const answers = this.#answers((of as Arg & { kind: 'logical' }).expr)
-    return (context) => (all ? !answers(context).includes(false) : answers(context).includes(true))
+    const results = this.#results((of as Arg & { kind: 'logical' }).expr)
+    return (context) => (all ? !results(context).includes(false) : results(context).includes(true))
   }
 
   /** An expression of type Array<Bool>. */
-  #answers(expr: Logical): Answers {
+  #results(expr: Logical): Results {
     switch (expr.kind) {
       case 'group':
-        return this.#answers(expr.item)
+        return this.#results(expr.item)
       case 'not': {
-        const item = this.#answers(expr.item)
-        return (context) => item(context).map((answer) => !answer)
+        const item = this.#results(expr.item)
+        return (context) => item(context).map((response) => !response)
       }
       case 'compare': {
         const asks = compileTest(expr.test, this.#lists)
@@ -125,7 +125,7 @@ export class Compiler {
       default:
         return zipped(
           expr.kind,
-          expr.items.map((item) => this.#answers(item)),
+          expr.items.map((item) => this.#results(item)),
         )
     }
   }
@@ -148,7 +148,7 @@ export class Compiler {
       return () => literal
     }
     if (typeOf(arg.expr) === BOOL) return this.filter(arg.expr)
-    return this.#answers(arg.expr)
+    return this.#results(arg.expr)
   }
 
   #call(call: Call): Evaluate {
@@ -246,7 +246,7 @@ function combined(kind: Combination['kind'], items: readonly Filter[]): Filter {
 }
 
 /** Element by element, as long as the shortest. */
-function zipped(kind: Combination['kind'], items: readonly Answers[]): Answers {
+function zipped(kind: Combination['kind'], items: readonly Results[]): Results {
   return (context) => {
     const columns = items.map((item) => item(context))
     const length = Math.min(...columns.map((column) => column.length))

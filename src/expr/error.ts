@@ -60,7 +60,7 @@ interface Place {
 }
 
 /** What the lexer and the parser throw: a fault with byte offsets, before it is known how the text is to be shown. */
-export class Fault extends Error {
+export class ExprSpanError extends Error {
   readonly kind: ExprErrorClass
   readonly reason: string
   readonly start: number
@@ -76,7 +76,7 @@ export class Fault extends Error {
 }
 
 /** The error for a fault in `source` (a byte string): the span is cut at the end of its line and is at least one wide. */
-export function locate(source: string, fault: Fault): ExprError {
+export function locate(source: string, fault: ExprSpanError): ExprError {
   const lineStart = fault.start === 0 ? 0 : source.lastIndexOf('\n', fault.start - 1) + 1
   const newline = source.indexOf('\n', lineStart)
   const lineEnd = newline === -1 ? source.length : newline

@@ -4,14 +4,14 @@
  */
 import type { Logical, Path, Span } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
-import { ExprError, Fault, locate } from './error.js'
+import { ExprError, ExprSpanError, locate } from './error.js'
 import type { Expression, ValueExpression } from './expression.js'
 import { FIELDS } from './fields/index.js'
 import { FUNCTIONS } from './functions/index.js'
 import { lint, type Lint } from './lint.js'
 import { NO_LISTS, type Lists } from './lists.js'
 import { parseFilter, parseValue as parseValueTree, type Parsed } from './parser.js'
-import { survey, type Place, type Uses } from './usage.js'
+import { survey, type ExpressionPlace, type Uses } from './usage.js'
 import { Scheme } from './scheme.js'
 import { toBytes } from './value.js'
 
@@ -28,7 +28,7 @@ export { RuleIndex } from './rule-index.js'
 export { Scheme, type Field, type FunctionDef, type Param, type SchemeOptions } from './scheme.js'
 export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './types.js'
 export { toBytes, toText, type Bytes, type Ip, type Value } from './value.js'
-export type { Evaluate, Expression, Filter, Logical, Path, Place, Span, Uses, ValueExpression }
+export type { Evaluate, Expression, Filter, Logical, Path, ExpressionPlace, Span, Uses, ValueExpression }
 
 /** An expression may have this many characters. */
 export const MAX_LENGTH = 4096
@@ -45,7 +45,7 @@ export const SCHEME = new Scheme(
   FUNCTIONS,
 )
 
-export interface ParseOptions extends Place {
+export interface ParseOptions extends ExpressionPlace {
   /** The names that may be used; the documented language unless said. */
   readonly scheme?: Scheme
 }
@@ -71,12 +71,12 @@ function parsed<T extends Logical | Path>(
     const length = text.length > MAX_LENGTH ? Array.from(text).length : 0
     if (length > MAX_LENGTH) {
       const reason = `an expression has at most ${MAX_LENGTH} characters, found ${length}`
-      throw new Fault('ExpressionTooLong', reason, 0, source.length)
+      throw new ExprSpanError('ExpressionTooLong', reason, 0, source.length)
     }
     const { root } = read(text, scheme)
     return { text, scheme, root, uses: survey(root, place) }
   } catch (error) {
-    throw error instanceof Fault ? locate(source, error) : error
+    throw error instanceof ExprSpanError ? locate(source, error) : error
   }
 }
 
@@ -85,7 +85,7 @@ function parsed<T extends Logical | Path>(
  * class is NotAllowedHere.
  */
 export function refusalAt(text: string, reason: string, { start, end }: Span): ExprError {
-  return locate(toBytes(text), new Fault('NotAllowedHere', reason, start, end))
+  return locate(toBytes(text), new ExprSpanError('NotAllowedHere', reason, start, end))
 }
 
 /** What there is to say about a text: an error, or hints at what its author may not have meant. */

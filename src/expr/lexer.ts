@@ -1,5 +1,5 @@
 import { BACKSLASH, QUOTE } from '../core/bytes.js'
-import { Fault, type ExprErrorClass } from './error.js'
+import { ExprSpanError, type ExprErrorClass } from './error.js'
 import { parseIp, parseIpRange, type IpRange } from './ip.js'
 import { toBytes, type Bytes, type Ip } from './value.js'
 
@@ -20,8 +20,8 @@ export class Lexer {
   }
 
   /** A fault from `start` to `end`, which is the end of the text unless said. */
-  fault(kind: ExprErrorClass, reason: string, start = this.at, end = this.end): Fault {
-    return new Fault(kind, reason, start, end)
+  fault(kind: ExprErrorClass, reason: string, start = this.at, end = this.end): ExprSpanError {
+    return new ExprSpanError(kind, reason, start, end)
   }
 
   /** Skips white space: space, carriage return and line feed. A tab is none. */

@@ -1,6 +1,6 @@
 import type { OrderOp, Test } from './ast.js'
 import type { Lexer } from './lexer.js'
-import { parseRegex, RegexFault, type Regex } from './regex/index.js'
+import { parseRegex, RegexSyntaxError, type Regex } from './regex/index.js'
 import type { Type } from './types.js'
 import { parseWildcard, type Wildcard } from './wildcard.js'
 
@@ -77,7 +77,7 @@ function readRegex(lexer: Lexer): Regex {
   try {
     return parseRegex(value)
   } catch (error) {
-    if (!(error instanceof RegexFault)) throw error
+    if (!(error instanceof RegexSyntaxError)) throw error
     throw lexer.fault('ParseRegex', `error: ${error.message}, at byte ${error.at + 1} of the pattern`, start, start)
   }
 }

@@ -1,6 +1,6 @@
 import { argInfo, argType, countReason, typeOf } from './arguments.js'
 import type { Access, Arg, Call, Combination, Literal, Logical, Path } from './ast.js'
-import { Fault } from './error.js'
+import { ExprSpanError } from './error.js'
 import { isHexDigit, isNameChar, lexerFor, type Lexer } from './lexer.js'
 import { readOperator, readTest } from './operand.js'
 import type { FunctionDef, Scheme } from './scheme.js'
@@ -366,7 +366,7 @@ function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {
-    if (error instanceof Fault) return undefined
+    if (error instanceof ExprSpanError) return undefined
     throw error
   }
 }

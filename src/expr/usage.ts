@@ -1,11 +1,11 @@
 import type { Arg, Logical, Path, Span } from './ast.js'
-import { Fault } from './error.js'
+import { ExprSpanError } from './error.js'
 import { argInfo } from './arguments.js'
 import type { Field, FunctionDef } from './scheme.js'
 import { walk } from './walk.js'
 
 /** Where an expression is to stand. What is not said is not checked. */
-export interface Place {
+export interface ExpressionPlace {
   /** The phase of its ruleset. */
   readonly phase?: string
   /** The member of the rule, when it is not `expression`: `counting_expression`, `target_url`. */
@@ -24,7 +24,7 @@ export interface Uses {
 }
 
 /** Collects what an expression uses; throws a Fault when something may not stand in this place, or too often. */
-export function survey(root: Logical | Path, place: Place): Uses {
+export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
   const fields = new Set<Field>()
   const functions = new Set<string>()
   const lists: Uses['lists'][number][] = []
@@ -33,7 +33,7 @@ export function survey(root: Logical | Path, place: Place): Uses {
   const countRegex = (span: Span) => {
     if (++regexes > MAX_REGEXES) {
       const reason = `an expression has at most ${MAX_REGEXES} regular expressions`
-      throw new Fault('TooManyRegexes', reason, span.start, span.end)
+      throw new ExprSpanError('TooManyRegexes', reason, span.start, span.end)
     }
   }
   walk(root, {
@@ -66,7 +66,7 @@ export function survey(root: Logical | Path, place: Place): Uses {
   return { fields, functions, lists, regexes }
 }
 
-const refuse = (what: string, { start, end }: Span) => new Fault('NotAllowedHere', what, start, end)
+const refuse = (what: string, { start, end }: Span) => new ExprSpanError('NotAllowedHere', what, start, end)
 
 /** Throws for the first argument beyond the limits of its parameter. */
 function checkArgs({ params, optional, rest }: FunctionDef, args: readonly Arg[]): void {
@@ -74,12 +74,17 @@ function checkArgs({ params, optional, rest }: FunctionDef, args: readonly Arg[]
     const param = params[at] ?? optional[at - params.length] ?? rest
     const wrong = param?.check?.(argInfo(arg))
     if (wrong === undefined) continue
-    throw new Fault('InvalidArgumentValue', `invalid value of argument #${at}: ${wrong}`, arg.span.start, arg.span.end)
+    throw new ExprSpanError(
+      'InvalidArgumentValue',
+      `invalid value of argument #${at}: ${wrong}`,
+      arg.span.start,
+      arg.span.end,
+    )
   }
 }
 
-const placeName = ({ phase, member }: Place) => (member === undefined ? `${phase}` : `${phase} (${member})`)
+const placeName = ({ phase, member }: ExpressionPlace) => (member === undefined ? `${phase}` : `${phase} (${member})`)
 
-function allowed(phases: readonly string[] | undefined, { phase = '', member }: Place): boolean {
+function allowed(phases: readonly string[] | undefined, { phase = '', member }: ExpressionPlace): boolean {
   return phases === undefined || phases.includes(phase) || phases.includes(`${phase}(${member})`)
 }

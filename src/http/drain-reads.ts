@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
  * before it went, and nobody would read it. `unsent` is told instead, and has the socket destroyed when there is no more
  * to read: reading goes on, and comes to an end or an error of its own.
  */
-export function hearOut(socket: Socket, unsent: (error: NodeJS.ErrnoException) => void): void {
+export function drainReads(socket: Socket, unsent: (error: NodeJS.ErrnoException) => void): void {
   const destroy = socket.destroy.bind(socket)
   socket.destroy = (error?: NodeJS.ErrnoException) => {
     if (error?.syscall !== 'write') return destroy(error)

@@ -9,7 +9,7 @@ import { COLON, CR, hexDigit, IN_TOKEN, IN_VALUE, KINDS, LF, SEMICOLON, trimmed 
  */
 
 /** Why a message is refused: a sentence, and the status where it is to be answered with one. */
-export interface Fault {
+export interface HttpParseError {
   readonly status: number
   readonly detail: string
 }
@@ -54,7 +54,7 @@ const MAX_LENGTH = 2 ** 48
 /** The framing of one connection's messages. */
 export abstract class MessageReader<Limits extends MessageLimits = MessageLimits> {
   /** Set once and for good: the connection brings no more messages. */
-  fault: Fault | undefined
+  fault: HttpParseError | undefined
   limits: Limits
   /** What the last scan found of the body, without the marks of chunks. A part of what was scanned. */
   body: Buffer | undefined

@@ -1,11 +1,11 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { AnswerReader } from './response-reader.js'
+import { ResponseReader } from './response-reader.js'
 import type { Connector } from './connector.js'
-import { hearOut } from './drain-reads.js'
-import { BadAnswer, ConnectionLost, TooSlow } from './origin-errors.js'
-import { Outlet } from './socket-writer.js'
+import { drainReads } from './drain-reads.js'
+import { InvalidResponse, ConnectionLost, TooSlow } from './origin-errors.js'
+import { SocketWriter } from './socket-writer.js'
 import { SentBody } from './sent-body.js'
 
 /** A request on its way to an origin, and who takes its answer: `head`, any number of `data`, `end`; or `fail` instead. */
@@ -54,7 +54,7 @@ export interface OriginPeer {
 }
 
 /** Who has the connection. */
-export interface Home {
+export interface ConnectionOwner {
   readonly limits: OriginLimits
   /** It has brought an answer and takes another request. */
   released(connection: OriginConnection): void
@@ -89,10 +89,10 @@ const GONE = 4
 export class OriginConnection {
   /** Undefined before it is connected. */
   peer: OriginPeer | undefined
-  readonly #home: Home
+  readonly #home: ConnectionOwner
   readonly #socket: Socket
-  readonly #reader: AnswerReader
-  readonly #outlet: Outlet
+  readonly #reader: ResponseReader
+  readonly #outlet: SocketWriter
   #state = CONNECTING
   #request: OriginRequest | undefined
   #sent: SentBody | undefined
@@ -112,23 +112,23 @@ export class OriginConnection {
   #quiet = 0
 
   /** Connects for a request, which may be asking for another protocol; such a connection is for that alone. */
-  constructor(connector: Connector, home: Home, request: OriginRequest) {
+  constructor(connector: Connector, home: ConnectionOwner, request: OriginRequest) {
     this.#home = home
     this.#request = request
     request.connection = this
     const { connect_timeout, keep_alive_timeout, header_bytes } = home.limits
     this.#allowed = connect_timeout
     this.#keepAliveMs = keep_alive_timeout
-    this.#reader = new AnswerReader({ header_bytes, header_count: MAX_FIELDS, body_bytes: 0 })
+    this.#reader = new ResponseReader({ header_bytes, header_count: MAX_FIELDS, body_bytes: 0 })
     const socket = connector.open(request.upgrade ? undefined : this.#reading(connector.tls))
     this.#socket = socket
-    this.#outlet = new Outlet(socket)
+    this.#outlet = new SocketWriter(socket)
     socket.on(connector.connected, () => this.#connected())
     socket.on('end', () => this.#ended())
     socket.on('error', (error) => this.#broken(error))
     socket.on('close', () => this.#lost('the origin closed the connection'))
     if (request.upgrade) socket.on('data', this.#received)
-    else hearOut(socket, (error) => this.#unsent(error))
+    else drainReads(socket, (error) => this.#unsent(error))
   }
 
   /** Sends a request; to be called when the connection was released. */
@@ -151,7 +151,7 @@ export class OriginConnection {
     this.#paused = false
     this.#waited = 0
     this.#socket.resume()
-    if (this.#unsendable) this.#hearOut(this.#unsendable)
+    if (this.#unsendable) this.#drainReads(this.#unsendable)
   }
 
   /** Closes the connection; the request on it, if any, fails. */
@@ -210,7 +210,7 @@ export class OriginConnection {
       this.#outlet.text(request.text)
       this.#sent = new SentBody(request.body, request.length, {
         socket: this.#socket,
-        outlet: this.#outlet,
+        writer: this.#outlet,
         failed: (error) => this.#fail(error),
       })
       if (this.#state === GONE) this.#sent.stop()
@@ -229,7 +229,7 @@ export class OriginConnection {
     const reader = this.#reader
     const read = reader.scan(chunk, end)
     if (reader.fault) {
-      this.#fail(new BadAnswer(reader.fault.detail))
+      this.#fail(new InvalidResponse(reader.fault.detail))
       return
     }
     try {
@@ -307,11 +307,11 @@ export class OriginConnection {
     }
     this.#sent?.stop()
     this.#unsendable = error
-    this.#hearOut(error)
+    this.#drainReads(error)
   }
 
   /** All that the origin said is there by now, so it is over when nothing of it is read any more. */
-  #hearOut(error: Error): void {
+  #drainReads(error: Error): void {
     this.#quiet = 0
     const look = (): void => {
       if (this.#state === GONE || this.#paused) return

@@ -9,7 +9,7 @@ export class WaitedTooLong extends Error {
 }
 
 /** What the origin sent is no answer that may be passed on. The message says why, for the log. */
-export class BadAnswer extends Error {
+export class InvalidResponse extends Error {
   override readonly name = 'BadAnswer'
 }
 

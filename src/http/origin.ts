@@ -1,9 +1,9 @@
 import type { Connector } from './connector.js'
-import { OriginConnection, type Home, type OriginLimits, type OriginRequest } from './origin-connection.js'
+import { OriginConnection, type ConnectionOwner, type OriginLimits, type OriginRequest } from './origin-connection.js'
 import { Overloaded, WaitedTooLong } from './origin-errors.js'
 
 /** Connections to one origin, and the requests that wait for one. */
-export class Origin implements Home {
+export class Origin implements ConnectionOwner {
   /** Milliseconds since there was a request. */
   idleMs = 0
   readonly limits: OriginLimits

@@ -12,7 +12,7 @@ const VERSION = Buffer.from('HTTP/1.')
 const STATUS_DIGITS = 3
 
 /** What the head of an origin's answer says (RFC 9112, 4 and 5). */
-export interface AnswerHead {
+export interface ResponseHead {
   /** 101, or 200 to 599: other interim answers are skipped. */
   readonly status: number
   /** Name, value, name, value; each character one byte (latin1), values without the white space around them. */
@@ -20,9 +20,9 @@ export interface AnswerHead {
 }
 
 /** Reads the answers of one connection to an origin. */
-export class AnswerReader extends MessageReader {
+export class ResponseReader extends MessageReader {
   /** The head of the answer, when the last scan came to its end. */
-  head: AnswerHead | undefined
+  head: ResponseHead | undefined
   /** The connection can be used again when the answer is complete. Known with its head. */
   persists = false
   /** Milliseconds that the origin keeps the connection open between requests; undefined where it does not say. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Outlet } from './socket-writer.js'
+import type { SocketWriter } from './socket-writer.js'
 
 /** The body of a request on its way: sends it as fast as the origin takes it. */
 export class SentBody {
@@ -12,7 +12,7 @@ export class SentBody {
   #moved = false
   readonly #body: Readable
   readonly #socket: Socket
-  readonly #outlet: Outlet
+  readonly #outlet: SocketWriter
   /** Bytes that are still to come; undefined: sent in chunks. */
   #left: number | undefined
   readonly #failed: (error: Error) => void
@@ -28,12 +28,12 @@ export class SentBody {
   constructor(
     body: Readable,
     length: number | undefined,
-    { socket, outlet, failed }: { socket: Socket; outlet: Outlet; failed: (error: Error) => void },
+    { socket, writer, failed }: { socket: Socket; writer: SocketWriter; failed: (error: Error) => void },
   ) {
     this.#body = body
     this.#left = length
     this.#socket = socket
-    this.#outlet = outlet
+    this.#outlet = writer
     this.#failed = failed
     body.on('end', this.#finished)
     body.on('error', failed)

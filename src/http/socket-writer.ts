@@ -2,19 +2,19 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
 /** Longer pieces are not copied. What is staged beside a piece of this length may have a head in front of it. */
-const LONGEST = 65_536
-const ROOM = LONGEST + 16_384
+const MAX_CHUNK_BYTES = 65_536
+const ROOM = MAX_CHUNK_BYTES + 16_384
 
 // One space for all connections, since what one stages is sent before the next one stages anything: so it stays in the
 // processor's cache, and each answer costs one copy instead of memory of its own.
-const stage: { space: Buffer; used: number; owner: Outlet | undefined } = {
+const stage: { space: Buffer; used: number; owner: SocketWriter | undefined } = {
   space: Buffer.allocUnsafeSlow(ROOM),
   used: 0,
   owner: undefined,
 }
 
 /** Writes to a socket: what is staged in one go of the event loop leaves in one piece, and so with one system call. */
-export class Outlet {
+export class SocketWriter {
   readonly #socket: Socket
   /** Staged, and in front of it nothing is. */
   #text = ''
@@ -42,7 +42,7 @@ export class Outlet {
 
   /** Stages bytes. They are copied, but for pieces of more than 64 KiB, which must not change any more. */
   bytes(chunk: Buffer): void {
-    if (chunk.length > LONGEST) {
+    if (chunk.length > MAX_CHUNK_BYTES) {
       this.flush()
       if (!this.#socket.destroyed) this.#socket.write(chunk)
       return
@@ -62,20 +62,20 @@ export class Outlet {
     const text = this.#text
     this.#text = ''
     if (stage.owner === this) {
-      const staged = stage.space.subarray(0, stage.used)
+      const buffered = stage.space.subarray(0, stage.used)
       stage.owner = undefined
       stage.used = 0
-      this.#write(staged)
+      this.#write(buffered)
     } else if (text !== '' && !this.#socket.destroyed) this.#socket.write(text, 'latin1')
   }
 
-  #write(staged: Buffer): void {
+  #write(buffered: Buffer): void {
     const socket = this.#socket
     if (socket.destroyed) return
     // Neither is done with the bytes when it returns.
-    if (socket.writableLength > 0 || socket instanceof TLSSocket) socket.write(Buffer.from(staged))
+    if (socket.writableLength > 0 || socket instanceof TLSSocket) socket.write(Buffer.from(buffered))
     else {
-      socket.write(staged)
+      socket.write(buffered)
       // The system has not taken all of it: the space belongs to the socket now.
       if (socket.writableLength > 0) stage.space = Buffer.allocUnsafeSlow(ROOM)
     }
@@ -108,4 +108,4 @@ export class Outlet {
   }
 }
 
-const flushNow = (outlet: Outlet): void => outlet.turn()
+const flushNow = (writer: SocketWriter): void => writer.turn()

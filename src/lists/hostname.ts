@@ -21,7 +21,7 @@ const Item = Type.Object({
 })
 
 // A host name has at most 127 labels; a longer text is no host name.
-const LONGEST = 255
+const MAX_CHUNK_BYTES = 255
 
 /** Host names, whatever their case; `*.example.com` stands for every name below `example.com`. */
 export const hostname = listType<Static<typeof Item>>({
@@ -53,7 +53,7 @@ export const hostname = listType<Static<typeof Item>>({
       has(value) {
         const name = (value as string).toLowerCase()
         if (exact.has(name)) return true
-        if (parents.size === 0 || name.length > LONGEST) return false
+        if (parents.size === 0 || name.length > MAX_CHUNK_BYTES) return false
         if (parents.get(name) === true) return true
         for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1))
           if (parents.has(name.slice(dot + 1))) return true

@@ -3,7 +3,7 @@ import { strict } from '../core/schema.js'
 import { toBytes } from '../expr/index.js'
 import type { FoundRedirect } from './list-type.js'
 
-const LONGEST = 32_768
+const MAX_CHUNK_BYTES = 32_768
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
@@ -11,11 +11,11 @@ export const Redirect = Type.Object(
   {
     source_url: Type.String({
       minLength: 1,
-      maxLength: LONGEST,
+      maxLength: MAX_CHUNK_BYTES,
       description: 'Host and path, with or without a scheme in front; no query.',
       examples: ['example.com/old'],
     }),
-    target_url: Type.String({ minLength: 1, maxLength: LONGEST, description: 'An http or https URL.' }),
+    target_url: Type.String({ minLength: 1, maxLength: MAX_CHUNK_BYTES, description: 'An http or https URL.' }),
     status_code: Type.Optional(Type.Enum([301, 302, 307, 308], { description: 'Default: 301.' })),
     include_subdomains: flag('Names below the host match too. Default: false.'),
     subpath_matching: flag('Paths below the path match too. Default: false.'),
@@ -111,7 +111,7 @@ export class RedirectTable {
   /** The tables of the domains above a host, the longest first. */
   #parents(host: string): Map<string, Slot>[] {
     const tables: Map<string, Slot>[] = []
-    if (host.length > LONGEST_HOST) return tables
+    if (host.length > MAX_HOST_LENGTH) return tables
     for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
       const table = this.#hosts.get(host.slice(dot + 1))
       if (table) tables.push(table)
@@ -121,9 +121,9 @@ export class RedirectTable {
 }
 
 /** A name of 253 characters, and a port. */
-const LONGEST_HOST = 260
+const MAX_HOST_LENGTH = 260
 /** Paths that stand for those below them have no more slashes. */
-const MOST_SLASHES = 16
+const MAX_SLASHES = 16
 
 function partsOf({ source_url }: Redirect): Source {
   const source = sourceOf(source_url)
@@ -168,7 +168,7 @@ function hostOf(text: string, scheme: string): string {
 function* prefixes(path: string): Generator<string> {
   yield path
   const slashes: number[] = []
-  for (let at = path.indexOf('/'); at !== -1 && slashes.length <= MOST_SLASHES; at = path.indexOf('/', at + 1))
+  for (let at = path.indexOf('/'); at !== -1 && slashes.length <= MAX_SLASHES; at = path.indexOf('/', at + 1))
     slashes.push(at)
   for (let at = slashes.pop(); at !== undefined; at = slashes.pop()) {
     if (at + 1 < path.length) yield path.slice(0, at + 1)

@@ -4,7 +4,7 @@ import { listType } from './list-type.js'
 import { Redirect, RedirectTable, sourceOf } from './redirect-table.js'
 
 /** Slashes in the path of a source that stands for all paths below it. */
-const MOST_SLASHES = 16
+const MAX_SLASHES = 16
 
 const Item = Type.Object({ redirect: Redirect })
 
@@ -13,8 +13,8 @@ function issues({ redirect: { source_url, target_url, subpath_matching } }: Stat
   const source = sourceOf(source_url)
   const at = '/redirect/source_url'
   if (typeof source === 'string') found.push({ pointer: at, message: source })
-  else if (subpath_matching && source.path.split('/').length - 1 > MOST_SLASHES)
-    found.push({ pointer: at, message: `has more than ${MOST_SLASHES} slashes in its path, with subpath_matching` })
+  else if (subpath_matching && source.path.split('/').length - 1 > MAX_SLASHES)
+    found.push({ pointer: at, message: `has more than ${MAX_SLASHES} slashes in its path, with subpath_matching` })
   if (!/^https?:\/\/[^/?#]/i.test(target_url) || /[\s\p{Cc}]/u.test(target_url) || !URL.canParse(target_url))
     found.push({ pointer: '/redirect/target_url', message: 'must be an http or https URL without spaces' })
   return found

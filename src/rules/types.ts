@@ -11,7 +11,7 @@ import type { RawHeaders } from '../http/headers.js'
 import type { Exceeded } from './limits/limiter.js'
 import type { Level, Phase, PhaseName } from './phases.js'
 import type { SkipParams } from './engine/skip-set.js'
-import type { Tally } from './engine/match-counters.js'
+import type { MatchCount } from './engine/match-counters.js'
 
 /** Geographic data of an address, from the databases. */
 export interface GeoLocation {
@@ -216,9 +216,9 @@ export interface RuleExchange {
   headers: string[]
   readonly local: LocalEnd
   /** Values of fields that a trusted proxy has sent, by the name of the field. */
-  readonly vouched: ReadonlyMap<string, Value> | undefined
+  readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly body: BodyHead | undefined
-  answer: ExchangeResponse | undefined
+  response: ExchangeResponse | undefined
   readonly edgeError: EdgeError | undefined
   /** The total of scores; undefined before the first. */
   score: number | undefined
@@ -304,7 +304,7 @@ export interface ExchangeObserver {
    * The response is complete; `context` has its fields. `origin`: the header fields as the origin sent them, undefined
    * if the request did not reach it. Called once.
    */
-  answered(context: Context, origin: RawHeaders | undefined): void
+  responded(context: Context, origin: RawHeaders | undefined): void
   /** A rule ended the request. `answered` is called after it. */
   endedBy(ruleId: string): void
 }
@@ -370,7 +370,7 @@ export interface PreparedRule {
   readonly condition: Condition | undefined
   /** Evaluated instead of the index, for a condition that needs every request. */
   readonly filter: Filter | undefined
-  readonly tally: Tally
+  readonly tally: MatchCount
   /** Matches are recorded. */
   readonly logged: boolean
 }

@@ -10,12 +10,12 @@ import {
 } from '../core/store.js'
 import { checkedCursor } from './audit-trail.js'
 import { decidedBy, prepared, recordName, type Commit, type Decide } from './record.js'
-import type { Resident } from './memory-index.js'
+import type { MemoryIndex } from './memory-index.js'
 
 /** Where records are kept for good; the rest of a store is the same everywhere. */
-export interface Place {
+export interface Backend {
   /** What is durable, and nothing else. */
-  readonly resident: Resident
+  readonly resident: MemoryIndex
   /**
    * Resolves with what was done, once it is durable and visible in `resident`. Where a change from elsewhere can come in
    * between, `decide` is asked again when `only` names the one record that it looks at.
@@ -31,7 +31,7 @@ export interface Place {
 }
 
 /** The store over such a place: reads from memory, writes through the place. */
-export function storeOver(place: Place): Store {
+export function createStore(place: Backend): Store {
   const { resident } = place
   let closed: Promise<void> | undefined
 

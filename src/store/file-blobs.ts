@@ -2,7 +2,7 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
-import { InTurn } from '../core/keyed-mutex.js'
+import { KeyedMutex } from '../core/keyed-mutex.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
 import { makeFolder, TEMPORARY, writeDurably, type Disk } from '../disk/durable-write.js'
 
@@ -10,7 +10,7 @@ import { makeFolder, TEMPORARY, writeDurably, type Disk } from '../disk/durable-
 export function fileBlobs(folder: string, clock: Clock, disk: Disk = fs): Blobs {
   const shardOf = (name: string) => join(folder, name.slice(0, 2))
   /** What is put again while it is cleared away has to be there afterwards. */
-  const turns = new InTurn()
+  const turns = new KeyedMutex()
 
   async function write(name: string, bytes: Uint8Array): Promise<void> {
     await writeDurably(disk, join(await makeFolder(disk, shardOf(name)), name), bytes)

@@ -6,7 +6,7 @@ import { AUDIT, auditKey, auditNumber, type Database, type Operation } from './l
 
 const PAGE = 256
 // Entries that one group of batches drops at most, so that no writer waits long for it.
-const MOST_DROPPED = 512
+const MAX_DROPPED = 512
 const AGE_CHECK_MS = 60_000
 
 /** The audit record in the embedded database. Its entries have numbers without gaps, so their count is known. */
@@ -56,11 +56,11 @@ export class LevelTrail {
   }
 
   async #tooMany(last: number): Promise<number> {
-    const many = Math.min(Math.max(last - this.#first + 1 - this.#retention.entries, 0), MOST_DROPPED)
+    const many = Math.min(Math.max(last - this.#first + 1 - this.#retention.entries, 0), MAX_DROPPED)
     const now = this.#clock.now()
     if (this.#retention.days === undefined || now - this.#ageCheckedAt < AGE_CHECK_MS) return many
     this.#ageCheckedAt = now
-    const oldest = await this.#page(this.#first, MOST_DROPPED)
+    const oldest = await this.#page(this.#first, MAX_DROPPED)
     const kept = oldest.findIndex(([, { at }]) => Date.parse(at) >= keptFrom(this.#retention, now))
     return Math.max(many, kept === -1 ? oldest.length : kept)
   }

@@ -26,8 +26,8 @@ import {
 import { LevelTrail } from './level-audit.js'
 import type { Commit, Row } from './record.js'
 import type { StoreOptions } from './options.js'
-import { Resident } from './memory-index.js'
-import { storeOver, type Place } from './create-store.js'
+import { MemoryIndex } from './memory-index.js'
+import { createStore, type Backend } from './create-store.js'
 
 const RETRY_MS = 5000
 
@@ -37,10 +37,10 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
   if (!existsSync(folder)) await create(folder, options.disk ?? fs)
   const db = await open(folder, { createIfMissing: false })
   try {
-    const loaded = await load(db, folder, new Resident(options.log))
+    const loaded = await load(db, folder, new MemoryIndex(options.log))
     const trail = new LevelTrail(db, options)
     await trail.find(loaded.meta.audit)
-    return storeOver(new LevelPlace(db, loaded, trail, options))
+    return createStore(new LevelPlace(db, loaded, trail, options))
   } catch (error) {
     await db.close()
     throw error
@@ -76,11 +76,11 @@ async function open(folder: string, options: { createIfMissing: boolean }): Prom
 }
 
 interface Loaded {
-  readonly resident: Resident
+  readonly resident: MemoryIndex
   readonly meta: Meta
 }
 
-async function load(db: Database, folder: string, resident: Resident): Promise<Loaded> {
+async function load(db: Database, folder: string, resident: MemoryIndex): Promise<Loaded> {
   const text = await db.get<string, string>(META, { valueEncoding: 'utf8' })
   if (text === undefined) throw damaged(folder, 'what it knows of itself is gone')
   const meta = JSON.parse(text) as Meta
@@ -110,8 +110,8 @@ function operation(name: string, row: Row | undefined): Operation {
   return row ? { type: 'put', key, value: encodeRow(row, name) } : { type: 'del', key }
 }
 
-class LevelPlace implements Place {
-  readonly resident: Resident
+class LevelPlace implements Backend {
+  readonly resident: MemoryIndex
   readonly cursors = NUMBERS
   readonly #writer: GroupWriter
   readonly #db: Database
@@ -130,8 +130,8 @@ class LevelPlace implements Place {
     this.#meta = meta
   }
 
-  readonly write: Place['write'] = (decide) => this.#writer.write(decide)
-  readonly audit: Place['audit'] = (after, limit) => this.#trail.read(after, limit)
+  readonly write: Backend['write'] = (decide) => this.#writer.write(decide)
+  readonly audit: Backend['audit'] = (after, limit) => this.#trail.read(after, limit)
   readonly available = (): boolean => this.#recovering === undefined
 
   readonly close = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import type { Change, Kind, Stored } from '../core/store.js'
 import { named, type Named, type Row, type RowChange } from './record.js'
 
 /** All records in memory: what every store reads from. Changed only by batches that are durable. */
-export class Resident {
+export class MemoryIndex {
   readonly #kinds = new Map<string, OfKind>()
   readonly #listeners = new Set<(changes: readonly Change[]) => void>()
   readonly #log: Log

@@ -2,17 +2,17 @@ import type { Store } from '../core/store.js'
 import { MemoryTrail, NUMBERS } from './audit-trail.js'
 import { GroupWriter } from './write-batcher.js'
 import type { StoreOptions } from './options.js'
-import { Resident } from './memory-index.js'
-import { storeOver } from './create-store.js'
+import { MemoryIndex } from './memory-index.js'
+import { createStore } from './create-store.js'
 
 /** A store that forgets all when it is closed, for tests and trials. */
 export function openMemory({ log, clock, retention }: StoreOptions): Store {
-  const resident = new Resident(log)
+  const resident = new MemoryIndex(log)
   const trail = new MemoryTrail(retention)
   const writer = new GroupWriter(resident, 0, async (commits) => {
     for (const { audit } of commits) trail.append(audit, clock.now())
   })
-  return storeOver({
+  return createStore({
     resident,
     write: (decide) => writer.write(decide),
     audit: (after, limit) => trail.read(after, limit),

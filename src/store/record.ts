@@ -149,7 +149,7 @@ export function named(name: string): Named {
   return { kind, scope: shared(type, scopeId), id }
 }
 
-const MOST_SHARED = 10_000
+const MAX_SHARED = 10_000
 const scopes = new Map<string, Scope>()
 
 /** The same object for the same scope: there are few, and many records in each. */
@@ -157,7 +157,7 @@ function shared(type: Scope['type'], id: string): Scope {
   const key = `${type}:${id}`
   let scope = scopes.get(key)
   if (!scope) {
-    if (scopes.size >= MOST_SHARED) scopes.clear()
+    if (scopes.size >= MAX_SHARED) scopes.clear()
     scopes.set(key, (scope = Object.freeze({ type, id })))
   }
   return scope

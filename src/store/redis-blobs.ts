@@ -21,8 +21,8 @@ export function redisBlobs(redis: Redis, clock: Clock): Blobs {
         .hset(PREFIX + name, 'at', clock.now())
       for (let from = 0; from < bytes.length; from += CHUNK)
         transaction.hset(PREFIX + name, String(from / CHUNK), Buffer.from(bytes.subarray(from, from + CHUNK)))
-      const answers = (await transaction.exec()) ?? []
-      for (const [error] of answers) if (error) throw error
+      const replies = (await transaction.exec()) ?? []
+      for (const [error] of replies) if (error) throw error
       return name
     },
 

@@ -3,7 +3,7 @@ import type { Delta, SharedCounters } from '../core/counters.js'
 import { OPTIONS } from './redis-connection.js'
 
 /** Sent in one round trip at most; more go in the next ones. */
-const AT_ONCE = 5000
+const CONCURRENCY = 5000
 
 /**
  * Counters in Redis, on a connection of their own: a hash for each window of each limit, which Redis drops by itself two
@@ -27,18 +27,18 @@ export class RedisCounters implements SharedCounters {
 
   async add(deltas: readonly Delta[]): Promise<readonly number[]> {
     const totals: number[] = []
-    for (let from = 0; from < deltas.length; from += AT_ONCE) {
+    for (let from = 0; from < deltas.length; from += CONCURRENCY) {
       const pipeline = this.#redis.pipeline()
-      const some = deltas.slice(from, from + AT_ONCE)
+      const some = deltas.slice(from, from + CONCURRENCY)
       for (const { limit, window, key, amount, periodMs, anew } of some) {
         const name = `edged:limit:${limit}:${periodMs}:${window}`
         if (anew) pipeline.hset(name, key, amount)
         else pipeline.hincrby(name, key, amount)
         pipeline.pexpire(name, 2 * periodMs)
       }
-      const answers = (await pipeline.exec()) ?? []
+      const replies = (await pipeline.exec()) ?? []
       for (const [i, { amount, anew }] of some.entries()) {
-        const [error, total] = answers[2 * i] as [Error | null, unknown]
+        const [error, total] = replies[2 * i] as [Error | null, unknown]
         if (error) throw error
         totals.push(anew ? amount : Number(total))
       }

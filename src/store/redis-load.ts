@@ -50,10 +50,10 @@ async function scanned(redis: Redis): Promise<Map<string, Row>> {
 async function read(redis: Redis, keys: readonly string[]): Promise<Row[]> {
   const asked = redis.pipeline()
   for (const key of keys) asked.hmgetBuffer(key, 'v', 'j')
-  const answers = (await asked.exec()) ?? []
-  return answers.flatMap(([error, answer], index) => {
+  const replies = (await asked.exec()) ?? []
+  return replies.flatMap(([error, response], index) => {
     if (error) throw error
-    const [version, json] = answer as [Buffer | null, Buffer | null]
+    const [version, json] = response as [Buffer | null, Buffer | null]
     // Removed since the scan named it.
     return version && json ? [new Row(rowName(keys[index]!), Number(version.toString()), json)] : []
   })

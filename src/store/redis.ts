@@ -1,19 +1,19 @@
 import { messageOf } from '../core/errors.js'
 import { StoreUnavailable, VersionConflict, type AuditEntry, type Store } from '../core/store.js'
 import { keptFrom } from './audit-trail.js'
-import { InTurn } from '../core/keyed-mutex.js'
+import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
 import { commit, identity, openLink, type Link } from './redis-connection.js'
 import { followed, loadAll } from './redis-load.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
-import { Resident } from './memory-index.js'
-import { storeOver, type Place } from './create-store.js'
-import { Visible } from './visible-records.js'
+import { MemoryIndex } from './memory-index.js'
+import { createStore, type Backend } from './create-store.js'
+import { VisibleRecords } from './visible-records.js'
 
-const MOST_UNDER_WAY = 10_000
+const MAX_IN_FLIGHT = 10_000
 // How often one change is decided again because another machine was faster.
-const MOST_TRIES = 100
+const MAX_ATTEMPTS = 100
 const FOLLOW_MS = 1000
 const PROBE_MS = 5000
 const RETRY_MS = 250
@@ -30,16 +30,16 @@ export async function openRedis(url: string, options: StoreOptions): Promise<Sto
     await place.close()
     throw new Error(`${link.where} cannot be used: ${messageOf(error)}`, { cause: error })
   }
-  return storeOver(place)
+  return createStore(place)
 }
 
-class RedisPlace implements Place {
-  readonly resident: Resident
+class RedisPlace implements Backend {
+  readonly resident: MemoryIndex
   readonly cursors = /^\d{1,15}-\d{1,15}$/
   readonly #link: Link
   readonly #options: StoreOptions
-  readonly #visible: Visible
-  readonly #turns = new InTurn()
+  readonly #visible: VisibleRecords
+  readonly #turns = new KeyedMutex()
   readonly #closing = new AbortController()
   #following: Promise<void> | undefined
   #known = { run: '', epoch: '' }
@@ -54,8 +54,8 @@ class RedisPlace implements Place {
   constructor(link: Link, options: StoreOptions) {
     this.#link = link
     this.#options = options
-    this.resident = new Resident(options.log)
-    this.#visible = new Visible(this.resident, 0)
+    this.resident = new MemoryIndex(options.log)
+    this.#visible = new VisibleRecords(this.resident, 0)
   }
 
   /** Loads everything, then follows in the background. */
@@ -67,7 +67,7 @@ class RedisPlace implements Place {
 
   readonly available = (): boolean => this.#inSync && !this.#refusing
 
-  readonly write: Place['write'] = async (decide, only) => {
+  readonly write: Backend['write'] = async (decide, only) => {
     const row = (name: string) => this.resident.row(name)
     if (only === undefined) return await this.#commit(decide(row))
     return await this.#turns.run(only, async () => {
@@ -76,7 +76,7 @@ class RedisPlace implements Place {
         try {
           return await this.#commit(decided)
         } catch (error) {
-          if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+          if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
       }
     })
@@ -108,8 +108,8 @@ class RedisPlace implements Place {
     const { where } = this.#link
     if (!this.#inSync) throw new StoreUnavailable(`${where} is out of reach`)
     if (this.#refusing) throw new StoreUnavailable(`${where} takes no writes`)
-    if (this.#underWay.size >= MOST_UNDER_WAY)
-      throw new StoreUnavailable(`${where} is ${MOST_UNDER_WAY} writes behind; try again later`)
+    if (this.#underWay.size >= MAX_IN_FLIGHT)
+      throw new StoreUnavailable(`${where} is ${MAX_IN_FLIGHT} writes behind; try again later`)
 
     const done = this.#confirmed(decided)
     this.#underWay.add(done)
@@ -179,8 +179,8 @@ class RedisPlace implements Place {
 
   async #readChanges(): Promise<void> {
     const from = `${this.#visible.version}-0`
-    const answer = await this.#link.follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
-    for (const entry of answer?.[0]?.[1] ?? []) {
+    const response = await this.#link.follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
+    for (const entry of response?.[0]?.[1] ?? []) {
       const { version, changes } = followed(entry)
       // What comes next is no longer in the stream.
       if (version > this.#visible.version + 1) return await this.#reload()

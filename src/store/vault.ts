@@ -97,7 +97,7 @@ export interface Rotation {
   readonly failed: number
 }
 
-const AT_ONCE = 64
+const CONCURRENCY = 64
 
 /** Seals every sealed text in the store under the current key; after that, old keys are no longer needed. */
 export async function rotate(store: Store, ring: Keyring): Promise<Rotation> {
@@ -106,8 +106,8 @@ export async function rotate(store: Store, ring: Keyring): Promise<Rotation> {
   const records = [...store.records()]
     .filter(({ value }) => JSON.stringify(value).includes('{"sealed":"v1.'))
     .sort((a, b) => Number(a.kind === CHECK.name) - Number(b.kind === CHECK.name))
-  for (let from = 0; from < records.length; from += AT_ONCE) {
-    const some = records.slice(from, from + AT_ONCE).map((record) => rotateIn(store, ring, record))
+  for (let from = 0; from < records.length; from += CONCURRENCY) {
+    const some = records.slice(from, from + CONCURRENCY).map((record) => rotateIn(store, ring, record))
     for (const { resealed, failed } of await Promise.all(some)) {
       total.resealed += resealed
       total.failed += failed

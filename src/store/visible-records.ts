@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../core/store.js'
 import type { Row, RowChange } from './record.js'
-import type { Resident } from './memory-index.js'
+import type { MemoryIndex } from './memory-index.js'
 
 interface Waiting {
   readonly resolve: () => void
@@ -11,14 +11,14 @@ interface Waiting {
  * How far the memory of this machine has followed the batches of all machines. A batch may be told of twice, by its own
  * answer and by the change stream, and in any order; each is made visible once, after all that came before it.
  */
-export class Visible {
-  readonly #resident: Resident
+export class VisibleRecords {
+  readonly #resident: MemoryIndex
   #version: number
   /** Batches whose forerunners are still to come; own ones only, so no more than there are writes under way. */
   readonly #early = new Map<number, readonly RowChange[]>()
   readonly #waiting = new Map<number, Waiting[]>()
 
-  constructor(resident: Resident, version: number) {
+  constructor(resident: MemoryIndex, version: number) {
     this.#resident = resident
     this.#version = version
   }

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../core/store.js'
 import { committed, conflict, isNothing, type Commit, type Decide, type Prepared, type Row } from './record.js'
-import type { Resident } from './memory-index.js'
+import type { MemoryIndex } from './memory-index.js'
 
 interface Waiting {
   readonly decide: Decide
@@ -8,21 +8,21 @@ interface Waiting {
 }
 
 // Enough for any burst of API calls; beyond it the disk is so far behind that more waiting helps nobody.
-const MOST_WAITING = 10_000
-const MOST_IN_GROUP = 1000
+const MAX_WAITING = 10_000
+const MAX_GROUP_SIZE = 1000
 
 /**
  * The one writer of a store that has its records to itself. Batches that are asked for while the disk is busy are
  * persisted together, as one group; each is still decided in its turn, against what the batches before it leave behind.
  */
 export class GroupWriter {
-  readonly #resident: Resident
+  readonly #resident: MemoryIndex
   readonly #persist: (commits: readonly Commit[]) => Promise<void>
   #waiting: Waiting[] = []
   #running: Promise<void> | undefined
   #version: number
 
-  constructor(resident: Resident, version: number, persist: (commits: readonly Commit[]) => Promise<void>) {
+  constructor(resident: MemoryIndex, version: number, persist: (commits: readonly Commit[]) => Promise<void>) {
     this.#resident = resident
     this.#version = version
     this.#persist = persist
@@ -30,8 +30,8 @@ export class GroupWriter {
 
   /** Resolves with what was done, once it is durable and visible. */
   async write(decide: Decide): Promise<Commit> {
-    if (this.#waiting.length >= MOST_WAITING)
-      throw new StoreUnavailable(`the store is ${MOST_WAITING} writes behind; try again later`)
+    if (this.#waiting.length >= MAX_WAITING)
+      throw new StoreUnavailable(`the store is ${MAX_WAITING} writes behind; try again later`)
     return await new Promise((resolve, reject) => {
       this.#waiting.push({
         decide,
@@ -49,7 +49,7 @@ export class GroupWriter {
   async #run(): Promise<void> {
     // The rest of this turn of the event loop may bring more for the first group.
     await new Promise(setImmediate)
-    while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, MOST_IN_GROUP))
+    while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, MAX_GROUP_SIZE))
     this.#running = undefined
   }
 

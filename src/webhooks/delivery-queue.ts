@@ -1,7 +1,7 @@
 import { Heap } from '../core/heap.js'
 import type { Scope } from '../core/scope.js'
 import type { Breaker } from './breaker.js'
-import { Line } from './fifo.js'
+import { Fifo } from './fifo.js'
 
 /** A delivery that waits for its next try. */
 export interface Waiting {
@@ -11,7 +11,7 @@ export interface Waiting {
 }
 
 /** The deliveries of one webhook: first tries in the order of their acceptance, later ones when they are due. */
-export class Lane {
+export class DeliveryQueue {
   readonly scope: Scope
   readonly webhookId: string
   readonly breaker: Breaker
@@ -21,7 +21,7 @@ export class Lane {
   queued = false
 
   #owned = false
-  #first = new Line<string>()
+  #first = new Fifo<string>()
   #again = new Heap<Waiting>(({ dueAt }) => dueAt)
   readonly #known = new Set<string>()
   readonly #underWay = new Set<string>()
@@ -70,7 +70,7 @@ export class Lane {
   /** Leaves it to another daemon; what is not over stays known. */
   disown(): void {
     this.#owned = false
-    this.#first = new Line()
+    this.#first = new Fifo()
     this.#again = new Heap(({ dueAt }) => dueAt)
   }
 

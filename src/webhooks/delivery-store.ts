@@ -22,7 +22,7 @@ export interface DeliveryLimits {
 }
 
 /** Deliveries of one account, counted. */
-interface Tally {
+interface DeliveryCount {
   /** Not over yet, with the bytes of their payloads. */
   readonly waiting: Map<string, number>
   bytes: number
@@ -41,7 +41,7 @@ export class StoredDeliveries implements Deliveries {
   readonly #clock: Clock
   readonly #limits: () => DeliveryLimits
   readonly #accepted: Counter
-  readonly #tallies = new Map<string, Tally>()
+  readonly #tallies = new Map<string, DeliveryCount>()
   #isUnderWay: (scope: Scope, id: string) => boolean = () => false
   readonly #stop: () => void
 
@@ -175,10 +175,10 @@ export class StoredDeliveries implements Deliveries {
     }
   }
 
-  #tally({ id }: Scope): Tally {
+  #tally({ id }: Scope): DeliveryCount {
     const known = this.#tallies.get(id)
     if (known) return known
-    const tally: Tally = { waiting: new Map(), bytes: 0, latest: new Map(), instances: new Map() }
+    const tally: DeliveryCount = { waiting: new Map(), bytes: 0, latest: new Map(), instances: new Map() }
     this.#tallies.set(id, tally)
     return tally
   }

@@ -1,5 +1,5 @@
 /** Items in the order in which they came; taking the first costs no more than adding one. */
-export class Line<T> {
+export class Fifo<T> {
   #items: T[] = []
   #from = 0
 

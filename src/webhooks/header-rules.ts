@@ -3,10 +3,10 @@ import type { AuthenticationType } from '../core/model/webhook.js'
 import { keyOf } from './signature.js'
 
 /** Headers that one webhook may have. */
-export const MOST_HEADERS = 20
-export const LONGEST_KEY = 128
-export const LONGEST_VALUE = 4096
-export const LONGEST_SECRET = 1024
+export const MAX_HEADERS = 20
+export const MAX_KEY_LENGTH = 128
+export const MAX_VALUE_LENGTH = 4096
+export const MAX_SECRET_LENGTH = 1024
 
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/

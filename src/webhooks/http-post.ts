@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.js'
 import { NotPublic, type GuardedAgents } from '../egress/egress.js'
 
 /** Of an answer's body, what is read at most; the connection ends there. */
-const MOST_READ = 16 * 1024
+const MAX_READ_BYTES = 16 * 1024
 /** Of an answer's body, what is kept. */
 const KEPT = 1024
 /** For the connection, TLS included. */
@@ -16,7 +16,7 @@ export type PostError =
   'internal' | 'not public' | 'timed out' | 'connection refused' | 'connection reset' | 'TLS' | 'no connection'
 
 /** What came of one request. */
-export interface Reply {
+export interface PostResult {
   /** 0: no answer. */
   readonly status: number
   readonly durationMs: number
@@ -37,7 +37,7 @@ export interface Post {
 }
 
 /** Sends POSTs over the connections of one destination. */
-export type Poster = (request: Post) => Promise<Reply>
+export type Poster = (request: Post) => Promise<PostResult>
 
 /**
  * A poster never rejects: it gives what came back. Redirects are not followed, nothing is tried twice, no proxy is asked,
@@ -65,16 +65,16 @@ export function posterOver(agents: GuardedAgents): Poster {
   }
 }
 
-async function post(client: Got, { url, headers, body, timeoutMs, clock, signal }: Post): Promise<Reply> {
+async function post(client: Got, { url, headers, body, timeoutMs, clock, signal }: Post): Promise<PostResult> {
   const started = clock.monotonic()
-  const reply = (status: number, response = '', retryAfter?: string, error?: PostError): Reply => ({
+  const result = (status: number, response = '', retryAfter?: string, error?: PostError): PostResult => ({
     status,
     durationMs: Math.max(0, Math.round(clock.monotonic() - started)),
     response,
     retryAfter,
     error,
   })
-  return await new Promise<Reply>((resolve) => {
+  return await new Promise<PostResult>((resolve) => {
     const request = client.stream(url, { headers, body })
     const giveUp = () => request.destroy(new Error('given up'))
     signal?.addEventListener('abort', giveUp)
@@ -86,13 +86,13 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
       clearTimeout(slow)
       signal?.removeEventListener('abort', giveUp)
     }
-    const answered = () => {
+    const responded = () => {
       over()
       const text = Buffer.concat(kept).subarray(0, KEPT).toString('utf8')
-      resolve(reply(head?.statusCode ?? 0, text, head?.headers['retry-after']))
+      resolve(result(head?.statusCode ?? 0, text, head?.headers['retry-after']))
     }
     const enough = () => {
-      answered()
+      responded()
       request.destroy()
     }
     request.once('response', (response: Response) => {
@@ -103,14 +103,14 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
     request.on('data', (chunk: Buffer) => {
       if (read < KEPT) kept.push(chunk.subarray(0, KEPT - read))
       read += chunk.length
-      if (read >= MOST_READ) enough()
+      if (read >= MAX_READ_BYTES) enough()
     })
-    request.once('end', answered)
+    request.once('end', responded)
     // More than one may come, such as for a connection that is cut while it is being ended.
     request.on('error', (error) => {
-      if (head !== undefined) return answered()
+      if (head !== undefined) return responded()
       over()
-      resolve(reply(0, '', undefined, errorClass(error)))
+      resolve(result(0, '', undefined, errorClass(error)))
     })
   })
 }

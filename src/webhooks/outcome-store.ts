@@ -7,9 +7,9 @@ import { GroupedWrites } from './grouped-writes.js'
 import { WEBHOOK_HEALTH } from './health.js'
 import { WEBHOOK_LEASES } from './leases.js'
 import { abandoned, outcomeOf } from './outcome.js'
-import type { Reply } from './http-post.js'
+import type { PostResult } from './http-post.js'
 import type { SenderMetrics } from './sender-metrics.js'
-import type { Target } from './webhook-state.js'
+import type { WebhookState } from './webhook-state.js'
 
 export interface LedgerDeps {
   readonly store: Store
@@ -21,10 +21,10 @@ export interface LedgerDeps {
 
 /** How often the state of a failing webhook is worth a write. */
 const SAVE_HEALTH_MS = 10 * 60_000
-const MOST_IN_BATCH = 500
+const MAX_BATCH_SIZE = 500
 
 /** Stores what comes of deliveries, and of the webhooks that they went to. */
-export class Ledger {
+export class OutcomeStore {
   readonly #deps: LedgerDeps
   readonly #metrics: SenderMetrics
   /** What was sent must not be sent again for want of a disk: it waits until the store takes it. */
@@ -42,25 +42,25 @@ export class Ledger {
    * it could not be stored.
    */
   async settle(
-    target: Target,
+    target: WebhookState,
     { id }: Delivery,
     before: DeliveryState,
-    reply: Reply,
+    result: PostResult,
     url: string | undefined,
   ): Promise<number | undefined> {
     const { clock, options, random = Math.random } = this.#deps
     const schedule = options.retry_schedule
-    const { state, againAfter, gone } = outcomeOf(before, reply, { schedule, now: clock.now(), random })
+    const { state, againAfter, gone } = outcomeOf(before, result, { schedule, now: clock.now(), random })
     const delivered = state.status === 'completed'
     const now = clock.monotonic()
-    this.#metrics.tries.observe(reply.durationMs / 1000)
+    this.#metrics.tries.observe(result.durationMs / 1000)
     this.#metrics.ended(delivered ? 'delivered' : againAfter === undefined ? 'failed' : 'retried')
 
-    const { lane, health } = target
-    if (delivered) lane.breaker.succeeded()
-    else lane.breaker.failed(now)
+    const { queue, health } = target
+    if (delivered) queue.breaker.succeeded()
+    else queue.breaker.failed(now)
     await this.#writes.write([
-      { kind: DELIVERY_STATES, scope: lane.scope, id, value: state },
+      { kind: DELIVERY_STATES, scope: queue.scope, id, value: state },
       ...this.#healthWrites(target, delivered, now),
     ])
     if (gone) await this.#disable(target, 'it answered 410 Gone', url)
@@ -70,25 +70,25 @@ export class Ledger {
   }
 
   /** Ends what waits for a webhook that is no more, but not what is under way. */
-  async abandon({ lane }: Target): Promise<void> {
+  async abandon({ queue }: WebhookState): Promise<void> {
     const { store, clock } = this.#deps
-    const { scope, webhookId } = lane
-    const waiting = [...lane.ids()].filter((id) => !lane.isUnderWay(id))
+    const { scope, webhookId } = queue
+    const waiting = [...queue.ids()].filter((id) => !queue.isUnderWay(id))
     const writes = waiting.flatMap((id): Write[] => {
-      lane.forget(id)
+      queue.forget(id)
       const state = store.get(DELIVERY_STATES, scope, id)?.value
       if (state === undefined) return []
       this.#metrics.ended('failed')
       return [{ kind: DELIVERY_STATES, scope, id, value: abandoned(state, 'the webhook was deleted', clock.now()) }]
     })
     for (const kind of [WEBHOOK_HEALTH, WEBHOOK_LEASES])
-      if (lane.size === 0 && store.get<unknown>(kind, scope, webhookId) !== undefined)
+      if (queue.size === 0 && store.get<unknown>(kind, scope, webhookId) !== undefined)
         writes.push({ kind, scope, id: webhookId, value: undefined })
-    for (let at = 0; at < writes.length; at += MOST_IN_BATCH)
-      await this.#writes.write(writes.slice(at, at + MOST_IN_BATCH))
+    for (let at = 0; at < writes.length; at += MAX_BATCH_SIZE)
+      await this.#writes.write(writes.slice(at, at + MAX_BATCH_SIZE))
   }
 
-  #healthWrites({ lane: { scope, webhookId: id }, health }: Target, delivered: boolean, now: number): Write[] {
+  #healthWrites({ queue: { scope, webhookId: id }, health }: WebhookState, delivered: boolean, now: number): Write[] {
     const { clock, store } = this.#deps
     if (delivered) {
       const stored = health.isFailing
@@ -104,7 +104,7 @@ export class Ledger {
   }
 
   /** What failed so far counts no more: when the webhook is enabled again, it starts anew. */
-  async #disable({ lane: { scope, webhookId }, health }: Target, reason: string, url?: string): Promise<void> {
+  async #disable({ queue: { scope, webhookId }, health }: WebhookState, reason: string, url?: string): Promise<void> {
     const { store, clock, log } = this.#deps
     health.succeeded()
     await this.#writes.write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])

@@ -1,9 +1,9 @@
 import type { DeliveryState, FailureReason, Try } from '../core/model/delivery.js'
-import type { Reply } from './http-post.js'
-import { delayAfter, retryAfter, verdictOf } from './retry-schedule.js'
+import type { PostResult } from './http-post.js'
+import { delayAfter, retryAfter, retryDecision } from './retry-schedule.js'
 
 /** Of a delivery that is tried more often, the newest. */
-const MOST_TRIES_KEPT = 20
+const MAX_ATTEMPTS_STORED = 20
 
 /** What comes of one try: the state to store, and what else follows. */
 export interface Outcome {
@@ -17,47 +17,47 @@ export interface Outcome {
 /** The state of a delivery after a try that ended at `now`. */
 export function outcomeOf(
   before: DeliveryState,
-  reply: Reply,
+  result: PostResult,
   { schedule, now, random }: { schedule: readonly number[]; now: number; random: () => number },
 ): Outcome {
   const attempts = (before.attempts ?? 0) + 1
   const made: Try = {
-    at: new Date(now - reply.durationMs).toISOString(),
-    status_code: reply.status,
-    duration_ms: reply.durationMs,
-    error: errorOf(reply),
-    response: reply.response,
+    at: new Date(now - result.durationMs).toISOString(),
+    status_code: result.status,
+    duration_ms: result.durationMs,
+    error: errorOf(result),
+    response: result.response,
   }
   const common = {
     last_updated_at: new Date(now).toISOString(),
-    tries: [...before.tries.slice(1 - MOST_TRIES_KEPT), made],
+    tries: [...before.tries.slice(1 - MAX_ATTEMPTS_STORED), made],
     attempts,
   }
-  const verdict = verdictOf(reply.status)
-  if (verdict === 'delivered') return { state: { ...common, status: 'completed' }, againAfter: undefined, gone: false }
-  const gone = verdict === 'gone'
-  const wait = retryAfter(reply.retryAfter, now)
+  const decision = retryDecision(result.status)
+  if (decision === 'delivered') return { state: { ...common, status: 'completed' }, againAfter: undefined, gone: false }
+  const gone = decision === 'gone'
+  const wait = retryAfter(result.retryAfter, now)
   const againAfter = gone ? undefined : delayAfter(schedule, attempts, wait, random)
-  if (againAfter === undefined) return { state: { ...common, ...failure(reply) }, againAfter, gone }
+  if (againAfter === undefined) return { state: { ...common, ...failure(result) }, againAfter, gone }
   const due_at = new Date(now + againAfter).toISOString()
   return { state: { ...common, status: 'pending', due_at }, againAfter, gone }
 }
 
-function errorOf({ status, error }: Reply): string | null {
+function errorOf({ status, error }: PostResult): string | null {
   if (status === 0) return error ?? 'no connection'
   if (status >= 200 && status <= 299) return null
   return status >= 300 && status <= 399 ? 'redirects are not followed' : `status ${status}`
 }
 
-function failure(reply: Reply): Pick<DeliveryState, 'status' | 'failure_reason' | 'failure_details'> {
+function failure(result: PostResult): Pick<DeliveryState, 'status' | 'failure_reason' | 'failure_details'> {
   return {
     status: 'failed',
-    failure_reason: reasonOf(reply),
-    failure_details: { status_code: reply.status, error: errorOf(reply) },
+    failure_reason: reasonOf(result),
+    failure_details: { status_code: result.status, error: errorOf(result) },
   }
 }
 
-function reasonOf({ status, error }: Reply): FailureReason {
+function reasonOf({ status, error }: PostResult): FailureReason {
   if (status === 401 || status === 403 || error === 'not public') return 'Permission Denied'
   if (status === 404 || status === 410) return 'Integration Unavailable'
   return error === 'internal' ? 'System Error' : 'Service Temporarily Unavailable'

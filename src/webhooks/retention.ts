@@ -11,7 +11,7 @@ export interface RetentionOptions {
   readonly age: number
 }
 
-const MOST_IN_BATCH = 250
+const MAX_BATCH_SIZE = 250
 
 /** Forgets deliveries that are over: those beyond a number, and old ones. */
 export class Retention {
@@ -40,8 +40,8 @@ export class Retention {
       .filter(({ value }) => value.status === 'completed' || value.status === 'failed')
     // In the order of their ids, which is that of their acceptance.
     const gone = over.filter(({ value }, index) => index < over.length - jobs || value.last_updated_at < old)
-    for (let at = 0; at < gone.length; at += MOST_IN_BATCH) {
-      const writes = gone.slice(at, at + MOST_IN_BATCH).flatMap(({ id, version }): Write[] => [
+    for (let at = 0; at < gone.length; at += MAX_BATCH_SIZE) {
+      const writes = gone.slice(at, at + MAX_BATCH_SIZE).flatMap(({ id, version }): Write[] => [
         { kind: DELIVERIES, scope, id, value: undefined },
         { kind: DELIVERY_STATES, scope, id, value: undefined, ifVersion: version },
       ])

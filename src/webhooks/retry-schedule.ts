@@ -1,13 +1,13 @@
 /** The longest that an answer can make a delivery wait. */
-const MOST_WAIT_MS = 24 * 60 * 60 * 1000
+const MAX_WAIT_MS = 24 * 60 * 60 * 1000
 /** Delays are spread by this share in both directions, so that what failed together does not come back together. */
 const JITTER = 0.2
 
 /** What an answer means for a delivery. */
-export type Verdict = 'delivered' | 'again' | 'gone'
+export type RetryDecision = 'delivered' | 'again' | 'gone'
 
 /** 2xx is a success and 410 the end of the webhook; all else, redirects included, may be mended before the next try. */
-export function verdictOf(status: number): Verdict {
+export function retryDecision(status: number): RetryDecision {
   if (status >= 200 && status <= 299) return 'delivered'
   return status === 410 ? 'gone' : 'again'
 }
@@ -25,12 +25,12 @@ export function delayAfter(
   const delay = schedule[failed - 1]
   if (delay === undefined) return undefined
   const spread = delay * (1 - JITTER + 2 * JITTER * random())
-  return Math.max(spread, Math.min(retryAfterMs ?? 0, MOST_WAIT_MS))
+  return Math.max(spread, Math.min(retryAfterMs ?? 0, MAX_WAIT_MS))
 }
 
 /** The longest that any try waits under a schedule. A due time farther away comes from a clock that was wrong. */
 export const longestDelay = (schedule: readonly number[]): number =>
-  Math.max(MOST_WAIT_MS, ...schedule.map((delay) => delay * (1 + JITTER)))
+  Math.max(MAX_WAIT_MS, ...schedule.map((delay) => delay * (1 + JITTER)))
 
 /** What `Retry-After` asks for, seconds or a date (RFC 9110, 10.2.3), in milliseconds from `now`. */
 export function retryAfter(value: string | undefined, now: number): number | undefined {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Metrics } from '../core/metrics.js'
-import type { Lane } from './delivery-queue.js'
+import type { DeliveryQueue } from './delivery-queue.js'
 
 /** What a sender counts. */
 export interface SenderMetrics {
@@ -9,7 +9,11 @@ export interface SenderMetrics {
 }
 
 /** Registers the metrics of the sender of webhooks, whose lanes are counted when they are asked for. */
-export function senderMetrics(metrics: Metrics, lanes: () => Iterable<Lane>, now: () => number): SenderMetrics {
+export function senderMetrics(
+  metrics: Metrics,
+  queues: () => Iterable<DeliveryQueue>,
+  now: () => number,
+): SenderMetrics {
   const registers = [metrics]
   const ended = new Counter({
     name: 'edged_webhook_tries_total',
@@ -27,20 +31,20 @@ export function senderMetrics(metrics: Metrics, lanes: () => Iterable<Lane>, now
       },
     })
   gauge('edged_webhook_pending', 'Deliveries that this daemon has yet to make.', () =>
-    [...lanes()].reduce((sum, { owned, size }) => sum + (owned ? size : 0), 0),
+    [...queues()].reduce((sum, { owned, size }) => sum + (owned ? size : 0), 0),
   )
   gauge('edged_webhook_under_way', 'Tries under way.', () =>
-    [...lanes()].reduce((sum, { underWay }) => sum + underWay, 0),
+    [...queues()].reduce((sum, { underWay }) => sum + underWay, 0),
   )
   const waiting = 'Age of the oldest delivery that this daemon has yet to make, disabled webhooks aside.'
   gauge('edged_webhook_oldest_pending_seconds', waiting, () => {
     let oldest = Infinity
-    for (const lane of lanes())
-      if (lane.owned && lane.enabled) for (const id of lane.ids()) oldest = Math.min(oldest, acceptedAt(id))
+    for (const queue of queues())
+      if (queue.owned && queue.enabled) for (const id of queue.ids()) oldest = Math.min(oldest, acceptedAt(id))
     return oldest === Infinity ? 0 : Math.max(0, (now() - oldest) / 1000)
   })
   gauge('edged_webhook_breakers_open', 'Destinations that are left alone for now.', () =>
-    [...lanes()].reduce((sum, { breaker }) => sum + Number(breaker.isOpen), 0),
+    [...queues()].reduce((sum, { breaker }) => sum + Number(breaker.isOpen), 0),
   )
   return {
     tries: new Histogram({

@@ -12,15 +12,15 @@ import type { Vault } from '../core/vault.js'
 import type { Egress } from '../egress/egress.js'
 import { requestHeaders } from './auth-headers.js'
 import type { BreakerOptions } from './breaker.js'
-import type { Lane } from './delivery-queue.js'
+import type { DeliveryQueue } from './delivery-queue.js'
 import { Leases, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './leases.js'
-import { Ledger } from './outcome-store.js'
-import { Line } from './fifo.js'
-import type { Reply } from './http-post.js'
+import { OutcomeStore } from './outcome-store.js'
+import { Fifo } from './fifo.js'
+import type { PostResult } from './http-post.js'
 import { Retention, type RetentionOptions } from './retention.js'
 import { longestDelay } from './retry-schedule.js'
 import { senderMetrics } from './sender-metrics.js'
-import { follow, healthOf, newTarget, type Target } from './webhook-state.js'
+import { follow, healthOf, newWebhookState, type WebhookState } from './webhook-state.js'
 
 /** How deliveries are made. Times in milliseconds. */
 export interface SenderOptions {
@@ -53,10 +53,10 @@ export interface SenderDeps {
   readonly random?: () => number
 }
 
-const MOST_SLEEP_MS = 60_000
+const MAX_SLEEP_MS = 60_000
 
 interface Wake {
-  readonly target: Target
+  readonly target: WebhookState
   readonly at: number
 }
 
@@ -67,9 +67,9 @@ interface Wake {
  */
 export class WebhookSender {
   readonly #deps: SenderDeps
-  readonly #targets = new Map<string, Target>()
+  readonly #targets = new Map<string, WebhookState>()
   readonly #leases: Leases | undefined
-  readonly #ledger: Ledger
+  readonly #outcomes: OutcomeStore
   readonly #retention: Retention
   readonly #closing = new AbortController()
   readonly #giveUp = new AbortController()
@@ -77,7 +77,7 @@ export class WebhookSender {
   readonly #loops: Promise<void>[] = []
   /** Tries under way. */
   #underWay = 0
-  readonly #ready = new Line<Target>()
+  readonly #ready = new Fifo<WebhookState>()
   readonly #wakes = new Heap<Wake>(({ at }) => at)
   #sleeper: { readonly until: number; readonly abort: AbortController } | undefined
   #unwatch: (() => void) | undefined
@@ -91,10 +91,10 @@ export class WebhookSender {
     this.#retention = new Retention(store, clock, () => deps.options.keep)
     const counts = senderMetrics(
       metrics,
-      () => [...this.#targets.values()].map(({ lane }) => lane),
+      () => [...this.#targets.values()].map(({ queue }) => queue),
       () => clock.now(),
     )
-    this.#ledger = new Ledger(deps, counts, this.#closing.signal)
+    this.#outcomes = new OutcomeStore(deps, counts, this.#closing.signal)
   }
 
   /** Begins with what is left from before. */
@@ -104,7 +104,7 @@ export class WebhookSender {
     for (const { scope, id, value } of store.list(DELIVERY_STATES)) this.#notice(scope, id, value)
     this.#loops.push(
       this.#wakeLoop(),
-      this.#every(MOST_SLEEP_MS, async () => await this.#retention.forget()),
+      this.#every(MAX_SLEEP_MS, async () => await this.#retention.forget()),
     )
     const leases = this.#leases
     if (leases)
@@ -120,7 +120,7 @@ export class WebhookSender {
   /** Whether a try of that delivery is under way in this daemon. */
   isUnderWay(scope: Scope, id: string): boolean {
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id
-    return webhookId !== undefined && (this.#targets.get(keyOf(scope, webhookId))?.lane.isUnderWay(id) ?? false)
+    return webhookId !== undefined && (this.#targets.get(keyOf(scope, webhookId))?.queue.isUnderWay(id) ?? false)
   }
 
   /** Stops: tries under way have a while to end, what is left is sent after the next start. */
@@ -156,37 +156,37 @@ export class WebhookSender {
     if (webhookId === undefined) return
     if (!waits) return this.#over(scope, webhookId, id)
     const target = this.#target(scope, webhookId)
-    const { lane } = target
-    if (lane.has(id)) return
-    if (lane.owned) {
-      this.#add(lane, id, state)
+    const { queue } = target
+    if (queue.has(id)) return
+    if (queue.owned) {
+      this.#add(queue, id, state)
       this.#queue(target)
       return
     }
     // Whoever holds the lease sends it. When nobody does, the first in line takes it now, and others in their next round.
-    lane.know(id)
+    queue.know(id)
     if (!target.asking && this.#leases?.isFirst(webhookId) === true) this.#track(this.#holdLease(target))
   }
 
   /** Another daemon has ended a delivery. */
   #over(scope: Scope, webhookId: string, id: string): void {
-    const lane = this.#targets.get(keyOf(scope, webhookId))?.lane
-    if (lane?.isUnderWay(id) === false) lane.forget(id)
+    const queue = this.#targets.get(keyOf(scope, webhookId))?.queue
+    if (queue?.isUnderWay(id) === false) queue.forget(id)
   }
 
-  #add(lane: Lane, id: string, { attempts = 0, due_at }: DeliveryState): void {
+  #add(queue: DeliveryQueue, id: string, { attempts = 0, due_at }: DeliveryState): void {
     const { clock, options } = this.#deps
-    if (attempts === 0 || due_at === undefined) return lane.add(id)
+    if (attempts === 0 || due_at === undefined) return queue.add(id)
     const wait = Math.min(Math.max(0, Date.parse(due_at) - clock.now()), longestDelay(options.retry_schedule))
-    lane.addAgain(id, clock.monotonic() + wait)
+    queue.addAgain(id, clock.monotonic() + wait)
   }
 
-  #target(scope: Scope, webhookId: string): Target {
+  #target(scope: Scope, webhookId: string): WebhookState {
     const key = keyOf(scope, webhookId)
     const known = this.#targets.get(key)
     if (known !== undefined) return known
-    const target = newTarget(this.#deps, scope, webhookId)
-    if (this.#leases === undefined) target.lane.own()
+    const target = newWebhookState(this.#deps, scope, webhookId)
+    if (this.#leases === undefined) target.queue.own()
     this.#targets.set(key, target)
     return target
   }
@@ -199,17 +199,17 @@ export class WebhookSender {
   }
 
   /** What is under way comes by here again when its try is over. */
-  async #abandon(target: Target): Promise<void> {
-    const { scope, webhookId, underWay } = target.lane
+  async #abandon(target: WebhookState): Promise<void> {
+    const { scope, webhookId, underWay } = target.queue
     target.destination.close()
     if (underWay === 0) this.#targets.delete(keyOf(scope, webhookId))
-    await this.#ledger.abandon(target)
+    await this.#outcomes.abandon(target)
   }
 
-  #queue(target: Target): void {
-    const { lane } = target
-    if (lane.queued) return
-    lane.queued = true
+  #queue(target: WebhookState): void {
+    const { queue } = target
+    if (queue.queued) return
+    queue.queued = true
     this.#ready.push(target)
   }
 
@@ -219,16 +219,16 @@ export class WebhookSender {
     while (this.#underWay < options.at_once && !this.#closing.signal.aborted) {
       const target = this.#ready.shift()
       if (target === undefined) return
-      const { lane } = target
+      const { queue } = target
       const now = clock.monotonic()
-      lane.queued = false
-      const id = lane.take(now)
+      queue.queued = false
+      const id = queue.take(now)
       if (id !== undefined) {
         this.#queue(target)
         this.#underWay++
         this.#track(this.#try(target, id))
-      } else if (target.gone && lane.owned) this.#track(this.#abandon(target))
-      else this.#wakeUp(target, lane.wakeAt(now))
+      } else if (target.gone && queue.owned) this.#track(this.#abandon(target))
+      else this.#wakeUp(target, queue.wakeAt(now))
     }
   }
 
@@ -242,31 +242,31 @@ export class WebhookSender {
     this.#tasks.add(tracked)
   }
 
-  async #try(target: Target, id: string): Promise<void> {
-    const { lane } = target
+  async #try(target: WebhookState, id: string): Promise<void> {
+    const { queue } = target
     const { store, clock } = this.#deps
     let again: number | undefined
     try {
-      const delivery = store.get(DELIVERIES, lane.scope, id)?.value
-      const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
+      const delivery = store.get(DELIVERIES, queue.scope, id)?.value
+      const state = store.get(DELIVERY_STATES, queue.scope, id)?.value
       if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return
-      const url = store.get(WEBHOOKS, lane.scope, lane.webhookId)?.value.destination_url
-      const reply = await this.#post(target, delivery)
+      const url = store.get(WEBHOOKS, queue.scope, queue.webhookId)?.value.destination_url
+      const result = await this.#post(target, delivery)
       // Given up for the stop of the daemon: no try that counts.
-      if (reply.status === 0 && this.#giveUp.signal.aborted) return
+      if (result.status === 0 && this.#giveUp.signal.aborted) return
       // Should what came of it not be stored, it is sent once more.
-      again = clock.monotonic() + MOST_SLEEP_MS
-      again = await this.#ledger.settle(target, delivery, state, reply, url)
+      again = clock.monotonic() + MAX_SLEEP_MS
+      again = await this.#outcomes.settle(target, delivery, state, result, url)
     } finally {
       this.#underWay--
-      lane.done(id, again)
+      queue.done(id, again)
       this.#queue(target)
       // It may have been sent once more, by hand, before it was done here.
-      this.#notice(lane.scope, id, store.get(DELIVERY_STATES, lane.scope, id)?.value)
+      this.#notice(queue.scope, id, store.get(DELIVERY_STATES, queue.scope, id)?.value)
     }
   }
 
-  async #post({ destination }: Target, { id, payload }: Delivery): Promise<Reply> {
+  async #post({ destination }: WebhookState, { id, payload }: Delivery): Promise<PostResult> {
     const { clock, options, log } = this.#deps
     try {
       const { destination: to, post } = destination.open()
@@ -286,7 +286,7 @@ export class WebhookSender {
     }
   }
 
-  #wakeUp(target: Target, at: number): void {
+  #wakeUp(target: WebhookState, at: number): void {
     if (at >= target.wakeAt) return
     target.wakeAt = at
     this.#wakes.push({ target, at })
@@ -304,7 +304,7 @@ export class WebhookSender {
         this.#queue(next.target)
       }
       this.#pump()
-      const until = Math.min(this.#wakes.peek()?.at ?? Infinity, now + MOST_SLEEP_MS)
+      const until = Math.min(this.#wakes.peek()?.at ?? Infinity, now + MAX_SLEEP_MS)
       const abort = new AbortController()
       this.#sleeper = { until, abort }
       await clock.sleep(Math.max(1, until - now), abort.signal).catch(() => undefined)
@@ -326,34 +326,34 @@ export class WebhookSender {
     await Promise.all([...this.#targets.values()].map(async (target) => await this.#holdLease(target)))
   }
 
-  async #holdLease(target: Target): Promise<void> {
-    const { lane } = target
-    if (this.#leases === undefined || lane.owned || target.asking || this.#closing.signal.aborted) return
+  async #holdLease(target: WebhookState): Promise<void> {
+    const { queue } = target
+    if (this.#leases === undefined || queue.owned || target.asking || this.#closing.signal.aborted) return
     target.asking = true
     try {
-      if (await this.#leases.hold(lane.scope, lane.webhookId)) this.#take(target)
+      if (await this.#leases.hold(queue.scope, queue.webhookId)) this.#take(target)
     } finally {
       target.asking = false
     }
   }
 
   #leaseChanged(scope: Scope, webhookId: string): void {
-    const lane = this.#targets.get(keyOf(scope, webhookId))?.lane
-    if (lane?.owned === true && this.#leases?.isHeld(scope, webhookId) === false) lane.disown()
+    const queue = this.#targets.get(keyOf(scope, webhookId))?.queue
+    if (queue?.owned === true && this.#leases?.isHeld(scope, webhookId) === false) queue.disown()
   }
 
   /** Loads a lane that has become this daemon's. */
-  #take(target: Target): void {
-    const { lane } = target
+  #take(target: WebhookState): void {
+    const { queue } = target
     const { store } = this.#deps
-    if (lane.owned) return
-    lane.own()
-    target.health = healthOf(this.#deps, lane.scope, lane.webhookId)
-    for (const id of lane.ids()) {
-      if (lane.isUnderWay(id)) continue
-      const state = store.get(DELIVERY_STATES, lane.scope, id)?.value
-      if (state?.status === 'pending' || state?.status === 'processing') this.#add(lane, id, state)
-      else lane.forget(id)
+    if (queue.owned) return
+    queue.own()
+    target.health = healthOf(this.#deps, queue.scope, queue.webhookId)
+    for (const id of queue.ids()) {
+      if (queue.isUnderWay(id)) continue
+      const state = store.get(DELIVERY_STATES, queue.scope, id)?.value
+      if (state?.status === 'pending' || state?.status === 'processing') this.#add(queue, id, state)
+      else queue.forget(id)
     }
     this.#queue(target)
     this.#pump()

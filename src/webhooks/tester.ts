@@ -5,23 +5,23 @@ import type { Destination, Evaluation, Tester } from '../core/model/delivery.js'
 import { NotPublic, type Egress } from '../egress/egress.js'
 import { requestHeaders } from './auth-headers.js'
 import { testPayload } from './payload.js'
-import { posterOver, type Reply } from './http-post.js'
+import { posterOver, type PostResult } from './http-post.js'
 
 /** Tests under way, and waiting; more are turned away. */
-const AT_ONCE = 16
-const MOST_WAITING = 64
+const CONCURRENCY = 16
+const MAX_WAITING = 64
 
 /** Tries destinations out, each over connections of its own. */
 export class WebhookTester implements Tester {
   readonly #deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: () => number }
-  readonly #queue = new PQueue({ concurrency: AT_ONCE })
+  readonly #queue = new PQueue({ concurrency: CONCURRENCY })
 
   constructor(deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: () => number }) {
     this.#deps = deps
   }
 
   async evaluate(destination: Destination, signal?: AbortSignal): Promise<Evaluation> {
-    if (this.#queue.size >= MOST_WAITING)
+    if (this.#queue.size >= MAX_WAITING)
       return { success: false, status_code: 0, message: 'too many tests are under way; try again later' }
     return await this.#queue.add(async () => await this.#evaluate(destination, signal))
   }
@@ -36,18 +36,18 @@ export class WebhookTester implements Tester {
     try {
       const body = testPayload(clock.now())
       const headers = requestHeaders(destination, randomUUID(), clock.now(), body)
-      const reply = await posterOver(agents)({ url, headers, body, timeoutMs, clock, signal })
+      const result = await posterOver(agents)({ url, headers, body, timeoutMs, clock, signal })
       // The name may have got another address since the check.
-      if (reply.error === 'not public') throw new NotPublic()
-      const success = reply.status >= 200 && reply.status <= 299
-      return { success, status_code: reply.status, message: messageOf(reply, success) }
+      if (result.error === 'not public') throw new NotPublic()
+      const success = result.status >= 200 && result.status <= 299
+      return { success, status_code: result.status, message: messageOf(result, success) }
     } finally {
       agents.destroy()
     }
   }
 }
 
-function messageOf({ status, error }: Reply, success: boolean): string {
+function messageOf({ status, error }: PostResult, success: boolean): string {
   if (status === 0) return `no answer: ${error ?? 'no connection'}`
   return `the destination answered ${status}${success ? '' : ', which is no success'}`
 }

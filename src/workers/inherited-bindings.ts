@@ -1,6 +1,6 @@
 import type { Binding } from '../core/model/worker.js'
 import { BINDINGS } from './bindings/index.js'
-import { refuse, type Fault } from './upload/errors.js'
+import { refuse, type UploadIssue } from './upload/errors.js'
 
 export interface InheritInput {
   /** As uploaded. */
@@ -19,10 +19,10 @@ export interface InheritInput {
  * The bindings that a version gets: those of the upload, in their order, with what they inherit in the place of `inherit`,
  * and then those that are kept. Throws UploadRefused.
  */
-export function settledBindings({ bindings, keep, before, version, strict }: InheritInput): Binding[] {
-  const faults: Fault[] = []
-  const settled = bindings.flatMap((binding, index): Binding[] => {
-    if (binding.type !== 'inherit') return [BINDINGS.get(binding.type)?.settled(binding) ?? binding]
+export function resolveBindings({ bindings, keep, before, version, strict }: InheritInput): Binding[] {
+  const faults: UploadIssue[] = []
+  const normalize = bindings.flatMap((binding, index): Binding[] => {
+    if (binding.type !== 'inherit') return [BINDINGS.get(binding.type)?.normalize(binding) ?? binding]
     const { name, old_name: oldName, version_id: id = 'latest' } = binding
     const at = `/bindings/${index}`
     const from = id === 'latest' ? before : version?.(String(id))
@@ -39,7 +39,7 @@ export function settledBindings({ bindings, keep, before, version, strict }: Inh
   })
   refuse(faults)
   const named = new Set(bindings.map(({ name }) => name))
-  return [...settled, ...before.filter(({ name, type }) => keep.includes(type) && !named.has(name))]
+  return [...normalize, ...before.filter(({ name, type }) => keep.includes(type) && !named.has(name))]
 }
 
 /**
@@ -59,7 +59,7 @@ export function withStanding(document: object, before: readonly Binding[]): obje
   return { ...document, bindings: bindings.map(inherited) }
 }
 
-const invalid = (name: string, pointer: string, why: string): Fault => ({
+const invalid = (name: string, pointer: string, why: string): UploadIssue => ({
   kind: 'inheritBinding',
   pointer,
   // Clients know it by its beginning.

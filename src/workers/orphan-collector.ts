@@ -20,7 +20,7 @@ export interface CollectorDeps {
 const FIRST_MS = 300_000
 const EVERY_MS = 3_600_000
 /** Records that are looked at before others get their turn. */
-const AT_ONCE = 200
+const CONCURRENCY = 200
 const BLOB_NAME = /^[0-9a-f]{64}$/
 
 /**
@@ -36,7 +36,7 @@ export async function collectOrphans({ store, blobs, clock, olderThanMs }: Colle
   const records = [...store.records()]
   for (const [index, { value }] of records.entries()) {
     note(value, named)
-    if (index % AT_ONCE === 0) await turn()
+    if (index % CONCURRENCY === 0) await turn()
   }
   const collected = await blobs.collect(named, olderThanMs())
   await forgetUnused(store, inUse, records)

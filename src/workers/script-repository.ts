@@ -57,7 +57,7 @@ export interface SaveDeployment extends Alongside {
   readonly change?: Pick<ScriptChange, 'declarative' | 'last_deployed_from'>
 }
 
-export interface ShelfDeps {
+export interface ScriptRepositoryDeps {
   readonly store: Store
   readonly blobs: Blobs
   readonly vault: Vault
@@ -70,10 +70,10 @@ export interface ShelfDeps {
  * The scripts of all accounts, read and written as wholes: a version stands with its modules, its deployment and the change
  * of its script, or nothing of it does. Writes reject with VersionConflict where the script changed since it was read.
  */
-export class ScriptShelf {
-  readonly #deps: ShelfDeps
+export class ScriptRepository {
+  readonly #deps: ScriptRepositoryDeps
 
-  constructor(deps: ShelfDeps) {
+  constructor(deps: ScriptRepositoryDeps) {
     this.#deps = deps
   }
 

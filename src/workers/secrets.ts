@@ -21,7 +21,7 @@ export const openBinding = (binding: Binding, open: (sealed: string) => string):
   mapped(binding, (value) => JSON.parse(open((value as Sealed).sealed)) as unknown)
 
 /** The binding as the API shows it: without its secrets. */
-export function shownBinding(binding: Binding): Binding {
+export function bindingResponse(binding: Binding): Binding {
   const secret = membersOf(binding)
   if (secret.length === 0) return binding
   return Object.fromEntries(

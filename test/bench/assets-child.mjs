@@ -9,7 +9,7 @@ import { domainId, WORKER_DOMAINS } from '../../dist/src/core/model/worker-routi
 import { account } from '../../dist/src/core/scope.js'
 import { listenProxy } from '../../dist/src/edge/client/server.js'
 import { zoneOf, zoneTable } from '../../dist/src/edge/zones.js'
-import { ServedWorkers } from '../../dist/src/daemon/worker-registry.js'
+import { WorkerRegistry } from '../../dist/src/daemon/worker-registry.js'
 import { openStore } from '../../dist/src/store/index.js'
 import { memoryBlobs } from '../../dist/src/store/memory-blobs.js'
 import { manifestBytes } from '../../dist/src/workers/assets/manifest.js'
@@ -40,7 +40,7 @@ await store.batch([
 ])
 const proxy = await listenProxy(config.proxy, {
   zones: { current: zoneTable([zoneOf(config.zones[0])]) },
-  workers: new ServedWorkers(store, blobs, { cacheBytes: 64 * 1024 * 1024 }),
+  workers: new WorkerRegistry(store, blobs, { cacheBytes: 64 * 1024 * 1024 }),
   clock: systemClock,
   log: silentLog,
   metrics: openMetrics({ process: false }),

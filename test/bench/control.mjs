@@ -50,13 +50,13 @@ async function stop({ child }) {
 }
 
 async function send(base, method, path, body) {
-  const answer = await fetch(`${base}/zones/${ZONE}${path}`, {
+  const response = await fetch(`${base}/zones/${ZONE}${path}`, {
     method,
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   })
-  const json = await answer.json()
-  if (!answer.ok) throw new Error(JSON.stringify(json.errors[0]))
+  const json = await response.json()
+  if (!response.ok) throw new Error(JSON.stringify(json.errors[0]))
   return json.result
 }
 

@@ -12,7 +12,7 @@ const { openSpools } = await import('../../dist/pipelines/logpush/spool/index.js
 const { cursorOf, LATER, runJobs, ZONE } = await import('./run-jobs.mjs')
 
 const [what, folder, ...numbers] = process.argv.slice(2)
-const MOST_JOBS = 8
+const MAX_JOBS = 8
 const clock = what === 'fill' ? systemClock : LATER
 const COMMIT_BYTES = 256 * 1024
 const MADE = 5000
@@ -21,7 +21,7 @@ const spools = await openSpools(`${folder}/spool`, { clock, log, limits: { bytes
 const spool = await spools.open('http_requests', ZONE)
 
 async function fill(records) {
-  for (let job = 1; job <= MOST_JOBS; job++) await spool.cursor(cursorOf(job))
+  for (let job = 1; job <= MAX_JOBS; job++) await spool.cursor(cursorOf(job))
   const input = lines(MADE)
   const writer = spool.writer()
   for (let done = 0, start = 0; done < records; done++) {

@@ -11,9 +11,9 @@ export const LOADER = installed('wrk') ? 'wrk' : 'node:net'
 /** Keep-alive load on one URL for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a failed request. */
 export async function load(port, { connections, seconds, headers }) {
   if (LOADER !== 'wrk') {
-    const answer = await inChild('./load-child.mjs', [String(port), String(connections), String(seconds), ...headers])
-    if (answer.failed) throw new Error(answer.failed)
-    return answer
+    const response = await inChild('./load-child.mjs', [String(port), String(connections), String(seconds), ...headers])
+    if (response.failed) throw new Error(response.failed)
+    return response
   }
   const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency']
   const fields = ['Host: bench.test', ...headers].flatMap((header) => ['-H', header])

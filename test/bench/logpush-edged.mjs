@@ -50,9 +50,9 @@ export async function daemon(folder, out) {
   const proc = (name) => readFileSync(`/proc/${child.pid}/${name}`, 'utf8')
   const called = async (method, path, body, type) => {
     const sent = { headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type }, body }
-    const answer = await fetch(`${ready.control}/zones/${ZONE}${path}`, { method, ...sent })
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text.slice(0, 300)}`)
+    const response = await fetch(`${ready.control}/zones/${ZONE}${path}`, { method, ...sent })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, 300)}`)
     return JSON.parse(text).result
   }
   return {

@@ -11,7 +11,7 @@ export const PROXIES = {
 
   async 'edged, 100 rules'(origin, folder) {
     const edged = await startEdged(origin, folder)
-    const answer = await fetch(
+    const response = await fetch(
       `${edged.control}/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`,
       {
         method: 'PUT',
@@ -19,7 +19,7 @@ export const PROXIES = {
         body: JSON.stringify({ rules: mixedRules(100) }),
       },
     )
-    if (!answer.ok) throw new Error(await answer.text())
+    if (!response.ok) throw new Error(await response.text())
     return edged
   },
 

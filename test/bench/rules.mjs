@@ -83,9 +83,10 @@ for (const size of [10, 100, 1000]) {
   const set = rules(size)
   const engines = { indexed: indexed(set), linear: linear(set), 'cel-js': cel(set), filtrex: filtrex(set) }
   for (const request of requests) {
-    const answers = Object.entries(engines).map(([name, run]) => [name, run(request).join()])
-    const different = answers.find(([, answer]) => answer !== answers[0][1])
-    if (different) throw new Error(`${different[0]} says ${different[1]}, indexed ${answers[0][1]} for ${request.path}`)
+    const responses = Object.entries(engines).map(([name, run]) => [name, run(request).join()])
+    const different = responses.find(([, response]) => response !== responses[0][1])
+    if (different)
+      throw new Error(`${different[0]} says ${different[1]}, indexed ${responses[0][1]} for ${request.path}`)
   }
   const times = Object.fromEntries(Object.keys(engines).map((name) => [name, []]))
   for (let round = 0; round < ROUNDS; round++) {

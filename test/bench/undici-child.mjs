@@ -4,21 +4,21 @@ import { createRequire } from 'node:module'
 
 const { Pool } = createRequire(new URL('../../package.json', import.meta.url))('undici')
 const pool = new Pool(process.argv[2], { connections: 256 })
-const server = createServer((request, answer) => {
+const server = createServer((request, response) => {
   pool.dispatch(
     { path: request.url, method: request.method, headers: request.rawHeaders },
     {
       onConnect() {},
       onHeaders(status, raw) {
-        answer.writeHead(
+        response.writeHead(
           status,
           raw.map((part) => part.toString('latin1')),
         )
         return true
       },
-      onData: (chunk) => answer.write(chunk),
-      onComplete: () => answer.end(),
-      onError: () => answer.destroy(),
+      onData: (chunk) => response.write(chunk),
+      onComplete: () => response.end(),
+      onError: () => response.destroy(),
     },
   )
 })

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { Endpoint } from '../../control/http/endpoint.js'
 import { basicEndpoints } from '../../control/index.js'
 import { listenControl } from '../../control/http/listen.js'
-import type { LogpushDeps, LogpushEngine } from '../../control/logpush/services.js'
+import type { LogpushDeps, LogpushServices } from '../../control/logpush/services.js'
 import { openapiDocument } from '../../control/openapi/index.js'
 import { bySpecificity } from '../../control/http/paths.js'
 import type { ControlConfig, Upgrades } from '../../control/http/context.js'
@@ -75,7 +75,7 @@ export function handClock(start = Date.parse('2026-11-21T12:00:00Z')): Clock & {
   }
 }
 
-export interface ApiAnswer {
+export interface TestResponse {
   readonly status: number
   readonly headers: Headers
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into it with t.match
@@ -89,7 +89,7 @@ export interface Client {
   readonly clock: ReturnType<typeof handClock>
   readonly endpoints: readonly Endpoint[]
   /** Sends a request as the administrator and checks the answer against the OpenAPI document. */
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse>
   /** The same as the holder of a token with this access. */
   as(token: string): Client['call']
 }
@@ -100,7 +100,7 @@ export async function client(
   options: {
     readonly config?: Partial<ControlConfig>
     readonly areas?: (deps: LogpushDeps) => Endpoint[]
-    readonly logpush?: LogpushEngine
+    readonly logpush?: LogpushServices
     /** Asked once `areas` has been. */
     readonly upgrades?: () => readonly Upgrades[]
     readonly clock?: ReturnType<typeof handClock>
@@ -142,13 +142,13 @@ export async function client(
         ...(sent !== undefined && { body: sent }),
       })
       const text = await response.text()
-      const answer = {
+      const result = {
         status: response.status,
         headers: response.headers,
         body: text === '' ? undefined : JSON.parse(text),
       }
-      check(method, path, answer)
-      return answer
+      check(method, path, result)
+      return result
     }
   return { url: control.url, store, deps, clock, endpoints, as, call: as(ADMIN) }
 }

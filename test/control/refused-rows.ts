@@ -22,11 +22,11 @@ export async function refusesAll(
   const stored = async () => [[...store.records()].length, (await audited(store)).length]
   const before = await stored()
   for (const [what, method, path, body, status, code, pointer] of rows) {
-    const answer = await call(method, path, body)
-    t.match(answer, { status, body: { success: false, result: null } }, what)
-    t.equal(answer.body.errors.length, 1, what)
-    t.equal(answer.body.errors[0].code, code, what)
-    t.equal(answer.body.errors[0].source?.pointer, pointer, what)
+    const response = await call(method, path, body)
+    t.match(response, { status, body: { success: false, result: null } }, what)
+    t.equal(response.body.errors.length, 1, what)
+    t.equal(response.body.errors[0].code, code, what)
+    t.equal(response.body.errors[0].source?.pointer, pointer, what)
   }
   t.same(await stored(), before, 'nothing was stored')
 }

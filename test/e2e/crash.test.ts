@@ -18,12 +18,12 @@ interface Told {
 }
 
 async function call(daemon: Daemon, method: string, path: string, body?: object) {
-  const answer = await fetch(`${daemon.control}/zones/${ZONE}/rulesets${path}`, {
+  const response = await fetch(`${daemon.control}/zones/${ZONE}/rulesets${path}`, {
     method,
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   })
-  return { status: answer.status, result: ((await answer.json()) as { result: Ruleset }).result }
+  return { status: response.status, result: ((await response.json()) as { result: Ruleset }).result }
 }
 
 /** Changes that were acknowledged. */

@@ -31,7 +31,7 @@ const opened = (receivers: readonly Receiver[], more: object = {}) =>
 const client = (daemon: Daemon) => new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })
 
 async function call(daemon: Daemon, method: string, path: string, body?: object | string) {
-  const answer = await fetch(`${daemon.control}/accounts/${ACCOUNT}${path}`, {
+  const response = await fetch(`${daemon.control}/accounts/${ACCOUNT}${path}`, {
     method,
     headers: {
       authorization: `Bearer ${TOKEN}`,
@@ -39,7 +39,7 @@ async function call(daemon: Daemon, method: string, path: string, body?: object 
     },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
-  return { status: answer.status, ...((await answer.json()) as { result: never; errors: unknown[] }) }
+  return { status: response.status, ...((await response.json()) as { result: never; errors: unknown[] }) }
 }
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`

@@ -28,12 +28,12 @@ async function startOrigin(t: Test): Promise<string> {
 }
 
 async function setRules(t: Test, { control }: Daemon, phase: string, rules: object[]): Promise<void> {
-  const answer = await fetch(`${control}/zones/${ZONE}/rulesets/phases/${phase}/entrypoint`, {
+  const response = await fetch(`${control}/zones/${ZONE}/rulesets/phases/${phase}/entrypoint`, {
     method: 'PUT',
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ rules }),
   })
-  t.equal(answer.status, 200)
+  t.equal(response.status, 200)
 }
 
 t.test(

@@ -94,8 +94,8 @@ async function makeJob(t: Test, daemon: Daemon, { url }: Receiver): Promise<void
     max_upload_records: PER_BATCH,
     output_options: { field_names: ['RayID'], record_template: '{{.RayID}}', record_prefix: '', record_suffix: '\n' },
   }
-  const answer = await call(daemon, '/logpush/jobs', JSON.stringify(job))
-  t.equal(answer.status, 200, await answer.text())
+  const response = await call(daemon, '/logpush/jobs', JSON.stringify(job))
+  t.equal(response.status, 200, await response.text())
 }
 
 const idsOf = ({ text }: Arrival): string[] => text.match(/[\w-]+/g) ?? []
@@ -107,9 +107,9 @@ async function write(daemon: Daemon, writer: string, acknowledged: Set<string>):
   try {
     for (let post = 0; ; post += PER_POST) {
       const ids = numbered(writer, post, PER_POST)
-      const answer = await ingest(daemon, ids)
-      if (answer.status !== 202) throw new Error(`ingest answered ${answer.status}: ${await answer.text()}`)
-      await answer.arrayBuffer()
+      const response = await ingest(daemon, ids)
+      if (response.status !== 202) throw new Error(`ingest answered ${response.status}: ${await response.text()}`)
+      await response.arrayBuffer()
       for (const id of ids) acknowledged.add(id)
       await wait(20)
     }
@@ -186,8 +186,8 @@ t.test(
     into.mode = { status: 503, waitMs: 0 }
     const all = numbered('down', 0, 20 * PER_BATCH)
     for (let at = 0; at < all.length; at += PER_BATCH) {
-      const answer = await ingest(daemon, all.slice(at, at + PER_BATCH))
-      t.equal(answer.status, 202)
+      const response = await ingest(daemon, all.slice(at, at + PER_BATCH))
+      t.equal(response.status, 202)
     }
     into.mode = { status: 200, waitMs: 10 }
     await until(() => into.arrivals.length >= 20)
@@ -206,8 +206,8 @@ t.test(
     let refused: Response | undefined
     let sent = 0
     for (; sent < 100 && refused === undefined; sent++) {
-      const answer = await ingest(daemon, numbered(`p${sent}`, 0, PER_POST), 'x'.repeat(1000))
-      if (answer.status !== 202) refused = answer
+      const response = await ingest(daemon, numbered(`p${sent}`, 0, PER_POST), 'x'.repeat(1000))
+      if (response.status !== 202) refused = response
     }
     t.equal(refused?.status, 429)
     t.equal(refused?.headers.get('retry-after'), '5')
@@ -234,7 +234,7 @@ t.test(
       told.map((line) => (JSON.parse(line) as { section: string }).section),
       ['logpush.retention_bytes', 'logpush.dead_letter', 'logpush.uploads.at_once'],
     )
-    const answer = await call(daemon, '/logpush/jobs', JSON.stringify({ destination_conf: into.url }))
-    t.equal(answer.status, 403, await answer.text())
+    const response = await call(daemon, '/logpush/jobs', JSON.stringify({ destination_conf: into.url }))
+    t.equal(response.status, 403, await response.text())
   },
 )

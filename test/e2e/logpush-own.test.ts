@@ -18,20 +18,20 @@ const account = { account_id: ACCOUNT }
 const SECRET = 'hunter2hunter2'
 
 async function put({ control }: Daemon, phase: string, rules: readonly object[]): Promise<void> {
-  const answer = await fetch(`${control}/zones/${ZONE}/rulesets/phases/${phase}/entrypoint`, {
+  const response = await fetch(`${control}/zones/${ZONE}/rulesets/phases/${phase}/entrypoint`, {
     method: 'PUT',
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ rules }),
   })
-  if (!answer.ok) throw new Error(await answer.text())
+  if (!response.ok) throw new Error(await response.text())
 }
 
 /** Asks the proxy; gives the request's ray. */
 async function visit({ proxy }: Daemon, path: string): Promise<string> {
   const headers = { host: 'example.test', 'user-agent': 'e2e', cookie: 'session=abc', 'x-asked': 'yes' }
-  const answer = await request(`${proxy}${path}`, { headers })
-  await answer.body.dump()
-  return String(answer.headers['cf-ray'])
+  const response = await request(`${proxy}${path}`, { headers })
+  await response.body.dump()
+  return String(response.headers['cf-ray'])
 }
 
 const linesOf = (text: string): number => text.split('\n').length - 1

@@ -135,13 +135,13 @@ t.test('1,000 visitors at once each get their own page', options, async (t) => {
     response.end(number % 2 === 0 ? zlib.gzipSync(html, { level: 1 }) : html)
   })
   const daemon = await startDaemon(t, configuration(origin))
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 1000 }, async (_, number) => {
       const { status, body, complete } = await ask(port(daemon), `/${number}`)
       return status === 200 && complete && body.toString().startsWith(`# Page ${number}\n`)
     }),
   )
-  t.equal(answers.filter((good) => good).length, 1000)
+  t.equal(responses.filter((good) => good).length, 1000)
   t.equal(await held(daemon), 0)
 })
 

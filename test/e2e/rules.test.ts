@@ -32,8 +32,8 @@ async function site(t: Test): Promise<Site> {
   const api: Site['api'] = async (method, path, body) => {
     const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
     const call = { method, headers, body: JSON.stringify(body) }
-    const answer = await fetch(`${daemon.control}${path}`, call)
-    const envelope = (await answer.json()) as { success: boolean; result: { id: string } }
+    const result = await fetch(`${daemon.control}${path}`, call)
+    const envelope = (await result.json()) as { success: boolean; result: { id: string } }
     t.match(envelope, { success: true }, `${method} ${path}`)
     return envelope.result
   }
@@ -156,8 +156,8 @@ t.test('each action acts on the next request', options, async (t) => {
   ]
   for (const [phase, action, action_parameters, path, expected] of CASES) {
     await put(phase, [{ expression: 'true', action, ...(action_parameters && { action_parameters }) }])
-    const answer = await ask(port, path, { headers: { ...host, 'accept-encoding': 'gzip' } })
-    t.match({ ...answer, body: String(answer.body) }, expected, `${phase}: ${action}`)
+    const response = await ask(port, path, { headers: { ...host, 'accept-encoding': 'gzip' } })
+    t.match({ ...response, body: String(response.body) }, expected, `${phase}: ${action}`)
     await put(phase, [])
   }
   t.match(await ask(port, '/', { headers: host }), { status: 200 }, 'and no longer once it is gone')

@@ -46,8 +46,8 @@ async function receiver(t: Test, status: (index: number) => number | undefined |
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
       bodies.push(Buffer.concat(chunks))
-      const answer = await status(bodies.length - 1)
-      if (answer !== undefined) response.writeHead(answer).end()
+      const result = await status(bodies.length - 1)
+      if (result !== undefined) response.writeHead(result).end()
     })().catch(() => {})
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

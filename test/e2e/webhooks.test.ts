@@ -35,12 +35,12 @@ async function running(t: Test, to: Receiver, folder?: string): Promise<{ daemon
 }
 
 async function ingest({ control }: Daemon, ...findings: object[]): Promise<unknown> {
-  const answer = await fetch(`${control}/accounts/${ACCOUNT}/edged/findings`, {
+  const response = await fetch(`${control}/accounts/${ACCOUNT}/edged/findings`, {
     method: 'POST',
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/x-ndjson' },
     body: ndjson(...findings),
   })
-  return ((await answer.json()) as { result: unknown }).result
+  return ((await response.json()) as { result: unknown }).result
 }
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -137,7 +137,7 @@ t.test(
         status: 400,
         errors: [{ source: { pointer: '/destination_url' } }],
       })
-    to.answer = (_got, response) => void response.writeHead(500).end()
+    to.response = (_got, response) => void response.writeHead(500).end()
     t.match(await webhooks.evaluate({ ...refused, destination_url: to.url() }), { success: false, status_code: 500 })
     for (const line of daemon.lines) t.notMatch(line, /Bearer abc|MfKQ9r8G|YTpi/)
   },

@@ -13,12 +13,12 @@ export interface Called<T = unknown> {
 
 /** Calls the API of Workers with JSON, or reads. */
 export async function call<T>(daemon: Daemon, method: string, path: string, body?: unknown): Promise<Called<T>> {
-  const answer = await fetch(workersOf(daemon) + path, {
+  const response = await fetch(workersOf(daemon) + path, {
     method,
     headers: { ...AUTHORIZED, ...(body !== undefined && { 'content-type': 'application/json' }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
-  return { status: answer.status, result: ((await answer.json()) as { result: T }).result }
+  return { status: response.status, result: ((await response.json()) as { result: T }).result }
 }
 
 /** Uploads a script and deploys it: its modules by their names, the first the main one. */
@@ -35,8 +35,12 @@ export async function uploadScript(
     const type = file.endsWith('.js') ? 'application/javascript+module' : 'text/plain'
     form.append(file, new File([text], file, { type }))
   }
-  const answer = await fetch(`${workersOf(daemon)}/scripts/${name}`, { method: 'PUT', headers: AUTHORIZED, body: form })
-  return { status: answer.status, result: ((await answer.json()) as { result: Record<string, unknown> }).result }
+  const response = await fetch(`${workersOf(daemon)}/scripts/${name}`, {
+    method: 'PUT',
+    headers: AUTHORIZED,
+    body: form,
+  })
+  return { status: response.status, result: ((await response.json()) as { result: Record<string, unknown> }).result }
 }
 
 /** Uploads the files of a Worker that are missing; with the token for the upload of the script, and how each bucket was answered. */
@@ -61,11 +65,11 @@ export async function uploadFiles(
     for (const hash of bucket) form.append(hash, new File([byHash.get(hash)!.toString('base64')], hash, { type }))
     const headers = { authorization: `Bearer ${jwt}` }
     const url = `${workersOf(daemon)}/assets/upload?base64=true`
-    const answer = await fetch(url, { method: 'POST', headers, body: form })
-    const { result } = (await answer.json()) as { result: { jwt?: string } | null }
-    if (!result) throw new Error(`files of ${name} were refused with ${answer.status}`)
+    const response = await fetch(url, { method: 'POST', headers, body: form })
+    const { result } = (await response.json()) as { result: { jwt?: string } | null }
+    if (!result) throw new Error(`files of ${name} were refused with ${response.status}`)
     completion = result.jwt ?? completion
-    statuses.push(answer.status)
+    statuses.push(response.status)
   }
   return { jwt: completion, sent: buckets.flat().length, statuses }
 }

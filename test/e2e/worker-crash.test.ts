@@ -82,9 +82,9 @@ async function parts(daemon: Daemon, { name, site }: Told): Promise<string[]> {
     }
   } else {
     const headers = { authorization: `Bearer ${TOKEN}` }
-    const answer = await fetch(`${workersOf(daemon)}${path}/content/v2`, { headers })
-    if (answer.status !== 200) return [...said, `status ${answer.status}`]
-    const form = await answer.formData()
+    const response = await fetch(`${workersOf(daemon)}${path}/content/v2`, { headers })
+    if (response.status !== 200) return [...said, `status ${response.status}`]
+    const form = await response.formData()
     for (const [, module] of form) said.push(typeof module === 'string' ? module : await module.text())
   }
   return said

@@ -49,7 +49,7 @@ t.test('what is broken takes no answer away that is before it on the connection'
 })
 
 t.test('an origin that cannot be used is a 502, and says nothing about itself', async (t) => {
-  const answers: Record<string, string> = {
+  const responses: Record<string, string> = {
     nothing: '',
     rubbish: 'SSH-2.0-OpenSSH_9.2\r\n',
     zero: 'HTTP/1.1 000 Bad\r\n\r\n',
@@ -66,10 +66,10 @@ t.test('an origin that cannot be used is a 502, and says nothing about itself', 
     large: `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(70_000)}\r\n\r\n`,
   }
   const origin = await startRawOrigin(t, (socket) => {
-    socket.on('data', (data) => socket.end(answers[/GET \/(\w+)/.exec(String(data))?.[1] ?? ''] ?? '', 'latin1'))
+    socket.on('data', (data) => socket.end(responses[/GET \/(\w+)/.exec(String(data))?.[1] ?? ''] ?? '', 'latin1'))
   })
   const { port, zones } = await startProxy(t, origin)
-  for (const name of Object.keys(answers)) {
+  for (const name of Object.keys(responses)) {
     const { status, text } = await sendRaw(port, page('', 'GET', `/${name}`))
     t.equal(status, 502, name)
     t.notMatch(text, /127\.0\.0\.1|undici|node|llhttp|stack|SSH/i, name)
@@ -84,12 +84,12 @@ t.test('an origin that cannot be used is a 502, and says nothing about itself', 
 })
 
 t.test('what an origin says before it hangs up on an upload is passed on', async (t) => {
-  const hangsUp = (answer: string) =>
+  const hangsUp = (response: string) =>
     startRawOrigin(t, (socket) => {
       socket.once('data', () => {
         socket.pause()
-        if (answer === '') socket.destroy()
-        else socket.write(answer, () => socket.destroy())
+        if (response === '') socket.destroy()
+        else socket.write(response, () => socket.destroy())
       })
     })
   const upload = ['POST / HTTP/1.1\r\nHost: example.test\r\nContent-Length: 8000000\r\n\r\n', Buffer.alloc(8_000_000)]

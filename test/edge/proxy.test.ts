@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
-import type { AnswerSink, Stage } from '../../src/edge/response.js'
+import type { ResponseSink, Stage } from '../../src/edge/response.js'
 import { zoneTable } from '../../src/edge/zones.js'
 import { metric, sendRaw, startOrigin, startProxy, startRawOrigin, testZone } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
@@ -178,12 +178,12 @@ t.test('large bodies stream both ways, with and without a length', async (t) => 
   const chunk = Buffer.alloc(65_536, 'x')
   for (const headers of [{ 'content-length': SIZE }, {}]) {
     const request = httpRequest({ port, method: 'POST', headers: { host: 'example.test', ...headers } })
-    const answer = once(request, 'response') as Promise<[IncomingMessage]>
+    const result = once(request, 'response') as Promise<[IncomingMessage]>
     const sending = (async () => {
       for (let sent = 0; sent < SIZE; sent += chunk.length) if (!request.write(chunk)) await once(request, 'drain')
       request.end()
     })()
-    const [response] = await answer
+    const [response] = await result
     let size = 0
     for await (const part of response) size += (part as Buffer).length
     await sending
@@ -238,7 +238,7 @@ t.test('a stage sees every answer of the origin and its end', async (t) => {
   })
   const { port } = await startProxy(t, url, {
     stages: [
-      (exchange, next): AnswerSink => {
+      (exchange, next): ResponseSink => {
         exchange.headers.push('x-stage', exchange.host)
         return {
           head: (status, headers) => next.head(status, [...headers, 'x-seen', String(status)]),
@@ -303,7 +303,7 @@ t.test('an answer that would lead the client astray is not sent', async (t) => {
     response.setHeader('content-length', 5)
     response.end('hello')
   })
-  const changed = (change: (next: AnswerSink) => Partial<AnswerSink>): Stage => {
+  const changed = (change: (next: ResponseSink) => Partial<ResponseSink>): Stage => {
     return (_exchange, next) => ({
       head: (status, headers) => next.head(status, headers),
       data: (chunk) => next.data(chunk),

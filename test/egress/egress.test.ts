@@ -13,7 +13,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { openMetrics } from '../../src/core/metrics.js'
-import { isPublic, parseOpening } from '../../src/egress/addresses.js'
+import { isPublic, parseAllowedTarget } from '../../src/egress/addresses.js'
 import { NotPublic, type GuardedAgents } from '../../src/egress/egress.js'
 import { fairResolve } from '../../src/egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../src/egress/guarded-egress.js'
@@ -211,7 +211,7 @@ t.test('what a new configuration closes is closed for connections that are there
   const waiting = status(url, agents)
   await until(() => held.length === 2)
   egress.use(closed)
-  for (const answer of held) answer()
+  for (const result of held) result()
   t.same(await Promise.all(slow), [200, 200], 'requests under way get their answers')
   t.type(await waiting, NotPublic, 'a request that waited for their connection does not get it')
   t.type(await status(url, agents), NotPublic)
@@ -256,7 +256,7 @@ t.test('public addresses are told from all others', async (t) => {
 })
 
 t.test('an opening is a CIDR and a port', async (t) => {
-  const has: [opening: string, address: string, port: number, open: boolean][] = [
+  const has: [allowed: string, address: string, port: number, open: boolean][] = [
     ['127.0.0.1/32:9443', '127.0.0.1', 9443, true],
     ['127.0.0.1/32:9443', '127.0.0.1', 9444, false],
     ['127.0.0.1/32:9443', '127.0.0.2', 9443, false],
@@ -271,8 +271,8 @@ t.test('an opening is a CIDR and a port', async (t) => {
     ['fd00::/8:443', 'fd12::1', 443, true],
     ['fd00::/8:443', 'fe00::1', 443, false],
   ]
-  for (const [opening, address, port, open] of has)
-    t.equal(parseOpening(opening)?.has(address, port), open, `${opening} ${address} ${port}`)
+  for (const [allowed, address, port, open] of has)
+    t.equal(parseAllowedTarget(allowed)?.has(address, port), open, `${allowed} ${address} ${port}`)
   const wrong = [
     '',
     '127.0.0.1',
@@ -284,7 +284,7 @@ t.test('an opening is a CIDR and a port', async (t) => {
     'a/8:1',
   ]
   const more = ['[127.0.0.1]:1', '[fd00::]/129:1', '[fd00::/8]/8:1', '10.0.0.0/8:0', '10.0.0.0/8:65536', 'fe80::%a/8:1']
-  for (const opening of [...wrong, ...more]) t.equal(parseOpening(opening), undefined, opening)
+  for (const allowed of [...wrong, ...more]) t.equal(parseAllowedTarget(allowed), undefined, allowed)
 })
 
 t.test('the URL of a public destination is judged by its raw text first', async (t) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Captures } from '../../src/expr/regex/captures.js'
 import { LazyDfa } from '../../src/expr/regex/dfa.js'
-import { parseRegex, RegexFault } from '../../src/expr/regex/index.js'
+import { parseRegex, RegexSyntaxError } from '../../src/expr/regex/index.js'
 import { parse } from '../../src/expr/regex/parse.js'
 import { compileProgram } from '../../src/expr/regex/program.js'
 import { Simulation } from '../../src/expr/regex/simulate.js'
@@ -14,7 +14,7 @@ const refuses = (pattern: string) => {
   try {
     return regex(pattern) === undefined
   } catch (error) {
-    return error instanceof RegexFault
+    return error instanceof RegexSyntaxError
   }
 }
 const found = (pattern: string, text: string) => regex(pattern).test(toBytes(text))
@@ -60,9 +60,9 @@ t.test('all engines agree with JavaScript where both languages have the same syn
         const text = parts.join('')
         const match = reference.exec(text)
         const expected = match !== null
-        const answers = [chosen.test(text), own.automaton.test(text), own.simulation.test(text)]
-        if (answers.some((answer) => answer !== expected)) {
-          throw new Error(`${pattern} on ${JSON.stringify(text)}: ${answers.join()}, ${chosen.engine}`)
+        const responses = [chosen.test(text), own.automaton.test(text), own.simulation.test(text)]
+        if (responses.some((response) => response !== expected)) {
+          throw new Error(`${pattern} on ${JSON.stringify(text)}: ${responses.join()}, ${chosen.engine}`)
         }
         const span = own.captures.exec(text)?.slice(0, 2)
         const wanted = match === null ? undefined : [match.index, match.index + match[0].length]

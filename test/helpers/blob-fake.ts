@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { Received, Reply } from './http-receiver.js'
+import type { Received, ReceiverResponse } from './http-receiver.js'
 
 /** What an Azure container does with blocks and blobs: an answer for an HTTP receiver, and the blobs by path. */
-export function blobFake(signature: string): { answer: (request: Received) => Reply; blobs: Map<string, Buffer> } {
+export function blobFake(signature: string): {
+  response: (request: Received) => ReceiverResponse
+  blobs: Map<string, Buffer>
+} {
   const blobs = new Map<string, Buffer>()
   const waiting = new Map<string, Buffer>()
-  const refused = (status: number, code: string): Reply => ({ status, headers: { 'x-ms-error-code': code } })
+  const refused = (status: number, code: string): ReceiverResponse => ({ status, headers: { 'x-ms-error-code': code } })
 
-  function answer({ method, target, headers, body }: Received): Reply {
+  function response({ method, target, headers, body }: Received): ReceiverResponse {
     const { pathname, searchParams } = new URL(target, 'http://host')
     const path = decodeURIComponent(pathname)
     if (searchParams.get('sig') !== signature) return refused(403, 'AuthenticationFailed')
@@ -27,5 +30,5 @@ export function blobFake(signature: string): { answer: (request: Received) => Re
     return { status: 201 }
   }
 
-  return { answer, blobs }
+  return { response, blobs }
 }

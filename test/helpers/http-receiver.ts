@@ -22,14 +22,14 @@ export interface Received {
   readonly body: Buffer
 }
 
-export interface Reply {
+export interface ReceiverResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
 /** What goes wrong: an answer, a connection that breaks within the body, or no answer at all. */
-export type Fault = Reply | 'reset' | 'hang'
+export type Fault = ReceiverResponse | 'reset' | 'hang'
 
 export interface HttpReceiver {
   readonly server: Server
@@ -52,7 +52,10 @@ export interface HttpReceiver {
  */
 export async function httpReceiver(
   t: Test,
-  { tls = true, answer = () => ({ status: 200 }) }: { tls?: boolean; answer?: (request: Received) => Reply } = {},
+  {
+    tls = true,
+    response: result = () => ({ status: 200 }),
+  }: { tls?: boolean; response?: (request: Received) => ReceiverResponse } = {},
 ): Promise<HttpReceiver> {
   const open = new Set<Socket>()
   const listener: RequestListener = (request, response) => {
@@ -61,9 +64,9 @@ export async function httpReceiver(
     if (fault === 'reset') return void request.once('data', () => request.socket.destroy())
     void read(request).then((received) => {
       if (fault === 'hang') return undefined
-      const reply = fault ?? (received === undefined ? { status: 400 } : answer(received))
-      if (received !== undefined && fault === undefined && reply.status < 300) receiver.accepted.push(received)
-      return response.writeHead(reply.status, { ...reply.headers }).end(reply.body)
+      const chosen = fault ?? (received === undefined ? { status: 400 } : result(received))
+      if (received !== undefined && fault === undefined && chosen.status < 300) receiver.accepted.push(received)
+      return response.writeHead(chosen.status, { ...chosen.headers }).end(chosen.body)
     })
   }
   const server = tls ? createSecure(SERVER_TLS, listener) : createPlain(listener)

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import type { Received, Reply } from './http-receiver.js'
+import type { Received, ReceiverResponse } from './http-receiver.js'
 import { badSignature } from './s3-signature.js'
 
 /** What Kinesis and STS do with signed requests: an answer for an HTTP receiver, and the texts of the records. */
@@ -8,7 +8,7 @@ export function kinesisFake(id: string, secret: string) {
   const asked: URLSearchParams[] = []
   const assumed = { id: 'ASIAROLE', secret: 'of/the+role', session: 'a-session-token' }
 
-  function answer({ method, target, headers, text, body }: Received): Reply {
+  function response({ method, target, headers, text, body }: Received): ReceiverResponse {
     const service = /\/(kinesis|sts)\/aws4_request/.exec(String(headers.authorization))?.[1]
     const session = headers['x-amz-security-token']
     const key = session === undefined ? { id, secret } : assumed
@@ -18,7 +18,7 @@ export function kinesisFake(id: string, secret: string) {
     return service === 'sts' ? role(text) : put(headers['x-amz-target'], text)
   }
 
-  function put(target: unknown, text: string): Reply {
+  function put(target: unknown, text: string): ReceiverResponse {
     const { StreamName: stream, PartitionKey: name, Data: data } = JSON.parse(text) as Record<string, string>
     if (target !== 'Kinesis_20131202.PutRecord' || stream !== 'logs' || !name)
       return { status: 400, body: '{"__type":"ResourceNotFoundException"}' }
@@ -28,7 +28,7 @@ export function kinesisFake(id: string, secret: string) {
     return { status: 200, body: '{"SequenceNumber":"1","ShardId":"shardId-000000000000"}' }
   }
 
-  function role(text: string): Reply {
+  function role(text: string): ReceiverResponse {
     const form = new URLSearchParams(text)
     asked.push(form)
     if (form.get('ExternalId') !== 'outside')
@@ -42,5 +42,5 @@ export function kinesisFake(id: string, secret: string) {
     }
   }
 
-  return { answer, records, asked }
+  return { response, records, asked }
 }

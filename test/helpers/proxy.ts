@@ -14,7 +14,7 @@ import type { WorkerSites } from '../../src/edge/worker-sites.js'
 import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
 
 /** What a test has of tap. */
-export interface Ending {
+export interface Teardown {
   teardown(end: () => unknown): void
 }
 
@@ -38,7 +38,7 @@ zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: '${origi
 }
 
 /** An HTTP origin on a free port. Gives its URL and the server. */
-export async function startOrigin(t: Ending, listener: RequestListener): Promise<{ url: string; server: Server }> {
+export async function startOrigin(t: Teardown, listener: RequestListener): Promise<{ url: string; server: Server }> {
   const server = createServer({ requireHostHeader: false }, listener)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
@@ -49,7 +49,7 @@ export async function startOrigin(t: Ending, listener: RequestListener): Promise
 }
 
 /** An origin that speaks bytes: for answers that no HTTP server would send. */
-export async function startRawOrigin(t: Ending, connected: (socket: Socket) => void): Promise<string> {
+export async function startRawOrigin(t: Teardown, connected: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
     sockets.add(socket)
@@ -73,7 +73,7 @@ export interface TestProxy extends Proxy {
 
 /** A proxy in front of an origin (a URL, or zones), on a free port. */
 export async function startProxy(
-  t: Ending,
+  t: Teardown,
   origin: string | readonly Zone[],
   {
     yaml = '{}',
@@ -115,7 +115,7 @@ export async function startProxy(
 }
 
 /** What came back on a connection, as latin1 text. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly text: string
   /** Status of the first answer; 0 without one. */
   readonly status: number
@@ -128,7 +128,7 @@ export async function sendRaw(
   port: number,
   bytes: string | Buffer | readonly (string | Buffer)[],
   { patience = 30_000 }: { patience?: number } = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const parts = Array.isArray(bytes) ? (bytes as readonly (string | Buffer)[]) : [bytes as string | Buffer]
   const socket = connect(port, '127.0.0.1')
   socket.setNoDelay(true)

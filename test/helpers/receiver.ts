@@ -12,24 +12,24 @@ export interface Received {
   readonly at: number
 }
 
-export type Answering = (request: Received, response: ServerResponse, raw: IncomingMessage) => void
+export type Responding = (request: Received, response: ServerResponse, raw: IncomingMessage) => void
 
 /** A receiver of webhooks on 127.0.0.1 with a certificate for `receiver.test`. */
 export class Receiver {
   readonly server: Server
   readonly received: Received[] = []
   readonly sockets = new Set<Socket>()
-  answer: Answering
+  response: Responding
 
-  private constructor(server: Server, answer: Answering) {
+  private constructor(server: Server, result: Responding) {
     this.server = server
-    this.answer = answer
+    this.response = result
   }
 
   /** By default it answers 204. */
-  static async start(answer: Answering = (_, response) => void response.writeHead(204).end()): Promise<Receiver> {
+  static async start(result: Responding = (_, response) => void response.writeHead(204).end()): Promise<Receiver> {
     const server = createServer({ ...SERVER_TLS, keepAliveTimeout: 60_000 })
-    const receiver = new Receiver(server, answer)
+    const receiver = new Receiver(server, result)
     server.on('request', (request, response) => {
       receiver.#take(request, response).catch(() => response.destroy())
     })
@@ -47,7 +47,7 @@ export class Receiver {
     const { url: path = '', headers } = request
     const got = { path, headers, body: await text(request), at: performance.now() }
     this.received.push(got)
-    this.answer(got, response, request)
+    this.response(got, response, request)
   }
 
   get port(): number {

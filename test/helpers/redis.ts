@@ -32,7 +32,7 @@ export async function redisServer(folder: string, ...more: string[]): Promise<Re
       },
     )
     child = own
-    await answering(port, own)
+    await responding(port, own)
   }
 
   async function kill(): Promise<void> {
@@ -47,7 +47,7 @@ export async function redisServer(folder: string, ...more: string[]): Promise<Re
   return { url: `redis://127.0.0.1:${port}/0`, port, start, kill }
 }
 
-async function answering(port: number, child: ChildProcess): Promise<void> {
+async function responding(port: number, child: ChildProcess): Promise<void> {
   const probe = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => 30, maxRetriesPerRequest: 300 })
   probe.on('error', () => undefined)
   try {

@@ -3,9 +3,9 @@ import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { Rule, Ruleset, RulesetKind } from '../../src/core/model/ruleset.js'
 import { phaseNamed, type Level, type PhaseName } from '../../src/rules/phases.js'
-import { plainParts } from '../../src/rules/engine/default-deps.js'
+import { defaultRuleDeps } from '../../src/rules/engine/default-deps.js'
 import { prepareRuleset } from '../../src/rules/engine/prepared.js'
-import { RuleTallies } from '../../src/rules/engine/match-counters.js'
+import { MatchCounters } from '../../src/rules/engine/match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../../src/rules/types.js'
 import { ZoneRules } from '../../src/rules/engine/zone-rules.js'
 import type { Zone } from '../../src/edge/zones.js'
@@ -63,14 +63,14 @@ export function rulesOf(
   rulesets: readonly TestRuleset[],
   { parts, log = silentLog, metrics = openMetrics({ process: false }) }: RulesOptions = {},
 ): ZoneRules {
-  const tallies = new RuleTallies(metrics)
+  const tallies = new MatchCounters(metrics)
   const prepared = rulesets.map((given): PreparedRuleset => {
     if (!phaseNamed(given.phase)) throw new Error(`no phase ${given.phase}`)
     const { level = 'zone' } = given
     return prepareRuleset(rulesetOf(given), {
       level,
       accountId: 'account',
-      parts: { ...plainParts, ...parts },
+      parts: { ...defaultRuleDeps, ...parts },
       tallies,
       log,
     })

@@ -59,7 +59,7 @@ export interface S3Fake {
 export const KEYS = { id: 'AKIDEXAMPLE', secret: 'wJalr+XUtnFEMI/K7MDENG+bPx' }
 
 export async function s3Fake(t: Test, { tls = false } = {}): Promise<S3Fake> {
-  const listener = (request: IncomingMessage, response: ServerResponse) => void answer(request, response)
+  const listener = (request: IncomingMessage, response: ServerResponse) => void result(request, response)
   const server = tls ? createSecure(SERVER_TLS, listener) : createServer(listener)
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => open.add(socket.once('close', () => open.delete(socket))))
@@ -83,7 +83,7 @@ export async function s3Fake(t: Test, { tls = false } = {}): Promise<S3Fake> {
   }
   return fake
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function result(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url!, 'http://host')
     const path = decodeURIComponent(url.pathname.slice(1))
     const line = `${request.method} ${path}${url.search}`

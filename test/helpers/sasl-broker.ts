@@ -21,20 +21,20 @@ export type Authenticate = (said: string) => string | undefined
 /** As much of a Kafka broker as authentication takes; whatever is asked behind that ends the connection. */
 export function saslBroker(mechanism: string, authenticate: () => Authenticate): (socket: Socket) => void {
   return (socket) => {
-    const answerTo = authenticate()
+    const responseTo = authenticate()
     let held = Buffer.alloc(0)
     socket.on('error', () => {})
     socket.on('data', (piece: Buffer) => {
       held = Buffer.concat([held, piece])
       while (held.length >= 4 && held.length >= 4 + held.readInt32BE(0)) {
         const length = held.readInt32BE(0)
-        const body = answer(held.subarray(4, 4 + length))
+        const body = response(held.subarray(4, 4 + length))
         if (body === undefined) return void socket.destroy()
         socket.write(sized(Buffer.concat([held.subarray(8, 12), body])))
         held = held.subarray(4 + length)
       }
     })
-    const answer = (request: Buffer): Buffer | undefined => {
+    const response = (request: Buffer): Buffer | undefined => {
       const client = request.readInt16BE(8)
       const rest = request.subarray(10 + Math.max(0, client))
       switch (request.readInt16BE(0)) {
@@ -49,7 +49,7 @@ export function saslBroker(mechanism: string, authenticate: () => Authenticate):
         case SASL_HANDSHAKE:
           return Buffer.concat([int16(0), int32(1), text(mechanism)])
         case SASL_AUTHENTICATE: {
-          const said = answerTo(rest.subarray(4).toString())
+          const said = responseTo(rest.subarray(4).toString())
           if (said === undefined)
             return Buffer.concat([int16(AUTHENTICATION_FAILED), int16(-1), sized(Buffer.alloc(0))])
           return Buffer.concat([int16(0), int16(-1), sized(Buffer.from(said))])

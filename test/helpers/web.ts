@@ -11,7 +11,7 @@ export interface Ask {
 }
 
 /** An answer with its body as it came over the wire, codings and all. */
-export interface Answered {
+export interface Responded {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
@@ -30,7 +30,7 @@ export function open(
 }
 
 /** Sends a request as {@link open} does and reads the answer to its end, be that a bad one. */
-export async function ask(port: number, path: string, how?: Ask): Promise<Answered> {
+export async function ask(port: number, path: string, how?: Ask): Promise<Responded> {
   const asked = open(port, path, how)
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
   // Told by `complete`, like what the loop below runs into.

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { Connector } from '../../src/http/connector.js'
 import type { OriginConnection, OriginLimits, OriginRequest } from '../../src/http/origin-connection.js'
-import { BadAnswer, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../../src/http/origin-errors.js'
+import { InvalidResponse, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../../src/http/origin-errors.js'
 import { Origin } from '../../src/http/origin.js'
 import { Origins } from '../../src/http/origins.js'
 import { requestText, type RequestParts } from '../../src/http/request-text.js'
@@ -68,7 +68,7 @@ class Asked implements OriginRequest {
 /** Something to send requests to: answers each as `answer` says, and counts its connections. */
 async function start(
   t: Test,
-  answer: (socket: Socket, request: string, count: number) => void,
+  response: (socket: Socket, request: string, count: number) => void,
   limits: Partial<OriginLimits> = {},
 ) {
   let connections = 0
@@ -78,7 +78,7 @@ async function start(
     open++
     let count = 0
     socket.on('close', () => open--)
-    socket.on('data', (data) => answer(socket, data.toString('latin1'), ++count))
+    socket.on('data', (data) => response(socket, data.toString('latin1'), ++count))
   })
   const origins = new Origins({ ...LIMITS, ...limits })
   t.teardown(() => origins.close())
@@ -92,7 +92,7 @@ async function start(
 }
 
 t.test('a connection is used again only where nothing stands in the way', async (t) => {
-  const cases: readonly (readonly [why: string, answer: string, again: boolean])[] = [
+  const cases: readonly (readonly [why: string, response: string, again: boolean])[] = [
     ['a length', OK, true],
     ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', true],
     ['interim answers', `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${OK}`, true],
@@ -103,9 +103,9 @@ t.test('a connection is used again only where nothing stands in the way', async 
     ['bytes behind the answer', `${OK}!`, false],
     ['another answer behind the answer', `${OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`, false],
   ]
-  for (const [why, answer, again] of cases)
+  for (const [why, response, again] of cases)
     await t.test(why, async (t) => {
-      const { ask, made } = await start(t, (socket) => socket.write(answer))
+      const { ask, made } = await start(t, (socket) => socket.write(response))
       for (let i = 0; i < 3; i++) t.match(await ask(), { status: 200, got: 'ok', error: undefined })
       t.equal(made(), again ? 1 : 3)
     })
@@ -266,7 +266,7 @@ t.test('a bad answer ends the connection, and what came of it does not go on', a
   const { ask, open } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!\r\n'),
   )
-  t.match(await ask(), { got: '', error: new BadAnswer('a chunk is longer than its size') })
+  t.match(await ask(), { got: '', error: new InvalidResponse('a chunk is longer than its size') })
   await until(() => open() === 0)
 })
 

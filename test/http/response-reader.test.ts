@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { AnswerReader } from '../../src/http/response-reader.js'
+import { ResponseReader } from '../../src/http/response-reader.js'
 
 const LIMITS = { header_bytes: 4096, header_count: 64, body_bytes: 0 }
 const OK = 'HTTP/1.1 200 OK\r\n'
@@ -13,11 +13,11 @@ interface Asked {
 
 /** What becomes of the bytes of one answer, cut at these places. */
 function read(text: string, cuts: readonly number[] = [], { method = 'GET', upgrade = false }: Asked = {}) {
-  const reader = new AnswerReader(LIMITS)
+  const reader = new ResponseReader(LIMITS)
   reader.expect(method, upgrade)
   const bytes = Buffer.from(text, 'latin1')
   const places = [0, ...new Set([...cuts].sort((a, b) => a - b)), bytes.length]
-  let head: AnswerReader['head']
+  let head: ResponseReader['head']
   let body = ''
   let used = 0
   for (let i = 0; i + 1 < places.length && !reader.fault && !reader.complete; i++) {
@@ -175,7 +175,7 @@ const bodies = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLen
 const cuts = fc.array(fc.nat(2000), { maxLength: 30 })
 
 t.test('whatever is sent in good form comes out as it was, in any pieces', async () => {
-  const answers = fc.record({
+  const responses = fc.record({
     status: fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204 && status !== 304),
     fields: fc.array(fc.tuple(token, value), { maxLength: 8 }),
     bodies,
@@ -184,7 +184,7 @@ t.test('whatever is sent in good form comes out as it was, in any pieces', async
     interim: fc.nat(2),
   })
   fc.assert(
-    fc.property(answers, cuts, ({ status, fields, bodies, chunked, extension, interim }, cuts) => {
+    fc.property(responses, cuts, ({ status, fields, bodies, chunked, extension, interim }, cuts) => {
       const pieces = bodies.map((bytes) => Buffer.from(bytes).toString('latin1'))
       const body = pieces.join('')
       const framing = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`

@@ -21,8 +21,8 @@ import { runPipeline } from '../../src/daemon/pipeline-run.js'
 import { arrayLines } from '../../pipelines/sources/array-lines.js'
 import { streamBytes } from '../../pipelines/sources/byte-source.js'
 import { FileTrail } from '../../pipelines/sources/file-trail.js'
-import { LineBlocks, MOST_LINE_BYTES as MOST, type LineBlock } from '../../pipelines/sources/line-blocks.js'
-import { Tally } from '../../pipelines/sources/run-stats.js'
+import { LineBlocks, MAX_LINE_BYTES as MOST, type LineBlock } from '../../pipelines/sources/line-blocks.js'
+import { RunStats } from '../../pipelines/sources/run-stats.js'
 import { testFolder } from '../helpers/folder.js'
 import { MovedClock } from '../helpers/moved-clock.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
@@ -192,7 +192,7 @@ destination_conf: ${destination}
 ${more}`
   const [pipeline] = readPipelines(text, join(folder, 'p.yaml'), checks, {})
   const told: string[] = []
-  const tally = new Tally((place, message) => told.push(`${place}: ${message}`))
+  const stats = new RunStats((place, message) => told.push(`${place}: ${message}`))
   const stop = new AbortController()
   let tell: (message: string) => void = () => {}
   const listening = new Promise<string>((resolve) => {
@@ -202,12 +202,12 @@ ${more}`
     // Waits of the product do not keep a process alive by themselves.
     const alive = setInterval(() => {}, 2 ** 30)
     try {
-      return await runPipeline(pipeline!, { state, resume, tally, tell, size() {}, stop: stop.signal, clock, log })
+      return await runPipeline(pipeline!, { state, resume, stats, tell, size() {}, stop: stop.signal, clock, log })
     } finally {
       clearInterval(alive)
     }
   }
-  return { run, tally, told, stop: () => stop.abort(), listening }
+  return { run, stats, told, stop: () => stop.abort(), listening }
 }
 
 const sorted = (text: string): string => text.split('\n').sort().join('\n')
@@ -232,13 +232,13 @@ t.test('files of every form come out as a slow reader would write them', async (
   ]
   for (const [name, content, rejected] of FORMS) {
     const folder = testFolder(t, { [name]: content })
-    const { run, tally, told } = ran(folder, `{ file: '*' }`, 'file:out/{DATE}?gzip=true', 'max_upload_records: 1000')
+    const { run, stats, told } = ran(folder, `{ file: '*' }`, 'file:out/{DATE}?gzip=true', 'max_upload_records: 1000')
     t.same(await run(), { end: 'done' }, name)
     t.strictSame(readdirSync(join(folder, 'out')), ['20261121'])
     // Batches of one second have names in no order.
     t.equal(sorted(written(join(folder, 'out'))), sorted(EXPECTED), name)
     const kept = EXPECTED.split('\n').length - 1
-    t.match(tally, { read: 3000 - 3 + rejected, rejected, kept, delivered: kept, dropped: 0, batches: 2 }, name)
+    t.match(stats, { read: 3000 - 3 + rejected, rejected, kept, delivered: kept, dropped: 0, batches: 2 }, name)
     t.equal(told.length, rejected)
     if (rejected > 0) t.match(told[0], `${name}:501: a record is a JSON object`)
     t.notOk(readdirSync(folder).includes('state'), 'nothing is left to resume')
@@ -270,18 +270,18 @@ t.test('a run that could not deliver goes on with the same batch', async (t) => 
   t.equal(bodies.length, 3)
   t.equal(bodies[1], bodies[2], 'the batch that failed comes again, byte for byte')
   t.equal(`${bodies[0]}${bodies[2]}`, EXPECTED)
-  t.equal(first.tally.delivered + second.tally.delivered, EXPECTED.split('\n').length - 1)
+  t.equal(first.stats.delivered + second.stats.delivered, EXPECTED.split('\n').length - 1)
 })
 
 t.test('the last batch is tried again as well, until it has arrived', async (t) => {
   const folder = testFolder(t, { 'a.ndjson': `${RECORDS.join('\n')}\n` })
-  let answers = 0
+  let responses = 0
   let arrived = ''
   const server = createServer((request, response) => {
     void (async () => {
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
-      const good = ++answers === 3
+      const good = ++responses === 3
       if (good) arrived = gunzipSync(Buffer.concat(chunks)).toString()
       response.writeHead(good ? 200 : 503).end()
     })()
@@ -291,7 +291,7 @@ t.test('the last batch is tried again as well, until it has arrived', async (t) 
   const { port } = server.address() as AddressInfo
   const { run } = ran(folder, '{ file: a.ndjson }', `http://127.0.0.1:${port}/in`)
   t.same(await run(), { end: 'done' })
-  t.equal(answers, 3)
+  t.equal(responses, 3)
   t.equal(arrived, EXPECTED)
 })
 
@@ -394,7 +394,7 @@ t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
 t.test('a listener takes records, and stops with all of them delivered', async (t) => {
   const folder = testFolder(t)
   const more = 'on_invalid: skip'
-  const { run, tally, stop, listening } = ran(
+  const { run, stats, stop, listening } = ran(
     folder,
     "{ http: '127.0.0.1:0', token: a-token-of-sixteen }",
     'file:out',
@@ -403,8 +403,8 @@ t.test('a listener takes records, and stops with all of them delivered', async (
   const running = run()
   const url = await listening
   const post = async (body: string | Uint8Array<ArrayBuffer>, token = 'a-token-of-sixteen') => {
-    const answer = await fetch(url, { method: 'POST', body, headers: { authorization: `Bearer ${token}` } })
-    return { status: answer.status, ...((await answer.json()) as object) }
+    const response = await fetch(url, { method: 'POST', body, headers: { authorization: `Bearer ${token}` } })
+    return { status: response.status, ...((await response.json()) as object) }
   }
   t.match(await post('{}', 'another-one-of-sixteen'), { status: 401 })
   t.match(await post('[{"RayID":"a","EdgeResponseStatus":500}'), { status: 400 })
@@ -421,7 +421,7 @@ t.test('a listener takes records, and stops with all of them delivered', async (
   stop()
   t.same(await running, { end: 'done' })
   t.match(written(join(folder, 'out')), /"b",,502\n"c",,503\n$/)
-  t.equal(tally.rejected, 1)
+  t.equal(stats.rejected, 1)
 })
 
 t.test('entries of a Redis stream are acknowledged once they are safe', { skip: NO_REDIS }, async (t) => {
@@ -437,12 +437,12 @@ t.test('entries of a Redis stream are acknowledged once they are safe', { skip: 
   ] as const)
     await client.xadd('requests', '*', field, value)
   const source = `{ redis_stream: '${server.url}', key: requests, consumer: one }`
-  const { run, tally, told, stop } = ran(folder, source, 'file:out', 'on_invalid: skip')
+  const { run, stats, told, stop } = ran(folder, source, 'file:out', 'on_invalid: skip')
   const running = run()
   for (let tries = 0; tries < 1200; tries++) {
     const groups = (await client.xinfo('GROUPS', 'requests').catch(() => [])) as (string | number)[][]
     const group = groups[0] ?? []
-    if (tally.read === 3 && group[group.indexOf('pending') + 1] === 0) break
+    if (stats.read === 3 && group[group.indexOf('pending') + 1] === 0) break
     await setTimeout(50)
   }
   t.match(await client.xpending('requests', 'edged'), [0])

@@ -52,13 +52,13 @@ async function site(t: Test, rulesets: readonly TestRuleset[], options: RulesOpt
   const stages = [markdownStage({ memory: new MemoryBudget(1e6), metrics: openMetrics(), log: silentLog })]
   const proxy = await startProxy(t, [ruledZone(url, rulesets, { metrics, ...options })], { stages })
   const ask = async ({ path = '/', method = 'GET', headers = {}, body }: Asked = {}) => {
-    const answer = await request(`${proxy.url}${path}`, {
+    const response = await request(`${proxy.url}${path}`, {
       method,
       headers: { host: 'example.test', ...headers },
       ...(body !== undefined && { body }),
     })
-    const bytes = Buffer.from(await answer.body.arrayBuffer())
-    return { status: answer.statusCode, headers: answer.headers, bytes, text: bytes.toString() }
+    const bytes = Buffer.from(await response.body.arrayBuffer())
+    return { status: response.statusCode, headers: response.headers, bytes, text: bytes.toString() }
   }
   return { ask, seen, proxy, metrics }
 }
@@ -228,10 +228,10 @@ t.test('rewrites of response headers', async (t) => {
     'set-cookie': { operation: 'add', value: 'c=3' },
   }
   const { ask } = await site(t, one('http_response_headers_transform', 'rewrite', { headers }))
-  const answer = await ask()
-  t.match(answer.headers, { 'x-new': '200', 'set-cookie': ['a=1', 'b=2', 'c=3'] })
-  t.notHas(answer.headers, 'etag')
-  t.equal(answer.text, PAGE)
+  const response = await ask()
+  t.match(response.headers, { 'x-new': '200', 'set-cookie': ['a=1', 'b=2', 'c=3'] })
+  t.notHas(response.headers, 'etag')
+  t.equal(response.text, PAGE)
 })
 
 t.test('route sends elsewhere, under another name', async (t) => {
@@ -326,9 +326,9 @@ t.test('converted Markdown is compressed too', async (t) => {
     ],
     { members: 'plan: pro' },
   )
-  const answer = await ask({ headers: { accept: 'text/markdown', 'accept-encoding': 'gzip' } })
-  t.match(answer.headers, { 'content-type': /markdown/, 'content-encoding': 'gzip' })
-  t.match(gunzipSync(answer.bytes).toString(), /^# Heading/)
+  const response = await ask({ headers: { accept: 'text/markdown', 'accept-encoding': 'gzip' } })
+  t.match(response.headers, { 'content-type': /markdown/, 'content-encoding': 'gzip' })
+  t.match(gunzipSync(response.bytes).toString(), /^# Heading/)
 })
 
 t.test('cache rules change what the answer says', async (t) => {

@@ -9,7 +9,7 @@ import { fieldContext } from '../../src/rules/fields/index.js'
 import { mimeOf } from '../../src/rules/fields/mime.js'
 import { boundaryOf, MAX_PARTS, partsOf } from '../../src/rules/fields/multipart.js'
 import { MemoryBudget } from '../../src/core/memory-budget.js'
-import { Upload } from '../../src/edge/client/request-body.js'
+import { RequestBody } from '../../src/edge/client/request-body.js'
 import { compileValue, parseValue, type Value } from '../../src/expr/index.js'
 import { metric, sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
@@ -29,7 +29,7 @@ function exchangeOf(rawHeaders: readonly string[]): Exchange {
     rawHeaders,
     headers: [],
     local: {},
-    vouched: undefined,
+    trustedFields: undefined,
     startedAt: 0,
     startedMonotonic: 0,
   })
@@ -238,7 +238,7 @@ interface Seen {
   /** What a reader of the upload gets afterwards. */
   forwarded: Buffer | undefined
   exchange: Exchange
-  upload: Upload
+  upload: RequestBody
 }
 
 /** A server that reads the beginnings of bodies, and then the rest where it is told to. */
@@ -250,7 +250,7 @@ async function reader(
   const begun: number[] = []
   const listener: Parameters<typeof createServer>[1] = (request, response) => {
     const source = { pauseBody: () => void request.pause(), resumeBody: () => void request.resume() }
-    const upload = new Upload(source, () => {
+    const upload = new RequestBody(source, () => {
       begun.push(Date.now())
       if (request.headers.expect !== undefined) response.writeContinue()
     })
@@ -282,9 +282,9 @@ async function reader(
   const { port } = server.address() as AddressInfo
   const post = (headers: Record<string, string>, send: (request: ClientRequest) => void) =>
     new Promise<number>((resolve, reject) => {
-      const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', headers, agent: false }, (answer) => {
-        answer.resume()
-        resolve(answer.statusCode ?? 0)
+      const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', headers, agent: false }, (result) => {
+        result.resume()
+        resolve(result.statusCode ?? 0)
       })
       request.on('error', reject)
       send(request)
@@ -439,8 +439,8 @@ t.test('rules on bodies in the proxy', async (t) => {
   ]
   for (const [what, body, headers, status] of rows) {
     const before = received.length
-    const answer = await sendRaw(port, request(body, { ...headers, Connection: 'close' }))
-    t.equal(answer.status, status, what)
+    const result = await sendRaw(port, request(body, { ...headers, Connection: 'close' }))
+    t.equal(result.status, status, what)
     t.equal(received.length, before + (status === 200 ? 1 : 0), what)
     if (status === 200) t.equal(received.at(-1)?.toString('latin1'), body, what)
   }

@@ -5,7 +5,7 @@ import type { Rule } from '../../src/core/model/ruleset.js'
 import { Challenges } from '../../src/edge/challenge/challenges.js'
 import { SOLUTION_PATH } from '../../src/edge/challenge/page.js'
 import { provesWork } from '../../src/edge/challenge/proof.js'
-import { guard } from '../../src/edge/rules/conditions.js'
+import { conditions } from '../../src/edge/rules/conditions.js'
 import { CredentialCheck } from '../../src/rules/limits/exposed-credentials.js'
 import { compileKey } from '../../src/rules/limits/key.js'
 import { Limiter } from '../../src/rules/limits/limiter.js'
@@ -64,7 +64,7 @@ interface Sent {
   readonly logs?: boolean
   /** Another rule ends the request before it reaches the origin. */
   readonly stopped?: boolean
-  readonly answer?: { readonly code: number; readonly headers?: readonly string[] }
+  readonly response?: { readonly code: number; readonly headers?: readonly string[] }
 }
 
 /** A rule on a machine of its own. `send` gives the seconds of Retry-After where the rule acts, else undefined. */
@@ -72,7 +72,7 @@ function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   const clock = handClock()
   const limiter = new Limiter({ clock })
   const rule = new RuleLimit(ruleWith(ratelimit), PLACE)
-  const send = ({ from = '192.0.2.1', matched = true, fields, logs, stopped, answer = { code: 200 } }: Sent = {}) => {
+  const send = ({ from = '192.0.2.1', matched = true, fields, logs, stopped, response = { code: 200 } }: Sent = {}) => {
     const values: [string, Value][] = [['ip.src', parseIp(from)!], ...Object.entries(fields ?? {})]
     const followers: ExchangeObserver[] = []
     const request = {
@@ -86,10 +86,10 @@ function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
       else if (stopped) follower.endedBy('another')
       else follower.toOrigin()
     }
-    const code = acted ? 429 : stopped ? 403 : answer.code
-    const answered = contextOf(SCHEME, new Map<string, Value>([...values, ['http.response.code', code]]))
-    const fromOrigin = acted || stopped ? undefined : (answer.headers ?? [])
-    for (const follower of followers) follower.answered(answered, fromOrigin)
+    const code = acted ? 429 : stopped ? 403 : response.code
+    const responded = contextOf(SCHEME, new Map<string, Value>([...values, ['http.response.code', code]]))
+    const fromOrigin = acted || stopped ? undefined : (response.headers ?? [])
+    for (const follower of followers) follower.responded(responded, fromOrigin)
     return exceeded?.retryAfter
   }
   return { clock, limiter, rule, send, times: (n: number, sent?: Sent) => Array.from({ length: n }, () => send(sent)) }
@@ -161,13 +161,13 @@ t.test('two answers of 400 count, and the request after them is acted on', async
     mitigation_timeout: 600,
     counting_expression: 'http.request.uri.path eq "/form" and http.response.code eq 400',
   })
-  const form = (code: number): Sent => ({ fields: { 'http.request.uri.path': '/form' }, answer: { code } })
+  const form = (code: number): Sent => ({ fields: { 'http.request.uri.path': '/form' }, response: { code } })
   t.strictSame(acted([send(form(400)), send(form(200)), send(form(400)), send(form(200))]), [false, false, false, true])
 })
 
 t.test("a limit on answers is not kept exceeded by the rule's own", async (t) => {
   const { times, send, clock } = machine({ requests_per_period: 1, counting_expression: 'http.response.code ge 400' })
-  times(2, { answer: { code: 404 } })
+  times(2, { response: { code: 404 } })
   t.type(send(), 'number')
   clock.move(40)
   times(5)
@@ -186,7 +186,7 @@ t.test('answers of other rules count for a limit on answers, unless only the ori
   })
   origin.times(2, { stopped: true })
   t.equal(origin.send(), undefined)
-  origin.times(2, { answer: { code: 403 } })
+  origin.times(2, { response: { code: 403 } })
   t.type(origin.send(), 'number')
 })
 
@@ -242,7 +242,7 @@ for (const [fields, counted] of SCORES) {
       const followers: ExchangeObserver[] = []
       const context = contextOf(SCHEME, new Map([['ip.src', 1]]))
       limit.judge(limiter, { context, follow: (follower) => void followers.push(follower) }, true)
-      for (const follower of followers) follower.answered(context, fields)
+      for (const follower of followers) follower.responded(context, fields)
       return limit.judge(limiter, { context, follow: () => undefined }, true) !== undefined
     }
     if (counted > 0) t.equal(scored(counted), false, 'not over at the sum')
@@ -252,7 +252,7 @@ for (const [fields, counted] of SCORES) {
 
 t.test('a rule can limit requests and scores, each with a count of its own', async (t) => {
   const { times } = machine({ score_per_period: 100, score_response_header_name: 'x-score' })
-  t.strictSame(acted(times(3, { answer: { code: 200, headers: ['x-score', '60'] } })), [false, false, true])
+  t.strictSame(acted(times(3, { response: { code: 200, headers: ['x-score', '60'] } })), [false, false, true])
 })
 
 const KEYS: [what: string, characteristics: string[], one: Record<string, Value>, other: Record<string, Value>][] = [
@@ -356,7 +356,7 @@ t.test('in the proxy', async (t) => {
   const challenges = new Challenges(Buffer.alloc(32, 7), systemClock, { difficulty: 8, clearance: 60_000 })
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as object as never) })
-  const parts = guard({ limiter, challenges, log })
+  const parts = conditions({ limiter, challenges, log })
 
   const proxyWith = async (t: Test, rulesets: readonly TestRuleset[]) => {
     const zone = ruledZone(origin, rulesets, { parts, members: "hostnames: ['127.0.0.1']" })
@@ -375,12 +375,12 @@ t.test('in the proxy', async (t) => {
     const get = await proxyWith(t, [limited('block')])
     for (let i = 0; i < 2; i++) t.equal((await get()).status, 200)
     for (const accept of FORMS) {
-      const answer = await get('/', { accept })
-      t.equal(answer.status, 429)
-      t.match(answer.headers.get('content-type'), accept)
-      const seconds = Number(answer.headers.get('retry-after'))
+      const result = await get('/', { accept })
+      t.equal(result.status, 429)
+      t.match(result.headers.get('content-type'), accept)
+      const seconds = Number(result.headers.get('retry-after'))
       t.ok(seconds > 0 && seconds <= 4500, `${seconds} s`)
-      t.match(await answer.text(), '1015')
+      t.match(await result.text(), '1015')
     }
   })
 
@@ -388,11 +388,11 @@ t.test('in the proxy', async (t) => {
     const response = { status_code: 418, content_type: 'application/json', content: '{"slow":"down"}' }
     const get = await proxyWith(t, [limited('block', { action_parameters: { response } }, { mitigation_timeout: 30 })])
     for (let i = 0; i < 2; i++) await get()
-    const answer = await get()
-    t.equal(answer.status, 418)
-    t.equal(answer.headers.get('content-type'), 'application/json')
-    t.match(answer.headers.get('retry-after'), /^(?:30|29)$/)
-    t.equal(await answer.text(), '{"slow":"down"}')
+    const result = await get()
+    t.equal(result.status, 418)
+    t.equal(result.headers.get('content-type'), 'application/json')
+    t.match(result.headers.get('retry-after'), /^(?:30|29)$/)
+    t.equal(await result.text(), '{"slow":"down"}')
   })
 
   t.test('a limit that logs lets the request go on', async (t) => {
@@ -410,8 +410,8 @@ t.test('in the proxy', async (t) => {
   })
 
   /** Solves the challenge of an answer; gives the cookie. */
-  const solve = async (get: Awaited<ReturnType<typeof proxyWith>>, answer: Response): Promise<string> => {
-    const [, ticket = ''] = /name="ticket" value="([^"]+)"/.exec(await answer.text()) ?? []
+  const solve = async (get: Awaited<ReturnType<typeof proxyWith>>, result: Response): Promise<string> => {
+    const [, ticket = ''] = /name="ticket" value="([^"]+)"/.exec(await result.text()) ?? []
     let nonce = 0
     while (!provesWork(ticket.split('.')[2] ?? '', String(nonce), 8)) nonce++
     const body = new URLSearchParams({ ticket, nonce: String(nonce), to: '/after' })

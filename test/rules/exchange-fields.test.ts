@@ -52,7 +52,7 @@ function exchangeOf({
     rawHeaders: headers,
     headers: [...headers],
     local,
-    vouched: undefined,
+    trustedFields: undefined,
     startedAt: 1_700_000_000_123,
     startedMonotonic: systemClock.monotonic(),
   })
@@ -92,7 +92,7 @@ t.test('the fields of an answer', (t) => {
   t.equal(read(context, 'http.response.code'), undefined)
   exchange.originSentAt = exchange.startedMonotonic + 5
   exchange.originAt = exchange.startedMonotonic + 47.4
-  exchange.answer = {
+  exchange.response = {
     status: 404,
     headers: ['Content-Type', 'Text/HTML ; charset=utf-8', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'X-Added', 'é'],
     originHeaders: ['X-Origin', '1'],
@@ -117,7 +117,7 @@ t.test('the fields of an answer', (t) => {
   ]
   for (const [name, value] of values) t.strictSame(read(context, name), value, name)
 
-  exchange.answer = { status: 403, headers: [], originHeaders: undefined }
+  exchange.response = { status: 403, headers: [], originHeaders: undefined }
   exchange.edgeError = { type: 'waf', code: 1020 }
   context.forget(ANSWER_SLOTS)
   t.equal(read(context, 'http.response.code'), 403)

@@ -40,8 +40,8 @@ export async function fieldsOf(
   return async (request, wanted) => {
     names = wanted
     found = {}
-    const answer = await sendRaw(proxy.port, request)
-    if (answer.status !== 200) throw new Error(answer.text)
+    const result = await sendRaw(proxy.port, request)
+    if (result.status !== 200) throw new Error(result.text)
     return found
   }
 }

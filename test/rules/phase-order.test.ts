@@ -29,7 +29,7 @@ function exchange(target = '/path?q=1', host = 'example.test'): Exchange {
     rawHeaders: ['Host', host, 'X-A', '1'],
     headers: ['X-A', '1', 'host', host],
     local: {},
-    vouched: undefined,
+    trustedFields: undefined,
     startedAt: 0,
     startedMonotonic: 0,
   })

@@ -24,9 +24,9 @@ async function owner(method: string, url: string): Promise<{ status: number; bod
     agent: false,
     headers: { 'content-length': '0' },
   }).end()
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  const body = Buffer.concat((await answer.toArray()) as Buffer[])
-  return { status: answer.statusCode ?? 0, body }
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const body = Buffer.concat((await response.toArray()) as Buffer[])
+  return { status: response.statusCode ?? 0, body }
 }
 
 t.test('a real Azure emulator', { skip: NO_AZURITE }, async (t) => {
@@ -72,10 +72,10 @@ t.test('large blobs are put in blocks, and again from the first one', async (t) 
   const fake = blobFake('x')
   let blocks = 0
   const receiver = await httpReceiver(t, {
-    answer: (request) => {
+    response: (request) => {
       if (request.target.includes('comp=block&') && ++blocks === 2)
         return { status: 503, headers: { 'x-ms-error-code': 'ServerBusy', 'retry-after': '3' } }
-      return fake.answer(request)
+      return fake.response(request)
     },
   })
   const sink = azure.open(
@@ -96,7 +96,7 @@ t.test('large blobs are put in blocks, and again from the first one', async (t) 
 
 t.test('kinesis', async (t) => {
   const fake = kinesisFake(KEYS.id, KEYS.secret)
-  const receiver = await httpReceiver(t, { answer: fake.answer })
+  const receiver = await httpReceiver(t, { response: fake.response })
   const egress = await openEgress([receiver.server])
   const keys = `access-key-id=${KEYS.id}&secret-access-key=${KEYS.secret}`
   const to = (stream: string, rest = '', now = Date.parse('2026-11-21T12:00:00Z')) => {

@@ -60,7 +60,7 @@ function inS3(fault: Fault): ReturnType<Awaited<ReturnType<typeof s3Fake>>['faul
 t.test('azure', async (t) => {
   const place = async (t: Test): Promise<SinkPlace> => {
     const fake = blobFake('a+b/c=')
-    const receiver = await httpReceiver(t, { answer: fake.answer })
+    const receiver = await httpReceiver(t, { response: fake.response })
     return {
       conf: `azure://${receiver.host}/logs/edge?sv=2021-08-06&ss=b&srt=o&sp=w&se=2032-01-01&sig=a%2Bb%2Fc%3D`,
       egress: await openEgress([receiver.server]),
@@ -77,7 +77,7 @@ t.test('azure', async (t) => {
 t.test('kinesis', async (t) => {
   const place = async (t: Test): Promise<SinkPlace> => {
     const fake = kinesisFake(KEYS.id, KEYS.secret)
-    const receiver = await httpReceiver(t, { answer: fake.answer })
+    const receiver = await httpReceiver(t, { response: fake.response })
     return {
       conf: `kinesis://logs?region=us-east-1&${KEY_PARAMETERS}&endpoint=${receiver.host}`,
       egress: await openEgress([receiver.server]),

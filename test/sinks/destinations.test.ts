@@ -10,7 +10,7 @@ import {
   SINKS,
 } from '../../sinks/index.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
-import { httpReceiver, type Received, type Reply } from '../helpers/http-receiver.js'
+import { httpReceiver, type Received, type ReceiverResponse } from '../helpers/http-receiver.js'
 import { batchOf, sinkDeps } from '../helpers/sink-deps.js'
 import { CA_FILE } from '../helpers/tls.js'
 
@@ -170,12 +170,12 @@ t.test('a certificate of a stranger is accepted only where the destination asks 
 
 t.test('a redirect is not followed, and an endless answer is not read', async (t) => {
   const inside = await httpReceiver(t)
-  const replies: Reply[] = [
+  const replies: ReceiverResponse[] = [
     { status: 302, headers: { location: `https://${inside.host}/` } },
     { status: 500, body: 'x'.repeat(10_000_000) },
     { status: 200, body: 'x'.repeat(10_000_000) },
   ]
-  const receiver = await httpReceiver(t, { answer: () => replies.shift()! })
+  const receiver = await httpReceiver(t, { response: () => replies.shift()! })
   const egress = await openEgress([receiver.server, inside.server])
   const sink = openSink(`https://${receiver.host}/`, sinkDeps({ egress }))
   t.teardown(() => sink.close())
@@ -197,7 +197,7 @@ t.test('a collector gets the ownership challenge as a message', async (t) => {
 t.test('text that is no JSON reaches those who want JSON in a form that they take', async (t) => {
   const seen: Received[] = []
   const receiver = await httpReceiver(t, {
-    answer(request) {
+    response(request) {
       seen.push(request)
       return { status: 200, body: '{"errors":false}' }
     },

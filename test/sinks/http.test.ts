@@ -2,7 +2,7 @@ import { generateKeyPairSync, verify } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { sinkContract, type SinkPlace } from '../contracts/sink.js'
 import { openEgress } from '../helpers/egress.js'
-import { httpReceiver, type Received, type Reply } from '../helpers/http-receiver.js'
+import { httpReceiver, type Received, type ReceiverResponse } from '../helpers/http-receiver.js'
 
 /** How the fake of a destination differs: its address, the credential that it wants, and what it makes of a request. */
 interface Fake {
@@ -12,7 +12,7 @@ interface Fake {
   readonly wrong: (request: Received) => boolean
   /** The text of a batch, out of a request. */
   readonly text?: (request: Received) => string
-  readonly begin?: () => { answer(request: Received): Reply; delivered(): string[] }
+  readonly begin?: () => { response(request: Received): ReceiverResponse; delivered(): string[] }
   readonly overwrites?: boolean
 }
 
@@ -23,7 +23,7 @@ const ENCODED = encodeURIComponent(SECRET)
 function elasticFake() {
   const documents = new Map<string, string>()
   return {
-    answer({ text }: Received): Reply {
+    response({ text }: Received): ReceiverResponse {
       const items = text.split('\n').slice(0, -1)
       const statuses = []
       for (let at = 0; at < items.length; at += 2) {
@@ -62,7 +62,7 @@ const bqConf = (host: string) => {
 function bqFake() {
   const batches: string[] = []
   return {
-    answer({ target, headers, text }: Received): Reply {
+    response({ target, headers, text }: Received): ReceiverResponse {
       if (target === '/token') {
         const [head = '', claims = '', signature = ''] = new URLSearchParams(text).get('assertion')?.split('.') ?? []
         const good = verify(
@@ -177,9 +177,9 @@ for (const [name, fake] of Object.entries(FAKES))
     const place = async (t: Test): Promise<SinkPlace> => {
       const begun = fake.begin?.()
       const receiver = await httpReceiver(t, {
-        answer(request) {
+        response(request) {
           if (request.method !== 'POST' || wrong(request)) return { status: 400 }
-          return begun?.answer(request) ?? { status: 200 }
+          return begun?.response(request) ?? { status: 200 }
         },
       })
       return {

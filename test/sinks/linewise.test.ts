@@ -3,7 +3,7 @@ import { t, type Test } from 'tap'
 import { openSink } from '../../sinks/index.js'
 import { RecordsRefused, SinkError, type Sink } from '../../src/core/sink.js'
 import { openEgress } from '../helpers/egress.js'
-import { httpReceiver, type Received, type Reply } from '../helpers/http-receiver.js'
+import { httpReceiver, type Received, type ReceiverResponse } from '../helpers/http-receiver.js'
 import { batchOf, never, sinkDeps } from '../helpers/sink-deps.js'
 
 /** A destination that judges each record, and what it is asked. */
@@ -11,15 +11,15 @@ interface Judge {
   readonly sink: Sink
   /** Requests with records, in order. */
   readonly asked: Received[]
-  reply: Reply
+  reply: ReceiverResponse
 }
 
-const json = (body: unknown, status = 200): Reply => ({ status, body: JSON.stringify(body) })
+const json = (body: unknown, status = 200): ReceiverResponse => ({ status, body: JSON.stringify(body) })
 
 async function elastic(t: Test): Promise<Judge> {
   const asked: Received[] = []
   const receiver = await httpReceiver(t, {
-    answer(request) {
+    response(request) {
       asked.push(request)
       return judge.reply
     },
@@ -33,7 +33,7 @@ async function elastic(t: Test): Promise<Judge> {
 async function bigQuery(t: Test): Promise<Judge & { tokens: number }> {
   const asked: Received[] = []
   const receiver = await httpReceiver(t, {
-    answer(request) {
+    response(request) {
       if (request.target === '/token') return json({ access_token: `t${++judge.tokens}`, expires_in: 3600 })
       asked.push(request)
       return judge.reply
@@ -68,7 +68,7 @@ const fault = (index: number, reason: string) => ({ index, errors: [{ reason, me
 const insert = (...insertErrors: object[]) => json({ insertErrors })
 const denied = (reason: string) => json({ error: { errors: [{ reason }] } }, 403)
 
-type Case = [what: string, lines: number, reply: Reply, want: 'written' | object]
+type Case = [what: string, lines: number, reply: ReceiverResponse, want: 'written' | object]
 
 const BULK: Case[] = [
   ['all are taken', 1, json({ errors: false, items: [item(201)] }), 'written'],
@@ -146,7 +146,7 @@ for (const [name, open, cases] of JUDGES)
     })
 
 /** An answer that takes the first of four records, has no room for the next two now, and never takes the last. */
-const MIXED: Record<string, Reply> = {
+const MIXED: Record<string, ReceiverResponse> = {
   elasticsearch: bulk(item(201), item(429), item(503), item(400)),
   bq: insert(fault(1, 'timeout'), fault(2, 'backendError'), fault(3, 'invalid')),
 }

@@ -11,9 +11,9 @@ import { openStore } from '../../src/store/index.js'
 import type { StoreOptions } from '../../src/store/options.js'
 import { recordName, Row } from '../../src/store/record.js'
 import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
-import { Resident } from '../../src/store/memory-index.js'
+import { MemoryIndex } from '../../src/store/memory-index.js'
 import { openVault } from '../../src/store/vault.js'
-import { Visible } from '../../src/store/visible-records.js'
+import { VisibleRecords } from '../../src/store/visible-records.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer, type RedisServer } from '../helpers/redis.js'
@@ -197,8 +197,8 @@ async function withServer(server: RedisServer): Promise<void> {
 
 // A Redis that came back without its last batches: one of them, told of early, stood for a later one of the same number.
 t.test('what was told of data that is no more is forgotten with it', async (t) => {
-  const resident = new Resident(silentLog)
-  const visible = new Visible(resident, 10)
+  const resident = new MemoryIndex(silentLog)
+  const visible = new VisibleRecords(resident, 10)
   const name = recordName(THINGS.name, A, 'x')
   const row = (n: number) => new Row(name, 12, JSON.stringify({ n }))
   visible.deliver(12, [{ name, row: row(1) }])

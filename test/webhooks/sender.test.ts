@@ -7,19 +7,19 @@ import { DAEMON } from '../../src/core/scope.js'
 import { LEASE_MS, RENEW_MS } from '../../src/webhooks/leases.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
 import { HandClock } from '../helpers/hand-clock.js'
-import { Receiver, type Answering } from '../helpers/receiver.js'
+import { Receiver, type Responding } from '../helpers/receiver.js'
 import { CA_FILE } from '../helpers/tls.js'
 import { turns, until } from '../helpers/web.js'
 import { ACCOUNT, memory, Workbench } from './workbench.js'
 
-async function receiver(t: Test, answer?: Answering): Promise<Receiver> {
-  const made = await Receiver.start(answer)
+async function receiver(t: Test, response?: Responding): Promise<Receiver> {
+  const made = await Receiver.start(response)
   t.teardown(() => made.close())
   return made
 }
 
 const status =
-  (code: number, headers = {}): Answering =>
+  (code: number, headers = {}): Responding =>
   (_, response) =>
     void response.writeHead(code, headers).end()
 
@@ -96,7 +96,7 @@ t.test('tries follow the schedule, with one id, and the last one ends it', async
   t.equal(bench.state(job)?.tries.length, 4)
   t.strictSame([...new Set(to.received.map(({ headers }) => headers['webhook-id']))], [job])
 
-  to.answer = status(200)
+  to.response = status(200)
   await bench.deliveries.retry(ACCOUNT, job)
   await until(() => bench.state(job)?.status === 'completed')
   t.match(bench.state(job), { attempts: 1, tries: { length: 5 } })
@@ -109,7 +109,7 @@ t.test('Retry-After is waited for, up to a day', async (t) => {
   const [job = ''] = await bench.send(await bench.webhook(to.url()))
   await until(() => bench.state(job)?.attempts === 1)
   t.equal(Date.parse(bench.state(job)?.due_at ?? '') - clock.now(), 100_000)
-  to.answer = status(429, { 'retry-after': new Date(clock.now() + 10 * 86_400_000).toUTCString() })
+  to.response = status(429, { 'retry-after': new Date(clock.now() + 10 * 86_400_000).toUTCString() })
   await clock.advance(99_999)
   t.equal(to.received.length, 1)
   await pass(clock, () => bench.state(job)?.attempts === 2, 1)
@@ -129,7 +129,7 @@ t.test('410 disables the webhook; what waits for it goes when it is enabled agai
   for await (const { entry } of bench.store.audit()) audit.push(entry)
   t.match(audit, [{ actor: { id: 'edged' }, action: 'update', resource: { kind: 'webhook', id } }])
 
-  to.answer = status(200)
+  to.response = status(200)
   await bench.edit(id, { status: 'enabled' })
   await until(() => bench.state(waits)?.status === 'completed')
 })
@@ -197,7 +197,7 @@ t.test('a change of the webhook leaves the tries under way alone', async (t) => 
   const [first = ''] = await bench.send(id)
   await until(() => finish !== undefined)
   await bench.edit(id, { label: 'another' })
-  to.answer = status(200)
+  to.response = status(200)
   const other = await bench.webhook(to.url())
   const [elsewhere = ''] = await bench.send(other)
   await until(() => bench.state(elsewhere)?.status === 'completed')
@@ -252,7 +252,7 @@ t.test('a destination that fails is left alone, and tried out by one delivery', 
   await pass(clock, () => to.received.length === before + 1, 500)
   await turns()
   t.equal(to.received.length, before + 1, 'one probe, and open again')
-  to.answer = status(200)
+  to.response = status(200)
   await pass(clock, () => to.received.length >= before + 41, 1000)
 })
 
@@ -430,7 +430,7 @@ t.test('a lease that is lost and won again makes nothing go twice', async (t) =>
   const lease = { name: 'webhook_lease' }
   for (const owner of ['two', 'one']) await store.batch([{ kind: lease, scope: ACCOUNT, id, value: { owner } }])
   await pass(clock, () => store.get<{ owner: string }>(lease, ACCOUNT, id)?.value.owner === 'one', RENEW_MS)
-  to.answer = status(204)
+  to.response = status(204)
   for (const socket of to.sockets) socket.destroy()
   await pass(clock, () => jobs.every((job) => bench.state(job)?.status === 'completed'))
   t.equal(to.received.length, 11, 'only the one that was cut off came again')

@@ -6,12 +6,12 @@ import { systemClock } from '../../src/core/clock.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { WORKER_DOMAINS, WORKER_ROUTES, domainId } from '../../src/core/model/worker-routing.js'
 import { account, zone } from '../../src/core/scope.js'
-import { AssetAnswer } from '../../src/edge/assets/asset-response.js'
+import { AssetResponse } from '../../src/edge/assets/asset-response.js'
 import { BlobCache } from '../../src/edge/assets/blob-cache.js'
 import type { Exchange } from '../../src/edge/exchange.js'
 import { markdownStage } from '../../src/edge/markdown/stage.js'
 import { MemoryBudget } from '../../src/core/memory-budget.js'
-import { ServedWorkers } from '../../src/daemon/worker-registry.js'
+import { WorkerRegistry } from '../../src/daemon/worker-registry.js'
 import { openStore } from '../../src/store/index.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import type { AssetConfig } from '../../src/workers/assets/config.js'
@@ -44,7 +44,7 @@ async function served(
   const store = await openStore('memory', { folder: '', log: silentLog, clock: systemClock })
   const blobs = memoryBlobs(systemClock)
   const uploads = uploadsOver(store, blobs)
-  const origin = await startOrigin(t, (_request, answer) => void answer.end('origin'))
+  const origin = await startOrigin(t, (_request, response) => void response.end('origin'))
   const at = testZone(origin.url, 'settings: { content_converter: on }')
   const reads: string[] = []
   const read = async (blob: string) => {
@@ -53,7 +53,7 @@ async function served(
     await turns(3)
     return await blobs.get(blob)
   }
-  const workers = new ServedWorkers(store, { ...blobs, get: read }, { cacheBytes })
+  const workers = new WorkerRegistry(store, { ...blobs, get: read }, { cacheBytes })
   const stages = [
     markdownStage({ memory: new MemoryBudget(1e8), metrics: openMetrics({ process: false }), log: silentLog }),
   ]
@@ -73,8 +73,8 @@ async function served(
 
 t.test('a site is read once, however many visitors are the first', async (t) => {
   const { get, reads, manifest } = await served(t)
-  const answers = await Promise.all(Array.from({ length: 50 }, async () => await get('/digits.txt')))
-  t.ok(answers.every(({ status, body }) => status === 200 && body.toString() === '0123456789'))
+  const responses = await Promise.all(Array.from({ length: 50 }, async () => await get('/digits.txt')))
+  t.ok(responses.every(({ status, body }) => status === 200 && body.toString() === '0123456789'))
   t.equal(reads.filter((blob) => blob === manifest).length, 1)
 })
 
@@ -93,9 +93,9 @@ t.test('files arrive byte for byte, with their types', async (t) => {
   t.equal(page.body.toString(), PAGE)
   for (const [path, [bytes]] of Object.entries(FILES)) {
     if (path.endsWith('.html')) continue
-    const answer = await get(path)
-    t.equal(answer.status, 200, path)
-    t.ok(answer.body.equals(Buffer.from(bytes)), path)
+    const response = await get(path)
+    t.equal(response.status, 200, path)
+    t.ok(response.body.equals(Buffer.from(bytes)), path)
   }
   t.equal((await get('/untyped')).headers['content-type'], undefined, 'application/null: no type')
   t.equal((await get('/by-name.css')).headers['content-type'], 'text/css; charset=utf-8')
@@ -105,8 +105,8 @@ t.test('files arrive byte for byte, with their types', async (t) => {
 
 t.test('files that are too large for the cache are read each time, or once for several visitors', async (t) => {
   const { get } = await served(t, {}, { cacheBytes: 1000 })
-  const answers = await Promise.all([1, 2, 3].map(async () => await get('/big.bin')))
-  for (const { body } of answers) t.ok(body.equals(BIG))
+  const responses = await Promise.all([1, 2, 3].map(async () => await get('/big.bin')))
+  for (const { body } of responses) t.ok(body.equals(BIG))
 })
 
 // Whoever took a file slowly held all of it, and nothing counted those.
@@ -129,7 +129,7 @@ t.test('large files on their way to clients are bounded, each counted once', asy
   const site = new AssetSite({ files: new Map([['/b', file('b')]]), config: {}, worker: false })
   const exchange = { method: 'GET', host: 'x.test', target: '/b', headers: [] as string[] } as unknown as Exchange
   const told: string[] = []
-  const answer = new AssetAnswer(
+  const response = new AssetResponse(
     site,
     exchange,
     {
@@ -141,10 +141,10 @@ t.test('large files on their way to clients are bounded, each counted once', asy
     },
     cache,
   )
-  answer.send()
+  response.send()
   other?.done()
   full()
-  answer.cancel()
+  response.cancel()
   t.same(told, ['200', '65536', 'fail'])
   const last = await cache.lend(file('c'))
   cached.done()
@@ -187,10 +187,10 @@ t.test('states and parts', async (t) => {
     [{ range: 'bytes=0-1', 'if-range': '"x"' }, 200, '0123456789'],
   ]
   for (const [headers, status, body, range] of ROWS) {
-    const answer = await get('/digits.txt', { headers })
-    t.equal(answer.status, status, JSON.stringify(headers))
-    t.equal(answer.body.toString(), body, JSON.stringify(headers))
-    t.equal(answer.headers['content-range'], range)
+    const response = await get('/digits.txt', { headers })
+    t.equal(response.status, status, JSON.stringify(headers))
+    t.equal(response.body.toString(), body, JSON.stringify(headers))
+    t.equal(response.headers['content-range'], range)
   }
   t.match(await get('/empty.txt', { headers: { range: 'bytes=0-' } }), { status: 416 })
 })

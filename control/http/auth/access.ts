@@ -2,7 +2,7 @@ import type { Permission } from './permissions.js'
 import type { Caller, Grant } from '../context.js'
 
 /** Where something is to be done: in an account, in a zone of an account, or above all accounts. */
-export type Place = { readonly account: string; readonly zone?: string } | 'daemon'
+export type GrantTarget = { readonly account: string; readonly zone?: string } | 'daemon'
 
 /** The grant that flat lists stand for: `zones: ['*']` are all zones of the accounts, a zone id is that zone alone. */
 export function flatGrant(access: {
@@ -21,7 +21,7 @@ export function flatGrant(access: {
 }
 
 /** Whether the caller may use at least one of the permissions there. No permissions: whether it may see the place at all. */
-export function mayUse(caller: Caller, permissions: readonly Permission[], place: Place): boolean {
+export function mayUse(caller: Caller, permissions: readonly Permission[], place: GrantTarget): boolean {
   if (permissions.length === 0) {
     return place === 'daemon' || caller.grants.some((grant) => grant.effect === 'allow' && covers(grant, place))
   }
@@ -29,12 +29,12 @@ export function mayUse(caller: Caller, permissions: readonly Permission[], place
 }
 
 /** Whether the grants together allow one permission (`*`: every one) at a place. */
-export function holds(grants: readonly Grant[], permission: string, place: Place): boolean {
+export function holds(grants: readonly Grant[], permission: string, place: GrantTarget): boolean {
   const touching = grants.filter((grant) => listed(grant.permissions, permission) && covers(grant, place))
   return touching.length > 0 && touching.every(({ effect }) => effect === 'allow')
 }
 
-function covers(grant: Grant, place: Place): boolean {
+function covers(grant: Grant, place: GrantTarget): boolean {
   if (place === 'daemon') return grant.accounts.includes('*')
   if (place.zone === undefined) return listed(grant.accounts, place.account)
   return grant.zones.includes(place.zone) || listed(grant.zonesOf, place.account)

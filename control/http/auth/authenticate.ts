@@ -2,21 +2,21 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { DAEMON } from '../../../src/core/scope.js'
 import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
-import { configured, sha256 } from './config-index.js'
+import { configIndex, sha256 } from './config-index.js'
 import { ApiError } from '../errors.js'
 import { grantsOf } from './policies.js'
-import type { ControlDeps, Credentials, Step, TokenStatus } from '../context.js'
+import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../context.js'
 
 type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
 
 /** Finds out who is calling: a bearer token, or the legacy pair of X-Auth-Email and X-Auth-Key. */
-export function authenticate(deps: Deps): Step {
+export function authenticate(deps: Deps): ApiMiddleware {
   return async (ctx, next) => {
     const { endpoint } = ctx.state
     if (endpoint?.open) return await next()
     const credentials = identify(deps, ctx.headers, endpoint?.verifies ?? false)
     // A token that is over may still ask what became of it.
-    if (!endpoint?.verifies) refuseUnusable(credentials, deps.clock.now())
+    if (!endpoint?.verifies) assertUnusable(credentials, deps.clock.now())
     ctx.state.caller = credentials.caller
     ctx.state.credentials = credentials
     return await next()
@@ -44,7 +44,7 @@ function byToken(deps: Deps, authorization: string, verifying: boolean): Credent
 /** The token with this secret, from the configuration or from the store. */
 function known({ config, store, clock }: Deps, secret: string): Credentials | undefined {
   const hash = sha256(secret)
-  const listed = configured(config()).tokens.get(hash)
+  const listed = configIndex(config()).tokens.get(hash)
   if (listed && sameHash(listed.hash, hash)) return { caller: listed.caller, status: 'active' }
   const credential = store.get(CREDENTIAL, DAEMON, hash)
   const token = credential && store.get(TOKEN, DAEMON, credential.value.token_id)?.value
@@ -71,12 +71,12 @@ function byKey({ config }: Deps, email: string, key: string): Credentials {
   ]
   if (chain.length > 0) throw new ApiError('badHeaders', undefined, { chain })
   const hash = sha256(key)
-  const pair = configured(config()).keys.get(email.toLowerCase())
+  const pair = configIndex(config()).keys.get(email.toLowerCase())
   if (!pair || !sameHash(pair.hash, hash)) throw new ApiError('unknownKey')
   return { caller: pair.caller, status: 'active' }
 }
 
-function refuseUnusable({ status, not_before }: Credentials, now: number): void {
+function assertUnusable({ status, not_before }: Credentials, now: number): void {
   if (status !== 'active') throw new ApiError('unknownToken', undefined, `the access token is ${status}`)
   if (not_before !== undefined && Date.parse(not_before) > now)
     throw new ApiError('unknownToken', undefined, `the access token is valid from ${not_before} on`)

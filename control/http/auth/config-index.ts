@@ -10,7 +10,7 @@ interface Known {
 }
 
 /** The configuration's accounts, zones, tokens and keys, each by what it is looked up with. */
-export interface Configured {
+export interface ConfigIndex {
   readonly accounts: ReadonlyMap<string, ControlConfig['accounts'][number]>
   readonly zones: ReadonlyMap<string, ControlConfig['zones'][number]>
   /** By name. */
@@ -21,16 +21,16 @@ export interface Configured {
   readonly keys: ReadonlyMap<string, Known>
 }
 
-const prepared = new WeakMap<ControlConfig, Configured>()
+const prepared = new WeakMap<ControlConfig, ConfigIndex>()
 
 /** Prepared once for each configuration, so that a request only looks up. */
-export function configured(config: ControlConfig): Configured {
+export function configIndex(config: ControlConfig): ConfigIndex {
   const ready = prepared.get(config) ?? prepare(config)
   prepared.set(config, ready)
   return ready
 }
 
-function prepare({ accounts, zones, tokens, lists, legacy_keys: keys }: ControlConfig): Configured {
+function prepare({ accounts, zones, tokens, lists, legacy_keys: keys }: ControlConfig): ConfigIndex {
   return {
     accounts: new Map(accounts.map((account) => [account.id, account])),
     zones: new Map(zones.map((zone) => [zone.id, zone])),

@@ -4,7 +4,7 @@ import type { TokenPolicy, TokenResources } from '../../../src/core/model/token.
 import type { FlatAccess } from '../../../src/core/permissions.js'
 import { pointerToken } from '../../../src/core/schema.js'
 import { holds } from './access.js'
-import type { Configured } from './config-index.js'
+import type { ConfigIndex } from './config-index.js'
 import type { Grant } from '../context.js'
 
 const ZONE = /^com\.cloudflare\.api\.account\.zone\.([0-9a-f]{32}|\*)$/
@@ -74,7 +74,7 @@ export function flatPolicies({ permissions, accounts, zones }: FlatAccess): Toke
  * Whether `giver` has all that `wanted` allows: nobody hands on more than it has. Who is denied anything hands on nothing,
  * as the other token would be free of what denies.
  */
-export function within(giver: readonly Grant[], wanted: readonly Grant[], { zones }: Configured): boolean {
+export function within(giver: readonly Grant[], wanted: readonly Grant[], { zones }: ConfigIndex): boolean {
   const mayGive = (permission: string, { accounts, zones: single, zonesOf }: Grant): boolean =>
     accounts.every((id) => holds(giver, permission, id === '*' ? 'daemon' : { account: id })) &&
     single.every((id) => holds(giver, permission, { account: zones.get(id)?.account ?? '', zone: id })) &&

@@ -1,8 +1,8 @@
-import { UploadRefused, type Fault } from '../../../src/workers/upload/errors.js'
+import { UploadRefused, type UploadIssue } from '../../../src/workers/upload/errors.js'
 import { ApiError, ApiErrors } from '../../http/errors.js'
 
 /** Does the work; what it refuses becomes errors of the API. */
-export async function told<T>(work: () => T | Promise<T>): Promise<T> {
+export async function toApiErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -12,5 +12,5 @@ export async function told<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-const apiError = ({ kind, pointer, message, meta }: Fault): ApiError =>
+const apiError = ({ kind, pointer, message, meta }: UploadIssue): ApiError =>
   new ApiError(kind, pointer, { message, ...(meta && { meta }) })

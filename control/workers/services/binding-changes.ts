@@ -1,14 +1,14 @@
 import type { Binding, StoredVersion } from '../../../src/core/model/worker.js'
-import { settleDeployment } from '../../../src/workers/durable/apply-deployment.js'
+import { applyDeployment } from '../../../src/workers/durable/apply-deployment.js'
 import { refuse, UploadRefused } from '../../../src/workers/upload/errors.js'
-import { settledBindings } from '../../../src/workers/inherited-bindings.js'
+import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
 import { bindingFaults } from '../../../src/workers/metadata/check.js'
 import { isSecret } from '../../../src/workers/secrets.js'
 import type { Call } from '../../http/endpoint.js'
 import { ApiError } from '../../http/errors.js'
 import type { WorkersDeps } from './index.js'
-import { told } from './api-errors.js'
-import { saveSuccessor } from './next-version.js'
+import { toApiErrors } from './api-errors.js'
+import { saveNextVersion } from './next-version.js'
 
 /** What is to become of bindings, by name: null removes one, others stay. */
 export interface BindingChanges {
@@ -31,12 +31,12 @@ export async function saveBindings(
 ): Promise<StoredVersion> {
   const { bindings: most, value_bytes: valueBytes } = deps.workers().limits().quotas
   const given = [...changes.values()].filter((binding) => binding !== null)
-  const { version } = await saveSuccessor(deps, call, {
+  const { version } = await saveNextVersion(deps, call, {
     name,
     deploy,
     annotations,
     make: async ({ before, draft }) =>
-      await told(() => {
+      await toApiErrors(() => {
         const kept = draft.bindings.filter(
           (binding) => !changes.has(binding.name) || (secretsOnly && !isSecret(binding)),
         )
@@ -46,10 +46,10 @@ export async function saveBindings(
         if (kept.length + given.length > most) throw new ApiError('tooManyBindings')
         const added = pointed(given, pointer, () => {
           refuse(bindingFaults(given, { bindings: most, valueBytes }))
-          return settledBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
+          return resolveBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
         })
         const bindings = [...kept, ...added]
-        settleDeployment(deps.store, call.scope, { before: before.value, versions: [{ ...draft, bindings }] })
+        applyDeployment(deps.store, call.scope, { before: before.value, versions: [{ ...draft, bindings }] })
         return { draft: { bindings }, more: undefined }
       }),
   })

@@ -32,7 +32,7 @@ export interface DomainChanges {
 }
 
 /** The domains of all Workers. */
-export class DomainBook {
+export class DomainRepository {
   readonly #deps: WorkersDeps
 
   constructor(deps: WorkersDeps) {

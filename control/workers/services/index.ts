@@ -4,16 +4,16 @@ import type { Vault } from '../../../src/core/vault.js'
 import type { MemoryBudget } from '../../../src/core/memory-budget.js'
 import type { AssetUploads } from '../../../src/workers/assets/uploads.js'
 import type { CodeReader } from '../../../src/workers/code/reader.js'
-import type { ScriptShelf } from '../../../src/workers/script-repository.js'
+import type { ScriptRepository } from '../../../src/workers/script-repository.js'
 import type { KeyedEdits } from '../../resources/keyed-edits.js'
 import type { ControlDeps } from '../../http/context.js'
 import type { Tails } from './tail-sessions.js'
 
 /** What the Workers area of the API needs besides configuration and store. */
-export interface WorkersEngine {
+export interface WorkersServices {
   readonly vault: Vault
   readonly blobs: Blobs
-  readonly shelf: ScriptShelf
+  readonly shelf: ScriptRepository
   /** What uploads under way hold, all together. */
   readonly uploads: MemoryBudget
   readonly assets: AssetUploads
@@ -24,7 +24,7 @@ export interface WorkersEngine {
 }
 
 export interface WorkersDeps extends ControlDeps {
-  readonly workers: () => WorkersEngine
+  readonly workers: () => WorkersServices
   /** Writes to scripts take turns by the id of their account: some touch the Durable Object classes of several scripts. */
   readonly edits: KeyedEdits
 }

@@ -6,7 +6,7 @@ import { InvalidInput } from '../../../src/core/errors.js'
 import type { MemoryBudget } from '../../../src/core/memory-budget.js'
 import type { FormPart } from '../../../src/workers/upload/form.js'
 import { ApiError } from '../../http/errors.js'
-import { refuseHostile } from '../../http/json-limits.js'
+import { assertHostile } from '../../http/json-limits.js'
 
 export interface FormLimits {
   /** Of the whole body. */
@@ -19,9 +19,9 @@ export interface FormLimits {
 /** RFC 2046, 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 /** `--`, a boundary, and the white space that may follow it. */
-const LONGEST_FIRST_LINE = 2 + 70 + 16
+const MAX_FIRST_LINE_LENGTH = 2 + 70 + 16
 const LINE_FEED = 0x0a
-const MOST_JSON = 10_000_000
+const MAX_JSON_BYTES = 10_000_000
 
 /**
  * Reads a multipart body into memory and hands its parts over; they are counted in the budget until `use` is done. The
@@ -81,11 +81,12 @@ async function jsonParts(body: CountedBody): Promise<FormPart[]> {
   let bytes = 0
   for await (const chunk of body.chunks()) {
     bytes += chunk.length
-    if (bytes > MOST_JSON) throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${MOST_JSON} bytes`)
+    if (bytes > MAX_JSON_BYTES)
+      throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${MAX_JSON_BYTES} bytes`)
     chunks.push(chunk)
   }
   const form = parsed(Buffer.concat(chunks))
-  refuseHostile(form)
+  assertHostile(form)
   const { metadata, files = [], ...others } = form
   if (metadata === undefined || Object.keys(others).length > 0 || !Array.isArray(files) || files.length > 0)
     throw new ApiError('badBody', undefined, 'a JSON body holds metadata alone: modules come as parts of a form')
@@ -148,8 +149,8 @@ class CountedBody {
     for (;;) {
       const bytes = Buffer.concat(this.#begun)
       const end = bytes.indexOf(LINE_FEED)
-      if (end >= 0 || bytes.length > LONGEST_FIRST_LINE)
-        return bytes.toString('latin1', 0, end >= 0 ? end : LONGEST_FIRST_LINE)
+      if (end >= 0 || bytes.length > MAX_FIRST_LINE_LENGTH)
+        return bytes.toString('latin1', 0, end >= 0 ? end : MAX_FIRST_LINE_LENGTH)
       const chunk = await this.#next()
       if (!chunk) return bytes.toString('latin1')
       this.#begun = [bytes, chunk]

@@ -9,7 +9,7 @@ import { scriptOf } from '../find.js'
 import { clientOf } from '../request.js'
 
 /** What a version is made from. */
-export interface Predecessor {
+export interface PreviousVersion {
   readonly before: Stored<StoredScript>
   readonly latest: StoredVersion
   /** The latest version as a draft, its secrets in the clear. */
@@ -30,11 +30,11 @@ export interface SuccessorOptions<M> {
   /** In force at once; refused as `notDeployed` where the latest version is not what serves all requests. */
   readonly deploy: boolean
   readonly annotations: Readonly<Record<string, string>>
-  readonly make: (from: Predecessor) => Succession<M> | Promise<Succession<M>>
+  readonly make: (from: PreviousVersion) => Succession<M> | Promise<Succession<M>>
 }
 
 /** Makes a version of a script from its latest one. */
-export async function saveSuccessor<M>(
+export async function saveNextVersion<M>(
   { workers, edits, clock }: WorkersDeps,
   call: Call,
   { name, deploy, annotations, make }: SuccessorOptions<M>,

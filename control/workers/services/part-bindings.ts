@@ -1,6 +1,6 @@
 import type { Binding, ScriptFormat } from '../../../src/core/model/worker.js'
 import { BINDINGS } from '../../../src/workers/bindings/index.js'
-import type { Fault } from '../../../src/workers/upload/errors.js'
+import type { UploadIssue } from '../../../src/workers/upload/errors.js'
 import { partNamed, type NamedPart } from '../../../src/workers/upload/modules.js'
 
 /** What is wrong with bindings to uploaded parts, with pointers into the bindings that were given: they belong to service-worker scripts, and their part must be there. */
@@ -8,12 +8,12 @@ export function partFaults(
   bindings: readonly Binding[],
   given: readonly Binding[],
   { format, files }: { readonly format: ScriptFormat | undefined; readonly files: readonly NamedPart[] },
-): Fault[] {
-  return bindings.flatMap((binding): Fault[] => {
+): UploadIssue[] {
+  return bindings.flatMap((binding): UploadIssue[] => {
     const { part } = binding
     if (BINDINGS.get(binding.type)?.part === undefined || typeof part !== 'string') return []
     const index = given.findIndex(({ name }) => name === binding.name)
-    const fault = (member: string, message: string): Fault[] => [
+    const fault = (member: string, message: string): UploadIssue[] => [
       { kind: 'invalidScript', message, ...(index >= 0 && { pointer: `/bindings/${index}/${member}` }) },
     ]
     if (format !== 'service-worker')

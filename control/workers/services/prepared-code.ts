@@ -4,7 +4,7 @@ import type { Metadata } from '../../../src/workers/metadata/schema.js'
 import { contentEtag, isModule, mainModule, type MainModule } from '../../../src/workers/upload/modules.js'
 import type { VersionDraft } from '../../../src/workers/script-repository.js'
 import { ApiError } from '../../http/errors.js'
-import type { WorkersEngine } from './index.js'
+import type { WorkersServices } from './index.js'
 
 /** The code of an upload, read and checked by itself. */
 export interface PreparedCode {
@@ -17,7 +17,7 @@ const NOTHING: CodeReport = { handlers: [], named: [], startup_time_ms: 0 }
 
 /** Reads the code of an upload. Throws `scriptTooLarge` and UploadRefused. */
 export async function prepareCode(
-  engine: WorkersEngine,
+  engine: WorkersServices,
   metadata: Metadata,
   files: readonly UploadedFile[],
 ): Promise<PreparedCode> {

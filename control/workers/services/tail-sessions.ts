@@ -15,7 +15,7 @@ import { LiveClients } from '../../http/websocket-clients.js'
 import { PREFIX } from '../../http/prefix.js'
 import { takeUnmasked } from './websocket-mask.js'
 
-const MOST_PER_SCRIPT = 10
+const MAX_PER_SCRIPT = 10
 /** Of all scripts together. */
 const MOST = 1000
 const LIFE_MS = 6 * 60 * 60_000
@@ -72,7 +72,7 @@ export class Tails {
 
   /** Makes a tail; undefined where the script, or the daemon, has as many as it may have. */
   open(scope: Scope, script: StoredScript): Tail | undefined {
-    if (this.list(scope, script).length >= MOST_PER_SCRIPT || this.#tails.size >= MOST) return undefined
+    if (this.list(scope, script).length >= MAX_PER_SCRIPT || this.#tails.size >= MOST) return undefined
     const secret = randomBytes(16).toString('hex')
     const { clock } = this.#deps
     const tail = {
@@ -127,14 +127,14 @@ export class Tails {
   }
 
   /** Asks every client to go; those that do not are disconnected a little later. */
-  hangUp(): void {
+  closeAll(): void {
     this.#rest()
-    for (const { clients } of this.#tails.values()) clients.hangUp()
+    for (const { clients } of this.#tails.values()) clients.closeAll()
   }
 
   /** Ends all tails. */
   close(): void {
-    this.hangUp()
+    this.closeAll()
     this.#tails.clear()
   }
 

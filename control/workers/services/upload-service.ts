@@ -2,23 +2,23 @@ import type { Binding, StoredAssets, StoredScript, StoredVersion } from '../../.
 import { WORKER_SCRIPTS } from '../../../src/core/model/worker.js'
 import type { Scope } from '../../../src/core/scope.js'
 import type { Stored } from '../../../src/core/store.js'
-import { settleClasses } from '../../../src/workers/durable/apply-exports.js'
+import { applyExports } from '../../../src/workers/durable/apply-exports.js'
 import type { Reconciliation } from '../../../src/workers/durable/reconciliation.js'
 import { refuse } from '../../../src/workers/upload/errors.js'
 import { readUpload, type UploadForm } from '../../../src/workers/upload/form.js'
-import { settledBindings } from '../../../src/workers/inherited-bindings.js'
+import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
 import { keptAnnotations, metadataFaults, tooManyBindings } from '../../../src/workers/metadata/check.js'
 import type { Metadata } from '../../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../../src/workers/script-repository.js'
 import { audit } from '../../resources/audit.js'
 import type { Call } from '../../http/endpoint.js'
-import { refuseHostile } from '../../http/json-limits.js'
+import { assertHostile } from '../../http/json-limits.js'
 import type { WorkersDeps } from './index.js'
-import { refuseMoreScripts } from '../find.js'
+import { assertMoreScripts } from '../find.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
 import { codeOf, prepareCode, type PreparedCode } from './prepared-code.js'
-import { told } from './api-errors.js'
+import { toApiErrors } from './api-errors.js'
 import { checkIfMatch, clientOf, scriptName } from '../request.js'
 
 export interface UploadOptions {
@@ -44,7 +44,7 @@ interface Prepared extends PreparedCode {
 }
 
 /** Takes uploads of scripts: reads, checks and stores them, as a whole or not at all. */
-export class UploadDesk {
+export class UploadService {
   readonly #deps: WorkersDeps
 
   constructor(deps: WorkersDeps) {
@@ -57,7 +57,7 @@ export class UploadDesk {
     const { uploads, limits } = this.#deps.workers()
     const { bytes, parts } = limits().upload
     return await withForm(call.request, { bytes, parts, memory: uploads }, async (form) =>
-      told(async () => {
+      toApiErrors(async () => {
         const { metadata_bytes: metadataBytes } = limits().upload
         return await this.keep(call, name, readUpload(form, { metadataBytes }), options)
       }),
@@ -71,7 +71,7 @@ export class UploadDesk {
 
   async #prepare({ metadata: document, files }: UploadForm): Promise<Prepared> {
     const { quotas } = this.#deps.workers().limits()
-    refuseHostile(document)
+    assertHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
     return { metadata, ...(await prepareCode(this.#deps.workers(), metadata, files)) }
@@ -86,10 +86,10 @@ export class UploadDesk {
     const manifest = await this.#manifest(call, name, metadata)
     return await edits.run(call.accountId, async () => {
       const before = shelf.script(call.scope, name)
-      if (!before) refuseMoreScripts(this.#deps, call.scope)
+      if (!before) assertMoreScripts(this.#deps, call.scope)
       const latest = before && shelf.readVersion(call.scope, before.value, 'latest')
       checkIfMatch(call.request, latest?.etag)
-      const bindings = settledBindings({
+      const bindings = resolveBindings({
         bindings: metadata.bindings ?? [],
         keep: metadata.keep_bindings ?? keptUnasked(clientOf(call.request)),
         before: latest ? shelf.openBindings(call.scope, latest) : [],
@@ -102,7 +102,7 @@ export class UploadDesk {
       const code = new Map(prepared.report.named.map((one) => [one.name, one.kind]))
       const { store } = this.#deps
       const { scope } = call
-      const settled = settleClasses({
+      const settled = applyExports({
         store,
         scope,
         script: name,

@@ -1,12 +1,12 @@
 import { messageOf } from '../../../src/core/errors.js'
-import { InTurn } from '../../../src/core/keyed-mutex.js'
+import { KeyedMutex } from '../../../src/core/keyed-mutex.js'
 import { SpoolFull, type WriterOptions } from './types.js'
 
 /** Bytes that wait for the disk, over all spools; more are refused. */
-const MOST_WAITING = 64 * 2 ** 20
+const MAX_WAITING = 64 * 2 ** 20
 
 /** What the ledger asks of a spool. */
-export interface Holder {
+export interface QuotaUser {
   /** When its oldest segment was written last; undefined while it has no records. */
   readonly oldestAt: number | undefined
   /** Deletes what all cursors have passed, as far as that is worth it. */
@@ -16,10 +16,10 @@ export interface Holder {
 }
 
 /** Keeps count of the bytes of all spools, and makes room. */
-export class Ledger {
+export class DiskQuota {
   readonly #limit: number
-  readonly #holders = new Set<Holder>()
-  readonly #turns = new InTurn()
+  readonly #holders = new Set<QuotaUser>()
+  readonly #turns = new KeyedMutex()
   #stored = 0
   #waiting = 0
 
@@ -32,7 +32,7 @@ export class Ledger {
     return this.#stored
   }
 
-  join(holder: Holder): void {
+  join(holder: QuotaUser): void {
     this.#holders.add(holder)
   }
 
@@ -43,7 +43,7 @@ export class Ledger {
 
   /** Takes room for bytes that will be written: given back by `release`. Rejects with SpoolFull. */
   async reserve(bytes: number, whenFull: WriterOptions['whenFull']): Promise<void> {
-    if (this.#waiting + bytes > MOST_WAITING) throw new SpoolFull(`more than ${MOST_WAITING} bytes wait for the disk`)
+    if (this.#waiting + bytes > MAX_WAITING) throw new SpoolFull(`more than ${MAX_WAITING} bytes wait for the disk`)
     this.#waiting += bytes
     if (this.#fits()) return
     try {
@@ -84,8 +84,8 @@ export class Ledger {
     }
   }
 
-  #oldest(): Holder | undefined {
-    let oldest: Holder | undefined
+  #oldest(): QuotaUser | undefined {
+    let oldest: QuotaUser | undefined
     for (const holder of this.#holders) {
       if (holder.oldestAt !== undefined && holder.oldestAt < (oldest?.oldestAt ?? Infinity)) oldest = holder
     }

@@ -20,8 +20,8 @@ import { writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { writeAt } from '../../../src/disk/positioned-io.js'
 import { namesFrame, RECORDS, writeHeader, type FrameParts } from './frame.js'
 import { fingerprint } from './layout.js'
-import type { Holder, Ledger } from './disk-quota.js'
-import type { Losses } from './loss-counter.js'
+import type { QuotaUser, DiskQuota } from './disk-quota.js'
+import type { LossCounter } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
 import { Reader } from './reader.js'
 import { listSegments, recoverLast } from './recover.js'
@@ -45,8 +45,8 @@ export interface SpoolDeps {
   readonly cache: BlockCache
   /** For frames that are being made. */
   readonly buffers: Buffers
-  readonly ledger: Ledger
-  readonly losses: Losses
+  readonly quota: DiskQuota
+  readonly losses: LossCounter
   /** Called for each append that the disk refuses. */
   readonly failed: () => void
   /** Appends go to a new segment when one has so many bytes. */
@@ -61,7 +61,7 @@ interface Commit {
 }
 
 /** A spool in a folder. One append at a time goes to the last segment; commits that come meanwhile go together next. */
-export class DurableSpool implements Spool, Holder {
+export class DurableSpool implements Spool, QuotaUser {
   readonly dataset: string
   readonly scope: Scope
   readonly #names: readonly string[]
@@ -104,12 +104,12 @@ export class DurableSpool implements Spool, Holder {
   static async open(dataset: Dataset, scope: Scope, folder: string, deps: SpoolDeps): Promise<DurableSpool> {
     const spool = new DurableSpool(dataset, scope, folder, deps)
     await spool.#recover()
-    deps.ledger.join(spool)
+    deps.quota.join(spool)
     return spool
   }
 
   async #recover(): Promise<void> {
-    const { disk, files, log, ledger, losses } = this.#deps
+    const { disk, files, log, quota, losses } = this.#deps
     this.#cursors = await Cursors.open(disk, this.#folder, log, () => void this.#release())
     this.#segments = await listSegments(disk, files, this.#folder)
     const last = this.#segments.at(-1)
@@ -119,7 +119,7 @@ export class DurableSpool implements Spool, Holder {
       this.#end = end
       this.#current = names !== undefined && fingerprint(names) === this.#fingerprint
     }
-    for (const { size } of this.#segments) ledger.changed(size)
+    for (const { size } of this.#segments) quota.changed(size)
     const furthest = this.#cursors.furthest()
     if (furthest > this.#end) {
       // The disk has lost records that it had confirmed. Their positions are not given to others.
@@ -221,7 +221,7 @@ export class DurableSpool implements Spool, Holder {
   async #append(frames: readonly FrameParts[], bytes: number, whenFull: WriterOptions['whenFull']): Promise<void> {
     if (this.#closed) throw new SpoolFull('the spool is closed')
     if (frames.length === 0 || this.#cursors.size === 0) return
-    await this.#deps.ledger.reserve(bytes, whenFull)
+    await this.#deps.quota.reserve(bytes, whenFull)
     try {
       // It may have been closed while there was no room.
       if (this.#closed) throw new SpoolFull('the spool is closed')
@@ -230,7 +230,7 @@ export class DurableSpool implements Spool, Holder {
         this.#writing ??= this.#write()
       })
     } finally {
-      this.#deps.ledger.release(bytes)
+      this.#deps.quota.release(bytes)
     }
   }
 
@@ -252,7 +252,7 @@ export class DurableSpool implements Spool, Holder {
   }
 
   async #writeGroup(group: readonly Commit[]): Promise<void> {
-    const { clock, ledger } = this.#deps
+    const { clock, quota } = this.#deps
     if (this.#cursors.size === 0) {
       for (const { resolve } of group) resolve()
       return
@@ -288,7 +288,7 @@ export class DurableSpool implements Spool, Holder {
       return
     }
     this.#works()
-    ledger.changed(bytes)
+    quota.changed(bytes)
     this.#end = end
     for (const { resolve } of group) resolve()
     this.#waiters.arrived(end)
@@ -317,7 +317,7 @@ export class DurableSpool implements Spool, Holder {
 
   /** Begins a segment at the end. One that is empty is replaced. */
   async #startSegment(): Promise<void> {
-    const { disk, files, clock, ledger } = this.#deps
+    const { disk, files, clock, quota } = this.#deps
     const now = clock.now()
     const head = namesFrame(this.#names, this.#fingerprint, this.#end, now)
     const segment = new Segment(files, this.#folder, this.#end, head.length, now)
@@ -325,11 +325,11 @@ export class DurableSpool implements Spool, Holder {
     await this.#closeFile()
     const last = this.#segments.at(-1)
     if (last?.first === segment.first) {
-      ledger.changed(-last.size)
+      quota.changed(-last.size)
       this.#reader.forget(last)
       this.#segments = [...this.#segments.slice(0, -1), segment]
     } else this.#segments = [...this.#segments, segment]
-    ledger.changed(head.length)
+    quota.changed(head.length)
     this.#dirty = false
     this.#current = true
   }
@@ -376,7 +376,7 @@ export class DurableSpool implements Spool, Holder {
       await file.close()
     }
     this.#reader.forget(last)
-    this.#deps.ledger.changed(-last.size)
+    this.#deps.quota.changed(-last.size)
     last.size = 0
     this.#dirty = false
     this.#current = false
@@ -384,7 +384,7 @@ export class DurableSpool implements Spool, Holder {
 
   async #delete(segment: Segment): Promise<void> {
     this.#reader.forget(segment)
-    this.#deps.ledger.changed(-segment.size)
+    this.#deps.quota.changed(-segment.size)
     await this.#deps.disk.rm(segment.path, { force: true })
   }
 

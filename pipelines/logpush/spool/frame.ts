@@ -15,7 +15,7 @@ import type { Position } from './types.js'
 
 export const HEADER_BYTES = 36
 /** A frame is never larger: a header that says otherwise is none. */
-export const LARGEST_FRAME = 64 * 2 ** 20
+export const MAX_FRAME_BYTES = 64 * 2 ** 20
 
 /** Kinds of frames, which are versions of the form as well. */
 export const RECORDS = 1
@@ -70,7 +70,7 @@ export function readHeader(bytes: Buffer, at: number): FrameHeader | number | un
   if (bytes[at] !== MAGIC[0] || bytes[at + 1] !== MAGIC[1] || bytes[at + 2] !== MAGIC[2]) return undefined
   const kind = bytes[at + 3]!
   const length = bytes.readUInt32LE(at + 4)
-  if ((kind !== RECORDS && kind !== NAMES) || length < HEADER_BYTES || length > LARGEST_FRAME) return undefined
+  if ((kind !== RECORDS && kind !== NAMES) || length < HEADER_BYTES || length > MAX_FRAME_BYTES) return undefined
   if (left < length) return length
   if (crc32(bytes.subarray(at + 12, at + length)) !== bytes.readUInt32LE(at + 8)) return undefined
   return {

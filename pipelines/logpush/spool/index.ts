@@ -15,8 +15,8 @@ import { BlockCache } from './block-cache.js'
 import { Buffers } from './buffers.js'
 import { DurableSpool } from './durable-spool.js'
 import { FRAME_ROOM } from './layout.js'
-import { Ledger } from './disk-quota.js'
-import { Losses } from './loss-counter.js'
+import { DiskQuota } from './disk-quota.js'
+import { LossCounter } from './loss-counter.js'
 import { OpenFiles } from './open-files.js'
 
 export interface SpoolLimits {
@@ -96,7 +96,7 @@ class FolderSpools implements Spools {
   readonly #folder: string
   readonly #lock: ClassicLevel
   readonly #options: SpoolsOptions
-  readonly #ledger: Ledger
+  readonly #quota: DiskQuota
   readonly #cache = new BlockCache()
   readonly #buffers = new Buffers(FRAME_ROOM, 16)
   readonly #spools = new Map<string, Promise<DurableSpool>>()
@@ -113,8 +113,8 @@ class FolderSpools implements Spools {
     this.#folder = folder
     this.#lock = lock
     this.#options = options
-    const ledger = new Ledger(options.limits.bytes)
-    this.#ledger = ledger
+    const quota = new DiskQuota(options.limits.bytes)
+    this.#quota = quota
     const { metrics, limits } = options
     if (metrics !== undefined) {
       const registers = [metrics]
@@ -134,7 +134,7 @@ class FolderSpools implements Spools {
         help: 'Bytes of all log spools on the disk.',
         registers,
         collect() {
-          this.set(ledger.stored)
+          this.set(quota.stored)
         },
       })
     }
@@ -198,8 +198,8 @@ class FolderSpools implements Spools {
         log,
         cache: this.#cache,
         buffers: this.#buffers,
-        ledger: this.#ledger,
-        losses: new Losses(labels, { clock, log, ...(this.#lost && { counter: this.#lost }) }),
+        quota: this.#quota,
+        losses: new LossCounter(labels, { clock, log, ...(this.#lost && { counter: this.#lost }) }),
         failed: () => this.#failures?.inc(),
         segmentBytes: limits.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.ceil(limits.bytes / 16)),
       },
@@ -214,7 +214,7 @@ class FolderSpools implements Spools {
     while (!signal.aborted) {
       try {
         await clock.sleep(AGE_CHECK_MS, signal)
-        await this.#ledger.dropBefore(clock.now() - ageMs)
+        await this.#quota.dropBefore(clock.now() - ageMs)
       } catch (error) {
         if (!signal.aborted) log.warn({ event: 'spool_aging_failed', error: messageOf(error) })
       }

@@ -17,7 +17,7 @@ export type Loss = 'limit' | 'age' | 'damage' | 'missing' | 'queue' | 'unfit'
 const QUIET_MS = 10_000
 
 /** Counts the losses of one dataset and scope, and tells them in the log, together where there are many. */
-export class Losses {
+export class LossCounter {
   readonly #clock: Clock
   readonly #log: Log
   readonly #counter: Counter | undefined

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Disk } from '../../../src/disk/durable-write.js'
 
 /** No more files are open for reading, over all spools, than this and those that are being read. */
-const MOST_OPEN = 32
+const MAX_OPEN = 32
 
 interface Entry {
   readonly file: Promise<FileHandle>
@@ -16,7 +16,7 @@ export class OpenFiles {
   readonly #disk: Disk
   readonly #closing = new Set<Promise<void>>()
   readonly #entries = new LRUCache<string, Entry>({
-    max: MOST_OPEN,
+    max: MAX_OPEN,
     dispose: (entry) => {
       entry.gone = true
       this.#closeUnused(entry)

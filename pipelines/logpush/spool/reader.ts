@@ -4,14 +4,14 @@ import type { Frame, Position } from './types.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
 import { makeFolder, namesIn, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { fingerprint, FrameRecords, recordRoom, type RecordRoom } from './layout.js'
-import type { Losses } from './loss-counter.js'
+import type { LossCounter } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
 import type { Block, Damage, FramePlace, Segment } from './segment.js'
 
 /** Continuations that a spool remembers: readers go on where they were, wherever that is. */
-const MOST_TRAILS = 64
+const MAX_TRAILS = 64
 /** Damaged pieces that a spool keeps for whoever wants to look at them; further ones are only counted. */
-const MOST_DAMAGES = 64
+const MAX_DAMAGES = 64
 const DAMAGED = 'damaged'
 
 export interface ReaderDeps {
@@ -20,7 +20,7 @@ export interface ReaderDeps {
   readonly folder: string
   readonly dataset: Dataset
   readonly cache: BlockCache
-  readonly losses: Losses
+  readonly losses: LossCounter
 }
 
 /** The block in which a position is found. */
@@ -115,7 +115,7 @@ export class Reader {
     this.#trails.delete(trail.first)
     this.#trails.set(trail.first, trail)
     for (const oldest of this.#trails.keys()) {
-      if (this.#trails.size <= MOST_TRAILS) break
+      if (this.#trails.size <= MAX_TRAILS) break
       this.#trails.delete(oldest)
     }
   }
@@ -160,7 +160,7 @@ export class Reader {
       await makeFolder(disk, aside)
       const names = await namesIn(disk, aside)
       if (names.includes(name)) return
-      if (names.length < MOST_DAMAGES) await writeDurably(disk, join(aside, name), await segment.read(damage))
+      if (names.length < MAX_DAMAGES) await writeDurably(disk, join(aside, name), await segment.read(damage))
     } catch {
       // The disk takes nothing now: the damage is counted all the same, and found again at the next start.
     }

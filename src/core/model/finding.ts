@@ -100,7 +100,7 @@ const FindingFacts = {
 }
 
 /** Bytes of JSON that a finding without its instances, and each of its instances, may have; a payload has one of each. */
-export const MOST_FINDING_BYTES = 65_536
+export const MAX_FINDING_BYTES = 65_536
 
 /** A finding with its instances, as it comes in. */
 export const FindingInput = Type.Object(

@@ -1,6 +1,6 @@
 import type { AssetFile } from '../../workers/assets/files.js'
 import type { AssetDecision, AssetSite } from '../../workers/assets/site.js'
-import type { AnswerSink } from '../response.js'
+import type { ResponseSink } from '../response.js'
 import type { Exchange } from '../exchange.js'
 import { CLIENT_LEFT } from '../forward.js'
 import { headerOf, headerValues } from '../../http/headers.js'
@@ -13,16 +13,16 @@ const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
 const SLICE = 65_536
 
 /** The answer to one request out of static assets. */
-export class AssetAnswer {
+export class AssetResponse {
   readonly #site: AssetSite
   readonly #exchange: Exchange
-  readonly #sink: AnswerSink
+  readonly #sink: ResponseSink
   readonly #blobs: BlobCache
   #lent: Lent | undefined
   #rest: Buffer | undefined
   #over = false
 
-  constructor(site: AssetSite, exchange: Exchange, sink: AnswerSink, blobs: BlobCache) {
+  constructor(site: AssetSite, exchange: Exchange, sink: ResponseSink, blobs: BlobCache) {
     this.#site = site
     this.#exchange = exchange
     this.#sink = sink

@@ -4,11 +4,11 @@ import type { AssetFile } from '../../workers/assets/files.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
 
 /** A file that takes more than this share of the cache is read each time. */
-const LARGEST_SHARE = 1 / 8
+const MAX_SHARE = 1 / 8
 /** Smaller ones go out at once, as far as it matters here. */
 const SMALL = 65_536
 /** Files being read or sent, all together, each once. */
-const MOST_OUT = 512 * 1024 * 1024
+const MAX_LENT_BYTES = 512 * 1024 * 1024
 
 /** Bytes of a file. They count as long as nobody says that they are done with. */
 export interface Lent {
@@ -38,9 +38,9 @@ export class BlobCache {
   readonly #out = new Map<string, Out>()
   readonly #budget: MemoryBudget
 
-  constructor(read: (blob: string) => Promise<Buffer | undefined>, maxBytes: number, mostOut = MOST_OUT) {
+  constructor(read: (blob: string) => Promise<Buffer | undefined>, maxBytes: number, mostOut = MAX_LENT_BYTES) {
     this.#read = read
-    this.#largest = Math.floor(maxBytes * LARGEST_SHARE)
+    this.#largest = Math.floor(maxBytes * MAX_SHARE)
     this.#cached = new LRUCache({ maxSize: Math.max(1, maxBytes), sizeCalculation: (bytes) => bytes.length + 256 })
     this.#budget = new MemoryBudget(mostOut)
   }

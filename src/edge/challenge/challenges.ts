@@ -21,12 +21,12 @@ export const COOKIE = 'cf_clearance'
 /** A page may stay open for this long before its task is solved. */
 const TASK_MS = 10 * 60_000
 /** Solved tasks that are remembered, so that none of them is good twice. */
-const MOST_REMEMBERED = 100_000
+const MAX_REMEMBERED = 100_000
 /** Cookies of our name that are looked at; more are somebody's try. */
-const MOST_COOKIES = 4
+const MAX_COOKIES = 4
 /** Longest path that a visitor is sent back to. */
-const MOST_PATH = 8192
-const MOST_ACCEPT = 1024
+const MAX_PATH = 8192
+const MAX_ACCEPT = 1024
 
 /** What a visitor sends who has solved the task of the page. */
 export interface Solution {
@@ -50,8 +50,8 @@ export class Challenges {
   readonly #clock: Clock
   readonly #tasks: Tickets
   readonly #clearances: Tickets
-  readonly #solved = new BoundedSet(MOST_REMEMBERED)
-  readonly #redeemed = new BoundedSet(MOST_REMEMBERED)
+  readonly #solved = new BoundedSet(MAX_REMEMBERED)
+  readonly #redeemed = new BoundedSet(MAX_REMEMBERED)
 
   constructor(key: Buffer, clock: Clock, options: ChallengeOptions) {
     this.options = options
@@ -125,7 +125,7 @@ const boundTo = ({ clientAddress, rawHeaders }: RuleExchange, place: string): st
 
 /** The values of the visitor's cookies of our name. */
 function* cookies({ rawHeaders }: RuleExchange): Generator<string> {
-  let left = MOST_COOKIES
+  let left = MAX_COOKIES
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== 'cookie') continue
     for (const pair of rawHeaders[i + 1]!.split(';')) {
@@ -139,7 +139,7 @@ function* cookies({ rawHeaders }: RuleExchange): Generator<string> {
 
 /** Whether an Accept field names HTML. Clients that only take anything are programs rather than browsers. */
 function takesHtml(accept: string | undefined): boolean {
-  if (accept === undefined || accept.length > MOST_ACCEPT) return false
+  if (accept === undefined || accept.length > MAX_ACCEPT) return false
   for (const { range, quality } of mediaRanges(accept)) if (range === 'text/html') return quality > 0
   return false
 }
@@ -148,4 +148,4 @@ function takesHtml(accept: string | undefined): boolean {
  * A path on this host as a Location, `/` where it is none: a second slash or a backslash would begin another host's
  * name, and browsers drop white space and control characters before they look.
  */
-const ownPath = (to: string): string => (/^\/(?![/\\])[!-~]*$/.test(to) && to.length <= MOST_PATH ? to : '/')
+const ownPath = (to: string): string => (/^\/(?![/\\])[!-~]*$/.test(to) && to.length <= MAX_PATH ? to : '/')

@@ -1,17 +1,17 @@
 import type { Readable } from 'node:stream'
-import type { ClientAnswer } from '../client/client-response.js'
+import type { ClientResponse } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
 import type { Challenges } from './challenges.js'
 
 /** Larger than any solution: a path of 8 KiB in which every character is escaped. */
-const MOST_BYTES = 32 * 1024
+const MAX_BYTES = 32 * 1024
 
 /**
  * Answers a posted solution: the cookie and the way on (303), or 403 where the task is not ours, not solved, too old or
  * was used before.
  */
-export function answerSolution(
-  client: ClientAnswer,
+export function responseSolution(
+  client: ClientResponse,
   exchange: Exchange,
   challenges: Challenges,
   body: Readable | null,
@@ -42,12 +42,12 @@ function readForm(body: Readable | null, done: (form: URLSearchParams | undefine
   const chunks: Buffer[] = []
   let size = 0
   body.on('data', (chunk: Buffer) => {
-    if (size > MOST_BYTES) return
+    if (size > MAX_BYTES) return
     size += chunk.length
-    if (size <= MOST_BYTES) chunks.push(chunk)
+    if (size <= MAX_BYTES) chunks.push(chunk)
     else done(undefined)
   })
   body.on('end', () => {
-    if (size <= MOST_BYTES) done(new URLSearchParams(Buffer.concat(chunks).toString('latin1')))
+    if (size <= MAX_BYTES) done(new URLSearchParams(Buffer.concat(chunks).toString('latin1')))
   })
 }

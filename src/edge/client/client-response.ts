@@ -1,14 +1,14 @@
 import { messageOf } from '../../core/errors.js'
-import { BadAnswer } from '../../http/origin-errors.js'
-import type { AnswerSink } from '../response.js'
+import { InvalidResponse } from '../../http/origin-errors.js'
+import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
-import type { Answering, ClientConnection } from './connection.js'
+import type { Responding, ClientConnection } from './connection.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
-import type { Fault } from './framing.js'
-import { originFault } from '../origin-errors.js'
+import type { HttpParseError } from './framing.js'
+import { originFailure } from '../origin-errors.js'
 import { refuse } from './refusal.js'
-import type { Surroundings } from '../proxy-context.js'
+import type { ProxyContext } from '../proxy-context.js'
 
 /** The status that is recorded for a client that left without an answer. */
 const CLIENT_LEFT = 499
@@ -19,11 +19,11 @@ export class ForcedClose extends Error {
 }
 
 /** The end of every answer: the client. */
-export class ClientAnswer implements AnswerSink, Answering {
+export class ClientResponse implements ResponseSink, Responding {
   readonly copies = true
   readonly connection: ClientConnection
   readonly #exchange: Exchange
-  readonly #around: Surroundings
+  readonly #context: ProxyContext
   readonly #accept: string | undefined
   readonly #keepAlive: boolean
   /** Called when the client has left and nobody wants the rest of the answer. */
@@ -37,15 +37,15 @@ export class ClientAnswer implements AnswerSink, Answering {
     connection: ClientConnection,
     exchange: Exchange,
     { accept, keepAlive }: { accept: string | undefined; keepAlive: boolean },
-    around: Surroundings,
+    context: ProxyContext,
   ) {
     this.connection = connection
     this.#exchange = exchange
     this.#accept = accept
     this.#keepAlive = keepAlive
-    this.#around = around
-    around.metrics.inFlight++
-    connection.answering = this
+    this.#context = context
+    context.metrics.inFlight++
+    connection.responding = this
     connection.writer.reset()
   }
 
@@ -57,7 +57,7 @@ export class ClientAnswer implements AnswerSink, Answering {
     if (this.#over) return
     const { writer, framing } = this.connection
     const { method, httpVersion, rayId } = this.#exchange
-    const { config, clock, draining } = this.#around
+    const { config, clock, draining } = this.#context
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
       // Where the answer overtakes the request, its rest has to be thrown away with the connection.
       close: draining || !framing.complete,
@@ -74,7 +74,7 @@ export class ClientAnswer implements AnswerSink, Answering {
     if (this.#over) return true
     const { writer } = this.connection
     if (!writer.fits(chunk.length)) {
-      this.fail(new BadAnswer('the answer is longer than its length says'))
+      this.fail(new InvalidResponse('the answer is longer than its length says'))
       return true
     }
     this.#exchange.bytes += chunk.length
@@ -87,7 +87,7 @@ export class ClientAnswer implements AnswerSink, Answering {
     if (this.#over) return
     this.#drained = undefined
     const { socket, writer } = this.connection
-    if (!writer.end()) this.fail(new BadAnswer('the answer is shorter than its length says'))
+    if (!writer.end()) this.fail(new InvalidResponse('the answer is shorter than its length says'))
     else if (!this.#over && socket.writableLength > 0) this.#hurry()
   }
 
@@ -97,8 +97,8 @@ export class ClientAnswer implements AnswerSink, Answering {
       this.#cut()
       return
     }
-    const { kind, status, reason, retryAfter, detail } = originFault(error)
-    this.#around.metrics.originFailed(kind)
+    const { kind, status, reason, retryAfter, detail } = originFailure(error)
+    this.#context.metrics.originFailed(kind)
     this.#log('request_failed', { status, kind, reason, cut: this.connection.writer.begun })
     if (this.connection.writer.begun) this.#cut()
     else this.page({ status, retryAfter, ...(detail !== undefined && { detail }) })
@@ -109,7 +109,7 @@ export class ClientAnswer implements AnswerSink, Answering {
   }
 
   /** Answers with an error page. */
-  page(fault: Fault): void {
+  page(fault: HttpParseError): void {
     if (!this.connection.framing.complete) {
       this.#refused(fault)
       return
@@ -123,13 +123,13 @@ export class ClientAnswer implements AnswerSink, Answering {
 
   /** Hands the connection over to another protocol: there will be no answer in HTTP. Counted when it closes. */
   switched(status: number, headers: RawHeaders): void {
-    this.#exchange.firstByteAt = this.#around.clock.monotonic()
+    this.#exchange.firstByteAt = this.#context.clock.monotonic()
     this.#exchange.sentHeaders = headers
     this.#exchange.status = status
     this.#drained = undefined
   }
 
-  faulted(fault: Fault): void {
+  faulted(fault: HttpParseError): void {
     if (this.#over) return
     this.#log('request_refused', { status: fault.status, reason: fault.detail })
     if (this.connection.writer.begun || this.#exchange.status !== 0) this.#cut()
@@ -137,11 +137,11 @@ export class ClientAnswer implements AnswerSink, Answering {
   }
 
   /** Answers by hand, because the rest of the request is not to be read. */
-  #refused(fault: Fault): void {
+  #refused(fault: HttpParseError): void {
     const { rayId, method, startedAt: at } = this.#exchange
     this.#exchange.status = fault.status
     this.connection.finish()
-    this.#exchange.firstByteAt = this.#around.clock.monotonic()
+    this.#exchange.firstByteAt = this.#context.clock.monotonic()
     this.#exchange.sentBytes += refuse(this.connection.socket, fault, {
       rayId,
       at,
@@ -170,7 +170,7 @@ export class ClientAnswer implements AnswerSink, Answering {
   /** From here on the client has to take something now and then. */
   #hurry(): void {
     this.#timed = true
-    this.connection.socket.setTimeout(this.#around.config.limits.write_timeout)
+    this.connection.socket.setTimeout(this.#context.config.limits.write_timeout)
   }
 
   delivered(last: boolean): void {
@@ -184,7 +184,7 @@ export class ClientAnswer implements AnswerSink, Answering {
   left(): void {
     if (this.#over) return
     if (this.#exchange.status !== 101) {
-      this.#around.metrics.aborted++
+      this.#context.metrics.aborted++
       if (this.#exchange.status === 0) this.#exchange.status = CLIENT_LEFT
     }
     this.#finish()
@@ -193,14 +193,14 @@ export class ClientAnswer implements AnswerSink, Answering {
   #finish(): void {
     this.#over = true
     this.#drained = undefined
-    this.connection.answering = undefined
+    this.connection.responding = undefined
     this.#exchange.body?.release()
-    const { metrics, clock, recorder } = this.#around
+    const { metrics, clock, recorder } = this.#context
     this.#exchange.sentBytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
     const { status, bytes, startedMonotonic } = this.#exchange
     metrics.inFlight--
-    metrics.answered(status, clock.monotonic() - startedMonotonic, bytes)
+    metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)
     try {
       this.cancel?.()
     } catch (error) {
@@ -210,6 +210,6 @@ export class ClientAnswer implements AnswerSink, Answering {
 
   #log(event: string, facts: object): void {
     const { rayId, zone, host, method, clientAddress } = this.#exchange
-    this.#around.log.warn({ event, ray: rayId, zone: zone.id, host, method, client: clientAddress, ...facts })
+    this.#context.log.warn({ event, ray: rayId, zone: zone.id, host, method, client: clientAddress, ...facts })
   }
 }

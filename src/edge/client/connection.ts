@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import { AnswerWriter } from './response-writer.js'
+import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
-import { Framing, type Fault, type FramingLimits, type RequestHead } from './framing.js'
+import { Framing, type HttpParseError, type FramingLimits, type RequestHead } from './framing.js'
 import { linger } from './refusal.js'
 
 /** How many bytes of requests that have to wait are read ahead, so that a client that leaves is noticed meanwhile. */
@@ -12,7 +12,7 @@ export interface ConnectionEvents {
   /** A request has come, at least its head. Bytes that follow are its body. */
   requested(connection: ClientConnection, head: RequestHead): void
   /** The bytes that arrived are no request, or it took too long. Nothing more is read. */
-  refused(connection: ClientConnection, fault: Fault): void
+  refused(connection: ClientConnection, fault: HttpParseError): void
 }
 
 /** What a connection has to stay within; times in milliseconds, 0: no limit. */
@@ -23,11 +23,11 @@ export interface ConnectionLimits extends FramingLimits {
 }
 
 /** The request being answered, as far as its connection has to know it. */
-export interface Answering {
+export interface Responding {
   /** Nothing more will be written. */
   readonly written: boolean
   /** What the client sends is not what it should be. */
-  faulted(fault: Fault): void
+  faulted(fault: HttpParseError): void
   /** The answer has gone to the client; `last`: and it is the connection's last. */
   delivered(last: boolean): void
   /** The connection is closed. */
@@ -48,8 +48,8 @@ export class ClientConnection {
   /** The peer's address; empty when it left before it was asked for. */
   readonly address: string
   readonly framing: Framing
-  readonly writer: AnswerWriter
-  answering: Answering | undefined
+  readonly writer: ResponseWriter
+  responding: Responding | undefined
   /** Gets the body of the request being answered; without one it is thrown away. */
   body: BodyReader | undefined
   readonly #events: ConnectionEvents
@@ -68,7 +68,7 @@ export class ClientConnection {
     this.socket = socket
     this.address = plainAddress(socket.remoteAddress ?? '')
     this.framing = new Framing(limits)
-    this.writer = new AnswerWriter(socket, (last) => this.answering?.delivered(last))
+    this.writer = new ResponseWriter(socket, (last) => this.responding?.delivered(last))
     this.#events = events
     this.#monotonic = monotonic
     this.#since = monotonic()
@@ -78,19 +78,19 @@ export class ClientConnection {
     // An error is followed by the end of the connection, and that is all there is to know.
     socket.on('error', () => undefined)
     socket.on('close', () => {
-      this.answering?.left()
+      this.responding?.left()
       this.body?.lost()
     })
   }
 
   /** No request is being read or answered. */
   get idle(): boolean {
-    return this.answering === undefined && this.framing.idle && this.#tunnel === undefined
+    return this.responding === undefined && this.framing.idle && this.#tunnel === undefined
   }
 
   /** The request is answered: on to the next one. */
   next(): void {
-    this.answering = undefined
+    this.responding = undefined
     this.body = undefined
     if (this.#done || !this.framing.complete) return
     this.framing.next()
@@ -134,7 +134,7 @@ export class ClientConnection {
    * takes answers away that the client has not read yet, is sent only where nothing else tells.
    */
   cut(): void {
-    if (this.answering && this.writer.endsWithConnection) this.socket.resetAndDestroy()
+    if (this.responding && this.writer.endsWithConnection) this.socket.resetAndDestroy()
     else this.socket.destroy()
   }
 
@@ -167,8 +167,8 @@ export class ClientConnection {
   /** The client sends no more. Not all who do so have left, but none of those who left say more than this. */
   #ended(): void {
     if (this.#tunnel || this.#done) return
-    if (this.answering?.written || (!this.answering && this.framing.idle)) this.socket.end()
-    else if (this.answering) this.socket.destroy()
+    if (this.responding?.written || (!this.responding && this.framing.idle)) this.socket.end()
+    else if (this.responding) this.socket.destroy()
     else this.#refuse({ status: 400 })
   }
 
@@ -199,7 +199,7 @@ export class ClientConnection {
     if (framing.complete) this.body?.finish()
   }
 
-  #refuse(fault: Fault): void {
+  #refuse(fault: HttpParseError): void {
     this.finish()
     this.#events.refused(this, fault)
   }

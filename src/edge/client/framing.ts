@@ -4,7 +4,7 @@ import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../
 import type { ErrorPageReason } from '../../rules/types.js'
 
 /** Why a request is refused: the status of the answer, and a sentence for it. */
-export interface Fault {
+export interface HttpParseError {
   readonly status: number
   readonly detail?: string
   /** Further fields of the answer. */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { errorPage } from '../error-page.js'
-import type { Fault } from './framing.js'
+import type { HttpParseError } from './framing.js'
 
 /** A client that was refused has this long to read why, while what it still sends is thrown away. */
 const LINGER_MS = 2000
@@ -13,7 +13,7 @@ const LINGER_MS = 2000
  */
 export function refuse(
   socket: Socket,
-  fault: Fault,
+  fault: HttpParseError,
   { rayId, at, accept, head = false }: { rayId: string; at: number; accept?: string | undefined; head?: boolean },
 ): number {
   let bytes = 0

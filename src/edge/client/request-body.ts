@@ -29,7 +29,7 @@ interface Holding {
  * The body of a request on its way to the origin. Whoever gets it may destroy it; the client's connection, on which an
  * answer is still to be written, stays.
  */
-export class Upload extends Readable implements BodyReader {
+export class RequestBody extends Readable implements BodyReader {
   readonly #source: BodySource
   readonly #begun: (arrived: boolean) => void
   /** Somebody wants it. */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { framingKind } from '../../http/framing-fields.js'
-import { Outlet } from '../../http/socket-writer.js'
+import { SocketWriter } from '../../http/socket-writer.js'
 import type { RawHeaders } from '../../http/headers.js'
 
 /** What an answer has to know of the request that it is for. */
@@ -36,7 +36,7 @@ const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
 
 /** Writes answers to a connection, one after the other, in the form of RFC 9112. */
-export class AnswerWriter {
+export class ResponseWriter {
   /** A part of the answer is on its way: it is too late for another one. */
   begun = false
   /** The answer is written, though not necessarily sent. */
@@ -44,7 +44,7 @@ export class AnswerWriter {
   /** Bytes of the answer so far: head, body and the marks of chunks. */
   bytes = 0
   readonly #socket: Socket
-  readonly #outlet: Outlet
+  readonly #outlet: SocketWriter
   readonly #delivered: (last: boolean) => void
   #framing = NONE
   /** Bytes of the body that the length announced and that have not come. */
@@ -54,7 +54,7 @@ export class AnswerWriter {
   /** `delivered` is called when the system has taken the whole answer; `last`: no other may follow. */
   constructor(socket: Socket, delivered: (last: boolean) => void) {
     this.#socket = socket
-    this.#outlet = new Outlet(socket)
+    this.#outlet = new SocketWriter(socket)
     this.#delivered = delivered
   }
 

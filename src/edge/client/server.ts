@@ -12,12 +12,12 @@ import { trust } from './client-address.js'
 import { ClientConnection, type ConnectionEvents } from './connection.js'
 import { Geo } from '../geo.js'
 import { TrustedFields } from '../../rules/fields/trusted.js'
-import type { Fault, RequestHead } from './framing.js'
+import type { HttpParseError, RequestHead } from './framing.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
 import { ProxyMetrics } from '../metrics.js'
 import { Recorder } from '../records/recorder.js'
-import { refuseRequest, serve } from '../serve.js'
-import type { Surroundings } from '../proxy-context.js'
+import { assertRequest, serve } from '../serve.js'
+import type { ProxyContext } from '../proxy-context.js'
 import type { WorkerSites } from '../worker-sites.js'
 import type { Zones } from '../zones.js'
 
@@ -61,7 +61,7 @@ export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promi
 const HIGH_WATER = 65_536
 
 class ReverseProxy implements Proxy {
-  readonly #around: Surroundings
+  readonly #context: ProxyContext
   readonly #connections = new Map<Socket, ClientConnection>()
   readonly #perAddress = new Map<string, number>()
   readonly #events: ConnectionEvents = {
@@ -80,7 +80,7 @@ class ReverseProxy implements Proxy {
     { zones, stages = [], challenges, workers, geo = new Geo(), emitter, clock, log, metrics }: ProxyParts,
   ) {
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
-    this.#around = {
+    this.#context = {
       config,
       trusted: trust(config.trusted_proxies),
       trustedFields: new TrustedFields(config.trusted_fields),
@@ -108,23 +108,23 @@ class ReverseProxy implements Proxy {
   }
 
   async listen(): Promise<void> {
-    this.#server = await this.#open(this.#around.config)
-    this.#checkEvery(this.#around.config)
+    this.#server = await this.#open(this.#context.config)
+    this.#checkEvery(this.#context.config)
   }
 
   async reconfigure(config: ProxyConfig): Promise<void> {
-    const old = this.#around.config
+    const old = this.#context.config
     if (config.listen !== old.listen) {
       const replaced = this.#server
       this.#server = await this.#open(config)
       replaced?.close()
       this.#closeIdle()
     }
-    this.#around.config = config
-    this.#around.trusted = trust(config.trusted_proxies)
-    this.#around.trustedFields = new TrustedFields(config.trusted_fields)
-    this.#around.bodyMemory.limit = config.rules_body.memory
-    if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#around.origins.configure(config.origin)
+    this.#context.config = config
+    this.#context.trusted = trust(config.trusted_proxies)
+    this.#context.trustedFields = new TrustedFields(config.trusted_fields)
+    this.#context.bodyMemory.limit = config.rules_body.memory
+    if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#context.origins.configure(config.origin)
     this.#checkEvery(config)
     for (const { framing } of this.#connections.values()) framing.limits = config.limits
   }
@@ -135,8 +135,8 @@ class ReverseProxy implements Proxy {
   }
 
   async #drain(): Promise<void> {
-    const { config, clock, log, origins } = this.#around
-    this.#around.draining = true
+    const { config, clock, log, origins } = this.#context
+    this.#context.draining = true
     this.#server?.close()
     this.#closeIdle()
     if (this.#connections.size > 0) {
@@ -167,7 +167,7 @@ class ReverseProxy implements Proxy {
     const shortest = Math.min(limits.header_timeout, limits.request_timeout, limits.keep_alive_timeout)
     this.#checking = setInterval(
       () => {
-        for (const connection of this.#connections.values()) connection.check(this.#around.config.limits)
+        for (const connection of this.#connections.values()) connection.check(this.#context.config.limits)
       },
       Math.min(1000, Math.max(20, Math.floor(shortest / 4))),
     )
@@ -180,12 +180,12 @@ class ReverseProxy implements Proxy {
     )
     await bind(server, config.listen)
     this.#bound = server.address() as AddressInfo
-    server.on('error', (error) => this.#around.log.error({ event: 'listener_failed', error: error.message }))
+    server.on('error', (error) => this.#context.log.error({ event: 'listener_failed', error: error.message }))
     return server
   }
 
   #connected(socket: Socket): void {
-    const { config, metrics, trusted, draining, clock } = this.#around
+    const { config, metrics, trusted, draining, clock } = this.#context
     const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events)
     const { address } = connection
     const { connections, connections_per_address: perAddress } = config.limits
@@ -211,16 +211,16 @@ class ReverseProxy implements Proxy {
 
   #requested(connection: ClientConnection, request: RequestHead): void {
     try {
-      serve(request, connection, this.#around)
+      serve(request, connection, this.#context)
     } catch (error) {
       // A fault of ours in one request is no reason to end all others.
-      this.#around.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
+      this.#context.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
       this.#fault(connection, { status: 500 })
     }
   }
 
-  #fault(connection: ClientConnection, fault: Fault): void {
-    if (connection.answering) connection.answering.faulted(fault)
-    else refuseRequest(connection, fault, this.#around)
+  #fault(connection: ClientConnection, fault: HttpParseError): void {
+    if (connection.responding) connection.responding.faulted(fault)
+    else assertRequest(connection, fault, this.#context)
   }
 }

@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream'
 import { fieldLines } from '../response-fields.js'
 import type { RawHeaders } from '../../http/headers.js'
-import type { ClientAnswer } from './client-response.js'
+import type { ClientResponse } from './client-response.js'
 import type { Exchange } from '../exchange.js'
 import { linger } from './refusal.js'
 import type { RequestFields } from '../request-fields.js'
-import type { Surroundings } from '../proxy-context.js'
+import type { ProxyContext } from '../proxy-context.js'
 
 /** A peer that vanished without a word is noticed after this and some probes. */
 const PROBE_AFTER_MS = 60_000
@@ -22,12 +22,12 @@ export function asksForWebSocket(method: string, httpVersion: string, fields: Re
 
 /** Tells the client that the origin agreed, then carries bytes both ways until one side ends. */
 export function openTunnel(
-  client: ClientAnswer,
+  client: ClientResponse,
   exchange: Exchange,
-  { metrics, config }: Surroundings,
-  answer: { status: number; fields: RawHeaders; origin: Duplex },
+  { metrics, config }: ProxyContext,
+  response: { status: number; fields: RawHeaders; origin: Duplex },
 ): void {
-  const { status, fields, origin } = answer
+  const { status, fields, origin } = response
   const { socket } = client.connection
   // Before anything may fail: an error without a listener would end the process.
   origin.on('error', () => socket.destroy())

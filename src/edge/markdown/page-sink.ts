@@ -1,5 +1,5 @@
 import type { Log } from '../../core/log.js'
-import type { AnswerSink } from '../response.js'
+import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
 
@@ -27,7 +27,7 @@ export type Outcome = (typeof OUTCOMES)[number]
 export interface PageContext {
   readonly status: number
   readonly headers: RawHeaders
-  readonly next: AnswerSink
+  readonly next: ResponseSink
   readonly memory: MemoryBudget
   readonly converter: (contentType: string) => PageConverter
   readonly log: Log

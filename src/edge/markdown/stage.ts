@@ -3,7 +3,7 @@ import { Converter, MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.j
 import { letHeapGrow } from '../../core/heap-size.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
-import type { AnswerSink, Stage } from '../response.js'
+import type { ResponseSink, Stage } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { MAX_ENCODED_BYTES } from '../content-coding.js'
 import { HeldPage } from './held-page.js'
@@ -33,7 +33,7 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
     if (!wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return new HtmlVariant(next)
     exchange.headers = askForHtml(exchange.headers)
-    return method === 'HEAD' ? new MarkdownHead(next) : new MarkdownAnswer(next, { memory, converter, log, settle })
+    return method === 'HEAD' ? new MarkdownHead(next) : new MarkdownResponse(next, { memory, converter, log, settle })
   }
 }
 
@@ -73,11 +73,11 @@ function acceptOf(headers: RawHeaders): string | undefined {
 }
 
 /** An ordinary answer of a zone with the converter on: a page may look different to who asks for Markdown. */
-class HtmlVariant implements AnswerSink {
+class HtmlVariant implements ResponseSink {
   readonly copies: boolean
-  protected readonly next: AnswerSink
+  protected readonly next: ResponseSink
 
-  constructor(next: AnswerSink) {
+  constructor(next: ResponseSink) {
     this.copies = next.copies === true
     this.next = next
   }
@@ -118,11 +118,11 @@ const mayFit = ({ length = 0, codings }: Page): boolean =>
 /** More of a page than this is not converted in one go: others wait meanwhile. */
 const SLICE = 65_536
 
-type Tools = Pick<PageContext, 'memory' | 'converter' | 'log' | 'settle'>
+type ActionContext = Pick<PageContext, 'memory' | 'converter' | 'log' | 'settle'>
 
-class MarkdownAnswer implements AnswerSink {
-  readonly #next: AnswerSink
-  readonly #tools: Tools
+class MarkdownResponse implements ResponseSink {
+  readonly #next: ResponseSink
+  readonly #tools: ActionContext
   /** Undefined: what comes passes. */
   #page: PageSink | undefined
   /** What came and is not worked on yet, and whether the end is to follow it. */
@@ -134,7 +134,7 @@ class MarkdownAnswer implements AnswerSink {
   #over = false
   #listener = (): void => {}
 
-  constructor(next: AnswerSink, tools: Tools) {
+  constructor(next: ResponseSink, tools: ActionContext) {
     this.#next = next
     this.#tools = tools
     next.onDrain(() => (this.#page ? this.#page.drained() : this.#resume()))

@@ -1,6 +1,6 @@
 import type { LogRecord } from '../../core/emit.js'
 import type { Exchange } from '../exchange.js'
-import type { RequestFacts } from './request-summary.js'
+import type { RequestSummary } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 
 /** Scheme, host, path and query of an absolute URL. */
@@ -9,7 +9,7 @@ const PARTS = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?/i
 /** One `firewall_events` record for each match of a security rule. The last one has index 0. */
 export function firewallEvents(
   { method, scheme, host, rayId, status, originStatus }: Exchange,
-  facts: RequestFacts,
+  facts: RequestSummary,
   matches: readonly SecurityMatch[],
 ): LogRecord[] {
   const { clientIp, country, place, path, query, protocol, userAgent, startedAt } = facts

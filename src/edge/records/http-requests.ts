@@ -3,11 +3,11 @@ import { toText } from '../../expr/index.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { LogFields } from '../../rules/types.js'
 import type { Exchange } from '../exchange.js'
-import type { RequestFacts } from './request-summary.js'
+import type { RequestSummary } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 
 /** What the client's connection tells of a request that is over. */
-export interface Passage {
+export interface ExchangeTimes {
   /** Bytes of the request that were read. */
   readonly received: number
   /** Of the visitor itself; undefined where another proxy stands in front. */
@@ -22,9 +22,9 @@ const NO_FIELDS = {}
 /** The `http_requests` record of a request that is over: every field that the proxy knows, the others missing. */
 export function httpRequest(
   exchange: Exchange,
-  facts: RequestFacts,
+  facts: RequestSummary,
   matches: readonly SecurityMatch[],
-  passage: Passage,
+  passage: ExchangeTimes,
 ): LogRecord {
   const { startedMonotonic, firstByteAt, originAskedAt, originSentAt, originAt, originPeer, logFields } = exchange
   const { place, startedAt } = facts
@@ -32,7 +32,7 @@ export function httpRequest(
   const sent = exchange.sentHeaders
   const plain = exchange.scheme === 'http'
   const asked = originAskedAt !== undefined
-  const answered = originAt !== undefined
+  const responded = originAt !== undefined
   const ending = matches.findLast(({ ends }) => ends)
   return {
     CacheCacheStatus: exchange.cache?.cache === false ? 'bypass' : 'dynamic',
@@ -73,13 +73,13 @@ export function httpRequest(
     EdgeTimeToFirstByteMs: firstByteAt === undefined ? undefined : Math.round(firstByteAt - startedMonotonic),
     OriginIP: originPeer?.address,
     OriginResponseBytes: exchange.originBytes,
-    OriginResponseDurationMs: asked && answered ? Math.round(originAt - originAskedAt) : undefined,
+    OriginResponseDurationMs: asked && responded ? Math.round(originAt - originAskedAt) : undefined,
     OriginResponseHTTPExpires: exchange.originHeaders && headerText(exchange.originHeaders, 'expires'),
     OriginResponseHTTPLastModified: exchange.originHeaders && headerText(exchange.originHeaders, 'last-modified'),
     OriginResponseHeaderReceiveDurationMs:
-      originSentAt !== undefined && answered ? Math.round(originAt - originSentAt) : undefined,
+      originSentAt !== undefined && responded ? Math.round(originAt - originSentAt) : undefined,
     OriginResponseStatus: exchange.originStatus,
-    OriginResponseTime: asked && answered ? Math.round((originAt - originAskedAt) * 1e6) : undefined,
+    OriginResponseTime: asked && responded ? Math.round((originAt - originAskedAt) * 1e6) : undefined,
     OriginSSLProtocol: originPeer?.protocol,
     ParentRayID: '00',
     RayID: exchange.rayId,

@@ -6,7 +6,7 @@ import { account, zone } from '../../core/scope.js'
 import type { ClientConnection } from '../client/connection.js'
 import type { Exchange } from '../exchange.js'
 import type { Geo } from '../geo.js'
-import { requestFacts } from './request-summary.js'
+import { requestSummary } from './request-summary.js'
 import { firewallEvents } from './firewall-events.js'
 import { httpRequest } from './http-requests.js'
 import { securityMatches } from './security.js'
@@ -45,7 +45,7 @@ export class Recorder {
         ? [ofZone, account(exchange.zone.accountId)].filter((scope) => emitter.wants('firewall_events', scope))
         : NONE
     if (!wanted && eventScopes.length === 0) return
-    const facts = requestFacts(exchange, geo.find(exchange.clientAddress))
+    const facts = requestSummary(exchange, geo.find(exchange.clientAddress))
     if (wanted) {
       const { socket, address, framing } = connection
       const passage = {

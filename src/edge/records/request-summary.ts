@@ -3,7 +3,7 @@ import type { Exchange } from '../exchange.js'
 import type { GeoLocation } from '../../rules/types.js'
 
 /** What all records of one request tell of it. */
-export interface RequestFacts {
+export interface RequestSummary {
   readonly clientIp: string
   /** Two letters in lower case, as log records have them; undefined where it is not known. */
   readonly country: string | undefined
@@ -21,7 +21,7 @@ export interface RequestFacts {
 }
 
 /** Reads them from a request. Header fields that it does not have are empty. */
-export function requestFacts(exchange: Exchange, place: GeoLocation): RequestFacts {
+export function requestSummary(exchange: Exchange, place: GeoLocation): RequestSummary {
   const { rawHeaders } = exchange
   let userAgent = ''
   let referer = ''

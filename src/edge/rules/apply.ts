@@ -1,10 +1,10 @@
-import type { ClientAnswer } from '../client/client-response.js'
+import type { ClientResponse } from '../client/client-response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
 import { bufferBody } from './body-buffer.js'
 import { fieldContext } from '../../rules/fields/index.js'
-import type { Surroundings } from '../proxy-context.js'
-import type { Upload } from '../client/request-body.js'
+import type { ProxyContext } from '../proxy-context.js'
+import type { RequestBody } from '../client/request-body.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 import type { ZoneRules } from '../../rules/engine/zone-rules.js'
@@ -13,22 +13,22 @@ import type { ZoneRules } from '../../rules/engine/zone-rules.js'
 export function applyRules(
   rules: ZoneRules,
   exchange: Exchange,
-  client: ClientAnswer,
-  upload: Upload | null,
-  around: Surroundings,
+  client: ClientResponse,
+  requestBody: RequestBody | null,
+  context: ProxyContext,
   goOn: () => void,
 ): void {
-  const run = rules.begin(exchange, fieldContext(exchange, around.fields))
+  const run = rules.begin(exchange, fieldContext(exchange, context.fields))
   exchange.run = run
-  const bounds = { limit: around.config.rules_body.bytes, memory: around.bodyMemory }
+  const bounds = { limit: context.config.rules_body.bytes, memory: context.bodyMemory }
   const judge = () => {
     const ending = run.request()
     if (ending) {
-      answer(client, exchange, run, ending)
+      response(client, exchange, run, ending)
       return
     }
-    const wanted = exchange.settings.request_body_buffering === 'full' && upload && !exchange.body
-    if (wanted) bufferBody(exchange, upload, bounds, later(goOn))
+    const wanted = exchange.settings.request_body_buffering === 'full' && requestBody && !exchange.body
+    if (wanted) bufferBody(exchange, requestBody, bounds, later(goOn))
     else goOn()
   }
   /** What runs once a body has come has nobody around it to catch what it throws. */
@@ -36,11 +36,11 @@ export function applyRules(
     try {
       act()
     } catch (error) {
-      around.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
+      context.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
       client.page({ status: 500 })
     }
   }
-  if (rules.readsBody) bufferBody(exchange, upload, bounds, later(judge))
+  if (rules.readsBody) bufferBody(exchange, requestBody, bounds, later(judge))
   else judge()
 }
 
@@ -51,15 +51,15 @@ const EDGE_ERRORS = {
   challenge_required: { type: 'managed_challenge', code: 0 },
 } as const
 
-function answer(client: ClientAnswer, exchange: Exchange, run: Run, ending: TerminalAction): void {
+function response(client: ClientResponse, exchange: Exchange, run: Run, ending: TerminalAction): void {
   if (ending.kind === 'page' && ending.reason) exchange.edgeError = EDGE_ERRORS[ending.reason]
   if (ending.kind !== 'close') {
     const headers = ending.kind === 'answer' ? ending.headers : Object.entries(ending.headers ?? {}).flat()
-    exchange.answer = { status: ending.status, headers, originHeaders: undefined }
-    run.answered()
+    exchange.response = { status: ending.status, headers, originHeaders: undefined }
+    run.responded()
     run.response('http_log_custom_fields')
   }
-  run.settled(undefined)
+  run.finish(undefined)
   switch (ending.kind) {
     case 'close':
       client.fail(new ForcedClose())

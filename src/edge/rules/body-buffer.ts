@@ -2,7 +2,7 @@ import { headerOf } from '../../http/headers.js'
 import type { Exchange } from '../exchange.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
 import type { BodyHead } from '../../rules/types.js'
-import type { Upload } from '../client/request-body.js'
+import type { RequestBody } from '../client/request-body.js'
 
 const EMPTY: BodyHead = { bytes: '', size: 0, truncated: false, release: () => undefined }
 
@@ -22,11 +22,11 @@ export interface BodyBounds {
  */
 export function bufferBody(
   exchange: Exchange,
-  upload: Upload | null,
+  requestBody: RequestBody | null,
   { limit, memory }: BodyBounds,
   ready: () => void,
 ): void {
-  if (upload === null) {
+  if (requestBody === null) {
     exchange.body = EMPTY
     ready()
     return
@@ -37,7 +37,7 @@ export function bufferBody(
     ready()
     return
   }
-  upload.hold(limit, memory, ({ bytes, seen, ended }) => {
+  requestBody.hold(limit, memory, ({ bytes, seen, ended }) => {
     // The text is a second copy, for as long as rules may read it.
     const room = memory.take(bytes.length)
     const kept = room ? bytes : ''
@@ -49,7 +49,7 @@ export function bufferBody(
       release() {
         memory.give(counted)
         counted = 0
-        upload.abandon()
+        requestBody.abandon()
       },
     }
     ready()

@@ -9,14 +9,14 @@ import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
 import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
 
 /** What rules remember of visitors: how often they came, and who of them has passed a challenge. */
-export interface GuardParts {
+export interface ConditionDeps {
   readonly limiter: Limiter
   readonly challenges: Challenges
   readonly log: Log
 }
 
 /** Rate limits, looks for exposed credentials and challenges, for the rules. */
-export function guard({ limiter, challenges, log }: GuardParts): Pick<RuleDeps, 'challenge' | 'condition'> {
+export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<RuleDeps, 'challenge' | 'condition'> {
   return {
     // All kinds have the same page: there is no service here that could tell which visitors deserve which.
     challenge: (_kind, run) => (passed(run) ? undefined : challenged(run)),

@@ -9,7 +9,7 @@ export interface Destination {
 }
 
 /** The origin of a request: the zone's, or where origin rules send it. Sets its Host field where they say so. */
-export function originOf(exchange: Exchange): Destination {
+export function originTarget(exchange: Exchange): Destination {
   const { route, zone } = exchange
   if (!route) return { url: zone.origin, serverName: undefined }
   const { origin, host_header: hostHeader, sni } = route

@@ -1,12 +1,12 @@
-import type { AnswerSink } from '../response.js'
+import type { ResponseSink } from '../response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
 import { CLIENT_LEFT } from '../forward.js'
 import { type RawHeaders, withoutHeader } from '../../http/headers.js'
-import { originFault } from '../origin-errors.js'
+import { originFailure } from '../origin-errors.js'
 import type { PhaseName } from '../../rules/phases.js'
-import type { Surroundings } from '../proxy-context.js'
-import { bodied } from './rule-response.js'
+import type { ProxyContext } from '../proxy-context.js'
+import { renderRuleResponse } from './rule-response.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 
@@ -22,28 +22,28 @@ const PHASES_OF_ANSWER = [
 const CLOSED = Symbol('closed')
 
 /** Runs the rules of the response phases on the head of an answer, and puts what they say in its place. */
-export class RuledAnswer implements AnswerSink {
+export class RuledResponse implements ResponseSink {
   readonly copies: boolean
-  readonly #next: AnswerSink
+  readonly #next: ResponseSink
   readonly #exchange: Exchange
   readonly #run: Run
-  readonly #around: Surroundings
+  readonly #context: ProxyContext
   #headed = false
   /** A rule has answered: what comes from the origin is thrown away. */
   #replaced = false
 
-  constructor(next: AnswerSink, exchange: Exchange, run: Run, around: Surroundings) {
+  constructor(next: ResponseSink, exchange: Exchange, run: Run, context: ProxyContext) {
     this.copies = next.copies === true
     this.#next = next
     this.#exchange = exchange
     this.#run = run
-    this.#around = around
+    this.#context = context
   }
 
   head(status: number, headers: RawHeaders): void {
     this.#headed = true
-    this.#exchange.answer = { status, headers, originHeaders: headers }
-    this.#run.answered()
+    this.#exchange.response = { status, headers, originHeaders: headers }
+    this.#run.responded()
     this.#send(this.#judge())
   }
 
@@ -84,18 +84,18 @@ export class RuledAnswer implements AnswerSink {
   #failed(error: unknown): void {
     this.#headed = true
     const exchange = this.#exchange
-    const { kind, status, reason, retryAfter } = originFault(error)
+    const { kind, status, reason, retryAfter } = originFailure(error)
     const headers = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]
-    exchange.answer = { status, headers, originHeaders: undefined }
+    exchange.response = { status, headers, originHeaders: undefined }
     exchange.edgeError = { type: '5xx', code: 0 }
-    this.#run.answered()
+    this.#run.responded()
     const ending = this.#run.response('http_custom_errors')
     if (ending === undefined || ending.kind === 'close') {
       this.#record()
       this.#next.fail(error)
       return
     }
-    const { metrics, log } = this.#around
+    const { metrics, log } = this.#context
     metrics.originFailed(kind)
     log.warn({
       event: 'request_failed',
@@ -111,20 +111,24 @@ export class RuledAnswer implements AnswerSink {
   /** Makes a rule's answer the answer, and gives its body. */
   #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Buffer {
     const exchange = this.#exchange
-    const { status, headers, body } = bodied(ending, exchange)
-    exchange.answer = { status, headers: withoutHeader(headers, 'content-length'), originHeaders: this.#originHeaders }
-    this.#run.answered()
+    const { status, headers, body } = renderRuleResponse(ending, exchange)
+    exchange.response = {
+      status,
+      headers: withoutHeader(headers, 'content-length'),
+      originHeaders: this.#originHeaders,
+    }
+    this.#run.responded()
     return body
   }
 
   #send(body: Buffer | typeof CLOSED | undefined): void {
     this.#record()
-    const { answer, method } = this.#exchange
-    if (body === CLOSED || !answer) this.#next.fail(new ForcedClose())
-    else if (body === undefined) this.#next.head(answer.status, answer.headers)
+    const { response, method } = this.#exchange
+    if (body === CLOSED || !response) this.#next.fail(new ForcedClose())
+    else if (body === undefined) this.#next.head(response.status, response.headers)
     else {
       this.#replaced = true
-      this.#next.head(answer.status, [...answer.headers, 'content-length', String(body.length)])
+      this.#next.head(response.status, [...response.headers, 'content-length', String(body.length)])
       if (method !== 'HEAD') this.#next.data(body)
       this.#next.end()
     }
@@ -132,24 +136,24 @@ export class RuledAnswer implements AnswerSink {
 
   #record(): void {
     this.#run.response('http_log_custom_fields')
-    this.#run.settled(this.#originHeaders)
+    this.#run.finish(this.#originHeaders)
   }
 
   get #originHeaders(): RawHeaders | undefined {
-    return this.#exchange.answer?.originHeaders
+    return this.#exchange.response?.originHeaders
   }
 
   /** Takes away what cache rules do not want in the answer. */
   #strip(): void {
-    const { cache, answer } = this.#exchange
-    if (!cache || !answer) return
+    const { cache, response } = this.#exchange
+    if (!cache || !response) return
     const { strip_etags, strip_last_modified, strip_set_cookie } = cache
-    let { headers } = answer
+    let { headers } = response
     if (strip_etags) headers = withoutHeader(headers, 'etag')
     if (strip_last_modified) headers = withoutHeader(headers, 'last-modified')
     if (strip_set_cookie) headers = withoutHeader(headers, 'set-cookie')
-    if (headers === answer.headers) return
-    this.#exchange.answer = { ...answer, headers }
-    this.#run.answered()
+    if (headers === response.headers) return
+    this.#exchange.response = { ...response, headers }
+    this.#run.responded()
   }
 }

@@ -4,7 +4,7 @@ import { headerValues, type RawHeaders } from '../../http/headers.js'
 import type { TerminalAction } from '../../rules/types.js'
 
 /** The answer that a rule gives: its page made out where it wants one. */
-export function bodied(
+export function renderRuleResponse(
   ending: Exclude<TerminalAction, { kind: 'close' }>,
   { rawHeaders, rayId, startedAt: at }: Exchange,
 ): { readonly status: number; readonly headers: RawHeaders; readonly body: Buffer } {

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.js'
 import { toBytes } from '../../expr/index.js'
 import { Exchange } from '../exchange.js'
 import { fieldContext } from '../../rules/fields/index.js'
-import type { FieldParts } from '../../rules/fields/source.js'
+import type { FieldDeps } from '../../rules/fields/source.js'
 import type { PhaseName } from '../../rules/phases.js'
 import type { Zones } from '../zones.js'
 import type { TraceObserver } from '../../rules/engine/run.js'
@@ -10,14 +10,14 @@ import type { Execution, TraceRequest, TraceResult, TraceStep } from '../../rule
 
 export interface TracerOptions {
   readonly zones: Zones
-  readonly fields: FieldParts
+  readonly fields: FieldDeps
   readonly clock: Clock
   /** How much of a body rules see. */
   readonly bodyBytes: () => number
 }
 
 /** Rulesets that are run many times over make long traces; what comes after so many steps is left out. */
-const MOST_STEPS = 20_000
+const MAX_STEPS = 20_000
 
 /** Where traced requests come from: an address of no one (RFC 5737). */
 const VISITOR = '192.0.2.1'
@@ -44,7 +44,7 @@ export function tracer({ zones, fields, clock, bodyBytes }: TracerOptions) {
       rawHeaders,
       headers: [...rawHeaders],
       local: {},
-      vouched: request.fields,
+      trustedFields: request.fields,
       startedAt: clock.now(),
       startedMonotonic: clock.monotonic(),
     })
@@ -76,7 +76,7 @@ class Steps implements TraceObserver {
   readonly trace: TraceStep[] = []
   readonly skipsChallenges: boolean
   readonly #frames: Frame[] = []
-  #room = MOST_STEPS
+  #room = MAX_STEPS
 
   constructor(skipsChallenges: boolean) {
     this.skipsChallenges = skipsChallenges

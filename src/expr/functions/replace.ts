@@ -1,5 +1,5 @@
 import { TRANSFORM_PHASES } from '../fields/info.js'
-import { parseRegex, RegexFault, type Regex } from '../regex/index.js'
+import { parseRegex, RegexSyntaxError, type Regex } from '../regex/index.js'
 import type { FunctionDef } from '../scheme.js'
 import { BYTES } from '../types.js'
 import { parseWildcard } from '../wildcard.js'
@@ -10,7 +10,7 @@ function regexOf(pattern: string): Regex | string {
   try {
     return parseRegex(pattern)
   } catch (error) {
-    if (error instanceof RegexFault) return error.message
+    if (error instanceof RegexSyntaxError) return error.message
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import { RegexFault } from './fault.js'
+import { RegexSyntaxError } from './fault.js'
 
 /** The flags in force at a place of a pattern. */
 export interface Flags {
@@ -41,8 +41,8 @@ export class Cursor {
     return char
   }
 
-  fault(reason: string, at = this.at): RegexFault {
-    return new RegexFault(reason, Buffer.byteLength(this.chars.slice(0, at).join('')))
+  fault(reason: string, at = this.at): RegexSyntaxError {
+    return new RegexSyntaxError(reason, Buffer.byteLength(this.chars.slice(0, at).join('')))
   }
 
   /** With `x`, white space and comments between things mean nothing. */

@@ -1,5 +1,5 @@
 /** A pattern that cannot be used, with the byte where the fault was seen. */
-export class RegexFault extends Error {
+export class RegexSyntaxError extends Error {
   readonly at: number
 
   constructor(reason: string, at: number) {

@@ -1,6 +1,6 @@
 import { Captures } from './captures.js'
 import { LazyDfa } from './dfa.js'
-import { RegexFault } from './fault.js'
+import { RegexSyntaxError } from './fault.js'
 import { linearSource } from './linear.js'
 import { requiredTexts } from './literals.js'
 import { parse, type ParsedRegex } from './parse.js'
@@ -73,4 +73,4 @@ function ownEngine(pattern: Bytes, parsed: ParsedRegex): Regex {
 
 const NOT_ASCII = /[\x80-\xff]/
 
-export { RegexFault }
+export { RegexSyntaxError }

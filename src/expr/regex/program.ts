@@ -1,6 +1,6 @@
 import type { Hir, Look } from './hir.js'
 import { contains, type Ranges } from './ranges.js'
-import { RegexFault } from './fault.js'
+import { RegexSyntaxError } from './fault.js'
 
 /** One step of a pattern. Steps are numbered; `next` and `other` are numbers of steps. */
 export type Step =
@@ -33,12 +33,12 @@ const MAX_DEPTH = 1000
 /** Throws RegexFault when the program of a pattern would be too large, or its parts are nested too deep. */
 export function checkSize(hir: Hir): void {
   if (sizeOf(hir, 0) > MAX_BYTES) {
-    throw new RegexFault(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
+    throw new RegexSyntaxError(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
   }
 }
 
 function sizeOf(hir: Hir, depth: number): number {
-  if (depth > MAX_DEPTH) throw new RegexFault('exceeded the maximum number of nested repetitions', 0)
+  if (depth > MAX_DEPTH) throw new RegexSyntaxError('exceeded the maximum number of nested repetitions', 0)
   switch (hir.kind) {
     case 'empty':
       return 0

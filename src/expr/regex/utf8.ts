@@ -15,7 +15,7 @@ const LONGER: readonly (readonly [points: Ranges, mark: number, bits: number])[]
 
 /** What sets became of late: the same few are asked for again and again. */
 const latest = new Map<string, Hir>()
-const MOST_LATEST = 64
+const MAX_LATEST = 64
 
 /** A pattern of bytes for exactly the UTF-8 forms of a set of code points. */
 export function utf8(set: Ranges): Hir {
@@ -23,7 +23,7 @@ export function utf8(set: Ranges): Hir {
   let hir = latest.get(key)
   if (hir !== undefined) return hir
   hir = formsOf(set)
-  if (latest.size >= MOST_LATEST) latest.clear()
+  if (latest.size >= MAX_LATEST) latest.clear()
   latest.set(key, hir)
   return hir
 }

@@ -3,7 +3,7 @@ import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { MANAGED_REQUEST_PHASES } from './phase-groups.js'
 
-const MOST_BYTES = { http_request_firewall_custom: 2048, other: 30_720 } as const
+const MAX_BYTES = { http_request_firewall_custom: 2048, other: 30_720 } as const
 
 export const block = action({
   name: 'block',
@@ -44,7 +44,7 @@ export const block = action({
   ),
 
   check({ response }, { phase }) {
-    const most = phase.name === 'http_request_firewall_custom' ? MOST_BYTES[phase.name] : MOST_BYTES.other
+    const most = phase.name === 'http_request_firewall_custom' ? MAX_BYTES[phase.name] : MAX_BYTES.other
     if (!response || Buffer.byteLength(response.content) <= most) return []
     return [{ pointer: '/response/content', message: `must not be longer than ${most} bytes in ${phase.name}` }]
   },
@@ -53,7 +53,7 @@ export const block = action({
     if (response) {
       const { status_code: status, content_type: type, content } = response
       const body = Buffer.from(content)
-      return ({ exceeded }) => ({ kind: 'answer', status, headers: answerHeaders(type, exceeded?.retryAfter), body })
+      return ({ exceeded }) => ({ kind: 'answer', status, headers: responseHeaders(type, exceeded?.retryAfter), body })
     }
     const limits = place.phase.name === 'http_ratelimit'
     return ({ exceeded }) =>
@@ -71,7 +71,7 @@ export const block = action({
   ],
 })
 
-const answerHeaders = (type: string, retryAfter: number | undefined): string[] => [
+const responseHeaders = (type: string, retryAfter: number | undefined): string[] => [
   'content-type',
   type,
   'cache-control',

@@ -17,7 +17,7 @@ const HeaderName = Type.String({
 const CookieName = Type.String({ minLength: 1, maxLength: 256, description: 'Upper and lower case tell names apart.' })
 
 const Requested = Type.Object({ name: HeaderName }, strict)
-const Answered = Type.Object(
+const Responded = Type.Object(
   {
     name: HeaderName,
     preserve_duplicates: Type.Optional(Type.Boolean({ description: 'All values, not the first. Default: false.' })),
@@ -45,8 +45,8 @@ const ranges = (headers: Named, at: string): Issue[] =>
 const Params = NotEmpty({
   request_fields: fields(Requested, 'Request headers as the client sent them.'),
   transformed_request_fields: fields(Requested, 'Request headers as the origin got them.'),
-  raw_response_fields: fields(Answered, 'Response headers as the origin sent them.'),
-  response_fields: fields(Answered, 'Response headers as the client got them.'),
+  raw_response_fields: fields(Responded, 'Response headers as the origin sent them.'),
+  response_fields: fields(Responded, 'Response headers as the client got them.'),
   cookie_fields: fields(Type.Object({ name: CookieName }, strict), 'Cookies of the request.'),
 })
 
@@ -95,7 +95,7 @@ export const logCustomField = action({
   ],
 })
 
-function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders, answer }: RuleExchange): LogFields {
+function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders, response }: RuleExchange): LogFields {
   const fields = {
     RequestHeaders: record<string>(),
     ResponseHeaders: record<string | string[]>(),
@@ -107,7 +107,7 @@ function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders
       if (value !== undefined) fields.RequestHeaders[name] = value
     }
   }
-  const answered = (items: readonly Static<typeof Answered>[] = [], headers: RawHeaders = []) => {
+  const responded = (items: readonly Static<typeof Responded>[] = [], headers: RawHeaders = []) => {
     for (const { name, preserve_duplicates: all } of items) {
       const values = headerValues(headers, name)
       if (values[0] !== undefined) fields.ResponseHeaders[name] = all ? values : values[0]
@@ -115,8 +115,8 @@ function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders
   }
   requested(params.request_fields, rawHeaders)
   requested(params.transformed_request_fields, clientHeaders)
-  answered(params.raw_response_fields, answer?.originHeaders)
-  answered(params.response_fields, answer?.headers)
+  responded(params.raw_response_fields, response?.originHeaders)
+  responded(params.response_fields, response?.headers)
   const cookies = params.cookie_fields && cookiesOf(rawHeaders)
   for (const { name } of params.cookie_fields ?? []) {
     const value = cookies?.get(toBytes(name))

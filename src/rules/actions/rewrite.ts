@@ -190,7 +190,7 @@ function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value
     const text = change.operation === 'remove' ? undefined : textFrom(change, value)
     return { name, adds: change.operation === 'add', text }
   })
-  const ofAnswer = place.phase.layer === 'response'
+  const ofResponse = place.phase.layer === 'response'
   return (run) => {
     const { context, exchange } = run
     const texts = changes.map(({ text }) => {
@@ -200,8 +200,8 @@ function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value
     const changed = (fields: RawHeaders): string[] =>
       changes.reduce((fields, change, i) => changedField(fields, change, texts[i] ?? ''), [...fields])
     run.change(() => {
-      if (ofAnswer) {
-        if (exchange.answer) exchange.answer = { ...exchange.answer, headers: changed(exchange.answer.headers) }
+      if (ofResponse) {
+        if (exchange.response) exchange.response = { ...exchange.response, headers: changed(exchange.response.headers) }
       } else {
         exchange.clientHeaders = changed(exchange.clientHeaders)
         exchange.headers = changed(exchange.headers)

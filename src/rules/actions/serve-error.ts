@@ -36,12 +36,12 @@ export const serveError = action({
 
   prepare({ content, content_type: type = 'text/html', status_code }) {
     const body = content === undefined ? undefined : Buffer.from(content)
-    return ({ exchange: { answer } }) => {
-      if (!answer || answer.status < 400) return false
-      const status = status_code ?? answer.status
+    return ({ exchange: { response } }) => {
+      if (!response || response.status < 400) return false
+      const status = status_code ?? response.status
       // A body that is stored elsewhere cannot be had here: the page for the status says what there is to say.
       if (!body) return { kind: 'page', status }
-      const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, answer.headers)
+      const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, response.headers)
       return { kind: 'answer', status, headers: [...headers, 'content-type', type], body }
     }
   },

@@ -87,14 +87,14 @@ export const setCacheControl = action({
     return (run) => {
       const { exchange } = run
       run.change(() => {
-        if (!exchange.answer || changes.length === 0) return
-        const { headers } = exchange.answer
+        if (!exchange.response || changes.length === 0) return
+        const { headers } = exchange.response
         const kept = headerValues(headers, NAME)
           .flatMap((value) => [...members(value)])
           .filter((directive) => !changes.some(([name]) => directive.split('=', 1)[0]!.trim().toLowerCase() === name))
         const all = [...kept, ...changes.flatMap(([, text]) => text ?? [])]
         const changed = all.length > 0 ? withHeader(headers, NAME, all.join(', ')) : withoutHeader(headers, NAME)
-        exchange.answer = { ...exchange.answer, headers: changed }
+        exchange.response = { ...exchange.response, headers: changed }
       })
       return undefined
     }

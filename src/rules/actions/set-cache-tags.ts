@@ -40,12 +40,12 @@ export const setCacheTags = action({
       const { context, exchange } = run
       const tags = evaluate ? tagsOf(evaluate(context)) : fixed
       run.change(() => {
-        if (!exchange.answer) return
-        const { headers } = exchange.answer
+        if (!exchange.response) return
+        const { headers } = exchange.response
         const old = operation === 'set' ? [] : listed(headerValues(headers, NAME))
         const left = operation === 'remove' ? old.filter((tag) => !tags.includes(tag)) : [...new Set([...old, ...tags])]
         const changed = left.length > 0 ? withHeader(headers, NAME, left.join(',')) : withoutHeader(headers, NAME)
-        exchange.answer = { ...exchange.answer, headers: changed }
+        exchange.response = { ...exchange.response, headers: changed }
       })
       return undefined
     }

@@ -5,7 +5,7 @@ import type { RuleDeps } from '../types.js'
  * Rules on their own: without lists, and with a refusal in place of a challenge. A rule with a condition beside its
  * expression is not loaded, because it would act on more requests than it should.
  */
-export const plainParts: RuleDeps = {
+export const defaultRuleDeps: RuleDeps = {
   lists: () => NO_LISTS,
   redirect: () => undefined,
   challenge: () => ({

@@ -10,17 +10,17 @@ export interface RuleLabels {
 }
 
 /** What one rule did. Plain numbers while requests run. */
-export interface Tally extends RuleLabels {
+export interface MatchCount extends RuleLabels {
   matches: number
   failures: number
 }
 
 /** Counts what rules do; only rules that are loaded are counted, so there are as many series as rules. */
-export class RuleTallies {
-  readonly #byRuleset = new Map<string, Map<string, Tally>>()
+export class MatchCounters {
+  readonly #byRuleset = new Map<string, Map<string, MatchCount>>()
 
   constructor(metrics: Metrics) {
-    const counted = (name: string, help: string, read: (tally: Tally) => number) => {
+    const counted = (name: string, help: string, read: (tally: MatchCount) => number) => {
       const rulesets = () => this.#byRuleset.values()
       metrics.registerMetric(
         new Counter({
@@ -48,9 +48,9 @@ export class RuleTallies {
   }
 
   /** The counts of a rule; those of an earlier version of it go on. */
-  of(labels: RuleLabels): Tally {
+  of(labels: RuleLabels): MatchCount {
     let tallies = this.#byRuleset.get(labels.ruleset)
-    if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, Tally>()))
+    if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, MatchCount>()))
     const known = tallies.get(labels.rule)
     if (known?.action === labels.action) return known
     const tally = { matches: 0, failures: 0, ...labels }

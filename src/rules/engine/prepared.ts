@@ -15,14 +15,14 @@ import {
 import { ACTIONS } from '../actions/index.js'
 import { needsBody } from '../fields/index.js'
 import { phaseNamed, type Level } from '../phases.js'
-import type { RuleTallies } from './match-counters.js'
+import type { MatchCounters } from './match-counters.js'
 import type { ActionContext, Condition, Effect, PreparedRule, PreparedRuleset, RuleDeps } from '../types.js'
 
 export interface PrepareOptions {
   readonly level: Level
   readonly accountId: string
   readonly parts: RuleDeps
-  readonly tallies: RuleTallies
+  readonly tallies: MatchCounters
   readonly log: Log
 }
 

@@ -5,7 +5,7 @@ import { account, zone, type Scope } from '../../core/scope.js'
 import type { Change, Store } from '../../core/store.js'
 import type { Level } from '../phases.js'
 import { prepareRuleset } from './prepared.js'
-import { RuleTallies } from './match-counters.js'
+import { MatchCounters } from './match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../types.js'
 import { ZoneRules } from './zone-rules.js'
 
@@ -15,7 +15,7 @@ export interface Site {
   readonly accountId: string
 }
 
-export interface RuleBookOptions {
+export interface RulesetCacheOptions {
   readonly store: Store
   readonly parts: RuleDeps
   readonly metrics: Metrics
@@ -23,21 +23,21 @@ export interface RuleBookOptions {
 }
 
 /** The stored rulesets, compiled: each version of a ruleset once, whatever number of zones it runs in. */
-export class RuleBook {
+export class RulesetCache {
   readonly #store: Store
   readonly #parts: RuleDeps
   readonly #log: Log
-  readonly #tallies: RuleTallies
+  readonly #tallies: MatchCounters
   /** By ruleset id. */
   readonly #prepared = new Map<string, PreparedRuleset>()
   /** By zone id. */
   readonly #zones = new Map<string, ZoneRules | undefined>()
 
-  constructor({ store, parts, metrics, log }: RuleBookOptions) {
+  constructor({ store, parts, metrics, log }: RulesetCacheOptions) {
     this.#store = store
     this.#parts = parts
     this.#log = log
-    this.#tallies = new RuleTallies(metrics)
+    this.#tallies = new MatchCounters(metrics)
   }
 
   /** The rules of a zone as they are now; undefined where there are none. */

@@ -4,7 +4,7 @@ import type { RawHeaders } from '../../http/headers.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
 import type { Exceeded } from '../limits/limiter.js'
 import type { Level, PhaseName } from '../phases.js'
-import { Skips, type SkipParams } from './skip-set.js'
+import { SkipSet, type SkipParams } from './skip-set.js'
 import type {
   ChallengeKind,
   ExchangeObserver,
@@ -33,9 +33,9 @@ export interface TraceObserver {
 }
 
 /** Rulesets that run rulesets are nested no deeper. */
-const MOST_NESTED = 8
+const MAX_NESTED = 8
 /** Rulesets that execute rules run for one request: a thousand rules that run a thousand each would take minutes. */
-const MOST_EXECUTED = 1000
+const MAX_EXECUTED = 1000
 
 const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
   'challenge',
@@ -55,7 +55,7 @@ export class Run implements RuleRun {
   readonly #observer: TraceObserver | undefined
   #phase: PhaseName = 'http_request_sanitize'
   #level: Level = 'account'
-  #skips: Skips | undefined
+  #skips: SkipSet | undefined
   #changes: (() => void)[] = []
   #followers: ExchangeObserver[] = []
   #leaving: 'ruleset' | 'phase' | undefined
@@ -84,12 +84,12 @@ export class Run implements RuleRun {
   }
 
   /** There is something to do when the answer comes. */
-  get awaitsAnswer(): boolean {
+  get awaitsResponse(): boolean {
     return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.cache !== undefined
   }
 
   /** An answer is there, or has changed: its fields are read anew. */
-  answered(): void {
+  responded(): void {
     this.context.forget(ANSWER_SLOTS)
   }
 
@@ -100,10 +100,10 @@ export class Run implements RuleRun {
   }
 
   /** The answer is settled: whoever follows the request is told. */
-  settled(origin: RawHeaders | undefined): void {
+  finish(origin: RawHeaders | undefined): void {
     const followers = this.#followers
     this.#followers = []
-    for (const follower of followers) follower.answered(this.context, origin)
+    for (const follower of followers) follower.responded(this.context, origin)
   }
 
   /** For conditions: to be told how the request goes on. */
@@ -127,7 +127,7 @@ export class Run implements RuleRun {
   skip(params: SkipParams): void {
     if (params.ruleset) this.#leaving = 'ruleset'
     if (params.phase) this.#leaving = 'phase'
-    this.#skips ??= new Skips()
+    this.#skips ??= new SkipSet()
     this.#skips.add(this.#level, params)
   }
 
@@ -140,8 +140,7 @@ export class Run implements RuleRun {
   execute(params: object): TerminalAction | undefined {
     const execution = this.#rules.linked(params)
     if (!execution) return undefined
-    if (this.#executed === MOST_EXECUTED)
-      throw new RangeError(`${MOST_EXECUTED} rulesets have been run for the request`)
+    if (this.#executed === MAX_EXECUTED) throw new RangeError(`${MAX_EXECUTED} rulesets have been run for the request`)
     this.#executed++
     return this.#runRuleset(execution)
   }
@@ -169,7 +168,7 @@ export class Run implements RuleRun {
 
   #runRuleset(execution: Execution): TerminalAction | undefined {
     const { ruleset, rules } = execution
-    if (this.#nested === MOST_NESTED || this.#skips?.has(this.#level, ruleset.id)) return undefined
+    if (this.#nested === MAX_NESTED || this.#skips?.has(this.#level, ruleset.id)) return undefined
     this.#nested++
     this.#observer?.entered(execution)
     let ending: TerminalAction | undefined

@@ -20,7 +20,7 @@ const PRODUCT_PHASES: Readonly<Record<string, string>> = {
  * What is left out for the rest of one request. Rules of an account leave out what the account runs, rules of a zone what
  * the zone runs; only whole phases are left out on both levels when the account says so.
  */
-export class Skips {
+export class SkipSet {
   readonly #names = new Set<string>()
 
   add(level: Level, { phases = [], products = [], rules = {}, rulesets = [] }: SkipParams): void {

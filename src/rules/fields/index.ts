@@ -19,7 +19,7 @@ import { BODY_GETTERS } from './body.js'
 import { EDGE_GETTERS } from './edge.js'
 import { GEO_GETTERS } from './geo.js'
 import { HEADER_GETTERS } from './request-headers.js'
-import { FieldSource, type FieldParts } from './source.js'
+import { FieldSource, type FieldDeps } from './source.js'
 import { VOUCHABLE } from './trusted.js'
 
 const OWN: Readonly<Record<string, Getter<FieldSource>>> = {
@@ -34,21 +34,21 @@ const OWN: Readonly<Record<string, Getter<FieldSource>>> = {
 const NONE = () => undefined
 
 /** What a trusted proxy says comes before what we know. */
-function vouched(name: string): Getter<FieldSource> {
+function trustedFields(name: string): Getter<FieldSource> {
   const own = OWN[name] ?? NONE
-  return (source) => source.exchange.vouched?.get(name) ?? own(source)
+  return (source) => source.exchange.trustedFields?.get(name) ?? own(source)
 }
 
 /** What score rules added up, on top of what a trusted proxy says; missing where there is neither. */
 function score({ exchange }: FieldSource): Value | undefined {
-  const told = exchange.vouched?.get('cf.waf.score')
+  const told = exchange.trustedFields?.get('cf.waf.score')
   return exchange.score === undefined ? told : exchange.score + Number(told ?? 0)
 }
 
 /** Where the fields come from, by slot. */
 export const FIELD_GETTERS: Getters<FieldSource> = new Getters(SCHEME, {
   ...OWN,
-  ...Object.fromEntries(VOUCHABLE.map((name) => [name, vouched(name)])),
+  ...Object.fromEntries(VOUCHABLE.map((name) => [name, trustedFields(name)])),
   'cf.waf.score': score,
 })
 
@@ -56,7 +56,7 @@ export const FIELD_GETTERS: Getters<FieldSource> = new Getters(SCHEME, {
 export const OWN_FIELDS: readonly string[] = Object.keys(OWN)
 
 /** The context of one request, for all its phases. */
-export function fieldContext(exchange: RuleExchange, parts: FieldParts): Context {
+export function fieldContext(exchange: RuleExchange, parts: FieldDeps): Context {
   return FIELD_GETTERS.context(new FieldSource(exchange, parts))
 }
 

@@ -6,7 +6,7 @@ import type { GeoLocation, GeoLookup, RuleExchange } from '../types.js'
 import { boundaryOf, partsOf, type Part } from './multipart.js'
 
 /** What the fields of every request need from around it. */
-export interface FieldParts {
+export interface FieldDeps {
   readonly clock: Clock
   readonly geo: GeoLookup
 }
@@ -14,12 +14,12 @@ export interface FieldParts {
 /** What the fields of one request are read from. One of these serves all phases of the request. */
 export class FieldSource implements RequestView {
   readonly exchange: RuleExchange
-  readonly #parts: FieldParts
+  readonly #parts: FieldDeps
   #place: GeoLocation | undefined
   #seed: Bytes | undefined
   #multipart: readonly Part[] | undefined
 
-  constructor(exchange: RuleExchange, parts: FieldParts) {
+  constructor(exchange: RuleExchange, parts: FieldDeps) {
     this.exchange = exchange
     this.#parts = parts
   }

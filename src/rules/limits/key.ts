@@ -15,7 +15,7 @@ import {
 import type { PhaseName } from '../phases.js'
 
 /** A key is this long at most; what would be longer is told apart by its SHA-256. */
-const LONGEST = 64
+const MAX_CHUNK_BYTES = 64
 
 /**
  * Characteristics that are no fields of expressions. There is one site, so that its id tells no requests apart; visitors
@@ -53,7 +53,7 @@ export function compileKey(
   const keyOf: KeyOf = (context) => {
     let key = ''
     for (const value of values) key += part(value(context))
-    return key.length <= LONGEST ? key : `#${createHash('sha256').update(key, 'latin1').digest('base64url')}`
+    return key.length <= MAX_CHUNK_BYTES ? key : `#${createHash('sha256').update(key, 'latin1').digest('base64url')}`
   }
   return { keyOf, uses: parsed.map(({ uses }) => uses) }
 }

@@ -34,7 +34,7 @@ const RESPONSE_FIELDS: ReadonlySet<string> = new Set(
   FIELDS.filter(({ group }) => group === 'response').map(({ name }) => name),
 )
 
-const MOST_SCORE = 1_000_000
+const MAX_SCORE = 1_000_000
 
 const scoreLimitId = (ruleId: string): string => `${ruleId}/score`
 
@@ -51,7 +51,7 @@ export class RuleLimit {
   /** What counts; undefined: what the rule matches. */
   readonly #counts: Filter | undefined
   /** `counts` needs the answer. */
-  readonly #needsAnswer: boolean
+  readonly #needsResponse: boolean
   readonly #toOrigin: boolean
 
   /** Throws an ExprError where a characteristic or the counting expression does not compile. */
@@ -63,7 +63,7 @@ export class RuleLimit {
     this.uses = expression ? [...uses, expression.uses] : uses
     this.#key = keyOf
     this.#counts = expression && compile(expression, lists)
-    this.#needsAnswer = [...(expression?.uses.fields ?? [])].some(({ name }) => RESPONSE_FIELDS.has(name))
+    this.#needsResponse = [...(expression?.uses.fields ?? [])].some(({ name }) => RESPONSE_FIELDS.has(name))
     this.#toOrigin = toOrigin
     const limit = (name: string, threshold: number): Limit => ({
       id: name,
@@ -75,7 +75,7 @@ export class RuleLimit {
     if (ratelimit.requests_per_period !== undefined)
       meters.push({
         limit: limit(id, ratelimit.requests_per_period),
-        moment: this.#needsAnswer ? 'answer' : toOrigin ? 'origin' : 'rule',
+        moment: this.#needsResponse ? 'answer' : toOrigin ? 'origin' : 'rule',
         scoreHeader: undefined,
       })
     if (ratelimit.score_per_period !== undefined && ratelimit.score_response_header_name !== undefined)
@@ -99,7 +99,7 @@ export class RuleLimit {
    */
   judge(limiter: Limiter, request: CountedRequest, matched: boolean): Exceeded | undefined {
     const { context } = request
-    const counts = this.#needsAnswer || (this.#counts ? this.#counts(context) : matched)
+    const counts = this.#needsResponse || (this.#counts ? this.#counts(context) : matched)
     if (!counts && !matched) return undefined
     const key = this.#key(context)
     let exceeded: Limit | undefined
@@ -110,7 +110,7 @@ export class RuleLimit {
       const coming = counts && moment === 'origin' ? 1 : 0
       if (matched && exceeded === undefined && limiter.over(limit, key, coming)) exceeded = limit
       if (counts && moment !== 'rule') {
-        const filter = this.#needsAnswer ? this.#counts : undefined
+        const filter = this.#needsResponse ? this.#counts : undefined
         request.follow(new LateCount(limiter, this.ruleId, meter, key, { filter, toOrigin: this.#toOrigin }))
       }
     }
@@ -155,7 +155,7 @@ class LateCount implements ExchangeObserver {
     if (ruleId === this.#ruleId) this.#endedByRule = true
   }
 
-  answered(context: Context, origin: RawHeaders | undefined): void {
+  responded(context: Context, origin: RawHeaders | undefined): void {
     const { moment, limit, scoreHeader } = this.#meter
     if (moment !== 'answer' || this.#endedByRule || (this.#toOrigin && !origin)) return
     if (this.#filter && !this.#filter(context)) return
@@ -167,5 +167,5 @@ class LateCount implements ExchangeObserver {
 /** 0 for what is no whole number from 1 to 1,000,000. */
 function scoreOf(text: string | undefined): number {
   const score = text !== undefined && /^\s*\d{1,7}\s*$/.test(text) ? Number(text) : 0
-  return score <= MOST_SCORE ? score : 0
+  return score <= MAX_SCORE ? score : 0
 }

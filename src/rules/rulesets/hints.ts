@@ -6,7 +6,7 @@ import { KEY_SCHEME } from '../limits/key.js'
 import { expressionsOf } from './validate.js'
 
 /** Enough to look through at once. */
-const MOST_HINTS = 100
+const MAX_HINTS = 100
 
 /** Actions after which no further rule of the phase runs. */
 const TERMINATING = new Set([
@@ -44,7 +44,7 @@ export function rulesHints(rules: readonly Rule[]): Issue[] {
       message: `the rule is never reached: rule ${number} matches every request and ends the evaluation`,
     })
   }
-  return hints.slice(0, MOST_HINTS)
+  return hints.slice(0, MAX_HINTS)
 }
 
 // A rate limit ends the evaluation only of the requests beyond it.

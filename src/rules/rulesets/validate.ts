@@ -11,9 +11,9 @@ import { ratelimitIssues, ratelimitPresence } from './ratelimit.js'
 import { RuleInput } from './rule-input.js'
 
 /** Enough to mend an input by; the rest would tell the same again. */
-const MOST_ISSUES = 100
+const MAX_ISSUES = 100
 /** Values in one rule: far beyond any real rule, and little enough to check at once. */
-const MOST_VALUES = 20_000
+const MAX_VALUES = 20_000
 
 const shape = issuesOf(RuleInput)
 
@@ -23,14 +23,14 @@ export function rulesIssues(rules: readonly unknown[], context: RuleContext): Is
   for (const [index, rule] of rules.entries()) {
     for (const { pointer, message } of ruleIssues(rule, context))
       issues.push({ pointer: `/rules/${index}${pointer}`, message })
-    if (issues.length >= MOST_ISSUES) break
+    if (issues.length >= MAX_ISSUES) break
   }
   return issues
 }
 
 /** What is wrong with one rule; pointers are relative to it. None: it is a {@link RuleInput}. */
 export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
-  if (valuesIn(input) > MOST_VALUES) return [{ pointer: '', message: `has more than ${MOST_VALUES} values` }]
+  if (valuesIn(input) > MAX_VALUES) return [{ pointer: '', message: `has more than ${MAX_VALUES} values` }]
   const wrong = shape(input)
   // Whoever names an unknown member still learns what is wrong with the parameters.
   const { action: name, action_parameters: params } = (input ?? {}) as Partial<RuleInput>
@@ -113,13 +113,13 @@ function expressionIssues(rule: RuleInput, action: Action | undefined, { phase, 
 function valuesIn(input: unknown): number {
   const left = [input]
   let count = 0
-  while (left.length > 0 && count <= MOST_VALUES) {
+  while (left.length > 0 && count <= MAX_VALUES) {
     const next = left.pop()
     count++
     if (typeof next !== 'object' || next === null) continue
     for (const value of Object.values(next)) {
       left.push(value)
-      if (left.length > MOST_VALUES) return left.length
+      if (left.length > MAX_VALUES) return left.length
     }
   }
   return count

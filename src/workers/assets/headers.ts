@@ -1,7 +1,7 @@
 import { encodedPath, lines, Warnings, type Warning } from './lines.js'
 import { filled, NOTHING, pattern, type Pattern } from './pattern.js'
 
-const MOST_RULES = 100
+const MAX_RULES = 100
 
 interface Rule {
   readonly line: number
@@ -48,8 +48,8 @@ export function parseHeaders(text: string): HeaderRules {
       if (/^(?:\S+:\/\/|\/)/.test(content)) {
         close(open, rules, warnings)
         open = undefined
-        if (rules.length >= MOST_RULES) {
-          warnings.add(line, `more than ${MOST_RULES} rules: this line and all after it are left out`)
+        if (rules.length >= MAX_RULES) {
+          warnings.add(line, `more than ${MAX_RULES} rules: this line and all after it are left out`)
           break
         }
         open = { line, ...readPath(content), set: new Map(), unset: [] }

@@ -18,7 +18,7 @@ export interface AssetsInUse {
 }
 
 /** Records that are removed at once. */
-const AT_ONCE = 500
+const CONCURRENCY = 500
 
 /** Removes the records of uploads that are over. */
 export async function endSessions(store: Store, clock: Clock): Promise<void> {
@@ -72,9 +72,9 @@ export async function forgetUnused(
       !announced.has(`${record.scope.id} ${record.id}`),
   )
   const begun = (scope: Scope) => store.list(ASSET_SESSIONS, scope).some(({ id }) => !sessions.has(id))
-  for (let at = 0; at < unused.length; at += AT_ONCE) {
+  for (let at = 0; at < unused.length; at += CONCURRENCY) {
     const writes = unused
-      .slice(at, at + AT_ONCE)
+      .slice(at, at + CONCURRENCY)
       // What uploads of the meantime need was not looked at: those files wait for the next time.
       .filter(({ scope }) => !begun(scope))
       .map(({ scope, id, version }): Write => ({

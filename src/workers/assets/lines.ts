@@ -6,36 +6,36 @@ export interface Warning {
 }
 
 /** Longer lines are left out. */
-const MOST_CHARACTERS = 2000
+const MAX_CHARACTERS = 2000
 /** Comments and empty ones as well. Far more than rules can be; to read millions that are wrong takes seconds. */
-const MOST_LINES = 20_000
+const MAX_LINES = 20_000
 
 /** The lines of a file that say something, trimmed; what is too long, or too far down, is left out with a warning. */
 export function* lines(text: string, warnings: Warnings): Generator<{ line: number; text: string }> {
   let line = 0
-  for (const whole of text.split(/\r\n|\r|\n/, MOST_LINES + 1)) {
+  for (const whole of text.split(/\r\n|\r|\n/, MAX_LINES + 1)) {
     line += 1
-    if (line > MOST_LINES) {
-      warnings.add(line, `more than ${MOST_LINES} lines: this line and all after it are left out`)
+    if (line > MAX_LINES) {
+      warnings.add(line, `more than ${MAX_LINES} lines: this line and all after it are left out`)
       return
     }
     const trimmed = whole.trim()
     if (trimmed === '' || trimmed.startsWith('#')) continue
-    if (trimmed.length > MOST_CHARACTERS)
-      warnings.add(line, `the line is longer than ${MOST_CHARACTERS} characters and is left out`)
+    if (trimmed.length > MAX_CHARACTERS)
+      warnings.add(line, `the line is longer than ${MAX_CHARACTERS} characters and is left out`)
     else yield { line, text: trimmed }
   }
 }
 
 /** Told, of very many, the first. */
-const MOST_WARNINGS = 100
+const MAX_WARNINGS = 100
 
 /** Warnings as they come up: the first hundred. */
 export class Warnings {
   readonly list: Warning[] = []
 
   add(line: number, message: string): void {
-    if (this.list.length < MOST_WARNINGS) this.list.push({ line, message })
+    if (this.list.length < MAX_WARNINGS) this.list.push({ line, message })
   }
 }
 

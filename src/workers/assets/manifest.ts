@@ -21,8 +21,8 @@ export interface AssetLimits {
   readonly file_bytes: number
 }
 
-const MOST_PATH_CHARACTERS = 1024
-const MOST_ISSUES = 100
+const MAX_PATH_CHARACTERS = 1024
+const MAX_ISSUES = 100
 
 /** Throws InvalidInput where files cannot be served: too many or too large, a bad path, one hash with two sizes. */
 export function checkAnnounced(files: AnnouncedFiles, { files: most, file_bytes: bytes }: AssetLimits): void {
@@ -38,14 +38,14 @@ export function checkAnnounced(files: AnnouncedFiles, { files: most, file_bytes:
     if ((sizes.get(hash) ?? size) !== size)
       issues.push({ pointer: `${pointer}/size`, message: 'is not the size that another file with this hash has' })
     sizes.set(hash, size)
-    if (issues.length >= MOST_ISSUES) break
+    if (issues.length >= MAX_ISSUES) break
   }
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
 function pathFault(path: string): string | undefined {
   if (!path.startsWith('/')) return 'the path must begin with /'
-  if (path.length > MOST_PATH_CHARACTERS) return `the path is longer than ${MOST_PATH_CHARACTERS} characters`
+  if (path.length > MAX_PATH_CHARACTERS) return `the path is longer than ${MAX_PATH_CHARACTERS} characters`
   if (path.endsWith('/')) return 'the path must be that of a file, without / at its end'
   // oxlint-disable-next-line no-control-regex
   if (/[\x00-\x1f\x7f]/.test(path)) return 'the path holds a control character'

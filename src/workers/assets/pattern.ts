@@ -14,7 +14,7 @@ const STAR = '*'
 /** Of a plain text. */
 export const NOTHING: Captured = new Map()
 /** To look for a text takes as long as it and the text that it is looked for in, multiplied. */
-const MOST_BETWEEN = 200
+const MAX_BETWEEN = 200
 
 /** Whether a text has wildcards. */
 export const hasWildcards = (text: string): boolean => text.search(WILDCARD) >= 0
@@ -31,8 +31,8 @@ export function pattern(text: string, ends: '/' | '.' = '/'): Pattern {
     return { dynamic: false, match: (candidate) => (candidate === text ? NOTHING : undefined) }
 
   const literals = text.split(WILDCARD)
-  if (literals.slice(1, -1).some(({ length }) => length > MOST_BETWEEN))
-    throw new TypeError(`there are more than ${MOST_BETWEEN} characters between two wildcards`)
+  if (literals.slice(1, -1).some(({ length }) => length > MAX_BETWEEN))
+    throw new TypeError(`there are more than ${MAX_BETWEEN} characters between two wildcards`)
   const star = wildcards.indexOf(STAR)
   const before = star < 0 ? 0 : count(literals.slice(0, star + 1), ends)
   const names = wildcards.map((wildcard) => (wildcard === STAR ? 'splat' : wildcard.slice(1)))

@@ -6,8 +6,8 @@ const STATUSES = [200, 301, 302, 303, 307, 308] as const
 /** 200: the path is another one, and the client is not told. */
 export type RedirectStatus = (typeof STATUSES)[number]
 
-const MOST_STATIC = 2000
-const MOST_DYNAMIC = 100
+const MAX_STATIC = 2000
+const MAX_DYNAMIC = 100
 
 interface Rule {
   readonly pattern: Pattern
@@ -41,9 +41,9 @@ export function parseRedirects(text: string, htmlHandling: HtmlHandling): Redire
       const rule = readRule(content, htmlHandling)
       if (seen.has(rule.from)) throw new TypeError(`there is a rule for ${rule.from} already`)
       const isStatic = dynamic.length === 0 && !hasWildcards(rule.from)
-      const full = isStatic ? fixed.size >= MOST_STATIC : dynamic.length >= MOST_DYNAMIC
+      const full = isStatic ? fixed.size >= MAX_STATIC : dynamic.length >= MAX_DYNAMIC
       if (full) {
-        const most = isStatic ? `${MOST_STATIC} static` : `${MOST_DYNAMIC} dynamic`
+        const most = isStatic ? `${MAX_STATIC} static` : `${MAX_DYNAMIC} dynamic`
         warnings.add(line, `more than ${most} rules: this line and all after it are left out`)
         break
       }

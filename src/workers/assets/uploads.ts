@@ -58,12 +58,12 @@ export interface AssetUploadDeps {
 /** Tokens, and what was uploaded for them, are good for this long. */
 const SESSION_MS = 3_600_000
 /** Sessions of one account at once; beyond it the oldest ends. */
-const MOST_SESSIONS = 100
-const MOST_IN_BUCKET = 250
+const MAX_SESSIONS = 100
+const MAX_BUCKET_FILES = 250
 /** Files of one request, unless a single one is larger. */
 export const BUCKET_BYTES = 20 * 1024 * 1024
 /** Blobs of one request that are written at the same time. */
-const WRITES_AT_ONCE = 8
+const WRITE_CONCURRENCY = 8
 
 type Use = 'upload' | 'completion'
 
@@ -178,7 +178,7 @@ export class AssetUploads {
         stored.set(hash, { blob, size: bytes.length, ...(type !== undefined && { type }) })
       }
     }
-    await Promise.all(Array.from({ length: WRITES_AT_ONCE }, work))
+    await Promise.all(Array.from({ length: WRITE_CONCURRENCY }, work))
     return stored
   }
 
@@ -187,7 +187,7 @@ export class AssetUploads {
     const { store, clock } = this.#deps
     const byAge = [...store.list(ASSET_SESSIONS, scope)].sort((a, b) => a.value.expires_at - b.value.expires_at)
     const gone = byAge.filter(
-      ({ value }, index) => value.expires_at <= clock.now() || byAge.length - index >= MOST_SESSIONS,
+      ({ value }, index) => value.expires_at <= clock.now() || byAge.length - index >= MAX_SESSIONS,
     )
     if (gone.length === 0) return
     await store.batch(gone.map(({ id }) => ({ kind: ASSET_SESSIONS, scope, id, value: undefined })))
@@ -237,7 +237,7 @@ function buckets({ missing, sizes }: Progress): string[][] {
   for (const hash of missing) {
     const size = sizes.get(hash) ?? 0
     const last = all.at(-1)
-    if (!last || last.length >= MOST_IN_BUCKET || bytes + size > BUCKET_BYTES) {
+    if (!last || last.length >= MAX_BUCKET_FILES || bytes + size > BUCKET_BYTES) {
       all.push([hash])
       bytes = size
     } else {

@@ -1,21 +1,21 @@
 import { InvalidInput, type Issue } from '../../core/errors.js'
 import { glob } from './pattern.js'
 
-const MOST_RULES = 100
-const MOST_CHARACTERS = 100
+const MAX_RULES = 100
+const MAX_CHARACTERS = 100
 
 /** Who gets a request first by path rules; undefined: no rule says. */
 export type FirstRules = (path: string) => 'assets' | 'worker' | undefined
 
 /** What is wrong with the rules of `run_worker_first`, with pointers below `at`. */
 export function workerFirstIssues(rules: readonly string[], at: string): Issue[] {
-  if (rules.length > MOST_RULES) return [{ pointer: at, message: `at most ${MOST_RULES} rules are allowed` }]
+  if (rules.length > MAX_RULES) return [{ pointer: at, message: `at most ${MAX_RULES} rules are allowed` }]
   const issues: Issue[] = []
   const add = (index: number, message: string) => issues.push({ pointer: `${at}/${index}`, message })
   const wide = rules.filter((rule) => rule.endsWith('*'))
   for (const [index, rule] of rules.entries()) {
     if (!/^!?\//.test(rule)) add(index, 'the rule must begin with / or !/')
-    else if (rule.length > MOST_CHARACTERS) add(index, `the rule is longer than ${MOST_CHARACTERS} characters`)
+    else if (rule.length > MAX_CHARACTERS) add(index, `the rule is longer than ${MAX_CHARACTERS} characters`)
     else if (rules.indexOf(rule) < index) add(index, 'the rule stands there already')
     else {
       const wider = wide.find((other) => other !== rule && rule.startsWith(other.slice(0, -1)))

@@ -18,7 +18,7 @@ export interface BindingKind {
   /** What is wrong with a binding of this kind; pointers into the binding. */
   issues(binding: Binding): readonly Issue[]
   /** The binding as it is stored: older names of members replaced by the newer ones. */
-  settled(binding: Binding): Binding
+  normalize(binding: Binding): Binding
 }
 
 export interface BindingSpec {
@@ -31,7 +31,7 @@ export interface BindingSpec {
   readonly example?: Readonly<Record<string, unknown>>
   /** What a schema cannot say. Called where the schema is content. */
   readonly check?: (binding: Binding) => readonly Issue[]
-  readonly settled?: (binding: Binding) => Binding
+  readonly normalize?: (binding: Binding) => Binding
 }
 
 /** Names become members of `env`. */
@@ -49,7 +49,7 @@ export const Ref = (description: string) =>
 
 /** Describes a kind of binding. */
 export function bindingKind(spec: BindingSpec): BindingKind {
-  const { type, description, fields = {}, secret = [], part, example = {}, check, settled } = spec
+  const { type, description, fields = {}, secret = [], part, example = {}, check, normalize } = spec
   const schema = Type.Object({ name: BindingName, type: Type.Literal(type), ...fields }, { description })
   const issues = issuesOf(schema)
   return {
@@ -62,6 +62,6 @@ export function bindingKind(spec: BindingSpec): BindingKind {
       const found = issues(binding)
       return found.length > 0 || !check ? found : check(binding)
     },
-    settled: settled ?? ((binding) => binding),
+    normalize: normalize ?? ((binding) => binding),
   }
 }

@@ -19,7 +19,7 @@ export const d1 = bindingKind({
   },
 
   // Clients read one or the other.
-  settled(binding) {
+  normalize(binding) {
     const id = binding['database_id'] ?? binding['id']
     return { ...binding, database_id: id, id }
   },

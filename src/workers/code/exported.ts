@@ -29,7 +29,7 @@ const CALLED: Readonly<Record<ExportKind, readonly string[]>> = {
 }
 
 // Longer chains than this are made to be followed.
-const MOST_STEPS = 64
+const MAX_STEPS = 64
 
 /** The exports of uploaded modules, as far as their text tells: what is computed counts as a class of no known base. */
 export class ExportsOf {
@@ -74,7 +74,7 @@ export class ExportsOf {
   }
 
   #judge(meaning: Meaning, scope: ModuleScope, steps: number): Exported {
-    if (steps > MOST_STEPS) return UNKNOWN
+    if (steps > MAX_STEPS) return UNKNOWN
     if (meaning.kind === 'import') return this.#imported(meaning, scope, steps)
     const { node } = meaning
     const known = this.#judged.get(node)

@@ -1,8 +1,8 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { ScriptFormat } from '../../core/model/worker.js'
-import { InTurn } from '../../core/keyed-mutex.js'
-import { UploadRefused, type Fault } from '../upload/errors.js'
+import { KeyedMutex } from '../../core/keyed-mutex.js'
+import { UploadRefused, type UploadIssue } from '../upload/errors.js'
 import type { UploadedFile } from '../upload/form.js'
 import { analyse, isRead, type CodeReport } from './analyse.js'
 import { THREAD_STACK_MEGABYTES, TooDeep } from './parser.js'
@@ -15,13 +15,13 @@ export interface CodeToRead {
 }
 
 /** What comes back from it. */
-export type CodeRead = { readonly report: CodeReport } | { readonly faults: readonly Fault[] }
+export type CodeRead = { readonly report: CodeReport } | { readonly faults: readonly UploadIssue[] }
 
 /** The worst code of this many bytes takes some tens of milliseconds. */
-const AT_ONCE = 16 * 1024
+const CONCURRENCY = 16 * 1024
 /** A syntax tree can take a hundred times the room of its text. */
-const MOST_MEGABYTES = 1024
-const LONGEST_MS = 120_000
+const MAX_MEGABYTES = 1024
+const MAX_DURATION_MS = 120_000
 
 const THREAD = new URL(`.//thread${extname(import.meta.url)}`, import.meta.url)
 
@@ -30,12 +30,12 @@ const THREAD = new URL(`.//thread${extname(import.meta.url)}`, import.meta.url)
  * other, so that nothing else waits for it. Code that takes more than 1 GiB or two minutes to be read is refused.
  */
 export class CodeReader {
-  readonly #turns = new InTurn()
+  readonly #turns = new KeyedMutex()
   readonly #mostMegabytes: number
   #thread: Worker | undefined
   #closed = false
 
-  constructor({ mostMegabytes = MOST_MEGABYTES }: { readonly mostMegabytes?: number } = {}) {
+  constructor({ mostMegabytes = MAX_MEGABYTES }: { readonly mostMegabytes?: number } = {}) {
     this.#mostMegabytes = mostMegabytes
   }
 
@@ -43,7 +43,7 @@ export class CodeReader {
   async analyse(format: ScriptFormat, main: UploadedFile, files: readonly UploadedFile[]): Promise<CodeReport> {
     const read = files.filter((file) => file === main || isRead(file))
     const size = read.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (size <= AT_ONCE) {
+    if (size <= CONCURRENCY) {
       try {
         return analyse(format, main, files)
       } catch (error) {
@@ -69,7 +69,7 @@ export class CodeReader {
     })
     this.#thread = thread
     try {
-      const read = await answerOf(thread)
+      const read = await responseOf(thread)
       if ('report' in read) return read.report
       throw new UploadRefused(read.faults)
     } finally {
@@ -80,7 +80,7 @@ export class CodeReader {
 }
 
 /** What a thread says; rejects with UploadRefused where it had too little room or time. */
-async function answerOf(thread: Worker): Promise<CodeRead> {
+async function responseOf(thread: Worker): Promise<CodeRead> {
   let timer: NodeJS.Timeout | undefined
   try {
     return await new Promise<CodeRead>((resolve, reject) => {
@@ -89,7 +89,7 @@ async function answerOf(thread: Worker): Promise<CodeRead> {
         reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch('memory') : error)
       })
       thread.once('exit', () => reject(new Error('the thread that reads code ended')))
-      timer = setTimeout(() => reject(tooMuch('time')), LONGEST_MS)
+      timer = setTimeout(() => reject(tooMuch('time')), MAX_DURATION_MS)
     })
   } finally {
     clearTimeout(timer)

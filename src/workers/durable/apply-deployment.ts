@@ -24,7 +24,7 @@ export interface DeploymentInput {
  * Reconciles the exports of versions that are about to serve, and checks that the code of each has the classes and
  * bindings that there will be. Throws UploadRefused, with pointers to the versions.
  */
-export function settleDeployment(
+export function applyDeployment(
   store: Store,
   scope: Scope,
   { before, versions, pointer }: DeploymentInput,

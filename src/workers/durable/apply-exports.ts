@@ -12,7 +12,7 @@ import {
 import { pointerToken } from '../../core/schema.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Write } from '../../core/store.js'
-import { refuse, type Fault } from '../upload/errors.js'
+import { refuse, type UploadIssue } from '../upload/errors.js'
 import type { Metadata } from '../metadata/schema.js'
 import { migrate } from './migrations.js'
 import { reconcile, undeclaredClasses } from './reconcile.js'
@@ -44,7 +44,7 @@ export interface Settled {
 }
 
 /** Runs the migration of an upload or reconciles its exports, and checks its bindings against the outcome. Throws UploadRefused. */
-export function settleClasses(input: SettleInput): Settled {
+export function applyExports(input: SettleInput): Settled {
   const { store, scope, before, metadata, deployed } = input
   const { exports, migrations } = metadata
   const draft = draftOf(store, scope)
@@ -92,11 +92,11 @@ const mayBeClass = (kind: ExportKind | undefined): boolean => kind === 'durable-
 export function migrated(
   { script, before, metadata: { migrations }, code }: SettleInput,
   draft: DurableDraft,
-): Fault[] {
+): UploadIssue[] {
   const classes = new Set([...code].filter(([, kind]) => mayBeClass(kind)).map(([name]) => name))
   const faults = migrations ? migrate(draft, { script, migrations, currentTag: before?.migration_tag, classes }) : []
   if (faults.length > 0) return faults
-  return draft.of(script).flatMap(({ class: name }): Fault[] => {
+  return draft.of(script).flatMap(({ class: name }): UploadIssue[] => {
     const message = `the script no longer exports the class ${name}, which has a namespace; delete it with a migration first`
     return classes.has(name) ? [] : [{ kind: 'classNotExported', message }]
   })
@@ -160,8 +160,8 @@ export function bindingFaults(
   { script, bindings, metadata }: SettleInput,
   draft: DurableDraft,
   own: 'classNotCreated' | 'unappliedMigration' | 'undeployedExport',
-): Fault[] {
-  return bindings.flatMap((binding): Fault[] => {
+): UploadIssue[] {
+  return bindings.flatMap((binding): UploadIssue[] => {
     const {
       type,
       name,

@@ -1,4 +1,4 @@
-import type { Fault } from '../upload/errors.js'
+import type { UploadIssue } from '../upload/errors.js'
 import type { MigrationStep, Migrations } from '../metadata/schema.js'
 import type { DurableDraft } from './state.js'
 
@@ -16,7 +16,10 @@ export interface MigrationInput {
  * Runs the steps of a migration on the draft, in order, and says what is wrong with them; pointers into the metadata. The
  * draft is of use only where nothing is.
  */
-export function migrate(draft: DurableDraft, { script, migrations, currentTag, classes }: MigrationInput): Fault[] {
+export function migrate(
+  draft: DurableDraft,
+  { script, migrations, currentTag, classes }: MigrationInput,
+): UploadIssue[] {
   const { old_tag, steps, old_tag: _old, new_tag: _new, ...single } = migrations
   if (old_tag !== currentTag) return [tagFault(old_tag, currentTag)]
   if (steps && Object.keys(single).length > 0)
@@ -27,28 +30,28 @@ export function migrate(draft: DurableDraft, { script, migrations, currentTag, c
     if (faults.length > 0) return faults
   }
   // Only now: a class may be made by one step and renamed by the next.
-  return draft.of(script).flatMap(({ id, class: name }): Fault[] => {
+  return draft.of(script).flatMap(({ id, class: name }): UploadIssue[] => {
     const pointer = made.get(id)
     if (pointer === undefined || classes.has(name)) return []
     return [{ kind: 'newClassNotExported', pointer, message: `the script does not export a class ${name}` }]
   })
 }
 
-function tagFault(given: string | undefined, current: string | undefined): Fault {
+function tagFault(given: string | undefined, current: string | undefined): UploadIssue {
   const expected = given === undefined ? 'no tag' : `tag ${JSON.stringify(given)}`
   const found = current === undefined ? 'no tag' : `tag ${JSON.stringify(current)}`
   const message = `migration tag precondition failed; expected ${expected}, the current one is ${found}`
   return { kind: 'migrationTag', pointer: '/migrations/old_tag', message }
 }
 
-const bad = (pointer: string, message: string): Fault => ({ kind: 'badMigration', pointer, message })
+const bad = (pointer: string, message: string): UploadIssue => ({ kind: 'badMigration', pointer, message })
 
 /** One step: what it makes, renames, takes over and deletes. */
 class Step {
   readonly #draft: DurableDraft
   readonly #script: string
   readonly #at: string
-  readonly #faults: Fault[] = []
+  readonly #faults: UploadIssue[] = []
   /** Pointer of whatever brought a namespace here, by id. */
   readonly #made: Map<string, string>
   readonly #targets = new Set<string>()
@@ -60,7 +63,7 @@ class Step {
     this.#made = made
   }
 
-  run(step: MigrationStep): Fault[] {
+  run(step: MigrationStep): UploadIssue[] {
     const { deleted_classes, renamed_classes, transferred_classes, new_classes, new_sqlite_classes } = step
     deleted_classes?.forEach((name, index) => this.#delete(name, `deleted_classes/${index}`))
     renamed_classes?.forEach(({ from, to }, index) => this.#rename(from, to, `renamed_classes/${index}`))

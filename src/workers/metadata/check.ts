@@ -3,7 +3,7 @@ import type { Binding } from '../../core/model/worker.js'
 import { issuesOf } from '../../core/schema.js'
 import { assetConfigIssues } from '../assets/site.js'
 import { BINDINGS } from '../bindings/index.js'
-import type { Fault } from '../upload/errors.js'
+import type { UploadIssue } from '../upload/errors.js'
 import { exportIssues } from './exports.js'
 import { placementIssues } from './placement.js'
 import { Metadata, VersionSettings, type Migrations, type MigrationStep } from './schema.js'
@@ -18,7 +18,7 @@ export interface MetadataLimits {
 const TAG_BYTES = 100
 const MESSAGE_BYTES = 1000
 /** Of one upload; each is looked for among all others. */
-const MOST_CLASSES = 1000
+const MAX_CLASSES = 1000
 
 /** What is wrong with a metadata document; none where it is a `Metadata`. Pointers into the document. */
 export const metadataFaults = faultsOf(issuesOf(Metadata))
@@ -27,13 +27,13 @@ export const metadataFaults = faultsOf(issuesOf(Metadata))
 export const settingsFaults = faultsOf(issuesOf(VersionSettings))
 
 function faultsOf(shape: ReturnType<typeof issuesOf>) {
-  return (document: unknown, limits: MetadataLimits): Fault[] => {
+  return (document: unknown, limits: MetadataLimits): UploadIssue[] => {
     const issues = shape(document)
     return issues.length > 0 ? issues.map(invalid) : memberFaults(document as Metadata, limits)
   }
 }
 
-function memberFaults(metadata: Metadata, limits: MetadataLimits): Fault[] {
+function memberFaults(metadata: Metadata, limits: MetadataLimits): UploadIssue[] {
   const { annotations = {}, placement, exports, migrations, bindings = [] } = metadata
   return [
     ...(Buffer.byteLength(annotations['workers/tag'] ?? '') > TAG_BYTES
@@ -42,17 +42,17 @@ function memberFaults(metadata: Metadata, limits: MetadataLimits): Fault[] {
     ...below('/placement', placement ? placementIssues(placement) : []).map(invalid),
     ...(metadata.assets?.config ? assetConfigIssues(metadata.assets.config, '/assets/config') : []).map(invalid),
     ...(exports ? exportFaults(exports) : []),
-    ...(migrations && classesOf(migrations) > MOST_CLASSES
-      ? [invalid({ pointer: '/migrations', message: `is about more than ${MOST_CLASSES} classes` })]
+    ...(migrations && classesOf(migrations) > MAX_CLASSES
+      ? [invalid({ pointer: '/migrations', message: `is about more than ${MAX_CLASSES} classes` })]
       : []),
     ...(exports && migrations ? [invalid({ pointer: '/migrations', message: 'does not go with exports' })] : []),
     ...bindingFaults(bindings, limits),
   ]
 }
 
-function exportFaults(exports: NonNullable<Metadata['exports']>): Fault[] {
-  if (Object.keys(exports).length > MOST_CLASSES)
-    return [invalid({ pointer: '/exports', message: `has more than ${MOST_CLASSES} entries` })]
+function exportFaults(exports: NonNullable<Metadata['exports']>): UploadIssue[] {
+  if (Object.keys(exports).length > MAX_CLASSES)
+    return [invalid({ pointer: '/exports', message: `has more than ${MAX_CLASSES} entries` })]
   return below('/exports', exportIssues(exports)).map(invalid)
 }
 
@@ -78,16 +78,19 @@ function cut(text: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-const invalid = ({ pointer, message }: Issue): Fault => ({ kind: 'invalidScript', pointer, message })
+const invalid = ({ pointer, message }: Issue): UploadIssue => ({ kind: 'invalidScript', pointer, message })
 
 const below = (prefix: string, issues: readonly Issue[]): Issue[] =>
   issues.map(({ pointer, message }) => ({ pointer: prefix + pointer, message }))
 
 /** What is wrong with bindings; pointers into the metadata document. */
-export function bindingFaults(bindings: readonly Binding[], { bindings: most, valueBytes }: MetadataLimits): Fault[] {
+export function bindingFaults(
+  bindings: readonly Binding[],
+  { bindings: most, valueBytes }: MetadataLimits,
+): UploadIssue[] {
   if (bindings.length > most) return [tooManyBindings(most)]
   const names = new Map<string, number>()
-  return bindings.flatMap((binding, index): Fault[] => {
+  return bindings.flatMap((binding, index): UploadIssue[] => {
     const at = `/bindings/${index}`
     const { name, type } = binding as Partial<Binding>
     if (name === undefined || name === '')
@@ -115,7 +118,7 @@ export function bindingFaults(bindings: readonly Binding[], { bindings: most, va
   })
 }
 
-export const tooManyBindings = (most: number): Fault => ({
+export const tooManyBindings = (most: number): UploadIssue => ({
   kind: 'tooManyBindings',
   pointer: '/bindings',
   message: `a script has ${most} bindings at most`,

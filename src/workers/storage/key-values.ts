@@ -1,6 +1,6 @@
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
-import { InTurn } from '../../core/keyed-mutex.js'
+import { KeyedMutex } from '../../core/keyed-mutex.js'
 import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../../core/model/storage.js'
 import type { Scope } from '../../core/scope.js'
 import { VersionConflict, type Store, type Stored, type Write } from '../../core/store.js'
@@ -9,10 +9,10 @@ import { VersionConflict, type Store, type Stored, type Write } from '../../core
 export const KV_LIMITS = { key: 512, value: 25 * 1024 * 1024, metadata: 1024 } as const
 
 /** Larger values are blobs: records stay in memory. */
-const MOST_INLINE = 1024
+const MAX_INLINE_BYTES = 1024
 
 /** Of a sweep that others write into. */
-const MOST_TRIES = 5
+const MAX_ATTEMPTS = 5
 
 /** A value to store. */
 export interface NewValue {
@@ -48,7 +48,7 @@ export class KeyValues {
   readonly #mostKeys: number
   /** Keys that are about to be stored, by account. */
   readonly #coming = new Map<string, number>()
-  readonly #sweeps = new InTurn()
+  readonly #sweeps = new KeyedMutex()
 
   constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, mostKeys: number) {
     this.#store = store
@@ -78,7 +78,7 @@ export class KeyValues {
       const writes: Write[] = []
       for (const [key, { bytes, expiration, metadata }] of last) {
         const value: StoredValue = {
-          ...(bytes.length <= MOST_INLINE
+          ...(bytes.length <= MAX_INLINE_BYTES
             ? { inline: bytes.toString('base64') }
             : { blob: await this.#blobs().put(bytes) }),
           size: bytes.length,
@@ -172,7 +172,7 @@ export class KeyValues {
           )
         } catch (error) {
           // One of them was stored anew in between.
-          if (!(error instanceof VersionConflict) || tries === MOST_TRIES) throw error
+          if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
       }
     })

@@ -1,5 +1,5 @@
 /** Ways in which an upload is refused; each is a row of the API's errors. */
-export type FaultKind =
+export type UploadIssueKind =
   | 'invalidScript'
   | 'unnamedBinding'
   | 'variableTooLarge'
@@ -16,8 +16,8 @@ export type FaultKind =
   | 'undeployedExport'
 
 /** One reason why an upload is refused. `pointer` leads into the metadata document. */
-export interface Fault {
-  readonly kind: FaultKind
+export interface UploadIssue {
+  readonly kind: UploadIssueKind
   readonly message: string
   readonly pointer?: string
   /** What clients render, besides the message. */
@@ -27,15 +27,15 @@ export interface Fault {
 /** The upload is refused, for all of these reasons; nothing of it was stored. */
 export class UploadRefused extends Error {
   override readonly name = 'UploadRefused'
-  readonly faults: readonly Fault[]
+  readonly faults: readonly UploadIssue[]
 
-  constructor(faults: readonly Fault[]) {
+  constructor(faults: readonly UploadIssue[]) {
     super(faults.map(({ pointer, message }) => (pointer === undefined ? message : `${pointer} ${message}`)).join('; '))
     this.faults = faults
   }
 }
 
 /** Throws {@link UploadRefused} where there is a reason to. */
-export function refuse(faults: readonly Fault[]): void {
+export function refuse(faults: readonly UploadIssue[]): void {
   if (faults.length > 0) throw new UploadRefused(faults)
 }

@@ -18,7 +18,7 @@ interface Shape {
 
 type Container = Map<string, unknown> | unknown[]
 
-const MOST_DEPTH = 32
+const MAX_DEPTH = 32
 const ANY: Shape = {}
 
 /**
@@ -36,7 +36,7 @@ export function unflatten(document: string, fields: readonly Field[], schema: TS
 function stepsOf(document: string, name: string): string[] {
   const path = name.slice(document.length)
   const steps = [...path.matchAll(/\[([^[\]]*)\]/g)].map(([, step = '']) => step)
-  if (steps.map((step) => `[${step}]`).join('') !== path || steps[0] === '' || steps.length > MOST_DEPTH)
+  if (steps.map((step) => `[${step}]`).join('') !== path || steps[0] === '' || steps.length > MAX_DEPTH)
     throw bad(name, `is not a field of the ${document}`)
   return steps
 }

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { unflatten } from './form-metadata.js'
 import { Metadata } from '../metadata/schema.js'
-import { refuse, UploadRefused, type Fault } from './errors.js'
+import { refuse, UploadRefused, type UploadIssue } from './errors.js'
 
 /** One part of a form. */
 export interface FormPart {
@@ -42,7 +42,7 @@ export const PART_TYPES = [
   'application/source-map',
 ] as const
 
-const LONGEST_NAME = 1024
+const MAX_NAME_LENGTH = 1024
 
 /**
  * Reads a form in either of the ways that clients send: `metadata` as JSON text, or as a field for each of its members. All
@@ -97,14 +97,14 @@ function parsed(name: string, bytes: Buffer): unknown {
 
 /** The files of a form, whatever else it holds taken out. Throws UploadRefused. */
 export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
-  const faults: Fault[] = []
+  const faults: UploadIssue[] = []
   const files = new Map<string, UploadedFile>()
   const once = new Set<string>()
   const shared = new Set(parts.map(({ name }) => name).filter((name) => once.size === once.add(name).size))
   for (const { name: field, filename, type, bytes } of parts) {
     const given = filename ?? field
     const name = modulePath(given)
-    const shown = JSON.stringify(given.slice(0, LONGEST_NAME))
+    const shown = JSON.stringify(given.slice(0, MAX_NAME_LENGTH))
     if (name === undefined) faults.push(fault(`the part ${shown} has a name that is no path inside the upload`))
     else if (!(PART_TYPES as readonly string[]).includes(type))
       faults.push(
@@ -122,7 +122,7 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
 /** The name of a module as a normalised path; undefined where it leads out of the upload or is none. */
 export function modulePath(name: string): string | undefined {
   // oxlint-disable-next-line no-control-regex -- names end up in logs, headers and configuration
-  if (name.length > LONGEST_NAME || /[\u0000-\u001f\u007f\\\p{Surrogate}]/u.test(name) || name.startsWith('/'))
+  if (name.length > MAX_NAME_LENGTH || /[\u0000-\u001f\u007f\\\p{Surrogate}]/u.test(name) || name.startsWith('/'))
     return undefined
   const steps: string[] = []
   for (const step of name.split('/')) {
@@ -133,6 +133,6 @@ export function modulePath(name: string): string | undefined {
   return steps.length > 0 && !name.endsWith('/') ? steps.join('/') : undefined
 }
 
-const fault = (message: string): Fault => ({ kind: 'invalidScript', message })
+const fault = (message: string): UploadIssue => ({ kind: 'invalidScript', message })
 
 const refused = (message: string): Error => new UploadRefused([fault(message)])

@@ -147,7 +147,7 @@ const ACCESS = {
   'writing settings': { permissions: ['Zone Settings Write'], accounts: ['*'], zones: ['*'] },
   'something else': { permissions: ['Logs Write'], accounts: ['*'], zones: ['*'] },
 }
-type Answer = 'yes' | 9109 | 10000 | 7003
+type Response = 'yes' | 9109 | 10000 | 7003
 const PATHS: readonly [method: string, path: string][] = [
   ['GET', `/accounts/${ACCOUNT}`],
   ['GET', `/accounts/${OTHER_ACCOUNT}`],
@@ -157,7 +157,7 @@ const PATHS: readonly [method: string, path: string][] = [
   ['PATCH', `/zones/${ZONE}/settings/content_converter`],
   ['GET', '/user/tokens'],
 ]
-const MAY: Record<keyof typeof ACCESS, readonly Answer[]> = {
+const MAY: Record<keyof typeof ACCESS, readonly Response[]> = {
   all: ['yes', 'yes', 'yes', 'yes', 'yes', 'yes', 'yes'],
   'one account': ['yes', 10000, 'yes', 9109, 'yes', 'yes', 10000],
   'one account without its zones': ['yes', 10000, 9109, 9109, 9109, 9109, 10000],
@@ -174,13 +174,13 @@ const configured = Object.entries(ACCESS).map(([name, access]) => ({ name, token
 for (const kept of ['configuration', 'store'] as const) {
   t.test(`what tokens of the ${kept} may do`, async (t) => {
     const { as, store, clock } = await client(t, { config: kept === 'configuration' ? { tokens: configured } : {} })
-    for (const [name, answers] of Object.entries(MAY)) {
+    for (const [name, responses] of Object.entries(MAY)) {
       const access = ACCESS[name as keyof typeof ACCESS]
       const token =
         kept === 'configuration' ? tokenOf(name) : (await createToken(store, { name, ...access }, clock)).value
       for (const [index, [method, path]] of PATHS.entries()) {
         const { status, body } = await as(token)(method, path, method === 'PATCH' ? { value: 'on' } : undefined)
-        t.equal(status === 200 ? 'yes' : body.errors[0].code, answers[index], `${name}: ${method} ${path}`)
+        t.equal(status === 200 ? 'yes' : body.errors[0].code, responses[index], `${name}: ${method} ${path}`)
         if (status !== 200) t.equal(status, 403)
       }
     }

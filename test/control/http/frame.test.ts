@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { Download, endpoint, Reply } from '../../../control/http/endpoint.js'
+import { FileResponse, endpoint, ApiResponse } from '../../../control/http/endpoint.js'
 import { ERRORS } from '../../../control/http/errors.js'
 import { basicEndpoints } from '../../../control/index.js'
 import { jsonFault } from '../../../control/http/json-errors.js'
@@ -115,9 +115,9 @@ const BODIES: [
 for (const [what, body, headers, status, code, more] of BODIES) {
   t.test(`a body of ${what} is refused and changes nothing`, async (t) => {
     const { call, store } = await client(t)
-    const answer = await call('PATCH', SETTING_PATH, body, headers)
-    t.equal(answer.status, status)
-    t.match(answer.body, { success: false, errors: [{ code, ...more }], result: null })
+    const response = await call('PATCH', SETTING_PATH, body, headers)
+    t.equal(response.status, status)
+    t.match(response.body, { success: false, errors: [{ code, ...more }], result: null })
     t.equal(store.count(SETTING), 0)
   })
 }
@@ -157,7 +157,7 @@ const failing = (error: unknown) =>
     scopes: ['daemon'],
     permissions: ['Zone Read'],
     summary: 'fails',
-    answer() {
+    handle() {
       throw error
     },
   })
@@ -170,9 +170,9 @@ const THROWN: [what: string, error: unknown, status: number, code: number][] = [
 for (const [what, error, status, code] of THROWN) {
   t.test(`${what} is answered without its text`, async (t) => {
     const { call } = await client(t, { areas: () => [failing(error)] })
-    const answer = await call('POST', '/fails')
-    t.match(answer, { status, body: { success: false, errors: [{ code }], messages: [], result: null } })
-    t.notMatch(JSON.stringify(answer.body), /secret/)
+    const response = await call('POST', '/fails')
+    t.match(response, { status, body: { success: false, errors: [{ code }], messages: [], result: null } })
+    t.notMatch(JSON.stringify(response.body), /secret/)
   })
 }
 
@@ -185,7 +185,7 @@ t.test('an endpoint can answer without a body, with messages and with headers', 
       permissions: [],
       summary: 'none',
       status: 204,
-      answer: () => null,
+      handle: () => null,
     }),
     endpoint({
       method: 'get',
@@ -198,7 +198,7 @@ t.test('an endpoint can answer without a body, with messages and with headers', 
         on: Type.Boolean({ default: false }),
         names: Type.Optional(Type.Array(Type.String())),
       }),
-      answer: ({ query }) => query,
+      handle: ({ query }) => query,
     }),
   ]
   const { call } = await client(t, { areas })
@@ -231,7 +231,7 @@ t.test('an endpoint can read its body by itself, answer with a file, and be open
       method: 'put',
       path: '/raw/:name',
       raw: { types: ['text/plain'] },
-      async answer({ request, params }) {
+      async handle({ request, params }) {
         let bytes = 0
         for await (const chunk of request) bytes += (chunk as Buffer).length
         return { name: params.name, bytes, type: request.headers['content-type'] }
@@ -241,23 +241,23 @@ t.test('an endpoint can read its body by itself, answer with a file, and be open
       ...base,
       method: 'get',
       path: '/file',
-      download: 'text/csv',
-      answer: () => new Download('text/csv', 'a,b\n', { 'content-disposition': 'attachment' }),
+      file: 'text/csv',
+      handle: () => new FileResponse('text/csv', 'a,b\n', { 'content-disposition': 'attachment' }),
     }),
     endpoint({
       ...base,
       method: 'post',
       path: '/made',
       status: 201,
-      answer: () =>
-        new Reply('made', {
+      handle: () =>
+        new ApiResponse('made', {
           status: 202,
           headers: { location: '/x' },
           messages: [{ code: 1000, message: 'a hint' }],
           top: { more: 1 },
         }),
     }),
-    endpoint({ ...base, method: 'get', path: '/open', open: true, answer: ({ caller }) => caller.id }),
+    endpoint({ ...base, method: 'get', path: '/open', open: true, handle: ({ caller }) => caller.id }),
   ]
   const { url } = await client(t, { areas })
   const authorization = `Bearer ${ADMIN}`
@@ -352,11 +352,11 @@ t.test('bytes that are no request are answered in the envelope', async (t) => {
 t.test('a client that goes away in the middle of its body is no fault of the service', async (t) => {
   const { deps, store } = await client(t)
   const faults: unknown[] = []
-  const answered = withResolvers()
+  const responded = withResolvers()
   const log = {
     ...silentLog,
     error: (line: unknown) => void faults.push(line),
-    info: () => answered.resolve(),
+    info: () => responded.resolve(),
   }
   const control = await listenControl(basicEndpoints(deps), { ...deps, log })
   const socket = connect(control.port, '127.0.0.1')
@@ -368,7 +368,7 @@ t.test('a client that goes away in the middle of its body is no fault of the ser
     'content-length: 100',
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n{"value":"on"}`, () => socket.destroy())
-  await answered.promise
+  await responded.promise
   await control.close(0)
   t.same(faults, [])
   t.equal(store.count(SETTING), 0)
@@ -401,9 +401,9 @@ t.test('whatever bytes come, they are answered in the envelope or the connection
   )
   await fc.assert(
     fc.asyncProperty(bytes, async (bytes) => {
-      for (const answer of (await raw(t, port, bytes)).split(/(?=HTTP\/1\.1 )/)) {
-        if (answer === '' || answer.startsWith('HTTP/1.1 100 ')) continue
-        const { success, errors } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as {
+      for (const response of (await raw(t, port, bytes)).split(/(?=HTTP\/1\.1 )/)) {
+        if (response === '' || response.startsWith('HTTP/1.1 100 ')) continue
+        const { success, errors } = JSON.parse(response.slice(response.indexOf('\r\n\r\n'))) as {
           success: boolean
           errors: unknown[]
         }
@@ -432,8 +432,8 @@ t.test('whatever is sent, the answer is an envelope of the right shape and never
   const method = fc.constantFrom('POST', 'PUT', 'PATCH', 'DELETE')
   await fc.assert(
     fc.asyncProperty(method, path, body, fc.boolean(), async (method, path, body, typed) => {
-      const answer = await call(method, path, body, typed || body === undefined ? {} : { 'content-type': 'text/x' })
-      return answer.status < 500
+      const response = await call(method, path, body, typed || body === undefined ? {} : { 'content-type': 'text/x' })
+      return response.status < 500
     }),
     { numRuns: 300 },
   )
@@ -469,7 +469,7 @@ t.test('a closing listener finishes what is under way', async (t) => {
     scopes: ['daemon'],
     permissions: [],
     summary: 'slow',
-    async answer() {
+    async handle() {
       begun.resolve()
       await go.promise
       return 'done'
@@ -477,11 +477,11 @@ t.test('a closing listener finishes what is under way', async (t) => {
   })
   const { deps } = await client(t)
   const control = await listenControl([slow, ...basicEndpoints(deps)], { ...deps, clock, log: silentLog })
-  const answer = fetch(`${control.url}/slow`, { headers: { authorization: `Bearer ${ADMIN}` } })
+  const response = fetch(`${control.url}/slow`, { headers: { authorization: `Bearer ${ADMIN}` } })
   await begun.promise
   const closed = control.close()
   go.resolve()
-  t.match(await (await answer).json(), { success: true, result: 'done' })
+  t.match(await (await response).json(), { success: true, result: 'done' })
   await closed
   await t.rejects(fetch(`${control.url}/zones`))
   await control.close()

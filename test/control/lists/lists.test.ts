@@ -3,7 +3,7 @@ import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import { LIST_ITEMS, LISTS } from '../../../src/core/model/list.js'
 import { parseIp } from '../../../src/expr/index.js'
-import { ServedLists } from '../../../src/daemon/list-registry.js'
+import { ListRegistry } from '../../../src/daemon/list-registry.js'
 import { all } from '../../helpers/all.js'
 import { ACCOUNT, ADMIN, client, CONFIG, NOWHERE, OTHER_ACCOUNT, ZONE, type Client } from '../client.js'
 import { AT } from '../rulesets/helper.js'
@@ -89,14 +89,14 @@ const BAD_LISTS: [what: string, body: unknown, ...pointers: string[]][] = [
 t.test('bad lists are refused', async (t) => {
   const { call, store } = await client(t)
   for (const [what, body, ...pointers] of BAD_LISTS) {
-    const answer = await call('POST', PATH, body)
-    t.equal(answer.status, 400, what)
+    const response = await call('POST', PATH, body)
+    t.equal(response.status, 400, what)
     t.same(
-      answer.body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort(),
+      response.body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort(),
       pointers.sort(),
       what,
     )
-    t.equal(answer.body.errors[0].code, 20201, what)
+    t.equal(response.body.errors[0].code, 20201, what)
   }
   t.equal(store.count(LISTS), 0)
 })
@@ -162,10 +162,10 @@ t.test('bad items are refused with their place, and nothing is stored', async (t
   for (const kind of Object.keys(ITEMS)) ids.set(kind, await listOf(api, kind))
   for (const [kind, what, body, ...pointers] of BAD_ITEMS) {
     for (const method of ['POST', 'PUT']) {
-      const answer = await api.call(method, `${PATH}/${ids.get(kind)}/items`, body)
-      t.equal(answer.status, 400, what)
+      const response = await api.call(method, `${PATH}/${ids.get(kind)}/items`, body)
+      t.equal(response.status, 400, what)
       t.same(
-        answer.body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort(),
+        response.body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort(),
         pointers.sort(),
         what,
       )
@@ -297,7 +297,7 @@ t.test('a list cannot go while a rule comes to use it', async (t) => {
 
 t.test('changes are in force for the proxy at once, of one account and not of others', async (t) => {
   const api = await client(t)
-  const served = new ServedLists(api.store, [{ name: 'given', kind: 'ip', items: ['192.0.2.0/24'] }])
+  const served = new ListRegistry(api.store, [{ name: 'given', kind: 'ip', items: ['192.0.2.0/24'] }])
   t.teardown(() => served.close())
   const address = (text: string) => parseIp(text)!
   const lists = served.lists(ACCOUNT)
@@ -337,7 +337,7 @@ t.test('changes are in force for the proxy at once, of one account and not of ot
   t.same(served.redirect(ACCOUNT, 'old', 'http://example.com/a'), { location: 'https://example.org/', status: 308 })
   t.equal(served.redirect(OTHER_ACCOUNT, 'old', 'http://example.com/a'), undefined)
 
-  const again = new ServedLists(api.store, [])
+  const again = new ListRegistry(api.store, [])
   t.equal(again.lists(ACCOUNT).get('mine', 'Ip')?.has(address('11.0.0.1')), true, 'after a start')
   again.close()
   const [mine] = (await api.call('GET', PATH)).body.result.filter(({ name }: { name: string }) => name === 'mine')
@@ -349,7 +349,7 @@ t.test('changes are in force for the proxy at once, of one account and not of ot
 
 t.test('a list of a hundred thousand addresses is stored, changed and asked', async (t) => {
   const api = await client(t)
-  const served = new ServedLists(api.store, [])
+  const served = new ListRegistry(api.store, [])
   t.teardown(() => served.close())
   const items = `${PATH}/${await listOf(api, 'ip', 'many')}/items`
   const ip = (at: number) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`

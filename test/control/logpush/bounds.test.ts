@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DATASETS } from '../../../pipelines/records/index.js'
 import { LOGPUSH_JOBS } from '../../../src/core/model/logpush-job.js'
-import type { ApiAnswer } from '../client.js'
+import type { TestResponse } from '../client.js'
 import { ACCOUNT_JOBS, HTTPS, JOBS, logpushClient } from './helper.js'
 
 const LONG = `https://logs.example.com/${'a'.repeat(4096)}`.slice(0, 4096)
@@ -167,7 +167,7 @@ const TABLE: [what: string, body: object, pointer: string | undefined][] = [
   ['a list as output_options', { output_options: [] }, '/output_options'],
 ]
 
-const pointersOf = ({ body }: ApiAnswer): string[] =>
+const pointersOf = ({ body }: TestResponse): string[] =>
   (body.errors as { source: { pointer: string } }[]).map(({ source }) => source.pointer)
 
 t.test('what a job may be, at each of its bounds', async (t) => {
@@ -175,13 +175,13 @@ t.test('what a job may be, at each of its bounds', async (t) => {
   for (const [what, body, pointer] of TABLE) {
     const before = store.count(LOGPUSH_JOBS)
     const reached = destinations.reached.length
-    const answer = await call('POST', JOBS, { destination_conf: HTTPS, ...body })
+    const response = await call('POST', JOBS, { destination_conf: HTTPS, ...body })
     if (pointer === undefined) {
-      t.equal(answer.status, 200, `${what} is taken: ${JSON.stringify(answer.body.errors)}`)
+      t.equal(response.status, 200, `${what} is taken: ${JSON.stringify(response.body.errors)}`)
       continue
     }
-    t.match(answer, { status: 400, body: { success: false, result: null, errors: [{ code: 1002 }] } }, what)
-    t.same(pointersOf(answer), [pointer], `${what} is told where it stands`)
+    t.match(response, { status: 400, body: { success: false, result: null, errors: [{ code: 1002 }] } }, what)
+    t.same(pointersOf(response), [pointer], `${what} is told where it stands`)
     t.equal(store.count(LOGPUSH_JOBS), before, `${what}: nothing is stored`)
     t.equal(destinations.reached.length, reached, `${what}: nothing is tried out`)
   }
@@ -196,11 +196,11 @@ t.test('a change keeps to the same bounds', async (t) => {
     if (Object.keys(body).some((member) => ONCE.has(member)) || what === 'no destination') continue
     const { result: before } = (await call('POST', JOBS, { destination_conf: HTTPS })).body
     const path = `${JOBS}/${before.id}`
-    const answer = await call('PUT', path, body)
-    if (pointer === undefined) t.equal(answer.status, 200, `${what}: ${JSON.stringify(answer.body.errors)}`)
+    const response = await call('PUT', path, body)
+    if (pointer === undefined) t.equal(response.status, 200, `${what}: ${JSON.stringify(response.body.errors)}`)
     else {
-      t.equal(answer.status, 400, what)
-      t.same(pointersOf(answer), [pointer], what)
+      t.equal(response.status, 400, what)
+      t.same(pointersOf(response), [pointer], what)
       t.strictSame((await call('GET', path)).body.result, before, `${what}: nothing has changed`)
     }
   }
@@ -214,9 +214,9 @@ t.test('every dataset has jobs in the scopes that it belongs to, and no others',
       ['zone', JOBS],
       ['account', ACCOUNT_JOBS],
     ] as const) {
-      const answer = await call('POST', path, { destination_conf: HTTPS, dataset })
-      if (scopes.includes(scope)) t.match(answer, { status: 200, body: { result: { dataset } } })
-      else t.same(pointersOf(answer), ['/dataset'], `${dataset} is none of a ${scope}`)
+      const response = await call('POST', path, { destination_conf: HTTPS, dataset })
+      if (scopes.includes(scope)) t.match(response, { status: 200, body: { result: { dataset } } })
+      else t.same(pointersOf(response), ['/dataset'], `${dataset} is none of a ${scope}`)
     }
 })
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Destinations, LogpushEngine } from '../../../control/logpush/services.js'
+import type { Destinations, LogpushServices } from '../../../control/logpush/services.js'
 import type { LiveLines } from '../../../control/logpush/live-session.js'
 import { LiveSessions } from '../../../control/logpush/live-sessions.js'
 import { liveLines } from '../../../pipelines/logpush/live.js'
@@ -11,7 +11,7 @@ import { silentLog } from '../../../src/core/log.js'
 import type { Scope } from '../../../src/core/scope.js'
 import { SinkError, type Sink } from '../../../src/core/sink.js'
 import { Keyring } from '../../../src/store/keyring.js'
-import { ACCOUNT, ADMIN, client, handClock, ZONE, type ApiAnswer, type Client } from '../client.js'
+import { ACCOUNT, ADMIN, client, handClock, ZONE, type TestResponse, type Client } from '../client.js'
 import { testFolder } from '../../helpers/folder.js'
 
 export const JOBS = `/zones/${ZONE}/logpush/jobs`
@@ -71,9 +71,13 @@ export class TestDestinations implements Destinations {
 export interface LogpushClient extends Client {
   readonly destinations: TestDestinations
   readonly spools: Spools
-  readonly engine: LogpushEngine
+  readonly engine: LogpushServices
   /** Sends records as they are. */
-  send(path: string, body: string | Uint8Array | ReadableStream, headers?: Record<string, string>): Promise<ApiAnswer>
+  send(
+    path: string,
+    body: string | Uint8Array | ReadableStream,
+    headers?: Record<string, string>,
+  ): Promise<TestResponse>
   /** The records that a spool holds, as JSON texts; a reader has to be there before they come. */
   kept(dataset: string, scope: Scope): Promise<string[]>
 }
@@ -98,7 +102,7 @@ export async function logpushClient(
     }
   }
   const live = new LiveSessions({ lines, clock, log: silentLog })
-  const engine: LogpushEngine = {
+  const engine: LogpushServices = {
     vault: ring,
     challengeKey: ring.derive('test'),
     destinations,

@@ -151,11 +151,11 @@ t.test('ids grow over all accounts and zones, and are never used again', async (
 
 t.test('a scope has four jobs, also when all come at once', async (t) => {
   const { call, store } = await logpushClient(t)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, async () => await call('POST', JOBS, { destination_conf: HTTPS })),
   )
-  t.equal(answers.filter(({ status }) => status === 200).length, 4)
-  for (const { status, body } of answers) {
+  t.equal(responses.filter(({ status }) => status === 200).length, 4)
+  for (const { status, body } of responses) {
     if (status === 200) continue
     t.match(body.errors, [
       { code: 1004, message: 'creating a new job is not allowed: exceeded max jobs allowed', source: undefined },
@@ -214,8 +214,8 @@ t.test('a change keeps what it leaves out', async (t) => {
     [{ id: 1 }, '/id'],
   ] as const) {
     const before = store.get(LOGPUSH_JOBS, zone(ZONE), '1')
-    const answer = await call('PUT', `${JOBS}/1`, body)
-    t.match(answer, { status: 400, body: { errors: [{ code: 1002, source: { pointer } }] } })
+    const response = await call('PUT', `${JOBS}/1`, body)
+    t.match(response, { status: 400, body: { errors: [{ code: 1002, source: { pointer } }] } })
     t.equal(store.get(LOGPUSH_JOBS, zone(ZONE), '1'), before)
   }
   for (const id of ['2', '0', '-1', '1.0', '01', 'a', '9'.repeat(30)])

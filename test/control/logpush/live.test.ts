@@ -186,9 +186,9 @@ async function raw(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.write(text)
-  let answer = ''
-  for await (const chunk of socket) answer += String(chunk)
-  return answer
+  let response = ''
+  for await (const chunk of socket) response += String(chunk)
+  return response
 }
 
 t.test('requests that ask for another protocol are answered as if they had not asked', async (t) => {

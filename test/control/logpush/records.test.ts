@@ -38,9 +38,9 @@ t.test('records come in as lines or as an array, packed or not', async (t) => {
   const { send, kept } = await reading(t)
   for (const [what, body, headers] of FORMS) {
     const before = (await kept('http_requests', zone(ZONE))).length
-    const { status, body: answer } = await send(PATH, body, headers)
+    const { status, body: response } = await send(PATH, body, headers)
     t.equal(status, 202, what)
-    t.strictSame(answer, { success: true, errors: [], messages: [], result: { accepted: 2, rejected: [] } }, what)
+    t.strictSame(response, { success: true, errors: [], messages: [], result: { accepted: 2, rejected: [] } }, what)
     const records = (await kept('http_requests', zone(ZONE))).slice(before)
     t.same(
       records.map((text) => JSON.parse(text)),
@@ -146,9 +146,9 @@ function damaged(bytes: Buffer): Buffer {
 t.test('a body that cannot be read is refused, and the next request is served', async (t) => {
   const { send, kept } = await reading(t)
   for (const [what, body, headers, status] of REFUSED) {
-    const answer = await send(PATH, body, headers)
+    const response = await send(PATH, body, headers)
     t.match(
-      answer,
+      response,
       { status, body: { success: false, result: null, errors: [{ code: status === 400 ? 20303 : 10415 }] } },
       what,
     )
@@ -188,13 +188,13 @@ t.test('records go to their own scope', async (t) => {
 t.test('a spool without room refuses, and says what was taken', async (t) => {
   const { send, kept } = await reading(t, { spoolBytes: 3_000_000 })
   const many = `${line('a'.repeat(1000))}\n`.repeat(10_000)
-  const answer = await send(PATH, many)
-  t.match(answer, {
+  const response = await send(PATH, many)
+  t.match(response, {
     status: 429,
     body: { errors: [{ code: 20304, message: /what stands up to line \d+ was taken$/ }] },
   })
-  t.equal(answer.headers.get('retry-after'), '5')
-  const taken = Number(/line (\d+)/.exec(answer.body.errors[0].message)?.[1])
+  t.equal(response.headers.get('retry-after'), '5')
+  const taken = Number(/line (\d+)/.exec(response.body.errors[0].message)?.[1])
   t.ok(taken > 100 && taken < 10_000)
   t.equal((await kept('http_requests', zone(ZONE))).length, taken)
   const small = await send(PATH, many.slice(0, 1_000_000))

@@ -77,14 +77,14 @@ t.test('every endpoint names permissions that exist, a summary, and a result unl
   const { endpoints } = await postureClient(t)
   const rows = new Set<string>()
   for (const endpoint of endpoints) {
-    const { method, summary, permissions, result, status, download, scopes, bare } = endpoint
+    const { method, summary, permissions, result, status, file, scopes, bare } = endpoint
     for (const scope of scopes) {
       const row = `${method} ${endpointPath(endpoint, scope)}`
       t.notOk(rows.has(row), `${row} stands once`)
       rows.add(row)
       for (const permission of permissions) t.ok(PERMISSIONS.includes(permission), `${row}: ${permission}`)
       t.ok(summary.length > 5, row)
-      t.ok(status === 204 || download !== undefined || bare === true || result !== undefined, `${row} tells its result`)
+      t.ok(status === 204 || file !== undefined || bare === true || result !== undefined, `${row} tells its result`)
       t.ok(method === 'get' || permissions.length > 0, `${row} changes something and asks for a permission`)
     }
   }

@@ -2,9 +2,9 @@ import t from 'tap'
 import { RULESETS } from '../../../src/core/model/ruleset.js'
 import { kindsOf, phaseNamed } from '../../../src/rules/phases.js'
 import { BAD_RULES } from './bad-rules/index.js'
-import { ACCOUNT, client, FREE_ZONE, ZONE, type ApiAnswer, type Client } from '../client.js'
+import { ACCOUNT, client, FREE_ZONE, ZONE, type TestResponse, type Client } from '../client.js'
 
-const pointers = ({ body }: ApiAnswer): string[] =>
+const pointers = ({ body }: TestResponse): string[] =>
   body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort()
 
 const stored = ({ store }: Client) => [...store.records()].length
@@ -22,10 +22,10 @@ t.test('bad rules are refused with a pointer to each fault, and nothing is store
   for (const [what, phase, rule, ...faults] of BAD_RULES) {
     const { path, kind } = home(phase)
     const body = { name: 'n', kind, phase, rules: [{ expression: 'true', action: 'log', ...rule }] }
-    const answer = await api.call('POST', path, body)
-    t.equal(answer.status, 400, what)
-    t.same(pointers(answer), faults.map((pointer) => `/rules/0${pointer}`).sort(), what)
-    t.same([...new Set(answer.body.errors.map(({ code }: { code: number }) => code))], [20005], what)
+    const response = await api.call('POST', path, body)
+    t.equal(response.status, 400, what)
+    t.same(pointers(response), faults.map((pointer) => `/rules/0${pointer}`).sort(), what)
+    t.same([...new Set(response.body.errors.map(({ code }: { code: number }) => code))], [20005], what)
   }
   t.equal(stored(api), 0)
 })
@@ -40,13 +40,13 @@ t.test('the same rules are refused when they are added to a ruleset, with pointe
       const { body } = await api.call('POST', path, { name: 'n', kind, phase })
       made.set(phase, body.result.id)
     }
-    const answer = await api.call('POST', `${path}/${made.get(phase)}/rules`, {
+    const response = await api.call('POST', `${path}/${made.get(phase)}/rules`, {
       expression: 'true',
       action: 'log',
       ...rule,
     })
-    t.equal(answer.status, 400, what)
-    t.same(pointers(answer), [...faults].sort(), what)
+    t.equal(response.status, 400, what)
+    t.same(pointers(response), [...faults].sort(), what)
   }
   for (const { value } of api.store.list(RULESETS)) t.match(value.ruleset, { version: '1', rules: [] })
 })
@@ -89,9 +89,9 @@ t.test('bad rulesets are refused, and nothing is stored', async (t) => {
   const good = { name: 'n', kind: 'zone', phase: 'http_request_firewall_custom' }
   for (const [what, body, ...faults] of REFUSED_RULESETS) {
     const whole = Array.isArray(body) || Object.keys(body as object).length === 0
-    const answer = await api.call('POST', `/zones/${ZONE}/rulesets`, whole ? body : { ...good, ...(body as object) })
-    t.match(answer, { status: 400, body: { errors: [{ code: 20005 }] } }, what)
-    t.same(pointers(answer), faults, what)
+    const response = await api.call('POST', `/zones/${ZONE}/rulesets`, whole ? body : { ...good, ...(body as object) })
+    t.match(response, { status: 400, body: { errors: [{ code: 20005 }] } }, what)
+    t.same(pointers(response), faults, what)
   }
   t.equal(stored(api), 0)
   t.match(await api.call('POST', `/accounts/${ACCOUNT}/rulesets`, good), {
@@ -140,13 +140,13 @@ t.test('a rule with more values than any real one is refused before it is read f
     action: 'set_cache_settings',
     action_parameters: { additional_cacheable_ports: ports },
   }
-  const answer = await call('POST', `/zones/${ZONE}/rulesets`, {
+  const response = await call('POST', `/zones/${ZONE}/rulesets`, {
     name: 'n',
     kind: 'zone',
     phase: 'http_request_cache_settings',
     rules: [rule],
   })
-  t.match(answer, { status: 400, body: { errors: [{ source: { pointer: '/rules/0' }, message: /20000 values/ }] } })
+  t.match(response, { status: 400, body: { errors: [{ source: { pointer: '/rules/0' }, message: /20000 values/ }] } })
 })
 
 t.test('a free zone has no Markdown conversion by rule either', async (t) => {

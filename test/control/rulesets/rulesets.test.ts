@@ -75,9 +75,9 @@ t.test('every action is accepted with every example of its parameters, and reads
         ratelimit: { characteristics: ['ip.src'], period: 10, requests_per_period: 1 },
       }
       const rule = { expression: 'true', action: name, action_parameters: params, ...ratelimit }
-      const answer = await call('PUT', `/${level}/rulesets/phases/${phase}/entrypoint`, { rules: [rule] })
-      t.match(answer, { status: 200 }, `${name} in ${phase}: ${JSON.stringify(answer.body.errors)}`)
-      t.same(answer.body.result.rules[0].action_parameters, params)
+      const response = await call('PUT', `/${level}/rulesets/phases/${phase}/entrypoint`, { rules: [rule] })
+      t.match(response, { status: 200 }, `${name} in ${phase}: ${JSON.stringify(response.body.errors)}`)
+      t.same(response.body.result.rules[0].action_parameters, params)
     }
   }
 })
@@ -391,9 +391,9 @@ t.test('a dry run checks everything and stores nothing', async (t) => {
     ['DELETE', path, undefined],
   ]
   for (const [method, at, good, bad] of WRITES) {
-    const answer = await api.call(method, `${at}?dry_run=true`, good)
-    if (method === 'DELETE' && !at.includes('/rules/')) t.match(answer, { status: 204, body: undefined })
-    else t.same([answer.status, answer.body.success, answer.body.result], [200, true, null], `${method} ${at}`)
+    const response = await api.call(method, `${at}?dry_run=true`, good)
+    if (method === 'DELETE' && !at.includes('/rules/')) t.match(response, { status: 204, body: undefined })
+    else t.same([response.status, response.body.success, response.body.result], [200, true, null], `${method} ${at}`)
     if (bad) {
       const dry = await api.call(method, `${at}?dry_run=true`, bad)
       t.equal(dry.status, 400)

@@ -1,7 +1,7 @@
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import { KeyedEdits } from '../../../control/resources/keyed-edits.js'
-import { Shelf } from '../../../control/rulesets/ruleset-repository.js'
+import { RulesetRepository } from '../../../control/rulesets/ruleset-repository.js'
 import { RULESETS } from '../../../src/core/model/ruleset.js'
 import { account } from '../../../src/core/scope.js'
 import type { Store } from '../../../src/core/store.js'
@@ -139,11 +139,11 @@ t.test('the rules of a category of a managed ruleset', async (t) => {
 t.test('writers at the same time come one after the other', async (t) => {
   const api = await client(t)
   const { path, id } = await custom(api)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 40 }, (_, index) => api.call('POST', `${path}/rules`, { ...LOG, description: `r${index}` })),
   )
-  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
-  const versions = answers.map(({ body }) => Number(body.result.version)).sort((a, b) => a - b)
+  t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
+  const versions = responses.map(({ body }) => Number(body.result.version)).sort((a, b) => a - b)
   t.same(
     versions,
     Array.from({ length: 40 }, (_, index) => index + 2),
@@ -168,7 +168,7 @@ t.test('more than a thousand waiting writes of one account are refused, not queu
     release = resolve
   })
   store.batch = async () => await done
-  const shelf = new Shelf(deps)
+  const shelf = new RulesetRepository(deps)
   const caller = { type: 'token', id: '', name: '', grants: [] } as const
   const write = async (accountId: string) =>
     await shelf.write({ scope: account(accountId), accountId, caller, requestId: '' }, false, () => ({

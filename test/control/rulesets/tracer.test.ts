@@ -5,12 +5,12 @@ import { silentLog } from '../../../src/core/log.js'
 import { openMetrics } from '../../../src/core/metrics.js'
 import { Challenges } from '../../../src/edge/challenge/challenges.js'
 import { Geo } from '../../../src/edge/geo.js'
-import { guard } from '../../../src/edge/rules/conditions.js'
+import { conditions } from '../../../src/edge/rules/conditions.js'
 import { Limiter } from '../../../src/rules/limits/limiter.js'
-import { plainParts } from '../../../src/rules/engine/default-deps.js'
-import { RuleBook } from '../../../src/rules/engine/ruleset-cache.js'
+import { defaultRuleDeps } from '../../../src/rules/engine/default-deps.js'
+import { RulesetCache } from '../../../src/rules/engine/ruleset-cache.js'
 import { tracer } from '../../../src/edge/rules/trace.js'
-import { ServedZones } from '../../../src/daemon/zone-registry.js'
+import { ZoneRegistry } from '../../../src/daemon/zone-registry.js'
 import { ACCOUNT, ADMIN, client, CONFIG, handClock, OTHER_ACCOUNT, ZONE } from '../client.js'
 
 const AT = `/accounts/${ACCOUNT}/request-tracer/trace`
@@ -22,11 +22,14 @@ async function traced(t: Test) {
   const clock = handClock()
   const log = silentLog
   const challenges = new Challenges(Buffer.alloc(32, 1), clock, { difficulty: 1, clearance: 1_800_000 })
-  const parts = { ...plainParts, ...guard({ limiter: new Limiter({ clock, maxKeys: 100 }), challenges, log }) }
+  const parts = {
+    ...defaultRuleDeps,
+    ...conditions({ limiter: new Limiter({ clock, maxKeys: 100 }), challenges, log }),
+  }
   const api = await client(t, {
     areas(deps) {
-      const rules = new RuleBook({ store: deps.store, parts, metrics, log })
-      const zones = new ServedZones(deps.store, CONFIG.zones, { rules })
+      const rules = new RulesetCache({ store: deps.store, parts, metrics, log })
+      const zones = new ZoneRegistry(deps.store, CONFIG.zones, { rules })
       t.teardown(() => zones.close())
       const trace = tracer({ zones, fields: { clock, geo: new Geo() }, clock, bodyBytes: () => 1024 })
       return basicEndpoints({ ...deps, trace })

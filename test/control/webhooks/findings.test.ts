@@ -34,13 +34,13 @@ t.test('findings come in as lines or as a list, compressed or not, and can be re
     [gzipSync(JSON.stringify([one, two])), { 'content-encoding': 'gzip' }],
   ]
   for (const [body, headers] of forms) {
-    const answer = await fetch(api.url + INGEST, {
+    const response = await fetch(api.url + INGEST, {
       method: 'POST',
       headers: { authorization: 'Bearer admin-token-0123456789-abcdefghijklmnop', ...headers },
       body,
     })
-    t.equal(answer.status, 202)
-    t.strictSame(await answer.json(), {
+    t.equal(response.status, 202)
+    t.strictSame(await response.json(), {
       success: true,
       errors: [],
       messages: [],
@@ -227,13 +227,13 @@ t.test('a bad line is rejected with its number and what is wrong; the good ones 
     [gzipSync(ndjson(finding('f5', []))).subarray(0, 40), { 'content-encoding': 'gzip' }, 10026],
   ]
   for (const [text, headers, code, status = 400] of WHOLE) {
-    const answer = await fetch(api.url + INGEST, {
+    const response = await fetch(api.url + INGEST, {
       method: 'POST',
       headers: { authorization: 'Bearer admin-token-0123456789-abcdefghijklmnop', ...headers },
       body: text,
     })
-    t.equal(answer.status, status)
-    t.match(await answer.json(), { errors: [{ code }] })
+    t.equal(response.status, status)
+    t.match(await response.json(), { errors: [{ code }] })
   }
 })
 

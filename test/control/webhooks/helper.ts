@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { basicEndpoints } from '../../../control/index.js'
 import { posture } from '../../../control/webhooks/index.js'
 import type { ControlConfig } from '../../../control/http/context.js'
-import type { PostureEngine } from '../../../control/webhooks/services.js'
+import type { WebhookServices } from '../../../control/webhooks/services.js'
 import type { LogRecord } from '../../../src/core/emit.js'
 import { DELIVERIES, type Destination, type Evaluation } from '../../../src/core/model/delivery.js'
 import { WEBHOOKS as STORED } from '../../../src/core/model/webhook.js'
@@ -47,7 +47,7 @@ export async function postureClient(t: Test, config: Partial<ControlConfig> = {}
   const records: LogRecord[] = []
   const vault = new Keyring([randomBytes(32)])
   let deliveries: StoredDeliveries | undefined
-  let engine: PostureEngine | undefined
+  let engine: WebhookServices | undefined
   const api = await client(t, {
     config,
     areas: (deps) => {

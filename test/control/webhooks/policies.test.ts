@@ -125,8 +125,8 @@ t.test('many instances at once, by several senders: each is sent once', async (t
   await api.call('POST', POLICIES, policy([one]))
   const ids = Array.from({ length: 3000 }, (_, at) => `i${at}`)
   const body = ndjson(...ids.map((id) => finding(`f${Number(id.slice(1)) % 7}`, [instance(id)])))
-  const answers = await Promise.all(Array.from({ length: 4 }, async () => await api.call('POST', INGEST, body)))
-  for (const { status, body } of answers) t.match([status, body.result], [202, { accepted: 3000, rejected: [] }])
+  const responses = await Promise.all(Array.from({ length: 4 }, async () => await api.call('POST', INGEST, body)))
+  for (const { status, body } of responses) t.match([status, body.result], [202, { accepted: 3000, rejected: [] }])
   t.equal(sent(api).length, 3000)
   t.equal(new Set(sent(api).map(([id]) => id)).size, 3000)
 })
@@ -142,8 +142,8 @@ t.test('a queue that is full refuses what would be sent, and takes it when there
   t.match(full, { status: 503, body: { errors: [{ code: 10611 }] } })
   t.equal(full.headers.get('retry-after'), '30')
   t.equal(store.get(INSTANCES, scope, 'b'), undefined, 'so that it is new when it comes again')
-  const answer = await call('POST', JOBS, { finding_instance_ids: ['a', 'a2'], webhook_ids: [one] })
-  t.match(answer.body.result, { created: [{}], failed: [{ error: /no such/ }] })
+  const response = await call('POST', JOBS, { finding_instance_ids: ['a', 'a2'], webhook_ids: [one] })
+  t.match(response.body.result, { created: [{}], failed: [{ error: /no such/ }] })
   t.match((await call('POST', JOBS, { finding_instance_ids: ['a'], webhook_ids: [one] })).body.result, {
     created: [],
     failed: [{ error: /as many jobs/ }],

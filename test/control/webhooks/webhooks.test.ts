@@ -4,7 +4,7 @@ import { account } from '../../../src/core/scope.js'
 import { secretOf } from '../../../src/core/vault.js'
 import { Keyring } from '../../../src/store/keyring.js'
 import { BAD_CREDENTIALS, BAD_WEBHOOKS } from './bad-webhooks.js'
-import { ACCOUNT, NOWHERE, type ApiAnswer } from '../client.js'
+import { ACCOUNT, NOWHERE, type TestResponse } from '../client.js'
 import { BASIC, INGEST, POSTURE, postureClient, webhook, WEBHOOKS } from './helper.js'
 
 t.test('a webhook is created, read, listed, updated and deleted', async (t) => {
@@ -46,23 +46,23 @@ t.test('a webhook is created, read, listed, updated and deleted', async (t) => {
   t.match(await call('GET', `/accounts/${NOWHERE}/data-security/posture/webhooks`), { status: 404 })
 })
 
-const pointers = ({ body }: ApiAnswer): string[] =>
+const pointers = ({ body }: TestResponse): string[] =>
   body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort()
 
 t.test('bad webhooks are refused with a pointer to each fault, and nothing is stored or sent', async (t) => {
   const { call, store, tested } = await postureClient(t)
   t.ok(BAD_WEBHOOKS.length > 120)
   for (const [what, change, ...faults] of BAD_WEBHOOKS) {
-    const answer = await call('POST', WEBHOOKS, webhook(change))
-    t.equal(answer.status, 400, what)
-    t.same(pointers(answer), faults.toSorted(), what)
-    t.same([...new Set(answer.body.errors.map(({ code }: { code: number }) => code))], [10601], what)
+    const response = await call('POST', WEBHOOKS, webhook(change))
+    t.equal(response.status, 400, what)
+    t.same(pointers(response), faults.toSorted(), what)
+    t.same([...new Set(response.body.errors.map(({ code }: { code: number }) => code))], [10601], what)
   }
   for (const [what, change, ...faults] of BAD_CREDENTIALS) {
     const { label: _label, ...candidate } = webhook(change)
-    const answer = await call('POST', `${WEBHOOKS}/evaluate`, candidate)
-    t.equal(answer.status, 400, what)
-    t.same(pointers(answer), faults.toSorted(), what)
+    const response = await call('POST', `${WEBHOOKS}/evaluate`, candidate)
+    t.equal(response.status, 400, what)
+    t.same(pointers(response), faults.toSorted(), what)
   }
   for (const body of ['[]', '1', 'null', '"a"'])
     t.match(await call('POST', WEBHOOKS, body), { status: 400, body: { errors: [{ code: 10601 }] } })
@@ -78,9 +78,9 @@ t.test('a bad update is refused with pointers, and changes nothing', async (t) =
   const before = store.get(STORED, account(ACCOUNT), id)
   for (const [what, change, ...faults] of BAD_WEBHOOKS) {
     // What is stored stands in for what is missing.
-    const answer = await call('PUT', `${WEBHOOKS}/${id}`, webhook({ status: 'enabled', ...change }))
-    t.equal(answer.status, 400, what)
-    t.same(pointers(answer), faults.toSorted(), what)
+    const response = await call('PUT', `${WEBHOOKS}/${id}`, webhook({ status: 'enabled', ...change }))
+    t.equal(response.status, 400, what)
+    t.same(pointers(response), faults.toSorted(), what)
   }
   t.match(pointers(await call('PUT', `${WEBHOOKS}/${id}`, webhook())), ['/status'])
   t.equal(store.get(STORED, account(ACCOUNT), id), before)
@@ -292,13 +292,15 @@ t.test('a test delivery goes to what the body says, or to what is stored', async
 t.test('an account has only so many webhooks, deleted ones not counted', async (t) => {
   const made = await postureClient(t)
   made.limits.webhooks = 3
-  const answers = await Promise.all(Array.from({ length: 8 }, async () => await made.call('POST', WEBHOOKS, webhook())))
-  t.same(answers.filter(({ status }) => status === 200).length, 3)
+  const responses = await Promise.all(
+    Array.from({ length: 8 }, async () => await made.call('POST', WEBHOOKS, webhook())),
+  )
+  t.same(responses.filter(({ status }) => status === 200).length, 3)
   t.match(
-    answers.find(({ status }) => status !== 200),
+    responses.find(({ status }) => status !== 200),
     { status: 403, body: { errors: [{ code: 10603 }] } },
   )
-  const { id } = answers.find(({ status }) => status === 200)?.body.result ?? {}
+  const { id } = responses.find(({ status }) => status === 200)?.body.result ?? {}
   await made.call('DELETE', `${WEBHOOKS}/${id}`)
   t.equal((await made.call('POST', WEBHOOKS, webhook())).status, 200)
 })

@@ -11,7 +11,7 @@ import { account } from '../../../src/core/scope.js'
 import type { StoredVersion } from '../../../src/core/model/worker.js'
 import { memoryBlobs } from '../../../src/store/memory-blobs.js'
 import { CodeReader } from '../../../src/workers/code/reader.js'
-import { ScriptShelf, type VersionDraft } from '../../../src/workers/script-repository.js'
+import { ScriptRepository, type VersionDraft } from '../../../src/workers/script-repository.js'
 import { Keyring } from '../../../src/store/keyring.js'
 import type { Store } from '../../../src/core/store.js'
 import { uploadsOver } from '../../helpers/deployed-assets.js'
@@ -19,7 +19,7 @@ import { ACCOUNT, ADMIN, client, handClock, type Client } from '../client.js'
 
 export interface WorkersClient extends Client {
   readonly cf: Cloudflare
-  readonly shelf: ScriptShelf
+  readonly shelf: ScriptRepository
   tails(): Tails
   /** Stores a version of a script, and deploys it, without an upload. */
   script(name: string, draft?: Partial<VersionDraft>, deploy?: boolean): Promise<StoredVersion>
@@ -33,10 +33,10 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
   const { clock = handClock() } = options
   const blobs = memoryBlobs(clock)
   const config = workersConfig()
-  let shelf: ScriptShelf | undefined
+  let shelf: ScriptRepository | undefined
   let tails: Tails | undefined
-  const shelfOf = (store: Store): ScriptShelf =>
-    (shelf ??= new ScriptShelf({ store, blobs, vault, clock, keep: () => config.keep }))
+  const shelfOf = (store: Store): ScriptRepository =>
+    (shelf ??= new ScriptRepository({ store, blobs, vault, clock, keep: () => config.keep }))
   const vault = new Keyring([randomBytes(32)])
   const api = await client(t, {
     ...options,

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { basicEndpoints } from '../../../control/index.js'
 import { workers } from '../../../control/workers/index.js'
-import type { WorkersEngine } from '../../../control/workers/services/index.js'
+import type { WorkersServices } from '../../../control/workers/services/index.js'
 import { Tails } from '../../../control/workers/services/tail-sessions.js'
 import { Workers } from '../../../src/config/workers.js'
 import type { WorkersConfig } from '../../../src/config/schema.js'
-import { settle } from '../../../src/config/units.js'
+import { resolveUnits } from '../../../src/config/units.js'
 import type { Blobs } from '../../../src/core/blobs.js'
 import { account } from '../../../src/core/scope.js'
 import { parser } from '../../../src/core/schema.js'
@@ -15,8 +15,8 @@ import { Keyring } from '../../../src/store/keyring.js'
 import { memoryBlobs } from '../../../src/store/memory-blobs.js'
 import { AssetUploads, BadToken } from '../../../src/workers/assets/uploads.js'
 import { CodeReader } from '../../../src/workers/code/reader.js'
-import { ScriptShelf } from '../../../src/workers/script-repository.js'
-import { ACCOUNT, ADMIN, client, conformance, type ApiAnswer, type Client } from '../client.js'
+import { ScriptRepository } from '../../../src/workers/script-repository.js'
+import { ACCOUNT, ADMIN, client, conformance, type TestResponse, type Client } from '../client.js'
 
 export const SCRIPTS = `/accounts/${ACCOUNT}/workers/scripts`
 export const SCOPE = account(ACCOUNT)
@@ -31,10 +31,10 @@ export interface Part {
 }
 
 export interface Uploader extends Client {
-  readonly engine: WorkersEngine
+  readonly engine: WorkersServices
   readonly blobs: Blobs
   /** Uploads a script as wrangler does: metadata, and one module of this text. */
-  upload(name: string, metadata: object, code?: string, more?: Parameters<Uploader['send']>[2]): Promise<ApiAnswer>
+  upload(name: string, metadata: object, code?: string, more?: Parameters<Uploader['send']>[2]): Promise<TestResponse>
   /** Sends these parts; the header names the boundary unless another content type is given. */
   send(
     name: string,
@@ -46,7 +46,7 @@ export interface Uploader extends Client {
       /** After the path of the script, as in `/versions`. */
       readonly below?: string
     },
-  ): Promise<ApiAnswer>
+  ): Promise<TestResponse>
 }
 
 export const BOUNDARY = '----test-boundary-7d1a'
@@ -93,7 +93,7 @@ export async function uploader(
   change: { readonly [S in keyof WorkersConfig]?: Partial<WorkersConfig[S]> } = {},
   options: Parameters<typeof client>[1] = {},
 ): Promise<Uploader> {
-  const defaults = settle(Workers, parser(Workers, { defaults: true })({})) as WorkersConfig
+  const defaults = resolveUnits(Workers, parser(Workers, { defaults: true })({})) as WorkersConfig
   const config = {
     ...defaults,
     upload: { ...defaults.upload, ...change.upload },
@@ -101,7 +101,7 @@ export async function uploader(
     quotas: { ...defaults.quotas, ...change.quotas },
   }
   const vault = new Keyring([randomBytes(32)])
-  let engine: WorkersEngine | undefined
+  let engine: WorkersServices | undefined
   const api = await client(t, {
     ...options,
     areas(deps) {
@@ -114,7 +114,7 @@ export async function uploader(
         uploads: new MemoryBudget(config.upload.memory),
         code: new CodeReader(),
         tails: new Tails({ store, clock }),
-        shelf: new ScriptShelf({
+        shelf: new ScriptRepository({
           store,
           blobs,
           vault,
@@ -147,9 +147,9 @@ export async function uploader(
       },
       body: form(parts),
     })
-    const answer = { status: response.status, headers: response.headers, body: await response.json() }
-    check(method, path, answer)
-    return answer
+    const result = { status: response.status, headers: response.headers, body: await response.json() }
+    check(method, path, result)
+    return result
   }
   return {
     ...api,

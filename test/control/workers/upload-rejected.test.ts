@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PART_TYPES } from '../../../src/workers/upload/form.js'
 import { WORKER_SCRIPTS } from '../../../src/core/model/worker.js'
-import { ADMIN, type ApiAnswer } from '../client.js'
+import { ADMIN, type TestResponse } from '../client.js'
 import { BAD_METADATA } from './bad-uploads.js'
 import {
   BOUNDARY,
@@ -16,15 +16,15 @@ import {
   type Part,
 } from './upload-helper.js'
 
-const errorsOf = ({ body }: ApiAnswer): [number, string | undefined][] =>
+const errorsOf = ({ body }: TestResponse): [number, string | undefined][] =>
   (body.errors as { code: number; source?: { pointer: string } }[]).map(({ code, source }) => [code, source?.pointer])
 
 t.test('metadata that does not fit is refused, with codes and pointers', async (t) => {
   const api = await uploader(t)
   for (const [what, metadata, ...errors] of BAD_METADATA) {
-    const answer = await api.upload('w', metadata)
-    t.equal(answer.status, 400, `${what}: ${JSON.stringify(answer.body.errors)}`)
-    t.same(errorsOf(answer), errors, what)
+    const response = await api.upload('w', metadata)
+    t.equal(response.status, 400, `${what}: ${JSON.stringify(response.body.errors)}`)
+    t.same(errorsOf(response), errors, what)
   }
   t.equal(api.store.count(WORKER_SCRIPTS, SCOPE), 0, 'nothing was stored')
 })
@@ -46,7 +46,7 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
   t.equal((await api.upload('w', { migrations: gone })).body.result.migration_tag, 'v2')
   t.same(errorsOf(await api.upload('w', { migrations: gone })), [[10079, '/migrations/old_tag']])
 
-  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
+  const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
   const made = await api.upload('x', { exports, bindings: [binding] }, room)
   t.match(made.body.result, {
     exports,
@@ -70,7 +70,7 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
     },
   })
   await api.upload('y', { bindings: [{ ...binding, script_name: 'x' }] })
-  const deleted = { exports: { Room: { type: 'durable-object', state: 'deleted' } } }
+  const deleted = { exports: { QuotaReservation: { type: 'durable-object', state: 'deleted' } } }
   t.match((await api.upload('x', deleted)).body.errors, [
     { code: 100402, source: { pointer: '/exports/Room' }, meta: { details: [{ referencing_scripts: ['y'] }] } },
   ])
@@ -83,7 +83,7 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
 t.test('a class moves from one script to another in two phases', async (t) => {
   const api = await uploader(t)
   const room = `import { DurableObject } from 'cloudflare:workers'\nexport class Room extends DurableObject {}\n${PLAIN}`
-  const entry = (change: object) => ({ exports: { Room: { type: 'durable-object', ...change } } })
+  const entry = (change: object) => ({ exports: { QuotaReservation: { type: 'durable-object', ...change } } })
   await api.upload('src', entry({ storage: 'sqlite' }), room)
   t.same(errorsOf(await api.upload('src', entry({ state: 'transferred', transferred_to: 'dst' }))), [
     [100402, '/exports/Room'],
@@ -94,15 +94,15 @@ t.test('a class moves from one script to another in two phases', async (t) => {
     room,
   )
   t.match(waits.body.result, {
-    exports: { Room: { state: 'expecting-transfer' } },
+    exports: { QuotaReservation: { state: 'expecting-transfer' } },
     exports_reconciliation: { transfer_pending: [{ class: 'Room', from: 'src' }] },
   })
   const handed = await api.upload('src', entry({ state: 'transferred', transferred_to: 'dst' }))
   t.match(handed.body.result.exports_reconciliation, {
     transferred: [{ class: 'Room', to: 'dst', phase: 'committed' }],
   })
-  const settled = await api.upload('dst', entry({ storage: 'sqlite' }), room)
-  t.match(settled.body.result.exports_reconciliation, {
+  const resolved = await api.upload('dst', entry({ storage: 'sqlite' }), room)
+  t.match(resolved.body.result.exports_reconciliation, {
     created: [],
     info: [{ scenario: 'transfer_receive_cleanup_complete' }],
   })
@@ -191,9 +191,9 @@ const FORMS: readonly (readonly [what: string, parts: readonly Part[], message: 
 t.test('forms that cannot be what was meant are refused', async (t) => {
   const api = await uploader(t)
   for (const [what, parts, message, pointer] of FORMS) {
-    const answer = await api.send('w', parts)
-    t.equal(answer.status, 400, what)
-    t.match(answer.body.errors[0], { message, ...(pointer !== undefined && { source: { pointer } }) }, what)
+    const response = await api.send('w', parts)
+    t.equal(response.status, 400, what)
+    t.match(response.body.errors[0], { message, ...(pointer !== undefined && { source: { pointer } }) }, what)
   }
   t.equal(api.store.count(WORKER_SCRIPTS, SCOPE), 0)
 })

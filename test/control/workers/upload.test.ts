@@ -132,9 +132,9 @@ t.test('metadata alone comes as JSON by the name of a script, as the SDK sends i
     ['too much of it', `{"a":"${'x'.repeat(10_000_000)}"}`, 413, 10413],
   ]
   for (const [what, body, status, code, pointer] of REFUSED) {
-    const answer = await put(body)
-    const [{ source } = { source: undefined }] = answer.body.errors as { source?: { pointer: string } }[]
-    t.match(answer, { status, body: { errors: [{ code }] } }, what)
+    const response = await put(body)
+    const [{ source } = { source: undefined }] = response.body.errors as { source?: { pointer: string } }[]
+    t.match(response, { status, body: { errors: [{ code }] } }, what)
     t.equal(source?.pointer, pointer, what)
   }
   t.equal((await put('{"metadata":{}}', 'text/plain')).status, 415)
@@ -238,8 +238,8 @@ t.test('If-Match is honoured, and uploads of one script are ordered', async (t) 
   t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-match': `"${body.result.etag}"` } })).status, 200)
   t.equal((await api.upload('new', {}, PLAIN, { headers: { 'if-match': '*' } })).status, 412)
   const codes = Array.from({ length: 8 }, (_, i) => `export default { fetch() { return ${i} } }`)
-  const answers = await Promise.all(codes.map(async (code) => await api.upload('w', {}, code)))
-  t.ok(answers.every(({ status }) => status === 200))
+  const responses = await Promise.all(codes.map(async (code) => await api.upload('w', {}, code)))
+  t.ok(responses.every(({ status }) => status === 200))
   const script = api.store.get(WORKER_SCRIPTS, SCOPE, 'w')?.value
   t.equal(script?.number, 10)
   t.same(script?.versions.length, 10)
@@ -306,11 +306,11 @@ t.test('Python and service-worker scripts tell their handlers', async (t) => {
   const api = await uploader(t)
   const python =
     'from workers import WorkerEntrypoint, DurableObject\nclass Default(WorkerEntrypoint):\n  async def fetch(self, request):\n    pass\nclass Room(DurableObject):\n  def alarm(self): pass\n'
-  const answer = await api.send('py', [
+  const response = await api.send('py', [
     metadataPart({ main_module: 'w.py' }),
     modulePart('w.py', python, 'text/x-python'),
   ])
-  t.match(answer, {
+  t.match(response, {
     status: 200,
     body: { result: { handlers: ['fetch'], named_handlers: [{ name: 'Room', handlers: ['alarm'] }] } },
   })

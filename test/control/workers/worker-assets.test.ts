@@ -13,7 +13,7 @@ import { memoryBlobs } from '../../../src/store/memory-blobs.js'
 import { readManifest } from '../../../src/workers/assets/manifest.js'
 import { BadToken } from '../../../src/workers/assets/uploads.js'
 import { CodeReader } from '../../../src/workers/code/reader.js'
-import type { ScriptShelf } from '../../../src/workers/script-repository.js'
+import type { ScriptRepository } from '../../../src/workers/script-repository.js'
 import { hashOf, uploadsOver } from '../../helpers/deployed-assets.js'
 import { ACCOUNT, ADMIN, client, handClock, NOWHERE, OTHER_ACCOUNT } from '../client.js'
 
@@ -31,7 +31,7 @@ async function api(t: Test) {
       const engine = {
         vault,
         blobs,
-        shelf: {} as ScriptShelf,
+        shelf: {} as ScriptRepository,
         assets: uploadsOver(deps.store, blobs, clock),
         uploads: new MemoryBudget(Infinity),
         code: new CodeReader(),
@@ -52,8 +52,8 @@ async function api(t: Test) {
       if (typeof part === 'string') form.append(hash, part)
       else form.append(hash, part, hash)
     const headers = { authorization: `Bearer ${jwt}` }
-    const answer = await fetch(made.url + path, { method: 'POST', headers, body: form })
-    return { status: answer.status, body: (await answer.json()) as { result: { jwt?: string }; errors: object[] } }
+    const response = await fetch(made.url + path, { method: 'POST', headers, body: form })
+    return { status: response.status, body: (await response.json()) as { result: { jwt?: string }; errors: object[] } }
   }
   const completion = async (jwt: string) => await uploads.readCompletion(account(ACCOUNT), 'site', jwt)
   return { ...made, blobs, open, upload, completion, clock }

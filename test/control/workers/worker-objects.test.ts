@@ -2,7 +2,7 @@ import t from 'tap'
 import Cloudflare from 'cloudflare'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../../src/core/model/worker.js'
 import { all } from '../../helpers/all.js'
-import { ACCOUNT, ADMIN, type ApiAnswer } from '../client.js'
+import { ACCOUNT, ADMIN, type TestResponse } from '../client.js'
 import { ESM, PLAIN, SCOPE, SCRIPTS, uploader } from './upload-helper.js'
 
 const WORKERS = `/accounts/${ACCOUNT}/workers/workers`
@@ -19,7 +19,7 @@ const module = (text: string, name = 'index.js', content_type = ESM) => ({
 })
 const code = (text = PLAIN) => ({ main_module: 'index.js', modules: [module(text)] })
 
-const first = ({ status, body }: ApiAnswer) => {
+const first = ({ status, body }: TestResponse) => {
   const [{ code, source }] = body.errors as [{ code: number; source?: { pointer: string } }]
   return [status, code, source?.pointer]
 }
@@ -125,9 +125,9 @@ t.test('a Worker that does not fit is refused', async (t) => {
     ['a replacement of none', 'PUT', '/none', { name: 'none' }, [404, 10007, undefined]],
   ]
   for (const [what, method, path, body, told] of REFUSED) {
-    const answer = await api.call(method, WORKERS + path, body)
-    t.ok((answer.body.errors as { code: number }[]).length > 0, what)
-    t.same(first(answer), told, what)
+    const response = await api.call(method, WORKERS + path, body)
+    t.ok((response.body.errors as { code: number }[]).length > 0, what)
+    t.same(first(response), told, what)
   }
   t.equal(api.store.count(WORKER_SCRIPTS), 1)
   t.equal((await api.call('POST', WORKERS, { name: 'b' })).status, 200)
@@ -232,7 +232,7 @@ t.test('a version that does not fit is refused, and nothing is stored', async (t
   const api = await uploader(t)
   await api.call('POST', WORKERS, { name: 'app' })
   const before = [...api.store.records()].length
-  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
+  const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
   const REFUSED: readonly (readonly [what: string, body: object, code: number, pointer?: string, query?: string])[] = [
     ['no module', {}, 10021],
     ['an unknown member', { ...code(), keep_bindings: [] }, 10021, '/keep_bindings'],

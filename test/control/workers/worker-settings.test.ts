@@ -1,7 +1,7 @@
 import t from 'tap'
 import Cloudflare, { toFile } from 'cloudflare'
 import { WORKER_NAMESPACES, WORKER_VERSIONS, type StoredVersion } from '../../../src/core/model/worker.js'
-import { ACCOUNT, ADMIN, type ApiAnswer } from '../client.js'
+import { ACCOUNT, ADMIN, type TestResponse } from '../client.js'
 import {
   ESM,
   metadataPart,
@@ -26,7 +26,7 @@ const settingsPart = (settings: unknown): Part => ({
   body: typeof settings === 'string' ? settings : JSON.stringify(settings),
 })
 
-const patch = async (api: Uploader, settings: unknown): Promise<ApiAnswer> =>
+const patch = async (api: Uploader, settings: unknown): Promise<TestResponse> =>
   await api.send('app', [settingsPart(settings)], asSettings)
 
 function latest({ engine: { shelf } }: Uploader): StoredVersion {
@@ -36,7 +36,7 @@ function latest({ engine: { shelf } }: Uploader): StoredVersion {
 
 const bindingsOf = (api: Uploader) => api.engine.shelf.openBindings(SCOPE, latest(api))
 
-const first = ({ status, body }: ApiAnswer) => {
+const first = ({ status, body }: TestResponse) => {
   const [{ code, source }] = body.errors as [{ code: number; source?: { pointer: string } }]
   return [status, code, source?.pointer]
 }
@@ -52,8 +52,8 @@ t.test('new code takes the place of the old, and all else stays', async (t) => {
   }
   const before = (await api.upload('app', metadata)).body.result
   const next = modulePart('next.js', 'export default { fetch() {}, queue() {} }')
-  const answer = await api.send('app', [metadataPart({ main_module: 'next.js', tags: ['b'] }), next], asContent)
-  t.match(answer, {
+  const response = await api.send('app', [metadataPart({ main_module: 'next.js', tags: ['b'] }), next], asContent)
+  t.match(response, {
     status: 200,
     body: {
       result: {
@@ -66,7 +66,7 @@ t.test('new code takes the place of the old, and all else stays', async (t) => {
       messages: [{ message: /^tags of the metadata has no effect/ }],
     },
   })
-  t.not(answer.body.result.etag, before.etag)
+  t.not(response.body.result.etag, before.etag)
   t.match(latest(api), {
     compatibility_date: '2026-11-01',
     metadata: { capnp_schema: 'kept' },
@@ -232,8 +232,8 @@ t.test('a part that a binding names keeps its name', async (t) => {
   t.equal((await api.send('app', [metadataPart(metadata), script, wasm])).status, 200)
   t.match(await patch(api, { tags: ['a'] }), { status: 200 })
   t.match(latest(api), { number: 2, bindings: metadata.bindings, modules: [{}, { name: '1f-add.wasm', part: 'ADD' }] })
-  const answer = await fetch(`${api.url}${SCRIPTS}/app`, { headers: { authorization: `Bearer ${ADMIN}` } })
-  t.match(await answer.text(), 'name="ADD"; filename="1f-add.wasm"')
+  const response = await fetch(`${api.url}${SCRIPTS}/app`, { headers: { authorization: `Bearer ${ADMIN}` } })
+  t.match(await response.text(), 'name="ADD"; filename="1f-add.wasm"')
   const other = { ...wasm, filename: './2e-add.wasm' }
   t.equal(
     (await api.send('app', [script, other], { ...asContent, headers: { 'cf-worker-body-part': 'worker.js' } })).status,
@@ -275,7 +275,7 @@ t.test('exports without Durable Object classes list the classes of the code that
 t.test('exports among settings are reconciled', async (t) => {
   const api = await uploader(t)
   await api.upload('app', {}, ROOM)
-  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
+  const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
   t.match((await patch(api, { exports })).body.result, { exports, exports_reconciliation: { created: ['Room'] } })
   t.match((await patch(api, { logpush: true })).body.result, { exports, exports_reconciliation: undefined })
   t.same(first(await patch(api, { exports: {} })), [400, 100402, undefined])

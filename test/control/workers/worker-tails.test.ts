@@ -92,9 +92,9 @@ t.test('a tail ends with its time, with its script, and where nobody answers', a
   const url = (await call('POST', TAILS)).body.result.url
   clock.advance(6 * 60 * 60_000)
   const late = new WebSocket(url, 'trace-v1')
-  const [, answer] = (await once(late, 'unexpected-response')) as [unknown, IncomingMessage]
-  t.equal(answer.statusCode, 404)
-  answer.destroy()
+  const [, response] = (await once(late, 'unexpected-response')) as [unknown, IncomingMessage]
+  t.equal(response.statusCode, 404)
+  response.destroy()
 
   await call('POST', TAILS)
   clock.advance(5 * 60_000)

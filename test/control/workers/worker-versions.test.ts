@@ -1,23 +1,23 @@
 import t from 'tap'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../../src/core/model/worker.js'
-import type { ApiAnswer } from '../client.js'
+import type { TestResponse } from '../client.js'
 import { metadataPart, modulePart, PLAIN, SCOPE, SCRIPTS, uploader, type Uploader } from './upload-helper.js'
 
 const ROOM = `import { DurableObject } from 'cloudflare:workers'\nexport class Room extends DurableObject {}\n${PLAIN}`
-const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
+const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
 const binding = { name: 'ROOM', type: 'durable_object_namespace', class_name: 'Room' }
 const asVersion = { method: 'POST', below: '/versions' }
 
-const version = async (api: Uploader, name: string, metadata: object = {}, code = PLAIN): Promise<ApiAnswer> =>
+const version = async (api: Uploader, name: string, metadata: object = {}, code = PLAIN): Promise<TestResponse> =>
   await api.upload(name, metadata, code, asVersion)
 
-const deploy = async (api: Uploader, name: string, shares: Readonly<Record<string, number>>): Promise<ApiAnswer> =>
+const deploy = async (api: Uploader, name: string, shares: Readonly<Record<string, number>>): Promise<TestResponse> =>
   await api.call('POST', `${SCRIPTS}/${name}/deployments`, {
     strategy: 'percentage',
     versions: Object.entries(shares).map(([version_id, percentage]) => ({ version_id, percentage })),
   })
 
-const errorsOf = ({ body }: ApiAnswer) =>
+const errorsOf = ({ body }: TestResponse) =>
   (body.errors as { code: number; source?: { pointer: string } }[]).map(({ code, source }) => [code, source?.pointer])
 
 const handlersOf = async (api: Uploader, name: string): Promise<unknown> =>
@@ -128,13 +128,13 @@ t.test('uploads of versions that do not fit are refused, and nothing is stored',
     ['a query that means nothing', {}, undefined, [[10002, '/bindings_inherit']], '?bindings_inherit=lax'],
   ]
   for (const [what, metadata, code = PLAIN, errors, query = ''] of REFUSED) {
-    const answer = await api.send(
+    const response = await api.send(
       'app',
       [metadataPart({ main_module: 'index.js', ...metadata }), modulePart('index.js', code)],
       { ...asVersion, query },
     )
-    t.equal(answer.status, 400, what)
-    t.same(errorsOf(answer), errors, what)
+    t.equal(response.status, 400, what)
+    t.same(errorsOf(response), errors, what)
   }
   t.equal((await version(api, 'No_Name')).body.errors[0].code, 10016)
   t.same([...api.store.records()].length, before, 'nothing was stored')
@@ -187,7 +187,9 @@ t.test('exports of a version are reconciled when it is deployed', async (t) => {
     },
   })
   t.same(errorsOf(refused), [[100402, '/versions/0/version_id']])
-  const gone = await version(api, 'app', { exports: { Room: { type: 'durable-object', state: 'deleted' } } })
+  const gone = await version(api, 'app', {
+    exports: { QuotaReservation: { type: 'durable-object', state: 'deleted' } },
+  })
   t.match(gone.body.result, {
     resources: { script_runtime: { exports: {} } },
     exports_reconciliation: { deleted: ['Room'] },

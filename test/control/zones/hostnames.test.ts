@@ -81,14 +81,14 @@ t.test('a custom hostname lives: made, found, changed, removed', async (t) => {
 t.test('a custom hostname belongs to one zone, however many ask at once', async (t) => {
   const { call, store } = await client(t)
   const zones = [ZONE, OTHER_ZONE, FREE_ZONE, ZONE]
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     zones.map((id) => call('POST', `/zones/${id}/custom_hostnames`, { hostname: 'www.shop.com' })),
   )
   t.same(
-    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    responses.map(({ status }) => status).toSorted((a, b) => a - b),
     [200, 409, 409, 409],
   )
-  for (const { status, body } of answers)
+  for (const { status, body } of responses)
     if (status === 409) t.match(body.errors, [{ code: 1406, source: { pointer: '/hostname' } }])
   t.equal(store.count(HOSTNAME), 1)
 })
@@ -123,8 +123,8 @@ t.test('a custom hostname removed by several at once is removed once', async (t)
   const { call, store } = await client(t)
   const { body } = await call('POST', HOSTNAMES, { hostname: 'app.shop.com' })
   const path = `${HOSTNAMES}/${body.result.id}`
-  const answers = await Promise.all([call('DELETE', path), call('DELETE', path), call('PATCH', path, { ssl: {} })])
-  t.ok(answers.some(({ status }) => status === 200))
+  const responses = await Promise.all([call('DELETE', path), call('DELETE', path), call('PATCH', path, { ssl: {} })])
+  t.ok(responses.some(({ status }) => status === 200))
   t.equal((await call('GET', path)).status, 404)
   t.equal(store.count(HOSTNAME_OWNER), 0)
   t.equal((await audited(store)).filter(({ action }) => action === 'delete').length, 1)

@@ -72,8 +72,8 @@ t.test('one setting named twice is refused', async (t) => {
 t.test('changes of one setting that come at once all succeed, and the record of them is a chain', async (t) => {
   const { call, store } = await client(t)
   const values = ['on', 'off', 'on', 'off']
-  const answers = await Promise.all(values.map((value) => call('PATCH', `${SETTINGS}/content_converter`, { value })))
-  for (const { status } of answers) t.equal(status, 200)
+  const responses = await Promise.all(values.map((value) => call('PATCH', `${SETTINGS}/content_converter`, { value })))
+  for (const { status } of responses) t.equal(status, 200)
   const entries = await audited(store)
   t.equal(entries.length, values.length)
   for (const [index, entry] of entries.entries()) t.equal(entry.before, entries[index - 1]?.after ?? null)

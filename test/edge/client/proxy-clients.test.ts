@@ -57,7 +57,7 @@ t.test('a thousand requests at once', async (t) => {
   const { url } = await startOrigin(t, (request, response) => setTimeout(() => response.end(request.url), 20))
   const { port, metrics } = await startProxy(t, url)
   const agent = new Agent({ keepAlive: true, maxSockets: 1000 })
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 1000 }, async (_, i) => {
       const request = httpGet({ port, agent, path: `/${i}`, headers: { host: 'example.test' } })
       const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -67,7 +67,7 @@ t.test('a thousand requests at once', async (t) => {
     }),
   )
   agent.destroy()
-  t.equal(answers.filter(Boolean).length, 1000)
+  t.equal(responses.filter(Boolean).length, 1000)
   await until(async () => (await metric(metrics, 'edged_proxy_requests_total', { class: '2xx' })) === 1000)
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
 })
@@ -128,13 +128,13 @@ t.test('who is refused midway gets rid of the rest, and reads why', async (t) =>
   const chunks = Buffer.concat([...chunkOf(100_000), ...chunkOf(bytes), Buffer.from('0\r\n\r\n')])
   const send = async (port: number, head: string, body: Buffer) => {
     const socket = connect(port, '127.0.0.1')
-    let answer = ''
+    let result = ''
     let error: string | undefined
-    socket.on('data', (part) => (answer += String(part)))
+    socket.on('data', (part) => (result += String(part)))
     socket.on('error', (failure: NodeJS.ErrnoException) => (error = failure.code))
     socket.write(Buffer.concat([Buffer.from(page(head, 'POST')), body]))
     await new Promise((resolve) => socket.once('close', resolve))
-    return { status: answer.slice(9, 12), error }
+    return { status: result.slice(9, 12), error }
   }
   const limited = await startProxy(t, url, { yaml: '{ limits: { body_bytes: 100KB } }' })
   t.same(await send(limited.port, 'Transfer-Encoding: chunked\r\n', chunks), { status: '413', error: undefined })
@@ -248,10 +248,10 @@ t.test('closing lets requests finish, and ends connections with them', async (t)
   await once(idle, 'close')
   t.equal((await sendRaw(proxy.port, page())).status, 0, 'nobody listens')
   waiting[0]?.()
-  const answer = await under
-  t.match(answer.text, /x{100}$/)
-  t.match(answer.text, /connection: close/)
-  t.ok(answer.closed)
+  const result = await under
+  t.match(result.text, /x{100}$/)
+  t.match(result.text, /connection: close/)
+  t.ok(result.closed)
   await closed
 })
 
@@ -282,10 +282,10 @@ t.test('what closing cuts off is recorded before it is done, and no fault of the
   })
   // Its end is the end of the connection.
   socket.write(`GET /half HTTP/1.0\r\n${HOST}\r\n`)
-  let answer = ''
-  socket.on('data', (part) => (answer += String(part)))
+  let result = ''
+  socket.on('data', (part) => (result += String(part)))
   await until(
-    async () => answer.endsWith('half') && (await metric(proxy.metrics, 'edged_proxy_requests_in_flight')) === 2,
+    async () => result.endsWith('half') && (await metric(proxy.metrics, 'edged_proxy_requests_in_flight')) === 2,
   )
   await proxy.close()
   t.same(new Set(statuses), new Set([200, 499]))

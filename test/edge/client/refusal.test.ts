@@ -178,12 +178,12 @@ t.test('malformed and ambiguous requests are refused, reach no origin and end th
   const { port, metrics } = await startProxy(t, url)
   for (const [why, bytes, status] of REFUSED) {
     // What stands behind a refused request must not be taken for another one.
-    const answer = await sendRaw(port, bytes + get(HOST))
-    t.equal(answer.status, status, why)
-    t.ok(answer.closed, `${why}: connection closed`)
-    t.equal(answer.text.split('HTTP/1.1 ').length, 2, `${why}: one answer`)
-    t.match(answer.text, /\r\ncf-ray: [0-9a-f]{16}\r\n/, `${why}: ray id`)
-    t.match(answer.text, /\r\nconnection: close\r\n/i, `${why}: says that it closes`)
+    const response = await sendRaw(port, bytes + get(HOST))
+    t.equal(response.status, status, why)
+    t.ok(response.closed, `${why}: connection closed`)
+    t.equal(response.text.split('HTTP/1.1 ').length, 2, `${why}: one answer`)
+    t.match(response.text, /\r\ncf-ray: [0-9a-f]{16}\r\n/, `${why}: ray id`)
+    t.match(response.text, /\r\nconnection: close\r\n/i, `${why}: says that it closes`)
   }
   t.strictSame(reached, [])
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
@@ -195,9 +195,9 @@ t.test('a byte at a time makes no difference', async (t) => {
   const { port } = await startProxy(t, url)
   for (const [why, bytes, status] of REFUSED) {
     if (bytes.length > 200) continue
-    const answer = await sendRaw(port, (bytes + get(HOST)).split(''))
-    t.equal(answer.status, status, why)
-    t.ok(answer.closed, `${why}: connection closed`)
+    const response = await sendRaw(port, (bytes + get(HOST)).split(''))
+    t.equal(response.status, status, why)
+    t.ok(response.closed, `${why}: connection closed`)
   }
   t.strictSame(reached, [])
 })

@@ -4,7 +4,7 @@ import { connect, Socket, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Metrics } from '../../../src/core/metrics.js'
-import { metric, sendRaw, startProxy, startRawOrigin, testZone, type Ending } from '../../helpers/proxy.js'
+import { metric, sendRaw, startProxy, startRawOrigin, testZone, type Teardown } from '../../helpers/proxy.js'
 import { until } from '../../helpers/web.js'
 
 const UPGRADE =
@@ -12,7 +12,7 @@ const UPGRADE =
   'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
 
 /** An origin that sends every message back. */
-async function echoOrigin(t: Ending): Promise<string> {
+async function echoOrigin(t: Teardown): Promise<string> {
   const server = createServer((_request, response) => response.end('no socket'))
   const sockets = new WebSocketServer({ server, maxPayload: 64 * 1024 * 1024 })
   sockets.on('connection', (socket, request) => {
@@ -108,7 +108,7 @@ const socketsAt = (port: number): Socket[] => sockets().filter(({ localPort }) =
 const socketsTo = (port: number): Socket[] => sockets().filter(({ remotePort }) => remotePort === port)
 
 /** A client that has read nothing when its origin has ended, and what the origin sent: more than the system holds for it. */
-async function lateClient(t: Ending, yaml: string) {
+async function lateClient(t: Teardown, yaml: string) {
   const chunk = Buffer.alloc(4096, 'x')
   let sent = 0
   const origin = await startRawOrigin(t, (socket) => {

@@ -1,12 +1,12 @@
 import zlib from 'node:zlib'
 import t from 'tap'
-import { LIMIT, shout, stand, chunked, withLength, encoded, answer, ENCODERS, PAGE } from './setup.js'
+import { LIMIT, shout, stand, chunked, withLength, encoded, response, ENCODERS, PAGE } from './setup.js'
 
 for (const [i, [coding, encode]] of ENCODERS.entries()) {
   t.test(`${coding} (${i}) is undone, however it is cut`, async (t) => {
     for (const piece of [1, 7, 16_384, Infinity]) {
       const body = encode(piece === 1 ? PAGE.subarray(0, 3000) : PAGE)
-      const { headers, ...page } = await answer(encoded(coding), body, { piece, window: 1 })
+      const { headers, ...page } = await response(encoded(coding), body, { piece, window: 1 })
       t.equal(page.outcome, 'converted')
       const expected = shout(piece === 1 ? PAGE.subarray(0, 3000) : PAGE)
       t.equal(page.body.toString(), expected)
@@ -29,7 +29,7 @@ for (const [i, [coding, encode]] of ENCODERS.entries()) {
     ]
     for (const [j, body] of bodies.entries()) {
       for (const piece of [500, Infinity]) {
-        const page = await answer(encoded(coding), body, { piece, window: 1 })
+        const page = await response(encoded(coding), body, { piece, window: 1 })
         t.match(page, { outcome: 'undecodable', headers: { 'content-encoding': coding, vary: 'accept' } }, `body ${j}`)
         t.ok(page.body.equals(body), `body ${j}`)
       }
@@ -40,7 +40,7 @@ for (const [i, [coding, encode]] of ENCODERS.entries()) {
 t.test('gzip with a wrong checksum passes as it came', async (t) => {
   const body = zlib.gzipSync(PAGE)
   body[body.length - 6]! ^= 1
-  const page = await answer(encoded('gzip'), body)
+  const page = await response(encoded('gzip'), body)
   t.equal(page.outcome, 'undecodable')
   t.ok(page.body.equals(body))
 })
@@ -61,11 +61,11 @@ const LIMITS: [what: string, headers: (body: Buffer) => string[], encode: (body:
 
 for (const [what, headers, encode, outcome] of LIMITS) {
   t.test(`a page of 6,291,456 bytes ${what} converts, and one byte more passes as it came`, async (t) => {
-    const fits = await answer(headers(full), encode(full), { piece: 65_536 })
+    const fits = await response(headers(full), encode(full), { piece: 65_536 })
     t.equal(fits.outcome, outcome)
     t.ok(fits.body.equals(Buffer.from(shout(full))))
     const body = encode(over)
-    const page = await answer(headers(over), body, { piece: 65_536, window: 1 })
+    const page = await response(headers(over), body, { piece: 65_536, window: 1 })
     t.equal(page.outcome, 'too_large')
     t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', vary: 'accept' })
     t.ok(page.body.equals(body))
@@ -133,7 +133,7 @@ t.test('malformed XHTML passes as it came', async (t) => {
     [XHTML, body],
     [[...XHTML, 'Content-Encoding', 'gzip'], zlib.gzipSync(body)],
   ] as const) {
-    const page = await answer([...headers], sent, { window: 1, piece: 1000 })
+    const page = await response([...headers], sent, { window: 1, piece: 1000 })
     t.match(page, { outcome: 'malformed', headers: { 'content-type': XHTML[1]! } })
     t.ok(page.body.equals(sent))
   }

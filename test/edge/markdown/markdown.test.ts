@@ -12,7 +12,7 @@ import { markdownStage } from '../../../src/edge/markdown/stage.js'
 import { MemoryBudget } from '../../../src/core/memory-budget.js'
 import { listenProxy } from '../../../src/edge/client/server.js'
 import { zoneOf, zoneTable } from '../../../src/edge/zones.js'
-import { ask, open, originServer, until, type Answered, type Ask } from '../../helpers/web.js'
+import { ask, open, originServer, until, type Responded, type Ask } from '../../helpers/web.js'
 
 /* The whole proxy between real sockets, with the converter that it has. The stage by itself: markdown-stage.test.ts. */
 
@@ -48,7 +48,7 @@ zones:
   })
 
   const { port } = proxy
-  const get = async (path: string, how?: Ask): Promise<Answered> => await ask(port, path, how)
+  const get = async (path: string, how?: Ask): Promise<Responded> => await ask(port, path, how)
   const outcomes = async (): Promise<Record<string, number>> => {
     const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
     return Object.fromEntries(values.filter(({ value }) => value > 0).map((v) => [v.labels['outcome'], v.value]))
@@ -174,7 +174,7 @@ for (const [what, handler] of SIZES) {
   })
 }
 
-const unpacked = ({ headers, body }: Answered): Buffer =>
+const unpacked = ({ headers, body }: Responded): Buffer =>
   headers['content-encoding'] === 'br' ? zlib.brotliDecompressSync(body) : zlib.gunzipSync(body)
 
 t.test('what cannot be converted passes byte for byte, head and all', async (t) => {
@@ -229,7 +229,7 @@ t.test('HEAD gets the fields of GET', async (t) => {
       response.writeHead(200, { 'content-type': HTML, etag: '"e"', ...headers })
       response.end(request.method === 'HEAD' ? undefined : body)
     })
-    const names = ({ headers }: Answered) =>
+    const names = ({ headers }: Responded) =>
       Object.entries(headers).filter(([name]) => !/^(?:cf-ray|date|x-markdown-tokens|transfer-encoding)$/.test(name))
     const head = await get('/', { method: 'HEAD' })
     t.equal(head.body.length, 0)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { NotConvertible } from '../../../pipelines/markdown/not-convertible.js'
 import { silentLog } from '../../../src/core/log.js'
 import { openMetrics } from '../../../src/core/metrics.js'
-import type { AnswerSink } from '../../../src/edge/response.js'
+import type { ResponseSink } from '../../../src/edge/response.js'
 import type { Exchange } from '../../../src/edge/exchange.js'
 import type { RawHeaders } from '../../../src/http/headers.js'
 import { markdownStage } from '../../../src/edge/markdown/stage.js'
@@ -31,7 +31,7 @@ const shouting = (contentType: string) => ({
 export const shout = (html: Buffer): string => `${html.toString('latin1').toUpperCase()}THE END`
 
 /** The client's end: takes `window` chunks, then one more each time it is asked to. */
-class Client implements AnswerSink {
+class Client implements ResponseSink {
   status = 0
   headers: Record<string, string | undefined> = {}
   readonly chunks: Buffer[] = []
@@ -145,7 +145,7 @@ export const withLength = (bytes: number) => [...chunked, 'Content-Length', Stri
 export const encoded = (coding: string) => [...chunked, 'Content-Encoding', coding]
 
 /** The answer to one whole body. */
-export async function answer(
+export async function response(
   headers: string[],
   body: Buffer,
   { status = 200, piece = 16_384, ...rest }: Case & { status?: number; piece?: number } = {},

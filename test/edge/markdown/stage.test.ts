@@ -12,7 +12,7 @@ import {
   chunked,
   withLength,
   encoded,
-  answer,
+  response,
   ENCODERS,
   PAGE,
 } from './setup.js'
@@ -47,7 +47,7 @@ t.test('a converted answer has the header fields of Markdown, and keeps those th
   const kept = ['Strict-Transport-Security', 'max-age=1', 'Content-Security-Policy', "default-src 'self'"]
   kept.push('X-Frame-Options', 'DENY', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'Access-Control-Allow-Origin', '*')
   kept.push('Cache-Control', 'max-age=60', 'Expires', 'x', 'Age', '3', 'Vary', 'Accept-Encoding, Cookie', 'X-Own', 'y')
-  const { status, headers, body, outcome } = await answer([...chunked, ...gone, ...kept], Buffer.from('hello'))
+  const { status, headers, body, outcome } = await response([...chunked, ...gone, ...kept], Buffer.from('hello'))
   t.equal(status, 200)
   t.same(headers, {
     'content-type': 'text/markdown; charset=utf-8',
@@ -81,19 +81,19 @@ const VARY: [origin: string[], sent: string | undefined][] = [
 for (const [origin, sent] of VARY) {
   t.test(`Vary ${JSON.stringify(origin)} becomes ${sent}, in Markdown and in HTML`, async (t) => {
     const headers = [...chunked, ...origin.flatMap((value) => ['vary', value])]
-    t.equal((await answer(headers, Buffer.from('x'))).headers['vary'], sent)
-    t.equal((await answer(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], sent)
+    t.equal((await response(headers, Buffer.from('x'))).headers['vary'], sent)
+    t.equal((await response(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], sent)
   })
 }
 
 t.test("the origin's own content-signal stays as it is", async (t) => {
-  const { headers } = await answer([...chunked, 'Content-Signal', 'ai-train=no'], Buffer.from('x'))
+  const { headers } = await response([...chunked, 'Content-Signal', 'ai-train=no'], Buffer.from('x'))
   t.equal(headers['content-signal'], 'ai-train=no')
 })
 
 t.test('any other status converts and stays', async (t) => {
   for (const status of [200, 201, 301, 404, 410, 500, 503]) {
-    const { headers, ...page } = await answer(chunked, Buffer.from('x'), { status })
+    const { headers, ...page } = await response(chunked, Buffer.from('x'), { status })
     t.match({ headers, ...page }, { status, headers: { 'content-type': 'text/markdown; charset=utf-8' } })
   }
 })
@@ -116,12 +116,12 @@ const PASSING: [what: string, status: number, headers: string[]][] = [
 for (const [what, status, headers] of PASSING) {
   t.test(`${what} passes as it came`, async (t) => {
     const body = status === 204 || status === 304 ? Buffer.alloc(0) : randomBytes(50_000)
-    const answered = await answer(headers, body, { status, window: 2 })
-    const { vary, ...others } = answered.headers
+    const responded = await response(headers, body, { status, window: 2 })
+    const { vary, ...others } = responded.headers
     t.equal(vary, 'accept')
     t.same(Object.values(others), joined(headers))
-    t.equal(answered.status, status)
-    t.ok(answered.body.equals(body))
+    t.equal(responded.status, status)
+    t.ok(responded.body.equals(body))
   })
 }
 
@@ -135,7 +135,7 @@ const joined = (headers: string[]): string[] => {
 }
 
 t.test('a quoted no-transform is no directive', async (t) => {
-  const { headers } = await answer([...chunked, 'Cache-Control', 'private="a, no-transform"'], Buffer.from('x'))
+  const { headers } = await response([...chunked, 'Cache-Control', 'private="a, no-transform"'], Buffer.from('x'))
   t.equal(headers['content-type'], 'text/markdown; charset=utf-8')
 })
 
@@ -153,7 +153,7 @@ t.test('an ordinary request of an enabled zone gets its HTML, with Vary', async 
 
 t.test('only pages of an enabled zone get Vary', async (t) => {
   const vary = async (status: number, headers: string[], rest: Case) =>
-    (await answer(headers, Buffer.alloc(0), { status, ...rest })).headers['vary']
+    (await response(headers, Buffer.alloc(0), { status, ...rest })).headers['vary']
   t.equal(await vary(200, ['Content-Type', 'image/png'], { accept: '*/*' }), undefined)
   t.equal(await vary(304, [], { accept: '*/*' }), 'accept')
   t.equal(await vary(204, [], { accept: '*/*' }), undefined)
@@ -168,7 +168,7 @@ t.test('several Accept fields count as one, and the origin is asked for a page t
 })
 
 t.test('HEAD gets the head of GET', async (t) => {
-  const head = async (headers: string[]) => (await answer(headers, Buffer.alloc(0), { method: 'HEAD' })).headers
+  const head = async (headers: string[]) => (await response(headers, Buffer.alloc(0), { method: 'HEAD' })).headers
   for (const headers of [chunked, withLength(LIMIT), [...encoded('br'), 'Content-Length', '6300000']]) {
     t.same(await head([...headers, 'ETag', '"x"']), {
       'content-type': 'text/markdown; charset=utf-8',
@@ -183,7 +183,7 @@ t.test('HEAD gets the head of GET', async (t) => {
 
 t.test('a fault of the converter costs the conversion, not the page', async (t) => {
   const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
-  const page = await answer(chunked, body)
+  const page = await response(chunked, body)
   t.equal(page.outcome, 'internal_error')
   t.ok(page.body.equals(body))
 })
@@ -217,7 +217,7 @@ t.test('a page with its length streams from its first piece', async (t) => {
 
 t.test('an empty page converts', async (t) => {
   for (const headers of [withLength(0), chunked]) {
-    const { body, headers: sent } = await answer(headers, Buffer.alloc(0))
+    const { body, headers: sent } = await response(headers, Buffer.alloc(0))
     t.equal(body.toString(), 'THE END')
     t.equal(sent['x-markdown-tokens'], '2')
   }
@@ -245,13 +245,13 @@ t.test('without memory left the page goes out as HTML', async (t) => {
     [encoded('gzip'), zlib.gzipSync(randomBytes(200_000))],
   ] as const) {
     for (const memory of [0, 16_384, 100_000]) {
-      const page = await answer([...headers], body, { memory, window: 1, piece: 5000 })
+      const page = await response([...headers], body, { memory, window: 1, piece: 5000 })
       t.equal(page.outcome, 'no_memory')
       t.match(page.headers, { vary: 'accept', 'content-type': /html/ })
       t.ok(page.body.equals(body))
     }
   }
-  const { outcome } = await answer(withLength(PAGE.length), PAGE, { memory: 0 })
+  const { outcome } = await response(withLength(PAGE.length), PAGE, { memory: 0 })
   t.equal(outcome, 'streamed', 'a page that streams needs none')
 })
 

@@ -3,12 +3,12 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { Staging } from '../../../pipelines/logpush/batch-buffer.js'
+import { BatchBuffer } from '../../../pipelines/logpush/batch-buffer.js'
 import { testFolder } from '../../helpers/folder.js'
 
 t.test('large bodies lie in files, small ones in memory, and all go', async (t) => {
   const folder = testFolder(t, { staging: { 'left.batch': 'of a run before' } })
-  const staging = await Staging.open(join(folder, 'staging'), { bodyBytes: 100_000, memoryBytes: 150_000 })
+  const staging = await BatchBuffer.open(join(folder, 'staging'), { bodyBytes: 100_000, memoryBytes: 150_000 })
   const files = () => readdirSync(join(folder, 'staging')).length
   t.equal(files(), 0)
   const piece = (index: number) => createHash('sha512').update(String(index)).digest('base64').repeat(500)

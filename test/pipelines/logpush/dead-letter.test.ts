@@ -6,7 +6,7 @@ t.test('a batch that is too large goes in halves, and a record that is gets set 
   const bench = await Bench.open(t, { dead_letter: 'test://dead' })
   const sink = bench.sink()
   bench.sink('test://dead').encoding = 'identity'
-  sink.answer = ({ text }) => {
+  sink.response = ({ text }) => {
     if (text.length > 60) throw tooLarge()
   }
   await bench.job(1)
@@ -20,7 +20,7 @@ t.test('a batch that is too large goes in halves, and a record that is gets set 
 
 t.test('without a place for it, a record that is too large is dropped and counted', async (t) => {
   const bench = await Bench.open(t)
-  bench.sink().answer = ({ text }) => {
+  bench.sink().response = ({ text }) => {
     if (text.includes('y')) throw tooLarge()
   }
   await bench.job(1)
@@ -41,8 +41,8 @@ const fussy = ({ text }: { text: string }): void => {
 t.test('records that are refused for what is in them are set aside, and the job goes on', async (t) => {
   const bench = await Bench.open(t, { dead_letter: 'test://dead' })
   const [sink, dead] = [bench.sink(), bench.sink('test://dead')]
-  sink.answer = fussy
-  dead.answer = (_batch, attempt) => {
+  sink.response = fussy
+  dead.response = (_batch, attempt) => {
     if (attempt === 1) throw transient()
   }
   await bench.job(1, { max_upload_records: 1000 })
@@ -65,7 +65,7 @@ t.test(
   async (t) => {
     const bench = await Bench.open(t)
     const sink = bench.sink()
-    sink.answer = fussy
+    sink.response = fussy
     await bench.job(1)
     await bench.write(...rays(0, 2), { RayID: 'y' })
     await bench.clock.until(() => bench.status(1)?.last_complete != null)
@@ -73,7 +73,7 @@ t.test(
     await bench.write({ RayID: 'yy' })
     await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test did not take them')
     await bench.clock.until(() => sink.attempts.length > 3)
-    sink.answer = () => {}
+    sink.response = () => {}
     await bench.clock.until(() => bench.status(1)?.error_message === null, { step: 1000, most: 1000 })
     t.equal(sink.text, '"yy"\n')
   },

@@ -31,7 +31,7 @@ t.test('a batch that was under way before the disk became full goes out in small
   const bench = await Bench.open(t, { keep_while_disabled: true })
   const sink = bench.sink()
   const records = bulky(0, 3000)
-  sink.answer = async (_batch, _attempt, signal) => {
+  sink.response = async (_batch, _attempt, signal) => {
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
     signal.throwIfAborted()
   }
@@ -43,7 +43,7 @@ t.test('a batch that was under way before the disk became full goes out in small
   void bench.logpush.settled('1').then(() => (ended = true))
   await bench.clock.until(() => ended)
   rmSync(join(bench.folder, 'staging'), { recursive: true })
-  sink.answer = () => {}
+  sink.response = () => {}
   await bench.change(1, { enabled: true })
   await bench.clock.until(() => sink.text.length >= textOf(records).length)
   t.equal(sink.text, textOf(records))

@@ -6,7 +6,7 @@ import {
   startLogpush,
   type Logpush,
   type LogpushDeps,
-  type StandingJob,
+  type ConfiguredJob,
 } from '../../../pipelines/logpush/job-manager.js'
 import type { Spools } from '../../../pipelines/logpush/spool/types.js'
 import { readConfig } from '../../../src/config/load.js'
@@ -45,7 +45,7 @@ export interface Arrived {
 }
 
 /** Answers one attempt: by nothing, or by a failure; may look at the batch first. */
-export type Answer = (batch: Arrived, attempt: number, signal: AbortSignal) => void | Promise<void>
+export type Response = (batch: Arrived, attempt: number, signal: AbortSignal) => void | Promise<void>
 
 /** A destination that does as it is told. */
 export class ScriptedSink {
@@ -53,7 +53,7 @@ export class ScriptedSink {
   /** Every attempt, those that failed too. */
   readonly attempts: Arrived[] = []
   open = 0
-  answer: Answer = () => {}
+  response: Response = () => {}
   encoding: Encoding = 'gzip'
   limits: Sink['limits'] = {}
   daily = false
@@ -87,7 +87,7 @@ export class ScriptedSink {
     const { name, records, from, to } = batch
     const arrived = { name, records, from: from.toISOString(), to: to.toISOString(), text, bytes }
     this.attempts.push(arrived)
-    await this.answer(arrived, this.attempts.length, signal)
+    await this.response(arrived, this.attempts.length, signal)
     this.arrived.push(arrived)
   }
 }
@@ -171,7 +171,7 @@ export class Bench {
     this.logpush = await startLogpush(deps)
   }
 
-  #standing(name: string): StandingJob {
+  #standing(name: string): ConfiguredJob {
     const settings = { dataset: 'http_requests', output_options: OPTIONS }
     const open = (text: string) => this.sink(text).sink()
     return { name, scope: ZONE, settings, destination: `test://${name}`, deadLetter: `test://${name}-dead`, open }

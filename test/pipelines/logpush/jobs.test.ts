@@ -102,7 +102,7 @@ t.test(
   async (t) => {
     const bench = await Bench.open(t)
     const sink = bench.sink()
-    sink.answer = (_batch, attempt) => {
+    sink.response = (_batch, attempt) => {
       if (attempt < 5) throw transient()
     }
     await bench.job(1, { max_upload_records: 1000 })
@@ -123,7 +123,7 @@ t.test(
 t.test('a destination says when it wants to be asked again', async (t) => {
   const bench = await Bench.open(t)
   const at: number[] = []
-  bench.sink().answer = (_batch, attempt) => {
+  bench.sink().response = (_batch, attempt) => {
     at.push(bench.clock.monotonic())
     if (attempt === 1) throw transient(600_000)
     if (attempt < 4) throw refused()
@@ -141,7 +141,7 @@ t.test('after a restart the batch under way has its name and bytes again', async
   const bench = await Bench.open(t)
   const sink = bench.sink()
   // It has the batch, and its answer is lost.
-  sink.answer = () => {
+  sink.response = () => {
     throw transient()
   }
   const output_options = { output_type: 'csv', field_names: ['RayID'], sample_rate: 0.5 }
@@ -149,7 +149,7 @@ t.test('after a restart the batch under way has its name and bytes again', async
   await bench.write(...rays(0, 300))
   await bench.clock.until(() => sink.attempts.length === 1)
   await bench.stop()
-  sink.answer = () => {}
+  sink.response = () => {}
   await bench.start()
   await bench.write(...rays(300, 310))
   await bench.clock.until(() => sink.arrived.length === 2)
@@ -171,7 +171,7 @@ t.test('records that wait for their interval outlive a restart', async (t) => {
 t.test('ten minutes without a destination: what came meanwhile arrives in order and once', async (t) => {
   const bench = await Bench.open(t)
   const sink = bench.sink()
-  sink.answer = () => {
+  sink.response = () => {
     throw transient()
   }
   await bench.job(1, { max_upload_records: 1000 })
@@ -186,7 +186,7 @@ t.test('ten minutes without a destination: what came meanwhile arrives in order 
   const all = MINUTES * PER_MINUTE
   t.match(await bench.metrics.metrics(), new RegExp(`edged_logpush_lag_records\\{job="1"\\} ${all}\\n`))
 
-  sink.answer = () => {}
+  sink.response = () => {}
   await bench.clock.until(() => sink.text.endsWith(`"r${all - 1}"\n`))
   t.ok(sink.text === textOf(0, all), 'in order, each once')
   t.equal(new Set(sink.names).size, sink.names.length)
@@ -196,7 +196,7 @@ t.test('ten minutes without a destination: what came meanwhile arrives in order 
 
 t.test('a wrong key marks the job at once; a corrected one sends what waited', async (t) => {
   const bench = await Bench.open(t)
-  bench.sink('test://wrong').answer = () => {
+  bench.sink('test://wrong').response = () => {
     throw refused()
   }
   await bench.job(1, { to: 'test://wrong' })
@@ -212,7 +212,7 @@ t.test('a wrong key marks the job at once; a corrected one sends what waited', a
 
 t.test('a job that fails for a day is disabled, and says why', async (t) => {
   const bench = await Bench.open(t)
-  bench.sink().answer = () => {
+  bench.sink().response = () => {
     throw refused()
   }
   await bench.job(1)
@@ -228,7 +228,7 @@ t.test('a job that fails for a day is disabled, and says why', async (t) => {
   await bench.clock.pass(3_600_000, 60_000)
   t.equal(bench.sink().attempts.length, attempts)
 
-  bench.sink().answer = () => {}
+  bench.sink().response = () => {}
   await bench.job(1, { enabled: true })
   await bench.write({ RayID: 'later' })
   await bench.clock.until(() => bench.sink().arrived.length === 1)
@@ -241,7 +241,7 @@ t.test('a job of the configuration is not disabled, and its place in the spool o
   await bench.restart()
   const sink = bench.sink('test://files')
   bench.sink('test://files-dead').encoding = 'identity'
-  sink.answer = () => {
+  sink.response = () => {
     throw refused()
   }
   await bench.write(...rays(0, 2))
@@ -251,7 +251,7 @@ t.test('a job of the configuration is not disabled, and its place in the spool o
   t.equal(bench.store.list(LOGPUSH_JOBS).length, 0)
   t.equal(bench.store.list(LOGPUSH_STATUS).length, 0)
   await bench.restart()
-  sink.answer = ({ text }) => {
+  sink.response = ({ text }) => {
     if (text.includes('y')) throw tooLarge()
   }
   await bench.write({ RayID: 'yy' }, ...rays(2, 3))
@@ -268,7 +268,7 @@ t.test('a job of the configuration is not disabled, and its place in the spool o
 t.test("a destination that never answers is given up, and stands in nobody's way", async (t) => {
   const bench = await Bench.open(t, { uploads: { ...DEFAULTS.uploads, at_once: 2, per_destination: 1 } })
   const hang = bench.sink('test://hangs')
-  hang.answer = async () => await new Promise<void>(() => {})
+  hang.response = async () => await new Promise<void>(() => {})
   await bench.job(1, { to: 'test://hangs' })
   await bench.job(2, { to: 'test://well' })
   await bench.write(...rays(0, 1))
@@ -300,7 +300,7 @@ t.test('a disabled job sends what it has read, and nothing of what comes while i
 
 t.test('a job that is removed leaves nothing behind', async (t) => {
   const bench = await Bench.open(t)
-  bench.sink().answer = () => {
+  bench.sink().response = () => {
     throw transient()
   }
   await bench.job(1)
@@ -345,13 +345,13 @@ t.test('where the operator wants it, a disabled job finds the records of that ti
 t.test('a stop waits for the upload under way, but not for ever', async (t) => {
   const bench = await Bench.open(t)
   const sink = bench.sink()
-  let answered = () => {}
-  sink.answer = async () => await new Promise<void>((resolve) => (answered = resolve))
+  let responded = () => {}
+  sink.response = async () => await new Promise<void>((resolve) => (responded = resolve))
   await bench.job(1)
   await bench.write(...rays(0, 1))
   await bench.clock.until(() => sink.attempts.length === 1)
   const stopped = bench.stop()
-  answered()
+  responded()
   await stopped
   t.equal(sink.arrived.length, 1)
   await bench.start()
@@ -360,7 +360,7 @@ t.test('a stop waits for the upload under way, but not for ever', async (t) => {
   const before = bench.clock.monotonic()
   await bench.stop()
   t.ok(bench.clock.monotonic() - before >= DEFAULTS.uploads.drain_timeout)
-  sink.answer = () => {}
+  sink.response = () => {}
   await bench.start()
   await bench.clock.until(() => sink.arrived.length === 2)
   t.strictSame(sink.arrived[1], sink.attempts[1], 'it is sent again')
@@ -440,7 +440,7 @@ for (const encoding of ['identity', 'gzip'] as const)
     const bench = await Bench.open(t)
     const sink = bench.sink()
     sink.encoding = encoding
-    sink.answer = (_batch, attempt) => {
+    sink.response = (_batch, attempt) => {
       if (attempt === 1) throw transient()
     }
     await bench.job(1)

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compileJob } from '../../../pipelines/logpush/compiled-job.js'
-import { cursorAt, placeOf, type Place, type Lines, type Reader } from '../../../pipelines/logpush/spool-position.js'
+import {
+  cursorAt,
+  positionOf,
+  type SpoolPosition,
+  type Lines,
+  type Reader,
+} from '../../../pipelines/logpush/spool-position.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
 import type { Frame, Spool } from '../../../pipelines/logpush/spool/types.js'
 import { DATASETS, Scanner } from '../../../pipelines/records/index.js'
@@ -59,7 +65,7 @@ const textOf = (lines: Lines, index: number): string => {
 }
 
 /** All that a reader gives now, and at which places. */
-async function drain(reader: Reader, dueMs: number, lines: { place: Place; text: string }[]): Promise<void> {
+async function drain(reader: Reader, dueMs: number, lines: { place: SpoolPosition; text: string }[]): Promise<void> {
   for (;;) {
     const got = (await reader.next()) ?? reader.due(dueMs)
     if (got === undefined) return
@@ -86,9 +92,9 @@ t.test('a reader that opens at any place goes on as the one before it would have
       const frames = framesOf(given)
       let shown = 0
       const spool = spoolOf(frames, () => shown)
-      const lines: { place: Place; text: string }[] = []
+      const lines: { place: SpoolPosition; text: string }[] = []
       const reader = await openReader(spool, JOB, { position: 0, skip: 0 })
-      const ends: { place: Place; at: number }[] = []
+      const ends: { place: SpoolPosition; at: number }[] = []
       for (const [index, frame] of frames.entries()) {
         // Between two frames the reader may look for what is due: never for times that the next frame comes before.
         if (looks[index] && index > 0)
@@ -99,8 +105,8 @@ t.test('a reader that opens at any place goes on as the one before it would have
       }
       await drain(reader, Infinity, lines)
       for (const { place, at } of [...lines.map(({ place }, at) => ({ place, at })), ...ends]) {
-        const again: { place: Place; text: string }[] = []
-        const stored = placeOf(JSON.parse(JSON.stringify(cursorAt(place))))
+        const again: { place: SpoolPosition; text: string }[] = []
+        const stored = positionOf(JSON.parse(JSON.stringify(cursorAt(place))))
         await drain(await openReader(spool, JOB, stored), Infinity, again)
         const [found, wanted] = [again, lines.slice(at)].map((all) => JSON.stringify(all.map(({ text }) => text)))
         if (found !== wanted) throw new Error(`from ${JSON.stringify(place)}: ${found}; not ${wanted}`)
@@ -143,7 +149,7 @@ t.test('a batch of merged subrequests is made again after a restart, wherever it
   // Five lines fit; the records of one parent, and those that are late, go beyond the end of a batch.
   sink.limits = { records: 5 }
   const lost = new Set<string>()
-  sink.answer = ({ name }) => {
+  sink.response = ({ name }) => {
     if (lost.has(name)) return
     lost.add(name)
     throw transient()

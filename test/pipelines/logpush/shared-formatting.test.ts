@@ -7,12 +7,12 @@ import t from 'tap'
 import { compileJob, type CompiledJob } from '../../../pipelines/logpush/compiled-job.js'
 import { joinedCrc } from '../../../pipelines/logpush/crc.js'
 import { DEFLATE_END, Deflater } from '../../../pipelines/logpush/deflater.js'
-import { OpenBatch } from '../../../pipelines/logpush/batch-builder.js'
+import { BatchBuilder } from '../../../pipelines/logpush/batch-builder.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
-import { Sharing, type Shared } from '../../../pipelines/logpush/shared-formatting.js'
+import { SharedFormatting, type Shared } from '../../../pipelines/logpush/shared-formatting.js'
 import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
 import type { Spool } from '../../../pipelines/logpush/spool/types.js'
-import { Staging } from '../../../pipelines/logpush/batch-buffer.js'
+import { BatchBuffer } from '../../../pipelines/logpush/batch-buffer.js'
 import { Bench } from './jobs-helper.js'
 import { append, spoolsIn } from './spool-helper.js'
 import { testFolder } from '../../helpers/folder.js'
@@ -21,15 +21,15 @@ import { testFolder } from '../../helpers/folder.js'
 async function batchesOf(
   spool: Spool,
   job: CompiledJob,
-  staging: Staging,
+  staging: BatchBuffer,
   of: { readonly from: number; readonly bytes: number; readonly records: number; readonly shared?: Shared },
 ) {
   const { from, bytes, records, shared } = of
   const reader = await openReader(spool, job, { position: from, skip: 0 })
   const made: { end: number; records: number; size: number; bytes: Buffer }[] = []
   const begin = () =>
-    new OpenBatch(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, shared)
-  const close = async (batch: OpenBatch) => {
+    new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, shared)
+  const close = async (batch: BatchBuilder) => {
     const ready = await batch.close(reader.place, () => 'name')
     made.push({
       end: ready.end.position,
@@ -78,7 +78,7 @@ const settings = fc.record({
 t.test('what jobs share is what each of them makes alone, wherever they begin and batches end', async (t) => {
   const folder = testFolder(t)
   const { spool } = await spoolsIn(t, join(folder, 'spool'))
-  const staging = await Staging.open(join(folder, 'staging'))
+  const staging = await BatchBuffer.open(join(folder, 'staging'))
   await spool.cursor('job')
   for (const [from, count] of [
     [0, 40],
@@ -101,7 +101,7 @@ t.test('what jobs share is what each of them makes alone, wherever they begin an
   await fc.assert(
     fc.asyncProperty(settings, fc.array(job, { minLength: 2, maxLength: 3 }), async (settings, jobs) => {
       const compiled = compileJob(settings, 'seed')
-      const sharing = new Sharing()
+      const sharing = new SharedFormatting()
       const members = jobs.map(() => sharing.join('spool', compiled.recipe!))
       const alone = await Promise.all(jobs.map(async (of) => await batchesOf(spool, compiled, staging, of)))
       const together = await Promise.all(
@@ -116,7 +116,7 @@ t.test('what jobs share is what each of them makes alone, wherever they begin an
 t.test('jobs that are out of step compress their batches once', async (t) => {
   const folder = testFolder(t)
   const { spool } = await spoolsIn(t, join(folder, 'spool'))
-  const staging = await Staging.open(join(folder, 'staging'))
+  const staging = await BatchBuffer.open(join(folder, 'staging'))
   await spool.cursor('job')
   const record = (i: number) => ({ RayID: String(i), ClientRequestURI: `/${String(i).repeat(30)}` })
   await append(
@@ -129,7 +129,7 @@ t.test('jobs that are out of step compress their batches once', async (t) => {
     await batchesOf(spool, job, staging, { from: 0, ...limits }),
     await batchesOf(spool, job, staging, { from: 3000, ...limits }),
   ]
-  const sharing = new Sharing()
+  const sharing = new SharedFormatting()
   const [first, second] = [sharing.join('spool', job.recipe!), sharing.join('spool', job.recipe!)]
   const counted = (shared: Shared, made: string[]): Shared => ({
     ...shared,

@@ -14,8 +14,8 @@ import { silentLog } from '../../../src/core/log.js'
 import { BlockCache } from '../../../pipelines/logpush/spool/block-cache.js'
 import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
 import { DurableSpool } from '../../../pipelines/logpush/spool/durable-spool.js'
-import { Ledger } from '../../../pipelines/logpush/spool/disk-quota.js'
-import { Losses } from '../../../pipelines/logpush/spool/loss-counter.js'
+import { DiskQuota } from '../../../pipelines/logpush/spool/disk-quota.js'
+import { LossCounter } from '../../../pipelines/logpush/spool/loss-counter.js'
 import { OpenFiles } from '../../../pipelines/logpush/spool/open-files.js'
 import { SpoolFull } from '../../../pipelines/logpush/spool/types.js'
 import { FaultyDisk } from '../../helpers/faulty-disk.js'
@@ -262,7 +262,7 @@ t.test('records of an older version of a dataset have their fields in the places
   const faults = new FaultyDisk()
   const { disk } = faults
   const deps = () => {
-    const losses = new Losses({ dataset: 'http_requests', scope: 'zone' }, { clock: systemClock, log: silentLog })
+    const losses = new LossCounter({ dataset: 'http_requests', scope: 'zone' }, { clock: systemClock, log: silentLog })
     const files = new OpenFiles(disk)
     t.teardown(() => files.close())
     return {
@@ -272,7 +272,7 @@ t.test('records of an older version of a dataset have their fields in the places
       log: silentLog,
       cache: new BlockCache(),
       buffers: new Buffers(1000, 0),
-      ledger: new Ledger(1e9),
+      quota: new DiskQuota(1e9),
       losses,
       failed: () => undefined,
       segmentBytes: 1e6,

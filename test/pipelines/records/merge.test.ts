@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MOST_MERGED, SubrequestMerger } from '../../../pipelines/records/index.js'
+import { MAX_MERGED, SubrequestMerger } from '../../../pipelines/records/index.js'
 import { httpRequests, written } from './helper.js'
 
 const OPTIONS = { field_names: ['RayID', 'EdgeStartTimestamp'], timestamp_format: 'unix' as const }
@@ -46,9 +46,9 @@ t.test('a request without subrequests, and a subrequest behind its parent', asyn
 
 t.test('at most 50 are merged, the others pass', async (t) => {
   const { add } = merging()
-  for (let id = 0; id < MOST_MERGED + 2; id++) add(child(String(id)))
+  for (let id = 0; id < MAX_MERGED + 2; id++) add(child(String(id)))
   const [line, ...more] = add(PARENT)
-  t.equal((JSON.parse(line ?? '') as { Subrequests: unknown[] }).Subrequests.length, MOST_MERGED)
+  t.equal((JSON.parse(line ?? '') as { Subrequests: unknown[] }).Subrequests.length, MAX_MERGED)
   t.strictSame(more, [child('50'), child('51')])
 })
 
