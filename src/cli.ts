@@ -1,34 +1,40 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
-import { Exit, type AddCommand } from './commands/command.js'
-import { BadConfig } from './config/yaml.js'
+import { Exit, type DefineCommand } from './commands/command.js'
 import { messageOf } from './core/errors.js'
 import { holdHeap } from './core/heap-size.js'
 import { VERSION } from './package.js'
 
-/** Every command, in the order of `edged --help`. Each is loaded when it is asked for: all of them take a second. */
-const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand>])[] = [
-  ['serve', async () => (await import('./commands/serve.js')).serve],
-  ['check', async () => (await import('./commands/check.js')).check],
-  ['convert', async () => (await import('./commands/convert.js')).convert],
-  ['run', async () => (await import('./commands/run.js')).run],
-  ['test', async () => (await import('./commands/test.js')).test],
-  ['expr', async () => (await import('./commands/expr.js')).expr],
-  ['token', async () => (await import('./commands/token.js')).token],
-  ['secrets', async () => (await import('./commands/secrets.js')).secrets],
-  ['schema', async () => (await import('./commands/schema.js')).schema],
+/** Every command, in the order of `edged --help`. Its code is loaded only if it is called: all code takes a second. */
+const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<DefineCommand>])[] = [
+  ['serve', 'run the daemon: proxy, API and admin listener', async () => (await import('./commands/serve.js')).serve],
+  ['check', 'validate a configuration or pipeline file', async () => (await import('./commands/check.js')).check],
+  ['convert', 'convert HTML to Markdown', async () => (await import('./commands/convert.js')).convert],
+  ['run', 'run the pipelines of a file until their input ends', async () => (await import('./commands/run.js')).run],
+  ['test', 'run the tests of a pipeline file', async () => (await import('./commands/test.js')).test],
+  [
+    'expr',
+    'check and evaluate expressions of the rules language',
+    async () => (await import('./commands/expr.js')).expr,
+  ],
+  ['token', 'manage API tokens', async () => (await import('./commands/token.js')).token],
+  ['secrets', 'manage stored secrets', async () => (await import('./commands/secrets.js')).secrets],
+  ['schema', 'print the schemas that edged validates with', async () => (await import('./commands/schema.js')).schema],
 ]
 
 holdHeap()
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')
   .version(VERSION)
-  .showHelpAfterError('(edged --help tells more)')
+  .showHelpAfterError('(see edged --help)')
   .exitOverride()
-const asked = COMMANDS.filter(([name]) => name === process.argv[2])
-for (const [, load] of asked.length > 0 ? asked : COMMANDS) (await load())(program)
+for (const [name, summary, load] of COMMANDS) {
+  const command = program.command(name).description(summary)
+  // `edged help NAME` prints the options of that command as well.
+  if (process.argv.slice(2, 4).includes(name)) (await load())(command)
+}
 
-// Whoever reads has enough, as in `edged convert page.html | head`.
+// The reader has closed the pipe, for example `edged convert page.html | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit()
@@ -37,12 +43,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = exitCode(error)
+  process.exitCode = await exitCode(error)
 }
 
-/** Prints what went wrong, unless commander has, and gives the exit code. */
-function exitCode(error: unknown): number {
+/** Prints the error, unless commander has printed it, and returns the exit code. */
+async function exitCode(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1
+  const { BadConfig } = await import('./config/yaml.js')
   process.stderr.write(`${error instanceof BadConfig ? '' : 'edged: '}${messageOf(error)}\n`)
   if (error instanceof BadConfig) return 2
   return error instanceof Exit ? error.code : 1

@@ -5,13 +5,11 @@ import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { redact } from '../../sinks/index.js'
 import { destinationChecks } from '../daemon/destinations.js'
-import type { AddCommand } from './command.js'
+import type { DefineCommand } from './command.js'
 
 /** `edged check FILE`: every fault of a configuration or pipeline file as `FILE:LINE:COL: message`. */
-export const check: AddCommand = (program) => {
-  program
-    .command('check')
-    .description('validate a configuration or pipeline file')
+export const check: DefineCommand = (command) => {
+  command
     .argument('<file>', 'the file')
     .option(
       '--json',

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 
-/** Adds one command to the program. What it returns at run time is the exit code. */
-export type AddCommand = (program: Command) => void
+/** Adds arguments, options, subcommands and the action to a command that has its name and description. */
+export type DefineCommand = (command: Command) => void
 
-/** Ends with a code and one line on standard error that says what to do next. */
+/** Ends the process with an exit code and one line on standard error that says what to do. */
 export class Exit extends Error {
   override readonly name = 'Exit'
   readonly code: number

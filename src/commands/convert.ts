@@ -1,13 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { Converter, PageTooLarge, NotConvertible } from '../../pipelines/markdown/index.js'
 import { messageOf } from '../core/errors.js'
-import { Exit, type AddCommand } from './command.js'
+import { Exit, type DefineCommand } from './command.js'
 
 /** `edged convert [FILE]`: HTML to the Markdown that the proxy would write, or with what it leaves out kept as HTML. */
-export const convert: AddCommand = (program) => {
-  program
-    .command('convert')
-    .description('HTML on standard input, or from FILE, to Markdown on standard output')
+export const convert: DefineCommand = (command) => {
+  command
     .argument('[file]', 'the page; - or none: standard input')
     .option('--content-type <type>', 'the Content-Type of the page, for charset and XHTML', 'text/html')
     .option('--keep-html', 'keep as HTML what Markdown has no words for, to make pages of it again', false)

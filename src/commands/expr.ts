@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { Command } from 'commander'
 import { messageOf } from '../core/errors.js'
 import {
   check,
@@ -20,7 +19,7 @@ import {
   type Type,
   type Value,
 } from '../expr/index.js'
-import { Exit, type AddCommand } from './command.js'
+import { Exit, type DefineCommand } from './command.js'
 
 /** What a command prints, and how it ends. */
 export interface Outcome {
@@ -194,9 +193,8 @@ function fromJson(given: unknown, type: Type, name: string): Value {
 }
 
 /** `edged expr check EXPRESSION` and `edged expr eval EXPRESSION --request FILE`. */
-export const expr: AddCommand = (program: Command) => {
-  const group = program.command('expr').description('try expressions of the rules language')
-  group
+export const expr: DefineCommand = (command) => {
+  command
     .command('check')
     .description('parse a filter expression; a fault is shown with its place')
     .argument('<expression>', 'the expression')
@@ -204,7 +202,7 @@ export const expr: AddCommand = (program: Command) => {
     .option('--json', 'print the outcome as JSON')
     .addHelpText('after', '\nExit codes: 0 valid, 2 not valid.')
     .action((text: string, options: { phase?: string; json?: boolean }) => end(checkExpression(text, options), options))
-  group
+  command
     .command('eval')
     .description('evaluate an expression on a request')
     .argument('<expression>', 'a filter or a value expression')

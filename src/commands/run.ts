@@ -8,17 +8,15 @@ import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { destinationChecks } from '../daemon/destinations.js'
 import { runPipeline, stateFolder } from '../daemon/pipeline-run.js'
-import { Exit, type AddCommand } from './command.js'
+import { Exit, type DefineCommand } from './command.js'
 import { showProgress } from './progress.js'
 
 /** Invalid records that are told one by one. */
 const MAX_REPORTED = 10
 
 /** `edged run FILE`: pipelines of a file, until their input ends. */
-export const run: AddCommand = (program) => {
-  program
-    .command('run')
-    .description('run the pipelines of a file until their input ends')
+export const run: DefineCommand = (command) => {
+  command
     .argument('<file>', 'the pipeline file')
     .option('--resume', 'go on where an earlier run stopped, with the same batches')
     .option('--state <folder>', 'where a run keeps what it needs to go on; default: FILE.state')

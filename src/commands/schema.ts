@@ -9,7 +9,7 @@ import { silentLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
 import { TestPayload, WebhookPayload } from '../webhooks/payload-schema.js'
 import { readConfig } from '../config/load.js'
-import type { AddCommand } from './command.js'
+import type { DefineCommand } from './command.js'
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 
@@ -21,8 +21,7 @@ const unasked = (): never => {
 }
 
 /** `edged schema`: the schemas of the configuration file, the API and what webhooks are sent. */
-export const schema: AddCommand = (program) => {
-  const command = program.command('schema').description('print the schemas that edged validates with')
+export const schema: DefineCommand = (command) => {
   command
     .command('config')
     .description('the JSON Schema of the configuration file')

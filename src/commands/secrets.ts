@@ -2,13 +2,11 @@ import { loadConfig } from '../config/load.js'
 import { openLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
 import { openVault, rotate, secretKeys } from '../store/vault.js'
-import { Exit, type AddCommand } from './command.js'
+import { Exit, type DefineCommand } from './command.js'
 
 /** `edged secrets rotate`: seals every stored secret under the key that the configuration names now. */
-export const secrets: AddCommand = (program) => {
-  program
-    .command('secrets')
-    .description('secrets at rest')
+export const secrets: DefineCommand = (command) => {
+  command
     .command('rotate')
     .description(
       'seal every stored secret anew under the current key; the old one stands in secrets.old_keys meanwhile',

@@ -5,15 +5,13 @@ import { openLog, silentLog, type Log } from '../core/log.js'
 import { trimHeap } from '../core/heap-size.js'
 import { startDaemon, type Daemon } from '../daemon/index.js'
 import { destinationChecks } from '../daemon/destinations.js'
-import type { AddCommand } from './command.js'
+import type { DefineCommand } from './command.js'
 
 const CHECKS = destinationChecks({ clock: systemClock, log: silentLog })
 
 /** `edged serve -c FILE`: the daemon, until a signal ends it. */
-export const serve: AddCommand = (program) => {
-  program
-    .command('serve')
-    .description('run the daemon: proxy, API and admin listener')
+export const serve: DefineCommand = (command) => {
+  command
     .requiredOption('-c, --config <file>', 'the configuration file')
     .option('--hints', 'once it is ready, print what to try with the demo, on standard error')
     .addHelpText(

@@ -6,13 +6,11 @@ import type { PipelineTest } from '../config/pipeline.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { destinationChecks } from '../daemon/destinations.js'
-import { Exit, type AddCommand } from './command.js'
+import { Exit, type DefineCommand } from './command.js'
 
 /** `edged test FILE`: the tests that stand in a pipeline file; nothing is sent anywhere. */
-export const test: AddCommand = (program) => {
-  program
-    .command('test')
-    .description('run the tests of a pipeline file; nothing is read from its source or sent anywhere')
+export const test: DefineCommand = (command) => {
+  command
     .argument('<file>', 'the pipeline file')
     .addHelpText('after', '\nExit codes: 0 all passed, 1 some did not, 2 the file cannot be used.')
     .action((file: string) => {

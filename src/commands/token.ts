@@ -6,7 +6,7 @@ import { InvalidInput, messageOf } from '../core/errors.js'
 import { silentLog } from '../core/log.js'
 import type { FlatAccess } from '../core/permissions.js'
 import { openStore } from '../store/index.js'
-import { Exit, type AddCommand } from './command.js'
+import { Exit, type DefineCommand } from './command.js'
 
 interface Options extends FlatAccess {
   readonly name: string
@@ -18,10 +18,8 @@ interface Options extends FlatAccess {
 const several = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 /** `edged token create`: a new API token, told once. */
-export const token: AddCommand = (program) => {
-  program
-    .command('token')
-    .description('API tokens')
+export const token: DefineCommand = (command) => {
+  command
     .command('create')
     .description('make an API token and print it; it is told this once')
     .requiredOption('-c, --config <file>', 'the configuration file of the daemon')
