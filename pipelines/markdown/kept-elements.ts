@@ -33,7 +33,7 @@ const BLOCKS = new Set(words('body dir form hgroup html menu optgroup option sea
 const NOTHING = words('script basefont bgsound col colgroup frame head keygen link menuitem meta param')
 
 const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
-  ['container', [blocks.blocks, blocks.divisions, blocks.sections, blocks.summaries, header]],
+  ['container', [blocks.blocks, blocks.divisions, blocks.figures, blocks.sections, blocks.summaries, header]],
   ['block', [blocks.paragraphs, blocks.headings, blocks.rules, blocks.quotes, blocks.preformatted]],
   ['block', [lists.lists, lists.items, lists.definitions, tables.captions, tables.groups]],
   ['definitions', [lists.definitionLists]],

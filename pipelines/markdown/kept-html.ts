@@ -44,6 +44,10 @@ export class KeptHtml extends Page {
   #inline: Inline[] = []
   #tooDeep = 0
 
+  protected override newPage(): Page {
+    return new KeptHtml(this)
+  }
+
   protected override newWriter(): HtmlWriter {
     return new HtmlWriter()
   }
@@ -241,7 +245,12 @@ export class KeptHtml extends Page {
 
   /** Whether what comes is text of a script, preformatted or the like. */
   get #readsText(): boolean {
-    return this.preformatted !== undefined || this.script !== undefined || this.aside !== undefined
+    return (
+      this.noscript !== undefined ||
+      this.preformatted !== undefined ||
+      this.script !== undefined ||
+      this.aside !== undefined
+    )
   }
 
   /** Whether no paragraph, heading or cell of a table holds what comes. */

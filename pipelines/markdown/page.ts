@@ -8,7 +8,8 @@ import type { Events, Skip, Tag } from './events.js'
 import { FrontMatter } from './front-matter.js'
 import { isJsonLd, JsonLd } from './json-ld.js'
 import { Line } from './line.js'
-import { elementNamed } from './names.js'
+import { elementNamed, KNOWN_NAMES } from './names.js'
+import { MIN_NOSCRIPT_TEXT, proseLength } from './noscript.js'
 import { Preformatted } from './preformatted.js'
 import { Table } from './table.js'
 import { BLANK } from './text-traits.js'
@@ -21,6 +22,9 @@ const MAX_LINK_LENGTH = 4000
 /** Markdown that is held back for the end of a `<head>` that was opened and not closed. */
 const MAX_HELD = 256 * 1024
 
+/** Names of elements with a shadow root that are known for one page. */
+const MAX_HOSTS = 64
+
 const SCRIPT = elementNamed('script').id
 
 /** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
@@ -32,7 +36,7 @@ const HEAD_ELEMENTS = new Set(
 export class Page implements ElementPage, Events {
   readonly line = new Line()
   readonly writer = this.newWriter()
-  readonly addresses = new Addresses()
+  readonly addresses: Addresses
   readonly frontMatter = new FrontMatter()
   readonly #jsonLd = new JsonLd()
 
@@ -45,6 +49,7 @@ export class Page implements ElementPage, Events {
   deepTables = 0
   /** How many `article`, `main` and `section` are open. */
   sections = 0
+  figures = 0
   /** The program language that an element around the next `pre` names. */
   language: string | undefined
   /** The source that a `picture` offers. */
@@ -58,6 +63,27 @@ export class Page implements ElementPage, Events {
   protected script: string | undefined
   protected head: 'before' | 'open' | 'ended' = 'before'
 
+  /** The contents of the open `noscript`. */
+  protected noscript: Page | undefined
+  /** The page around this one, if this one is the contents of its `noscript`. */
+  readonly #outer: Page | undefined
+  /** The last element that the table of names does not have, and such elements that have a shadow root. */
+  #unknown = ''
+  readonly #hosts = new Set<string>()
+
+  constructor(outer?: Page) {
+    this.#outer = outer
+    this.addresses = outer?.addresses ?? new Addresses()
+    if (outer === undefined) return
+    this.head = 'ended'
+    this.sections = outer.sections
+  }
+
+  /** Creates the page for the contents of a `noscript`. */
+  protected newPage(): Page {
+    return new Page(this)
+  }
+
   protected newWriter(): Writer {
     return new Writer()
   }
@@ -66,16 +92,25 @@ export class Page implements ElementPage, Events {
     if (this.head !== 'ended') this.readHead(tag)
     const { id } = tag
     if (id === SCRIPT) return this.#openScript(tag)
+    if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endNoscript(true)
+    if (this.noscript !== undefined) return this.noscript.open(tag)
     if (isHidden(tag)) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
     const open = OPEN[id]
-    return open === undefined ? undefined : open(this, tag)
+    if (open !== undefined) return open(this, tag)
+    if (id === KNOWN_NAMES) this.#unknown = tag.name
+    return undefined
   }
 
   close(name: string, id: number): void {
     if (this.script !== undefined) {
       this.#jsonLd.add(this.script)
       this.script = undefined
+      return
+    }
+    if (this.noscript !== undefined) {
+      if (name === 'noscript') this.#endNoscript(false)
+      else this.noscript.close(name, id)
       return
     }
     if (this.head !== 'ended' && name === 'head') this.#endHead()
@@ -87,10 +122,12 @@ export class Page implements ElementPage, Events {
     if (this.aside !== undefined && this.aside.endsAt(name)) this.endAside()
     const close = CLOSE[id]
     if (close !== undefined) close(this, name)
+    else if (id === KNOWN_NAMES && this.#hosts.has(name)) this.boundary()
   }
 
   text(text: string, traits: number): void {
     if (this.script !== undefined) this.script += text
+    else if (this.noscript !== undefined) this.noscript.text(text, traits)
     else if (this.preformatted !== undefined) this.preformatted.text(text)
     else if (this.aside !== undefined) this.aside.text(text)
     else {
@@ -101,6 +138,7 @@ export class Page implements ElementPage, Events {
 
   /** Where white space counts as it stands, it is wanted that way. */
   get collapses(): boolean {
+    if (this.noscript !== undefined && this.script === undefined) return this.noscript.collapses
     return this.preformatted === undefined && !this.line.inCode && this.script === undefined && this.aside === undefined
   }
 
@@ -114,6 +152,7 @@ export class Page implements ElementPage, Events {
   /** Ends the page. Returns the rest of its Markdown. */
   end(): string {
     if (this.script !== undefined) this.#jsonLd.add(this.script)
+    if (this.noscript !== undefined) this.#endNoscript(false)
     if (this.preformatted !== undefined) this.#endPreformatted()
     this.endAside()
     this.endHeading()
@@ -243,6 +282,25 @@ export class Page implements ElementPage, Events {
       const fence = preformatted.fence()
       if (fence !== '') this.writer.leaf('fence', fence)
     } else this.table?.add(preformatted.span())
+  }
+
+  beginNoscript(): Skip | void {
+    if (this.head !== 'ended') return 'skip'
+    // Inside another one its contents belong to that.
+    if (this.#outer === undefined) this.noscript = this.newPage()
+  }
+
+  /** Writes the contents of the open `noscript` if they are content. */
+  #endNoscript(isContent: boolean): void {
+    const markdown = (this.noscript as Page).end()
+    this.noscript = undefined
+    if (!isContent && proseLength(markdown) < MIN_NOSCRIPT_TEXT) return
+    if (this.beginBlock()) this.writer.leaf('paragraph', markdown)
+  }
+
+  beginShadowRoot(): void {
+    if (this.#unknown.includes('-') && this.#hosts.size < MAX_HOSTS) this.#hosts.add(this.#unknown)
+    this.boundary()
   }
 
   endAside(): void {

@@ -8,9 +8,12 @@ import { elementNamed, KNOWN_NAMES } from './names.js'
 
 const LF = 0x0a
 
+/** Elements inside code that are left out. */
+const NOT_CODE: ReadonlySet<string> = new Set([...DROPPED, 'noscript', 'template'])
+
 /** By an element's place in the table of names: whether it means anything here. All others are read as their text. */
 const MEANS = new Uint8Array(KNOWN_NAMES + 1)
-for (const name of [...DROPPED, ...CONTAINERS, 'br', 'code', 'pre', 'listing', 'xmp', 'plaintext'])
+for (const name of [...NOT_CODE, ...CONTAINERS, 'br', 'code', 'pre', 'listing', 'xmp', 'plaintext'])
   MEANS[elementNamed(name).id] = 1
 
 /** Elements that show a line of their own, as some highlighters have for each line of a program. */
@@ -38,7 +41,7 @@ export class Preformatted {
       this.#isFresh = false
       return
     }
-    if (DROPPED.has(name)) return 'skip'
+    if (NOT_CODE.has(name)) return 'skip'
     this.#isFresh = false
     if (name === 'br') this.#text += '\n'
     else if (name === 'code') {

@@ -10,7 +10,7 @@ export const blocks: Family = {
 }
 
 export const divisions: Family = {
-  names: ['div', 'figure'],
+  names: ['div'],
   open(page, tag) {
     page.boundary()
     const classes = tag.attribute('class')
@@ -18,6 +18,18 @@ export const divisions: Family = {
     if (classes !== undefined && classes.includes('highlight-')) page.language = languageOf(tag)
   },
   close: (page) => page.boundary(),
+}
+
+export const figures: Family = {
+  names: ['figure'],
+  open(page) {
+    page.figures++
+    page.boundary()
+  },
+  close(page) {
+    if (page.figures > 0) page.figures--
+    page.boundary()
+  },
 }
 
 export const sections: Family = {

@@ -27,6 +27,8 @@ export interface ElementPage {
   deepTables: number
   /** Number of open `article`, `main` and `section` elements. */
   sections: number
+  /** Number of open `figure` elements. */
+  figures: number
   /** The program language that an element around the next `pre` names. */
   language: string | undefined
   /** The source that the open `picture` offers. */
@@ -53,6 +55,10 @@ export interface ElementPage {
   endCell(table: Table): void
   beginPreformatted(tag: Tag): void
   endAside(): void
+  /** Begins to collect the contents of a `noscript`. Returns `skip` if it cannot be content. */
+  beginNoscript(): Skip | void
+  /** The element opened last has a declarative shadow root: it and the root are blocks. */
+  beginShadowRoot(): void
 }
 
 /** What a family of elements means in Markdown. A tag without a family leaves no trace, its contents stay. */

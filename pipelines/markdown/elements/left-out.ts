@@ -1,10 +1,10 @@
 import type { Tag } from '../events.js'
 import { attributeBit } from '../names.js'
-import { words, type Family } from './element.js'
+import { CONTAINERS, words, type Aside, type Family } from './element.js'
 
 /** What is never content. */
 export const DROPPED: ReadonlySet<string> = new Set(
-  words(`style template noscript title nav footer dialog svg canvas object applet embed noembed noframes frameset
+  words(`style title nav footer dialog svg canvas object applet embed noembed noframes frameset
     select textarea datalist progress meter map rp area`),
 )
 
@@ -22,10 +22,44 @@ export const header: Family = {
   close: (page) => page.boundary(),
 }
 
-/** Some pages wrap the text of a heading in a button that folds what is below. */
+/** Some pages wrap the text of a heading, or the image of a figure, in a button. */
 export const button: Family = {
   names: ['button'],
-  open: (page) => (page.heading > 0 ? undefined : 'skip'),
+  open(page) {
+    if (page.heading > 0) return undefined
+    if (page.figures === 0) return 'skip'
+    page.endAside()
+    page.aside = new ImagesOnly()
+    return undefined
+  },
+}
+
+/** Drops the text of a button: only its images are written. */
+class ImagesOnly implements Aside {
+  text(): void {}
+
+  endsAt(name: string): boolean {
+    return name === 'button' || CONTAINERS.has(name)
+  }
+
+  end(): void {}
+}
+
+/** Content for clients that run no scripts. In the head it is never content. */
+export const noscripts: Family = {
+  names: ['noscript'],
+  open: (page) => page.beginNoscript(),
+}
+
+/** A declarative shadow root is content, any other template is not. WHATWG HTML, 4.12.3. */
+export const templates: Family = {
+  names: ['template'],
+  open(page, tag) {
+    if (!/^(?:open|closed)$/i.test(tag.attribute('shadowrootmode') ?? '')) return 'skip'
+    page.beginShadowRoot()
+    return undefined
+  },
+  close: (page) => page.boundary(),
 }
 
 /** The `attributeBit` of each attribute that `isHidden` reads. */
@@ -33,14 +67,43 @@ const HIDING = ['role', 'hidden', 'aria-hidden', 'style']
   .map((name) => attributeBit(name.charCodeAt(0), name.length))
   .reduce((bits, bit) => bits | bit)
 
-/** Whether the element is not to be seen, or is by its role a part that is left out. */
+/** Returns whether the element is not visible, or has the role of a part that is left out. */
 export function isHidden(tag: Tag): boolean {
-  if ((tag.attributeBits & HIDING) === 0) return false
-  const role = tag.attribute('role')
-  if (role !== undefined && ROLES.has(role.trim().toLowerCase())) return true
+  if ((tag.attributeBits & HIDING) === 0 || tag.name === 'body' || tag.name === 'html') return false
+  const role = tag.attribute('role')?.trim().toLowerCase()
+  if (role !== undefined && ROLES.has(role)) return true
+  const way = hiddenBy(tag)
+  return way !== undefined && role !== 'tabpanel' && !isShownLater(tag, way)
+}
+
+type Way = 'hidden' | 'aria-hidden' | 'display' | 'visibility'
+
+function hiddenBy(tag: Tag): Way | undefined {
   const hidden = tag.attribute('hidden')
-  if (hidden !== undefined && hidden !== 'until-found') return true
-  if (tag.attribute('aria-hidden') === 'true') return true
+  if (hidden !== undefined && hidden !== 'until-found') return 'hidden'
+  if (tag.attribute('aria-hidden') === 'true') return 'aria-hidden'
   const style = tag.attribute('style')
-  return style !== undefined && /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i.test(style)
+  if (style === undefined) return undefined
+  if (/display\s*:\s*none/i.test(style)) return 'display'
+  return /visibility\s*:\s*hidden/i.test(style) ? 'visibility' : undefined
+}
+
+/** Elements that fold a part of the page. */
+const FOLDING: ReadonlySet<string> = new Set(words('div section article li ul ol dl dd p table'))
+const FOLDS = /tab|accordion|collaps|panel|toggle|expand|faq|answer|drawer|slide|content/i
+const POPS_UP =
+  /modal|popup|menu|nav|cookie|consent|lightbox|dialog|tooltip|dropdown|overlay|share|search|login|signup|subscribe|cart/i
+
+/**
+ * Returns whether a hidden element is content that a script or the reader unfolds: a segment of a page that React
+ * streams, a formula of MediaWiki, or a folded part such as an inactive tab.
+ */
+function isShownLater(tag: Tag, way: Way): boolean {
+  const id = tag.attribute('id') ?? ''
+  if (way === 'hidden' && tag.name === 'div' && /^S:[0-9a-f]+$/.test(id)) return true
+  const classes = tag.attribute('class') ?? ''
+  if (way === 'display' && /(?:^|\s)mwe-math-mathml-/.test(classes)) return true
+  if (way === 'visibility' || !FOLDING.has(tag.name)) return false
+  const names = `${classes} ${id}`
+  return FOLDS.test(names) && !POPS_UP.test(names)
 }
