@@ -1,5 +1,6 @@
+import { isUtf8 as isUtf8Text } from 'node:buffer'
 import { CodeUnits } from './code-units.js'
-import { decoderFor, encodingOf, type BytesDecoder } from './encodings.js'
+import { decoderFor, encodingOf, wholeCharacters, type BytesDecoder } from './encodings.js'
 import { OpenTag } from './tag.js'
 
 /** As far into a page as a declaration of its encoding counts. WHATWG HTML, 13.2.3.2. */
@@ -14,8 +15,8 @@ const MAX_MARK_BYTES = 3
 
 /**
  * Reads a page's bytes as text. Which encoding they have says, in this order: a byte order mark, the charset of the
- * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. Where nothing says, it
- * is UTF-8: browsers fall back to windows-1252 there, for pages older than those that agents read.
+ * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. If nothing says, XML is
+ * UTF-8, and HTML is UTF-8 if the bytes from the first that is not ASCII on are, else windows-1252.
  *
  * Until that is known, at most 1,024 bytes are held back. Malformed bytes become U+FFFD.
  */
@@ -48,8 +49,47 @@ export class CharsetDecoder {
     const held = this.#held
     this.#held = Buffer.alloc(0)
     const marked = MARKS.find(([mark]) => mark.every((byte, at) => held[at] === byte))?.[1]
-    const encoding = marked ?? this.#header ?? declaredEncoding(held.subarray(0, DECLARED_WITHIN), this.#xml) ?? 'utf-8'
-    this.#decoder = decoderFor(encoding)
+    const encoding = marked ?? this.#header ?? declaredEncoding(held.subarray(0, DECLARED_WITHIN), this.#xml)
+    this.#decoder = encoding === undefined && !this.#xml ? new GuessingDecoder() : decoderFor(encoding ?? 'utf-8')
+    return this.#decoder.decode(held)
+  }
+}
+
+/** Bytes from the first that is not ASCII on by which the encoding is guessed. */
+const GUESSED_BY = 1024
+
+/**
+ * Reads a page that does not declare its encoding. WHATWG HTML, 13.2.3.2, steps 7 to 9: it may be guessed, and the default
+ * is windows-1252.
+ */
+class GuessingDecoder implements BytesDecoder {
+  #decoder: BytesDecoder | undefined
+  #held: Buffer = Buffer.alloc(0)
+
+  decode(bytes: Uint8Array): string {
+    if (this.#decoder !== undefined) return this.#decoder.decode(bytes)
+    if (this.#held.length > 0) {
+      this.#held = Buffer.concat([this.#held, bytes])
+      return this.#held.length < GUESSED_BY ? '' : this.#guess()
+    }
+    const ascii = bytes.findIndex((byte) => byte > 0x7f)
+    const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (ascii < 0) return all.toString('latin1')
+    this.#held = Buffer.from(all.subarray(ascii))
+    return all.toString('latin1', 0, ascii) + (this.#held.length < GUESSED_BY ? '' : this.#guess())
+  }
+
+  end(): string {
+    const text = this.#decoder === undefined ? this.#guess() : ''
+    return text + (this.#decoder?.end() ?? '')
+  }
+
+  #guess(): string {
+    const held = this.#held
+    this.#held = Buffer.alloc(0)
+    const known = held.subarray(0, GUESSED_BY)
+    const whole = known.subarray(0, wholeCharacters(known))
+    this.#decoder = decoderFor(whole.length > 0 && isUtf8Text(whole) ? 'utf-8' : 'windows-1252')
     return this.#decoder.decode(held)
   }
 }

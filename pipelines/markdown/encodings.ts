@@ -69,7 +69,7 @@ const view = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, 
  * Where the character starts that `bytes` ends in the middle of, or their length. To cut right before the first byte
  * of a character never changes what malformed bytes around it decode to.
  */
-function wholeCharacters(bytes: Uint8Array): number {
+export function wholeCharacters(bytes: Uint8Array): number {
   const length = bytes.length
   for (let back = 1; back <= 3 && back <= length; back++) {
     const byte = bytes[length - back] ?? 0

@@ -251,21 +251,14 @@ export function codeSpan(code: string): string {
 /** CommonMark 0.31.2, 6.1: one space is taken off at both ends unless there is nothing but spaces. */
 const needsPadding = (text: string) => text.startsWith(' ') && text.endsWith(' ') && /[^ ]/.test(text)
 
-/** The fence for a block that holds `text`: longer than any such run in it, of backticks unless tildes are shorter. */
-export function fenceFor(text: string, chars = '`~'): string {
-  let best = ''
-  for (const char of chars) {
-    let longest = 0
-    let run = 0
-    for (let at = text.indexOf(char); at >= 0 && at < text.length;) {
-      run = 0
-      while (text.charAt(at + run) === char) run++
-      longest = Math.max(longest, run)
-      at = text.indexOf(char, at + run)
-    }
-    const fence = char.repeat(Math.max(3, longest + 1))
-    if (best === '' || fence.length < best.length) best = fence
-    if (best.length === 3) break
+/** Returns the fence for a block that holds `text`: more backticks than any run of them in it. */
+export function fenceFor(text: string): string {
+  let longest = 0
+  for (let at = text.indexOf('`'); at >= 0;) {
+    let end = at + 1
+    while (text.charCodeAt(end) === 0x60) end++
+    longest = Math.max(longest, end - at)
+    at = text.indexOf('`', end)
   }
-  return best
+  return '`'.repeat(Math.max(3, longest + 1))
 }

@@ -17,6 +17,8 @@ export interface Tag {
   readonly selfClosing: boolean
   /** The decoded value of an attribute (its name in lower case), '' for one without a value. Decoded when asked. */
   attribute(name: string): string | undefined
+  /** Whether the text of an attribute's value, not decoded, begins with `start`. Costs less than the value. */
+  attributeStarts(name: string, start: string): boolean
   /** The value that `attribute` gave last is printable ASCII without any of `<>()\\&`: no address of it needs escapes. */
   readonly valueIsPlain: boolean
   /** Every attribute, in order, decoded. The first of several with one name counts. */
@@ -36,8 +38,11 @@ export type Skip = 'skip'
 /** What happens in a page, in order. */
 export interface Events {
   open(tag: Tag): Skip | void
-  /** The end tag of an element, by its name and its place in the table of names. */
-  close(name: string, id: number): void
+  /**
+   * The end tag of an element, by its name and its place in the table of names. `isStray`: no such element is open, so
+   * that browsers ignore the tag, or read it as an element without contents (`</p>`, `</br>`).
+   */
+  close(name: string, id: number, isStray?: boolean): void
   /**
    * A piece of text, decoded, and its traits (text-traits.ts). One run of text may arrive in several pieces, cut
    * anywhere but inside a character.

@@ -11,6 +11,8 @@ export interface Link {
   title: string | undefined
   /** What it is called where it holds nothing that can be read, such as an icon. */
   name: string | undefined
+  /** The link is left out if this matches its text: it serves the mouse or the keyboard, not the reader. */
+  noise?: RegExp | undefined
 }
 
 /** An inline element that is open. */

@@ -18,7 +18,7 @@ export class JsonLd {
   toString(): string {
     if (this.#lines.length === 0) return ''
     const text = this.#lines.join('\n')
-    const fence = fenceFor(text, '`')
+    const fence = fenceFor(text)
     return `${fence}json\n${text}\n${fence}`
   }
 }

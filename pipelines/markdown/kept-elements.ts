@@ -41,9 +41,10 @@ const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
   ['cell', [tables.rows, tables.cells]],
   ['inline', [text.emphasis, text.strong, text.strikes, text.scripts, text.code, text.quotations, text.lineBreaks]],
   ['inline', [text.readings, text.rubies, links.links, media.images, media.pictures, media.sources]],
-  ['formula', [math.formulas, math.annotations]],
+  ['formula', [math.formulas, math.formulaParts, math.annotations]],
   ['player', [media.players]],
   ['frame', [media.frames]],
+  ['unknown', [links.spans]],
 ]
 
 const KEPT: ReadonlyMap<string, Keeping> = new Map([

@@ -144,21 +144,22 @@ export class KeptHtml extends Page {
     if (written) line.markdown(text)
   }
 
-  override close(name: string, id: number): void {
+  override close(name: string, id: number, isStray = false): void {
     if (this.#readsText) {
-      super.close(name, id)
+      super.close(name, id, isStray)
       // The end of a container ends what is preformatted in it, too.
       if (!this.#readsText && keepingOf(name, id) === 'container') this.#html.closeBlock(name)
       return
     }
+    if (isStray && name !== 'p' && name !== 'br') return
     const keeping = keepingOf(name, id)
     switch (keeping) {
       case 'as ever':
       case 'cell':
-        return super.close(name, id)
+        return super.close(name, id, isStray)
       case 'block':
         this.#keep()
-        return super.close(name, id)
+        return super.close(name, id, isStray)
       case 'container':
       case 'definitions':
         this.#keep()
@@ -166,7 +167,7 @@ export class KeptHtml extends Page {
           this.endHeading()
           this.endBlock()
         }
-        super.close(name, id)
+        super.close(name, id, isStray)
         this.#html.closeBlock(name)
         return
       default:

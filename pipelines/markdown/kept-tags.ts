@@ -75,6 +75,10 @@ export class HeldTag implements Tag {
     return this.#attributes.get(name)
   }
 
+  attributeStarts(name: string, start: string): boolean {
+    return this.attribute(name)?.toLowerCase().startsWith(start) === true
+  }
+
   attributes(): Map<string, string> {
     return this.#attributes
   }

@@ -8,6 +8,9 @@ const LANGUAGES = new Set(
   vim xml yaml zsh`.split(/\s+/),
 )
 
+/** Short names, which are languages only behind a prefix. */
+const SHORT_NAMES = new Set('c++ cc cs docker golang kt md ps1 py rb rs yml'.split(' '))
+
 /** The program language that the element names: by `language-`, as HTML says, or as highlighters do. */
 export function languageOf(tag: Tag): string | undefined {
   const data = tag.attribute('data-lang') ?? tag.attribute('data-language')
@@ -22,11 +25,18 @@ export function languageOf(tag: Tag): string | undefined {
     brush = name === 'brush:'
     if (name.startsWith('language-') && isInfo(named)) return named
     const language = named.replace(/;$/, '')
-    if (LANGUAGES.has(language.toLowerCase())) return language
+    const lower = language.toLowerCase()
+    if (LANGUAGES.has(lower) || SHORT_NAMES.has(lower)) return language
     if (LANGUAGES.has(name)) plain ??= name
   }
   return plain
 }
+
+const LINE_NUMBERS = /^(?:linenos?|lineno-\w+|linenodiv|line-?numbers?|lnt|ln)(?:\s|$)/
+
+/** Returns whether the element holds line numbers that a highlighter adds, which are not part of the code. */
+export const isLineNumber = (tag: Tag): boolean =>
+  tag.attributeStarts('class', 'l') && LINE_NUMBERS.test(tag.attribute('class') ?? '')
 
 /** What can stand behind a fence. */
 const isInfo = (text: string): boolean => /^[^\s`~]{1,40}$/.test(text)

@@ -137,6 +137,12 @@ export class Line extends Pieces {
     return innermostLink(this.#formats)?.blocks ?? 0
   }
 
+  /** Whether the last thing is a link, with nothing between. */
+  get isAfterLink(): boolean {
+    if (this.#text !== '' || this.#code !== undefined) return false
+    return this.marked && this.gap === '' && this.last.startsWith('](')
+  }
+
   /** White space, as between two words. */
   space(): void {
     if (this.#code !== undefined) {
@@ -420,8 +426,12 @@ export class Line extends Pieces {
   }
 
   #closeLink(format: Format): void {
-    const { url, plain, title } = format.link as Link
+    const { url, plain, title, noise } = format.link as Link
     const text = format.only
+    if (noise !== undefined && text !== undefined && this.previous === '[' && noise.test(text)) {
+      this.dropLast()
+      return
+    }
     if (
       text !== undefined &&
       title === undefined &&

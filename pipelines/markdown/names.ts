@@ -55,7 +55,8 @@ const OTHERS =
   words(`a abbr acronym annotation area audio base bdi bdo canvas cite colgroup data datalist del dfn font frame
   frameset html input ins kbd label legend link map mark meter form optgroup option output picture progress q
   rb rp rt rtc samp slot source time track video wbr noscript g path use symbol defs circle rect line polygon polyline
-  lineargradient stop text tspan image clippath`)
+  lineargradient stop text tspan image clippath mrow mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd
+  mfenced mstyle mpadded mphantom menclose semantics`)
 
 /**
  * The key of a name is made of its last four characters, in any case: start with 0 and mix in each. Of names of one to

@@ -56,6 +56,11 @@ export class OpenElements {
   #unwantedName = ''
   #pushed = false
 
+  /** How many elements of each name are open that end tags inside them do not close. */
+  readonly #counts = new Int32Array(KNOWN_NAMES + 1)
+  /** Whether the end tag read last matches no open element. */
+  isStray = false
+
   /** Whether the element opened last is one of SVG or MathML. */
   openedForeign = false
 
@@ -100,6 +105,7 @@ export class OpenElements {
     this.openedForeign = namespace !== HTML || element.foreignRoot !== undefined
     if (this.openedForeign) return this.#openForeign(tag, element, namespace)
     if (element.isVoid) return false
+    if (!element.closes) (this.#counts[element.id] as number)++
 
     if (element.tablePart) {
       const table = this.#openTable()
@@ -126,6 +132,7 @@ export class OpenElements {
 
   #openForeign(tag: OpenTag, element: ElementName, namespace: Inside): boolean {
     if (tag.selfClosing) return false
+    if (!element.closes) (this.#counts[element.id] as number)++
     const root = element.foreignRoot === 'svg' ? SVG : MATH
     if (namespace === HTML) this.#push(element.id, root, false)
     else if (this.#isIntegration(tag, element, namespace)) this.#push(element.id, HTML_AGAIN, true)
@@ -160,7 +167,7 @@ export class OpenElements {
     const root = this.#unwanted
     const element = tag.element
     if (root < 0) {
-      if (element !== undefined) this.#close(element)
+      this.isStray = element !== undefined && !this.#closeWanted(element)
       return true
     }
     const own = this.#ids[root] === UNLISTED ? tag.name === this.#unwantedName : this.#ids[root] === element?.id
@@ -169,6 +176,17 @@ export class OpenElements {
       if (last > this.#barrier) this.#popTo(last)
     } else if (element !== undefined) this.#close(element)
     return !this.skipping && !own
+  }
+
+  /** Closes an element. Returns whether it was open. */
+  #closeWanted(element: ElementName): boolean {
+    const { length } = this.#ids
+    this.#close(element)
+    // Of deeper elements than are followed it is not known.
+    if (element.closes) return this.#ids.length < length || length >= MAX_DEPTH
+    const open = this.#counts[element.id] as number
+    if (open > 0) this.#counts[element.id] = open - 1
+    return open > 0
   }
 
   #close(element: ElementName): void {

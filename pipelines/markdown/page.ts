@@ -26,6 +26,8 @@ const MAX_HELD = 256 * 1024
 const MAX_HOSTS = 64
 
 const SCRIPT = elementNamed('script').id
+const PARAGRAPH = elementNamed('p').id
+const BREAK = elementNamed('br').id
 
 /** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
 const HEAD_ELEMENTS = new Set(
@@ -102,15 +104,16 @@ export class Page implements ElementPage, Events {
     return undefined
   }
 
-  close(name: string, id: number): void {
+  close(name: string, id: number, isStray = false): void {
     if (this.script !== undefined) {
       this.#jsonLd.add(this.script)
       this.script = undefined
       return
     }
+    if (isStray && id !== PARAGRAPH && id !== BREAK) return
     if (this.noscript !== undefined) {
       if (name === 'noscript') this.#endNoscript(false)
-      else this.noscript.close(name, id)
+      else this.noscript.close(name, id, isStray)
       return
     }
     if (this.head !== 'ended' && name === 'head') this.#endHead()

@@ -38,6 +38,18 @@ export class Pieces {
     this.last = piece
   }
 
+  /** Takes the last two pieces back. White space before them stays, as it would without them. */
+  protected dropLast(): void {
+    this.previous = this.last = ''
+    this.marked = false
+    this.closed = ''
+    this.empty = this.#done.trim() === ''
+    if (this.empty) this.#first = -1
+    if (!this.#done.endsWith(' ')) return
+    this.#done = this.#done.slice(0, -1)
+    this.gap = ' '
+  }
+
   protected writeGap(): void {
     if (!this.empty) {
       if (this.gap !== ' ') this.hasBreaks = true
@@ -91,6 +103,7 @@ export class Pieces {
     this.startsMayMean = this.hasBreaks || isLineStart(this.#first)
     let markdown = this.#done + this.previous + this.last
     if (bracket) markdown = withoutDefinition(markdown)
+    if (isInvisible(this.#first) && /^[\s\u200b-\u200d\u2060]+$/.test(markdown)) markdown = ''
     if (this.#first === NBSP) markdown = withFirstSpace(markdown)
     if (mayEndInSpace) markdown = withLastSpace(markdown)
     this.#done = this.previous = this.last = ''
@@ -101,6 +114,9 @@ export class Pieces {
     return markdown
   }
 }
+
+/** Characters that a block without anything to see often begins with: spaces of no width, no-break spaces. */
+const isInvisible = (char: number): boolean => char === NBSP || (char >= 0x200b && char <= 0x2060) || char === 0xfeff
 
 /** A block's Markdown such that the no-break space that it may begin with stays. */
 const withFirstSpace = (markdown: string): string =>

@@ -3,7 +3,7 @@ import { CONTAINERS } from './elements/element.js'
 import { DROPPED } from './elements/left-out.js'
 import { codeSpan, fenceFor } from './escape.js'
 import type { Skip, Tag } from './events.js'
-import { languageOf } from './language.js'
+import { isLineNumber, languageOf } from './language.js'
 import { elementNamed, KNOWN_NAMES } from './names.js'
 
 const LF = 0x0a
@@ -13,7 +13,7 @@ const NOT_CODE: ReadonlySet<string> = new Set([...DROPPED, 'noscript', 'template
 
 /** By an element's place in the table of names: whether it means anything here. All others are read as their text. */
 const MEANS = new Uint8Array(KNOWN_NAMES + 1)
-for (const name of [...NOT_CODE, ...CONTAINERS, 'br', 'code', 'pre', 'listing', 'xmp', 'plaintext'])
+for (const name of [...NOT_CODE, ...CONTAINERS, 'br', 'code', 'span', 'pre', 'listing', 'xmp', 'plaintext'])
   MEANS[elementNamed(name).id] = 1
 
 /** Elements that show a line of their own, as some highlighters have for each line of a program. */
@@ -26,6 +26,8 @@ export class Preformatted {
   #isCode = false
   /** Nothing has come since the tag. */
   #isFresh = true
+  /** Line numbers were left out. */
+  #hasNumbers = false
   readonly #name: string
   /** How many of each are open inside. */
   readonly #open = new Map<string, number>()
@@ -42,6 +44,10 @@ export class Preformatted {
       return
     }
     if (NOT_CODE.has(name)) return 'skip'
+    if (isLineNumber(tag)) {
+      this.#hasNumbers = true
+      return 'skip'
+    }
     this.#isFresh = false
     if (name === 'br') this.#text += '\n'
     else if (name === 'code') {
@@ -79,7 +85,7 @@ export class Preformatted {
   /** As a fenced block; '' for white space that is no code. */
   fence(): string {
     const text = this.#text
-    if (!this.#isCode && text.trim() === '') return ''
+    if ((!this.#isCode || this.#hasNumbers) && text.trim() === '') return ''
     const fence = fenceFor(text)
     const end = text === '' || text.endsWith('\n') ? '' : '\n'
     return `${fence}${this.#language ?? ''}\n${text}${end}${fence}`

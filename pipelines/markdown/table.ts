@@ -8,6 +8,9 @@ const HELD_CHARACTERS = 64 * 1024
 /** Cells of a row beyond these go into its last one. */
 const MAX_COLUMNS = 1000
 
+/** Lists inside each other in one cell; items of deeper ones count for the last. */
+const MAX_LISTS = 64
+
 /** Cells of one row that stand side by side as text up to this length; longer ones are paragraphs. */
 export const SHORT_CELL = 60
 
@@ -62,6 +65,8 @@ export class Table {
   #aligns: Align[] = []
   /** For each column, in how many rows to come a cell above takes its place. */
   #spans: number[] = []
+  /** The number of the next item of each list that is open in the cell, undefined without numbers. */
+  readonly #numbers: (number | undefined)[] = []
   /** Empty cells that may be written: their number must not outgrow the page. */
   #spare = 1000
 
@@ -108,9 +113,48 @@ export class Table {
     else this.#caption += this.#caption === '' ? markdown : '\n\n' + markdown
   }
 
+  /**
+   * Whether a list in the open cell stays in it: the table has a heading row, or is known to hold data. Otherwise a list
+   * shows that the table was made for layout.
+   */
+  get holdsLists(): boolean {
+    if (!this.inCell) return false
+    if (this.state !== 'held') return this.state === 'data'
+    return this.#isHeaded
+  }
+
+  /** Whether a list is open in the open cell. */
+  get inList(): boolean {
+    return this.#numbers.length > 0
+  }
+
+  /** Opens a list in the open cell. Its items are lines of the cell. */
+  openList(ordered: boolean, start = 1): void {
+    if (this.#numbers.length < MAX_LISTS) this.#numbers.push(ordered ? start : undefined)
+  }
+
+  closeList(): void {
+    this.#numbers.pop()
+  }
+
+  /** Returns what precedes an item in a cell, `number` if the item has one of its own. */
+  itemMarker(number?: number): string {
+    const last = this.#numbers.length - 1
+    const next = this.#numbers[last]
+    if (next === undefined) return '- '
+    this.#numbers[last] = (number ?? next) + 1
+    return `${number ?? next}. `
+  }
+
+  get #isHeaded(): boolean {
+    const [first] = this.#rows
+    return first !== undefined && first.head && first.count > 1
+  }
+
   closeCell(): void {
     if (!this.inCell) return
     this.inCell = false
+    this.#numbers.length = 0
     const { cells } = this.#row as Row
     if (cells.length < MAX_COLUMNS) cells.push(this.#cell)
     else cells[MAX_COLUMNS - 1] += ' ' + this.#cell
@@ -155,7 +199,8 @@ export class Table {
   }
 
   #decide(): void {
-    if (this.#rows.filter((row) => row.count > 1).length < 2) {
+    const isData = this.#isHeaded ? this.#rows.length > 1 : this.#rows.filter((row) => row.count > 1).length > 1
+    if (!isData) {
       this.state = 'layout'
       return
     }

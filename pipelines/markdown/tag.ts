@@ -169,16 +169,27 @@ export class OpenTag implements Tag {
   }
 
   attribute(name: string): string | undefined {
-    if ((this.attributeBits & attributeBit(name.charCodeAt(0), name.length)) === 0) return undefined
+    const index = this.#find(name)
+    return index < 0 ? undefined : this.#value(this.#offsets[index + 2] as number, this.#offsets[index + 3] as number)
+  }
+
+  attributeStarts(name: string, start: string): boolean {
+    const index = this.#find(name)
+    if (index < 0) return false
+    const from = this.#offsets[index + 2] as number
+    return (this.#offsets[index + 3] as number) - from >= start.length && unitsMatch(this.#units, from, start)
+  }
+
+  /** The place of an attribute among the offsets, -1 if the tag does not have it. */
+  #find(name: string): number {
+    if ((this.attributeBits & attributeBit(name.charCodeAt(0), name.length)) === 0) return -1
     const offsets = this.#offsets
     for (let index = 0; index < this.#used; index += 4) {
       const start = offsets[index] as number
       const end = offsets[index + 1] as number
-      if (end - start === name.length && unitsMatch(this.#units, start, name)) {
-        return this.#value(offsets[index + 2] as number, offsets[index + 3] as number)
-      }
+      if (end - start === name.length && unitsMatch(this.#units, start, name)) return index
     }
-    return undefined
+    return -1
   }
 
   attributes(): Map<string, string> {

@@ -165,7 +165,7 @@ export class HtmlTokenizer implements Tokenizer {
         const end = tag.read(at + 2) | 0
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
-        if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id)
+        if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id, this.#elements.isStray)
       } else if (char === SLASH && units[at + 2] === GREATER) {
         if (textStart < at) this.#text(textStart, at)
         textStart = from = at + 3

@@ -52,6 +52,10 @@ class XmlTag implements Tag {
     return Object.hasOwn(this.#attributes, name) ? this.#attributes[name] : undefined
   }
 
+  attributeStarts(name: string, start: string): boolean {
+    return this.attribute(name)?.toLowerCase().startsWith(start) === true
+  }
+
   attributes(): Map<string, string> {
     const all = new Map<string, string>()
     for (const [name, value] of Object.entries(this.#attributes)) {
@@ -60,6 +64,17 @@ class XmlTag implements Tag {
     }
     return all
   }
+}
+
+/** Makes sax, which would drop the second of two attributes with one name, fail: it asks for each whether it is there. */
+function rejectDuplicates(attributes: Record<string, string>): void {
+  Object.defineProperty(attributes, 'hasOwnProperty', {
+    value(this: object, name: string): boolean {
+      if (name !== 'hasOwnProperty' && Object.hasOwn(this, name))
+        throw new NotConvertible(`not well-formed: two attributes named ${name}`)
+      return false
+    },
+  })
 }
 
 /**
@@ -97,6 +112,7 @@ export class XhtmlTokenizer implements Tokenizer {
       onsgmldeclaration() {
         throw new NotConvertible('not well-formed: a declaration outside the doctype')
       },
+      onopentagstart: ({ attributes }) => rejectDuplicates(attributes as Record<string, string>),
       onattribute({ name }) {
         // sax asks the object with the attributes for its method of this name.
         if (name === 'hasOwnProperty') throw new NotConvertible(`an attribute named ${name}`)

@@ -1,6 +1,15 @@
 import { isReachable } from '../address.js'
 import { codeAt } from '../characters.js'
-import type { Family } from './element.js'
+import type { Tag } from '../events.js'
+import type { ElementPage, Family } from './element.js'
+
+/** The text of a link to the heading that it stands in, and of one that skips a part of the page. */
+const PERMALINK = /^(?:[\s#§¶∞⚓🔗\ufe0f]+|permalink|link to this (?:heading|section|headline|title))$/iu
+const SKIP_LINK =
+  /^\s*(?:skip|jump) (?:directly )?(?:to|over|past) (?:the )?(?:main|content|page content|primary|navigation|nav|search|footer|sidebar|site)\b.{0,30}$/i
+
+/** Addresses and elements with the mail address that Cloudflare hides from programs that read pages. */
+const HIDDEN_MAIL = /\/cdn-cgi\/l\/email-protection#([\da-f]+)$/i
 
 export const links: Family = {
   names: ['a'],
@@ -9,14 +18,27 @@ export const links: Family = {
     line.close('a')
     const href = tag.attribute('href')
     const plain = tag.valueIsPlain
-    const url = href === undefined ? undefined : page.addresses.resolve(href, plain)
+    const mail = hiddenMail(tag) ?? decodeMail(HIDDEN_MAIL.exec(href ?? '')?.[1])
+    const url = mail !== undefined ? `mailto:${mail}` : href && page.addresses.resolve(href, plain)
     if (url === undefined || !isReachable(url)) {
       line.open('plain', 'a')
-      return
+      return undefined
     }
-    // What has no text and leads to the page itself is a mark for the mouse, such as those behind headings.
-    const name = url !== '' && codeAt(url, 0) === 0x23 ? undefined : tag.attribute('aria-label')
-    line.openLink('a', { url, plain: plain && url === href, title: tag.attribute('title'), name })
+    // Links with a class side by side are drawn apart.
+    if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
+    const isOnPage = url !== '' && codeAt(url, 0) === 0x23
+    line.openLink('a', {
+      url,
+      plain: plain && url === href,
+      title: tag.attribute('title'),
+      // Without text, one that leads to the page itself is a mark for the mouse, such as those behind headings.
+      name: isOnPage ? undefined : tag.attribute('aria-label'),
+      noise: isOnPage ? (page.heading > 0 ? PERMALINK : SKIP_LINK) : undefined,
+    })
+    if (mail === undefined || !tag.attributes().has('data-cfemail')) return undefined
+    line.text(mail)
+    line.close('a')
+    return 'skip'
   },
   close(page) {
     const { line } = page
@@ -26,9 +48,38 @@ export const links: Family = {
   },
 }
 
+/** Elements that mean nothing, but for what their class or style says. */
+export const spans: Family = {
+  names: ['span'],
+  open(page, tag) {
+    const mail = hiddenMail(tag)
+    if (mail !== undefined) {
+      page.line.text(mail)
+      return 'skip'
+    }
+    if (tag.attributeStarts('class', 'mw-editsection')) return 'skip'
+    if (drawsBox(tag)) page.line.space()
+    return undefined
+  },
+}
+
+/** Returns whether the style of an inline element makes a box of it that stands apart from its neighbours. */
+const drawsBox = (tag: Tag): boolean =>
+  /display\s*:\s*(?:inline-)?(?:block|flex|grid|table)/i.test(tag.attribute('style') ?? '')
+
+const hiddenMail = (tag: Tag): string | undefined => decodeMail(tag.attribute('data-cfemail'))
+
+/** Returns the mail address in hexadecimal digits of which the first two are the key of the others. */
+function decodeMail(hex: string | undefined): string | undefined {
+  if (hex === undefined || !/^(?:[\da-f]{2}){4,256}$/i.test(hex)) return undefined
+  const [key = 0, ...bytes] = Buffer.from(hex, 'hex')
+  const mail = Buffer.from(bytes.map((byte) => byte ^ key)).toString()
+  return /^[^\s<>()[\]\\,;:"@]+@[^\s<>()[\]\\,;:"@]+$/.test(mail) ? mail : undefined
+}
+
 export const bases: Family = {
   names: ['base'],
-  open(page, tag) {
+  open(page: ElementPage, tag) {
     const href = tag.attribute('href')
     if (href !== undefined) page.addresses.base = href
   },

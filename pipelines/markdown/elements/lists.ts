@@ -3,14 +3,17 @@ import type { Family } from './element.js'
 export const lists: Family = {
   names: ['ul', 'ol'],
   open(page, tag) {
-    if (!page.beginBlock()) return
     const start = numberOf(tag.attribute('start'))
-    page.writer.openList(tag.name === 'ol', start)
+    if (page.table?.holdsLists === true) {
+      page.endBlock()
+      page.table.openList(tag.name === 'ol', start)
+    } else if (page.beginBlock()) page.writer.openList(tag.name === 'ol', start)
   },
   close(page) {
     page.endHeading()
     page.endBlock()
-    if (page.table?.state !== 'data') page.writer.closeList()
+    if (page.table?.inList === true) page.table.closeList()
+    else if (page.table?.state !== 'data') page.writer.closeList()
   },
 }
 
@@ -21,12 +24,13 @@ export const items: Family = {
     page.endBlock()
     if (page.table === undefined || page.table.state === 'layout')
       page.writer.openItem(numberOf(tag.attribute('value')))
-    else page.line.text('- ')
+    else page.line.text(page.table.itemMarker(numberOf(tag.attribute('value'))))
   },
   close(page) {
     page.endHeading()
     page.endBlock()
-    if (page.table?.state !== 'data') page.writer.closeItem()
+    const { table } = page
+    if (table === undefined || (table.state !== 'data' && !table.inList)) page.writer.closeItem()
   },
 }
 
@@ -50,7 +54,8 @@ function numberOf(text: string | undefined): number | undefined {
 export const definitionLists: Family = {
   names: ['dl'],
   open(page) {
-    page.beginBlock()
+    if (page.table?.holdsLists === true) page.endBlock()
+    else page.beginBlock()
   },
   close(page) {
     page.boundary()

@@ -1,4 +1,5 @@
 import { codeSpan } from '../escape.js'
+import { MATH_ELEMENTS, MathReader } from '../mathml.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Formulas: their TeX where the page has it, otherwise their text. */
@@ -16,6 +17,17 @@ export const formulas: Family = {
   },
 }
 
+/** Parts of a formula. */
+export const formulaParts: Family = {
+  names: MATH_ELEMENTS,
+  open(page, tag) {
+    if (page.aside instanceof Formula) page.aside.open(tag.name)
+  },
+  close(page, name) {
+    if (page.aside instanceof Formula) page.aside.close(name)
+  },
+}
+
 /** A formula once more, in the notation that `encoding` names. */
 export const annotations: Family = {
   names: ['annotation', 'annotation-xml'],
@@ -30,14 +42,32 @@ export const annotations: Family = {
   },
 }
 
+/** Elements that leave a formula what its text is. */
+const SIMPLE = new Set(['mrow', 'mi', 'mn', 'mo', 'mtext', 'mstyle', 'semantics'])
+
 class Formula implements Aside {
   inTex = false
+  readonly #reader = new MathReader()
+  /** Nothing but text, letters and numbers so far: it needs no TeX. */
+  #isPlain = true
   #text = ''
   #tex = ''
 
+  open(name: string): void {
+    if (!SIMPLE.has(name)) this.#isPlain = false
+    this.#reader.open(name)
+  }
+
+  close(name: string): void {
+    this.#reader.close(name)
+  }
+
   text(text: string): void {
     if (this.inTex) this.#tex += text
-    else this.#text += text
+    else {
+      this.#text += text
+      this.#reader.text(text)
+    }
   }
 
   endsAt(name: string): boolean {
@@ -45,8 +75,9 @@ class Formula implements Aside {
   }
 
   end(page: ElementPage): void {
-    if (this.#tex.trim() === '') page.line.text(this.#text)
-    else writeTex(page, this.#tex)
+    const tex = this.#tex.trim() === '' && !this.#isPlain ? this.#reader.toString() : this.#tex
+    if (tex.trim() === '') page.line.text(this.#text)
+    else writeTex(page, tex)
   }
 }
 

@@ -5,14 +5,24 @@ import type { Tag } from '../events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Where scripts that load images late keep the address until then. */
-const LATE = ['data-src', 'data-original', 'data-lazy-src', 'data-original-src', 'data-url', 'data-hi-res-src']
+const LATE = [
+  'data-src',
+  'data-lazy',
+  'data-original',
+  'data-lazy-src',
+  'data-original-src',
+  'data-url',
+  'data-hi-res-src',
+]
 const LATE_SETS = ['data-srcset', 'data-lazy-srcset']
+/** Small or blurred images that a page shows until the real one is loaded. */
 const PLACEHOLDER =
-  /(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
+  /[?&;,/_-](?:blur|lqip)(?![a-z])|(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
 
 export const images: Family = {
   names: ['img', 'image'],
   open(page, tag) {
+    if (isPixel(tag)) return
     const source = imageSource(page, tag)
     const alt = collapse(tag.attribute('alt') ?? '').trim()
     if (source === undefined) return
@@ -70,7 +80,7 @@ export const sources: Family = {
   open(page, tag) {
     const src = tag.attribute('src')
     if (page.aside instanceof Player) page.aside.src ??= src
-    else page.picture ??= tag.attribute('srcset') ?? src
+    else page.picture ??= tag.attribute('srcset') ?? tag.attribute('data-srcset') ?? src
   },
 }
 
@@ -122,6 +132,10 @@ export const frames: Family = {
     return 'skip'
   },
 }
+
+/** Images of one pixel count visits or make room. */
+const isPixel = (tag: Tag) =>
+  /^[01](?:px)?$/.test(tag.attribute('width') ?? '') && /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 
 /** Frames without any size count visits. */
 export const isTiny = (tag: Tag) =>

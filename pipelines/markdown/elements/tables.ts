@@ -1,4 +1,5 @@
 import type { Tag } from '../events.js'
+import { isLineNumber } from '../language.js'
 import { SHORT_CELL, type CellTag, type Table } from '../table.js'
 import { words, type ElementPage, type Family } from './element.js'
 
@@ -72,6 +73,7 @@ export const cells: Family = {
   open(page, tag) {
     const { table, line } = page
     if (table === undefined || page.deepTables > 0) return line.space()
+    if (isLineNumber(tag)) return 'skip'
     page.endCell(table)
     if (table.state === 'layout') {
       if (line.length > SHORT_CELL) page.endBlock()

@@ -52,6 +52,14 @@ const OF_THE_HTML = new Set([
   'digest',
   'repr-digest',
   'content-digest',
+  'unencoded-digest',
+  'signature',
+  'signature-input',
+  'content-location',
+  'content-base',
+  'content-style-type',
+  'content-script-type',
+  'sourcemap',
   'trailer',
   'x-markdown-tokens',
 ])
@@ -70,13 +78,20 @@ export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
     const lower = name.toLowerCase()
     if (OF_THE_HTML.has(lower)) continue
     if (lower === 'content-signal') signal = true
-    kept.push(name, headers[i + 1]!)
+    const value = lower === 'content-disposition' ? markdownDisposition(headers[i + 1]!) : headers[i + 1]!
+    if (value !== undefined) kept.push(name, value)
   }
   kept.push('content-type', 'text/markdown; charset=utf-8')
   if (!signal) kept.push('content-signal', DEFAULT_SIGNAL)
   if (bytes !== undefined) kept.push('x-markdown-tokens', String(Math.ceil(bytes / 4)))
   return variesByAccept(kept)
 }
+
+const DISPOSITION = /^\s*(?:inline|attachment)\s*(?:;\s*filename\*?\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"]+)\s*)*$/i
+
+/** A Content-Disposition whose file names end in `.md` in place of the HTML's `.html`; undefined for one that is not valid. */
+const markdownDisposition = (value: string): string | undefined =>
+  DISPOSITION.test(value) ? value.replaceAll(/\.x?html?(?="|\s*(?:;|$))/gi, '.md') : undefined
 
 /** The fields with `accept` in Vary; what stands there already stays, and `*` says it all. */
 export function variesByAccept(headers: RawHeaders): string[] {

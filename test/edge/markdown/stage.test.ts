@@ -43,6 +43,10 @@ t.test('a converted answer has the header fields of Markdown, and keeps those th
     'x',
     'X-Markdown-Tokens',
     '9',
+    'Content-Location',
+    '/page.html',
+    'Signature-Input',
+    'x',
   )
   const kept = ['Strict-Transport-Security', 'max-age=1', 'Content-Security-Policy', "default-src 'self'"]
   kept.push('X-Frame-Options', 'DENY', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'Access-Control-Allow-Origin', '*')
@@ -67,6 +71,23 @@ t.test('a converted answer has the header fields of Markdown, and keeps those th
   t.equal(body.toString(), 'HELLOTHE END')
   t.equal(outcome, 'streamed', 'its length was known')
 })
+
+const DISPOSITIONS: [origin: string, sent: string | undefined][] = [
+  ['inline', 'inline'],
+  ['inline; filename="page.html"', 'inline; filename="page.md"'],
+  [
+    "attachment; filename=a.htm; filename*=UTF-8''%e2%82%ac.xhtml",
+    "attachment; filename=a.md; filename*=UTF-8''%e2%82%ac.md",
+  ],
+  ['inline; filename="data.csv"', 'inline; filename="data.csv"'],
+  ['inline; filename="page.html', undefined],
+]
+for (const [origin, sent] of DISPOSITIONS) {
+  t.test(`Content-Disposition: ${origin} names the Markdown`, async (t) => {
+    const { headers } = await response([...chunked, 'Content-Disposition', origin], Buffer.from('hello'))
+    t.equal(headers['content-disposition'], sent)
+  })
+}
 
 const VARY: [origin: string[], sent: string | undefined][] = [
   [[], 'accept'],

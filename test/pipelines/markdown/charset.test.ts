@@ -16,21 +16,21 @@ const latin1 = (text: string) => Buffer.from(text, 'latin1')
 /** The bytes at the end of each page: ä€ in windows-1252, дЂ in windows-1251, Д─ in koi8-r, malformed in UTF-8. */
 const AE = '\xe4\x80'
 const SOURCES: [what: string, start: string, options: Options, end: string][] = [
-  ['nothing says', '', {}, '\ufffd'],
+  ['nothing says', '', {}, 'ä€'],
   ['the header says', '', { charset: 'ISO-8859-1' }, 'ä€'],
   ['the header says what no encoding is', '<meta charset=windows-1251>', { charset: 'utf-7' }, 'дЂ'],
   ['the header and a meta say', '<meta charset=windows-1251>', { charset: 'latin1' }, 'ä€'],
   ['a mark and the header say', '\xef\xbb\xbf', { charset: 'latin1' }, '\ufffd'],
   ['a meta says', '<p><META a CharSet = "windows-1251">', {}, 'дЂ'],
   ['a meta in a script says', '<script>"<meta charset=windows-1251>"', {}, 'дЂ'],
-  ['a meta in a comment says', '<!-- <meta charset=windows-1251> -->', {}, '\ufffd'],
+  ['a meta in a comment says', '<!-- <meta charset=windows-1251> -->', {}, 'ä€'],
   ['a meta after an empty comment says', '<!--><meta charset=windows-1251>', {}, 'дЂ'],
   ['a http-equiv says', '<meta content="a; charset=koi8-r" http-equiv=Content-Type>', {}, 'Д─'],
-  ['a content without http-equiv says', '<meta content="a; charset=koi8-r">', {}, '\ufffd'],
+  ['a content without http-equiv says', '<meta content="a; charset=koi8-r">', {}, 'ä€'],
   ['a second meta says', '<meta charset=nosuch><meta charset=windows-1251>', {}, 'дЂ'],
   ['a meta says UTF-16, which it cannot be', '<meta charset=utf-16>', {}, '\ufffd'],
   ['a meta says x-user-defined', '<meta charset=x-user-defined>', {}, 'ä€'],
-  ['a meta says too late', `${' '.repeat(1024)}<meta charset=windows-1251>`, {}, '\ufffd'],
+  ['a meta says too late', `${' '.repeat(1024)}<meta charset=windows-1251>`, {}, 'ä€'],
   ['an XML declaration says', '<?xml version="1.0" encoding="windows-1251"?>', { xml: true }, 'дЂ'],
   ['an XML declaration says in HTML', '<?xml version="1.0" encoding="windows-1251"?>', {}, 'дЂ'],
   ['a meta says in XML', '<meta charset="windows-1251"/>', { xml: true }, '\ufffd'],
@@ -78,6 +78,28 @@ const BYTES: [encoding: string, bytes: string, text: string][] = [
 for (const [charset, bytes, text] of BYTES) {
   t.test(`${charset} is read as browsers read it`, async (t) => t.equal(read([latin1(bytes)], { charset }), text))
 }
+
+const UNDECLARED: [what: string, bytes: Uint8Array, text: string][] = [
+  ['UTF-8', new Uint8Array(Buffer.from('<p>café €')), '<p>café €'],
+  ['windows-1252', latin1('<p>caf\xe9 \x80'), '<p>café €'],
+  ['a legacy page whose first such byte is far behind', latin1(`${'a'.repeat(5000)}\xe9 b`), `${'a'.repeat(5000)}é b`],
+  [
+    'UTF-8 that is malformed later',
+    Buffer.concat([Buffer.from('é'.repeat(600)), latin1('\xff')]),
+    `${'é'.repeat(600)}\ufffd`,
+  ],
+  ['UTF-8 that ends within a character', Buffer.from('é€').subarray(0, 4), 'é\ufffd'],
+]
+for (const [what, bytes, text] of UNDECLARED) {
+  t.test(`a page that declares no encoding is read as what it looks like: ${what}`, async (t) => {
+    t.equal(read([bytes]), text)
+    t.equal(read(Array.from(bytes, (byte) => Uint8Array.of(byte))), text, 'byte by byte')
+  })
+}
+
+t.test('an XHTML page that declares no encoding is UTF-8', async (t) => {
+  t.equal(read([latin1('<p>\xe9</p>')], { xml: true }), '<p>\ufffd</p>')
+})
 
 t.test('an encoding that browsers refuse is not convertible', async (t) => {
   t.throws(() => read([], { charset: 'ISO-2022-KR' }), NotConvertible)

@@ -250,7 +250,8 @@ t.test('the Content-Type says how bytes are read', async (t) => {
   const bytes = Buffer.from('<p>\x80\xe9</p>', 'latin1')
   t.equal(convert(bytes, { contentType: 'text/html; charset=windows-1252' }), '€é\n')
   t.equal(convert(bytes, { contentType: 'text/html;Charset="ISO-8859-1"' }), '€é\n')
-  t.equal(convert(bytes), '\ufffd\ufffd\n')
+  t.equal(convert(bytes), '€é\n')
+  t.equal(convert(bytes, { contentType: 'text/html; charset=utf-8' }), '\ufffd\ufffd\n')
   const xhtml = '<html xmlns="http://www.w3.org/1999/xhtml"><body><p>a<br/>b</p><script/><p>c</p></body></html>'
   t.equal(convert(xhtml, { contentType: 'application/xhtml+xml' }), 'a  \nb\n\nc\n')
   t.throws(() => convert('<p>a', { contentType: 'application/xhtml+xml' }), NotConvertible)

@@ -209,6 +209,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       valueIsPlain: false,
       selfClosing: token.selfClosing,
       attribute: (name: string) => attributes.get(name),
+      attributeStarts: () => false,
       attributes: () => attributes,
     }
     this.#once(
@@ -417,6 +418,8 @@ const MALFORMED: [what: string, xml: string][] = [
   ['a declaration in the page', '<p><!a></p>'],
   ['a declaration that does not end', `<p><!${'x'.repeat(5000)}`],
   ['an attribute that sax trips over', '<p hasOwnProperty="a" b="c"/>'],
+  ['two attributes of one name', '<p><a href="1" title="t" href="1"/></p>'],
+  ['two namespaces for one prefix', '<p xmlns:a="x" xmlns:a="y"/>'],
   ['an unfinished comment', '<p/><!-- '],
 ]
 for (const [what, xml] of MALFORMED) {
