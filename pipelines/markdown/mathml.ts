@@ -126,7 +126,7 @@ const ACCENTS: Readonly<Record<string, string>> = {
 }
 
 function over(first: MathElement | string, second: MathElement | string | undefined): string {
-  const mark = typeof second === 'object' ? second.parts.join('').trim() : ''
+  const mark = typeof second === 'object' ? flat(second).trim() : ''
   const accent = Object.hasOwn(ACCENTS, mark) ? ACCENTS[mark] : undefined
   return accent === undefined ? `${base(first)}^${group(second)}` : `\\${accent}${braces(first)}`
 }

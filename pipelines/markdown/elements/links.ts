@@ -4,7 +4,8 @@ import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
 
 /** The text of a link to the heading that it stands in, and of one that skips a part of the page. */
-const PERMALINK = /^(?:[\s#§¶∞⚓🔗\ufe0f]+|permalink|link to this (?:heading|section|headline|title))$/iu
+const PERMALINK =
+  /^(?:\s|#|§|¶|∞|⚓\ufe0f?|🔗\ufe0f?)+$|^(?:permalink|link to this (?:heading|section|headline|title))$/iu
 const SKIP_LINK =
   /^\s*(?:skip|jump) (?:directly )?(?:to|over|past) (?:the )?(?:main|content|page content|primary|navigation|nav|search|footer|sidebar|site)\b.{0,30}$/i
 
