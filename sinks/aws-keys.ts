@@ -1,4 +1,5 @@
-import aws4 from 'aws4'
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
+import type { Checksum, SourceData } from '@smithy/types'
 import type { Clock } from '../src/core/clock.js'
 import { SinkError } from '../src/core/sink.js'
 import { failureOf } from './failure.js'
@@ -64,7 +65,7 @@ export function keyRing({ region, own, role, stsOrigin }: KeySource, client: Htt
     const keys = own ?? (await daemonKeys(region))
     const request = { url: new URL(stsOrigin), region, service: 'sts', text: form.toString(), keys, clock }
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const response = await client.request(signedPost({ ...request, headers }), signal)
+    const response = await client.request(await signedPost({ ...request, headers }), signal)
     const found = elements(response.text, ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration', 'Code'])
     const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken: sessionToken, Code: code } = found
     if (response.status !== 200) {
@@ -96,8 +97,8 @@ async function daemonKeys(region: string): Promise<AwsKeys> {
   }
 }
 
-/** A POST that AWS takes for one of the owner of the keys (Signature Version 4). */
-export function signedPost(request: {
+/** Signs a POST request with Signature Version 4 of AWS. */
+export async function signedPost(request: {
   readonly url: URL
   readonly region: string
   readonly service: string
@@ -105,20 +106,53 @@ export function signedPost(request: {
   readonly text: string
   readonly keys: AwsKeys
   readonly clock: Pick<Clock, 'now'>
-}): { readonly url: URL; readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array } {
+}): Promise<{ readonly url: URL; readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array }> {
   const { url, region, service, headers, text, keys, clock } = request
-  const now = new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, '')
-  const signed = aws4.sign(
+  const { SignatureV4 } = await import('@smithy/signature-v4')
+  const signer = new SignatureV4({ service, region, credentials: keys, sha256: Sha256 })
+  const signed = await signer.sign(
     {
-      host: url.host,
-      path: '/',
       method: 'POST',
-      service,
-      region,
+      protocol: url.protocol,
+      hostname: url.hostname,
+      path: '/',
+      query: {},
+      headers: { ...headers, host: url.host },
       body: text,
-      headers: { ...headers, 'X-Amz-Date': now },
     },
-    keys,
+    { signingDate: new Date(clock.now()) },
   )
-  return { url, headers: signed.headers as Record<string, string>, body: Buffer.from(text) }
+  return { url, headers: signed.headers, body: Buffer.from(text) }
+}
+
+/** The hash that the signer works with; with a key it is an HMAC. */
+class Sha256 implements Checksum {
+  readonly digestLength = 32
+  readonly #key: SourceData | undefined
+  #hash: Hash | Hmac
+
+  constructor(key?: SourceData) {
+    this.#key = key
+    this.#hash = opened(key)
+  }
+
+  update(data: Uint8Array): void {
+    this.#hash.update(data)
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest()
+  }
+
+  reset(): void {
+    this.#hash = opened(this.#key)
+  }
+}
+
+const opened = (key: SourceData | undefined): Hash | Hmac =>
+  key === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(key))
+
+function bytesOf(data: SourceData): Uint8Array {
+  if (typeof data === 'string') return Buffer.from(data)
+  return ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
 }

@@ -1,20 +1,27 @@
 import { createHash } from 'node:crypto'
 import { SinkError, type BatchBody } from '../src/core/sink.js'
+import { Type } from 'typebox'
 import { HttpClient } from './http/client.js'
 import { folder, type Folder } from './objects/folder.js'
 import { objectSink, PART_BYTES, type ContentType, type ObjectStore } from './objects/object-sink.js'
 import { parts } from './objects/parts.js'
-import { pathOf, refuse } from './params.js'
+import { pathOf, refuse, secret, text } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 
 /**
- * `azure://account.blob.core.windows.net/container/folder?SAS`: gzipped block blobs in Azure storage, by the URL of a
- * shared access signature (SAS) with https replaced: for objects, with the right to write. The owner of a job has to prove
- * that the container is theirs.
+ * Gzipped block blobs in Azure storage, by the URL of a shared access signature (SAS) with https replaced: for objects,
+ * with the permission to write. The owner of a job has to prove that the container is theirs.
  */
 export const azure: SinkType = {
   scheme: 'azure',
-  secrets: ['sig'],
+  form: 'azure://account.blob.core.windows.net/container/folder/{DATE}',
+  summary: 'a gzipped block blob',
+  params: Type.Object({
+    sig: secret('Signature of the SAS URL, whose other parameters stay as they are.'),
+    sp: Type.Optional(text('Permissions of the SAS URL; must include w.')),
+    srt: Type.Optional(text('Resource types of the SAS URL; must be o.')),
+    ss: Type.Optional(text('Services of the SAS URL; must include b.')),
+  }),
 
   ownership: () => true,
 
@@ -42,11 +49,11 @@ function placeOf(destination: URL): Place {
   const origin = `https://${host}`
   if (host === '' || !URL.canParse(origin)) refuse('has no host')
   const [container = '', ...rest] = pathOf(destination).split('/')
-  // Where the host is not that of an account, as with emulators, this is the account, and the container follows it.
+  // If the host is not that of an account, as with emulators, this is the account, and the container follows it.
   if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container))
-    refuse('names no container: 2 to 63 lower-case letters, digits and dashes')
+    refuse('container name is not valid; use 2 to 63 lower-case letters, digits and dashes')
 
-  if (!sas.get('sig')) refuse('has no signature; it must be the URL of a shared access signature')
+  if (!sas.get('sig')) refuse('has no signature; use the URL of a shared access signature')
   const types = sas.get('srt')
   if (types !== null && types !== 'o') refuse('signedResourceTypes must be Object only (srt=o)')
   const services = sas.get('ss')

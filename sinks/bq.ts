@@ -1,27 +1,32 @@
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { HttpClient, type Response } from './http/client.js'
 import { isObject } from './http/lines-sink.js'
 import { linewise, type Lines, type Verdict } from './http/linewise.js'
 import { AccessTokens, serviceAccount, type ServiceAccount } from './http/service-account.js'
-import { endpointOf } from './objects/bucket.js'
-import { params, refuse } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
-import { TEST_TEXT } from './test-text.js'
+import { ENDPOINT, endpointOf } from './objects/bucket.js'
+import { paramReader, refuse, secret } from './params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
 
-const KNOWN = ['credentials', 'endpoint'] as const
+const PARAMS = Type.Object(
+  { credentials: secret('JSON key of a service account, as base64:.. or url:..'), endpoint: ENDPOINT },
+  strict,
+)
+const read = paramReader(PARAMS)
 const SCOPE = 'https://www.googleapis.com/auth/bigquery.insertdata'
 /** Reasons of a 403 that pass by themselves. */
 const BUSY: ReadonlySet<string> = new Set(['rateLimitExceeded', 'quotaExceeded', 'backendError'])
 
 /**
- * `bq://projects/P/datasets/D/tables/T?credentials=base64:..`: rows of a BigQuery table. Each line is a row whose insert id
- * comes from the name of its batch, so a batch that comes again soon makes none twice. Rows that do not fit the table are
- * refused one by one. The credentials are the JSON key of a service account; `endpoint=HOST` is a server that speaks like
- * BigQuery.
+ * Rows of a BigQuery table. Each line is a row whose insert id comes from the name of its batch, so that a batch that is
+ * sent again soon creates no duplicates. Rows that do not fit the table are rejected one by one.
  */
 export const bq: SinkType = {
   scheme: 'bq',
-  secrets: ['credentials'],
+  form: 'bq://projects/P/datasets/D/tables/T',
+  summary: 'rows of a table, one per line',
+  params: PARAMS,
 
   check(destination, deps) {
     placeOf(destination, deps)
@@ -80,10 +85,9 @@ export const bq: SinkType = {
 const MAX_RESPONSE_BYTES = 4_000_000
 
 function placeOf(destination: URL, deps: SinkDeps): { url: URL; account: ServiceAccount } {
-  const given = params(destination, KNOWN)
   const table = /^\/([a-z0-9][a-z0-9.:-]*)\/datasets\/(\w+)\/tables\/([\w$-]+)\/?$/i.exec(destination.pathname)
   if (destination.host !== 'projects' || table === null) refuse('must be bq://projects/P/datasets/D/tables/T')
-  if (given.credentials === undefined) refuse('needs credentials')
+  const given = read(destination)
   const origin = given.endpoint === undefined ? 'https://bigquery.googleapis.com' : endpointOf(given.endpoint, deps)
   const [, project, dataset, name] = table
   const url = new URL(`${origin}/bigquery/v2/projects/${project}/datasets/${dataset}/tables/${name}/insertAll`)

@@ -1,12 +1,21 @@
+import { Type } from 'typebox'
+import { NONE } from './http/http-sink.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
-import { refuse } from './params.js'
+import { refuse, text } from './params.js'
 
-/**
- * `datadog://host/api/v2/logs?header_DD-API-KEY=KEY&ddsource=cloudflare&service=S&host=H&ddtags=T`: the log intake of Datadog.
- * Lines of JSON are sent as one array; other text as it is.
- */
+/** The log intake of Datadog. Lines of JSON are sent as one array; other text unchanged. */
 export const datadog = linesSinkType({
   scheme: 'datadog',
+  form: 'datadog://host/api/v2/logs',
+  summary: 'one array of JSON, of at most 1000 records',
+  sent: Type.Object({
+    'header_DD-API-KEY': Type.Optional(text('API key. Required.')),
+    ddsource: Type.Optional(text('Source of the logs, for example cloudflare.')),
+    service: Type.Optional(text('Service of the logs.')),
+    host: Type.Optional(text('Host of the logs.')),
+    ddtags: Type.Optional(text('Tags of the logs.')),
+  }),
+  own: NONE,
   // Hard limits of the intake.
   limits: { bytes: 5_000_000, records: 1000 },
   prepare(target) {

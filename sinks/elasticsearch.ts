@@ -1,22 +1,27 @@
+import { Type } from 'typebox'
 import { SinkError } from '../src/core/sink.js'
 import { failureOf } from './failure.js'
 import type { Response } from './http/client.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
 import type { Verdict } from './http/linewise.js'
-import { refuse } from './params.js'
+import { TLS } from './http/target.js'
+import { refuse, text } from './params.js'
 
 /** What is asked back of a bulk request: enough to know what became of each record. */
 const FILTER_PATH = 'errors,items.create.status,items.create.error.type'
 
 /**
- * `elasticsearch://[user:password@]host:9200/index[?pipeline=P&header_Authorization=ApiKey%20KEY]`: the bulk API of
- * Elasticsearch and what speaks like it. Each line is a document whose id comes from the name of its batch, so a batch that
- * comes again makes none twice. Where some are refused, only those are sent again that may be taken later. `tls=false` and `insecure-skip-verify=true` where the operator allows that.
+ * The bulk API of Elasticsearch and compatible servers. Each line is a document whose id comes from the name of its batch,
+ * so that a batch that is sent again creates no duplicates. If some are rejected, only those that may be accepted later
+ * are sent again.
  */
 export const elasticsearch = linesSinkType({
   scheme: 'elasticsearch',
+  form: 'elasticsearch://[user:password@]host:9200/index',
+  summary: 'documents of an index or data stream, one per line, without duplicates',
+  sent: Type.Object({ pipeline: Type.Optional(text('Ingest pipeline of the documents.')) }),
   limits: { bytes: 8_000_000, records: 10_000 },
-  own: ['tls', 'insecure-skip-verify'],
+  own: Type.Object(TLS),
   // One line for each record, also where all have failed.
   maxResponse: 4_000_000,
 

@@ -1,22 +1,27 @@
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
 import { SinkError, type SinkFailure } from '../src/core/sink.js'
 import { makeFolder, syncFolder, TEMPORARY, writeDurably, type Disk } from '../src/disk/durable-write.js'
 import { reasonOf } from './failure.js'
 import { folder, type Folder } from './objects/folder.js'
-import { flag, params, pathOf, refuse } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
-import { TEST_TEXT } from './test-text.js'
+import { flag, paramReader, pathOf, refuse } from './params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
 
-const KNOWN = ['gzip'] as const
+const PARAMS = Type.Object({ gzip: flag('Compress the files.', false) }, strict)
+const read = paramReader(PARAMS)
 
 /**
- * `file:///folder/{DATE}[?gzip=true]`: each batch is a file `<name>.log`, or `<name>.log.gz`, in a folder of this
- * machine, only below the folders that the operator allows. A file is there whole and for good, or not at all; again
- * with the same batch it is replaced. Folders are made as they are needed; one that is a symbolic link is refused.
+ * Each batch is a file `<name>.log`, or `<name>.log.gz`, in a folder of this machine, only below the folders that the
+ * operator allows. Files are written atomically and durably; a batch that is sent again replaces its file. Missing folders
+ * are created; a folder that is a symbolic link is rejected.
  */
 export const file: SinkType = {
   scheme: 'file',
+  form: 'file:///folder/{DATE}',
+  summary: 'a file below `logpush.destinations.allow_file_under`',
+  params: PARAMS,
 
   check(destination, deps) {
     placeOf(destination, deps)
@@ -64,13 +69,13 @@ interface Place {
 
 function placeOf(destination: URL, deps: SinkDeps): Place {
   if (destination.hostname !== '') refuse('has a host; write file:///folder, with three slashes')
-  const gzip = flag(params(destination, KNOWN), 'gzip', false)
+  const { gzip = false } = read(destination)
   const path = `/${pathOf(destination)}`
   for (const root of deps.allowFileUnder) {
     const rest = relative(root, path)
     if (rest !== '..' && !rest.startsWith(`..${sep}`)) return { root, inside: folder(rest), gzip }
   }
-  return refuse('is a file, but not below a folder that logpush.destinations.allow_file_under names')
+  return refuse('is not below a folder of logpush.destinations.allow_file_under')
 }
 
 /** Writes a file below `root` by its relative path. Rejects with a SinkError. */

@@ -1,41 +1,31 @@
-import { bucketOf, keysOf } from './objects/bucket.js'
-import { folderOf } from './objects/folder.js'
-import { objectSink } from './objects/object-sink.js'
-import { s3Store, type S3Place } from './objects/s3-store.js'
-import { params, refuse } from './params.js'
-import type { SinkType } from './sink-type.js'
-
-const KNOWN = ['access-key-id', 'secret-access-key'] as const
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
+import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
+import { s3Like } from './objects/s3-like.js'
+import type { S3Place } from './objects/s3-store.js'
+import { refuse } from './params.js'
 
 /**
- * `gs://bucket/folder[?access-key-id=..&secret-access-key=..]`: gzipped objects in Google Cloud Storage, over its XML
- * interface, which takes HMAC keys and requests like those of S3. Without keys those of the environment variables
- * GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY are used, and the owner of a job has to prove that the bucket is theirs.
+ * Gzipped objects in Google Cloud Storage, over its XML interface, which takes HMAC keys and requests like those of S3.
+ * Without keys those of the environment variables GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY are used, and the owner of a
+ * job has to prove that the bucket is theirs.
  */
-export const gs: SinkType = {
+export const gs = s3Like({
   scheme: 'gs',
-  secrets: ['access-key-id', 'secret-access-key'],
+  form: 'gs://bucket/folder/{DATE}',
+  summary: 'a gzipped object',
+  params: Type.Object(ACCESS_KEYS, strict),
 
-  ownership: (destination) => keysOf(params(destination, KNOWN)) === undefined,
+  ownership: (given) => keysOf(given) === undefined,
 
-  check(destination) {
-    placeOf(destination)
-    folderOf(destination)
+  place(destination, given) {
+    const bucket = bucketOf(destination)
+    const credentials = keysOf(given) ?? environmentKeys() ?? refuse('needs access-key-id and secret-access-key')
+    return { bucket, region: 'auto', credentials, endpoint: 'https://storage.googleapis.com' }
   },
+})
 
-  open(destination, deps) {
-    return objectSink(s3Store(placeOf(destination), deps), folderOf(destination), deps.clock)
-  },
-}
-
-function placeOf(destination: URL): S3Place {
-  const bucket = bucketOf(destination)
-  const credentials =
-    keysOf(params(destination, KNOWN)) ?? ownKeys() ?? refuse('needs access-key-id and secret-access-key')
-  return { bucket, region: 'auto', credentials, endpoint: 'https://storage.googleapis.com' }
-}
-
-function ownKeys(): S3Place['credentials'] {
+function environmentKeys(): S3Place['credentials'] {
   const { GS_ACCESS_KEY_ID: accessKeyId, GS_SECRET_ACCESS_KEY: secretAccessKey } = process.env
   return accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined
 }

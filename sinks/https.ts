@@ -1,10 +1,11 @@
 import { httpSinkType } from './http/http-sink.js'
 
-/**
- * `https://host/path?header_NAME=value&other=..`: each batch is one gzipped POST. `header_*` become headers, the content type
- * among them, and the other parameters stay in the URL.
- */
-export const https = httpSinkType({ scheme: 'https' })
+/** Each batch is one gzipped POST. `header_*` become headers, including the content type; other parameters stay in the URL. */
+export const https = httpSinkType({ scheme: 'https', form: 'https://host/path', summary: 'one gzipped POST' })
 
-/** The same without TLS, where the operator allows that. */
-export const http = httpSinkType({ scheme: 'http' })
+/** The same without TLS, if the operator allows it. */
+export const http = httpSinkType({
+  scheme: 'http',
+  form: 'http://host/path',
+  summary: 'one gzipped POST, if `logpush.destinations.allow_plain_http` is true',
+})

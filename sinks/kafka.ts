@@ -1,26 +1,44 @@
 import type { Kafka, KafkaConfig, Message, SASLOptions } from 'kafkajs'
+import { Type, type Static } from 'typebox'
+import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/egress/egress.js'
 import { unreachable } from './failure.js'
-import { params, pathOf, refuse } from './params.js'
+import { choice, pathOf, refuse, secret, text } from './params.js'
 import type { SinkDeps } from './sink-type.js'
 import { LateSocket } from './streams/late-socket.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
 import { boundedScram, TOO_MANY_ITERATIONS } from './streams/scram.js'
 import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
 
-const KNOWN = ['brokers', 'sasl', 'username', 'password', 'compression', ...TRANSPORT] as const
+const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const
+const PARAMS = Type.Object(
+  {
+    brokers: Type.Optional(text('More brokers: HOST:PORT, comma-separated.')),
+    sasl: Type.Optional(choice('Mechanism that the client authenticates with.', [...MECHANISMS])),
+    username: Type.Optional(text('User for `sasl`.')),
+    password: Type.Optional(secret('Password for `sasl`.')),
+    compression: Type.Optional(choice('Compression of messages. Default: gzip.', ['gzip', 'none'])),
+    ...TRANSPORT,
+  },
+  strict,
+)
 
 /**
- * `kafka://broker[:9092]/topic[?brokers=b2:9092,b3:9092&sasl=plain&username=..&password=..&compression=gzip]`: each line
- * of a batch is a message without a key, confirmed by all replicas in sync. `sasl` is plain, scram-sha-256 or
- * scram-sha-512. TLS, unless `tls=false` where the operator allows it. The addresses that brokers name for each other
+ * Each line of a batch is a message, confirmed by all in-sync replicas. The addresses that brokers return for each other
  * are guarded like that of the destination.
  *
  * Messages have the headers `batch`, its name, and `record`, the number of its line from 0: a batch that failed midway
  * is sent again from its beginning, and a consumer can tell by the two what it has seen.
  */
-export const kafka = lineSinkType({ scheme: 'kafka', secrets: ['password'], settings: settingsOf, send: produce })
+export const kafka = lineSinkType({
+  scheme: 'kafka',
+  form: 'kafka://broker:9092/topic',
+  summary: 'messages of a topic, one per line',
+  params: PARAMS,
+  settings: settingsOf,
+  send: produce,
+})
 
 interface Settings {
   readonly brokers: readonly Server[]
@@ -30,43 +48,39 @@ interface Settings {
   readonly gzip: boolean
 }
 
-function settingsOf(destination: URL, deps: SinkDeps): Settings {
-  const given = params(destination, KNOWN)
+function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
   const topic = pathOf(destination)
-  if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic) || /^\.\.?$/.test(topic)) refuse('has a path that is no topic')
-  if (destination.username !== '' || destination.password !== '') refuse('has a user name; credentials are parameters')
+  if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic) || /^\.\.?$/.test(topic))
+    refuse('topic is not valid; use letters, digits, ".", "_" and "-"')
+  if (destination.username !== '' || destination.password !== '')
+    refuse('has a user name; use the parameters sasl, username and password')
   const more = given.brokers?.split(',') ?? []
   if (more.length > MAX_BROKERS) refuse(`has more than ${MAX_BROKERS} brokers`)
-  const compression = given.compression ?? 'gzip'
-  if (compression !== 'gzip' && compression !== 'none') refuse('has a parameter compression other than gzip and none')
   const transport = transportOf(given, deps)
   return {
     brokers: [destination, ...more.map(brokerUrl)].map((url) => serverOf(url, 9092)),
     topic,
     transport,
-    sasl: saslOf(given.sasl, given.username, given.password),
-    gzip: compression === 'gzip',
+    sasl: saslOf(given),
+    gzip: given.compression !== 'none',
   }
 }
 
 function brokerUrl(text: string): URL {
   const url =
     /^[A-Za-z0-9.:[\]-]+$/.test(text) && URL.canParse(`kafka://${text}`) ? new URL(`kafka://${text}`) : undefined
-  return url ?? refuse('has a parameter brokers that is no list of hosts')
+  return url ?? refuse('parameter brokers is not a list of HOST:PORT')
 }
 
 const MAX_BROKERS = 20
 type Sasl = Extract<SASLOptions, { mechanism: (typeof MECHANISMS)[number] }>
-const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const
 
-function saslOf(name?: string, username?: string, password?: string): Sasl | undefined {
-  if (name === undefined) {
-    if (username !== undefined || password !== undefined) refuse('has credentials, but no parameter sasl')
+function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>): Sasl | undefined {
+  if (mechanism === undefined) {
+    if (username !== undefined || password !== undefined) refuse('username and password need the parameter sasl')
     return undefined
   }
-  const mechanism =
-    MECHANISMS.find((one) => one === name) ?? refuse(`has a parameter sasl other than ${MECHANISMS.join(', ')}`)
-  if (username === undefined || password === undefined) refuse('needs username and password with sasl')
+  if (username === undefined || password === undefined) refuse('sasl needs username and password')
   return { mechanism, username, password }
 }
 
@@ -104,7 +118,7 @@ async function produce(
   const client: Kafka = new Kafka({
     clientId: 'edged',
     brokers: brokers.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)),
-    ...(sasl && { sasl: sasl.mechanism === 'plain' ? sasl : await boundedScram(sasl) }),
+    ...(sasl && { sasl: sasl.mechanism === 'plain' ? sasl : boundedScram(sasl) }),
     socketFactory,
     connectionTimeout: CONNECT_MS,
     requestTimeout: ANSWER_MS,

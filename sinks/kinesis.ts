@@ -1,32 +1,48 @@
 import { gzipSync } from 'node:zlib'
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
 import { SinkError, type SinkFailure } from '../src/core/sink.js'
 import { keyRing, signedPost, type KeySource } from './aws-keys.js'
 import { failureOf } from './failure.js'
 import { HttpClient } from './http/client.js'
-import { endpointOf, keysOf, regionOf } from './objects/bucket.js'
+import { ACCESS_KEYS, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
 import { noPath } from './streams/server.js'
-import { params, refuse } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
-import { TEST_TEXT } from './test-text.js'
+import { paramReader, refuse, text } from './params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
 
-const KNOWN = [
-  'region',
-  'access-key-id',
-  'secret-access-key',
-  'sts-assume-role-arn',
-  'sts-external-id',
-  'endpoint',
-] as const
+const PARAMS = Type.Object(
+  {
+    region: REGION,
+    ...ACCESS_KEYS,
+    'sts-assume-role-arn': Type.Optional(
+      text('Role to assume, with the keys of the destination or the credentials of the daemon.', {
+        pattern: '^arn:aws[a-z-]*:iam::\\d{12}:role\\/[\\w+=,.@/-]{1,512}$',
+        'x-message': 'is not the ARN of a role',
+      }),
+    ),
+    'sts-external-id': Type.Optional(
+      Type.String({
+        description: 'External id for the role.',
+        'x-secret': true,
+        pattern: '^[\\w+=,.@:/-]{2,1224}$',
+        'x-message': 'is not an external id',
+      }),
+    ),
+    endpoint: ENDPOINT,
+  },
+  strict,
+)
+const read = paramReader(PARAMS)
 
 /**
- * `kinesis://stream?region=R` with `access-key-id` and `secret-access-key`, or with `sts-assume-role-arn` and maybe
- * `sts-external-id`: each batch is one record of the stream, gzipped, under its name as the partition key. A role is
- * assumed with the keys of the destination, or else with the credentials that the daemon runs with. `endpoint=HOST` is a
- * server that speaks like Kinesis.
+ * Each batch is one gzipped record of the stream, with its name as the partition key. Needs keys or a role. A role is
+ * assumed with the keys of the destination, else with the credentials of the daemon.
  */
 export const kinesis: SinkType = {
   scheme: 'kinesis',
-  secrets: ['access-key-id', 'secret-access-key', 'sts-external-id'],
+  form: 'kinesis://stream',
+  summary: 'a gzipped record of a stream',
+  params: PARAMS,
 
   check(destination, deps) {
     settingsOf(destination, deps)
@@ -68,7 +84,7 @@ export const kinesis: SinkType = {
       const url = new URL(origin)
       const keys = await ring.current(signal)
       const request = { url, region, service: 'kinesis', headers, text, keys, clock: deps.clock }
-      const response = await client.request(signedPost(request), signal)
+      const response = await client.request(await signedPost(request), signal)
       if (response.status === 200) return
       const code = codeOf(response.text)
       if (code?.startsWith('ExpiredToken')) ring.forget()
@@ -108,23 +124,19 @@ interface Settings extends KeySource {
 
 function settingsOf(destination: URL, deps: SinkDeps): Settings {
   const { hostname: stream, host, username, password } = destination
-  if (host !== stream || username !== '' || password !== '') refuse('has more than the name of a stream in front')
-  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(stream)) refuse('names no stream')
+  if (host !== stream || username !== '' || password !== '')
+    refuse('has a user name or a port; write kinesis://STREAM?region=REGION')
+  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(stream)) refuse('stream name is not valid; use letters, digits, ".", "_" and "-"')
   noPath(destination)
-  const given = params(destination, KNOWN)
-  const region = regionOf(given.region)
+  const given = read(destination)
+  const { region } = given
   const { 'sts-assume-role-arn': arn, 'sts-external-id': externalId } = given
   const own = keysOf(given)
   if (own === undefined && arn === undefined)
     refuse('needs access-key-id and secret-access-key, or sts-assume-role-arn')
-  if (arn !== undefined && !/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/.test(arn))
-    refuse('has a parameter sts-assume-role-arn that is no role')
-  if (externalId !== undefined && !/^[\w+=,.@:/-]{2,1224}$/.test(externalId))
-    refuse('has a parameter sts-external-id that is none')
-  if (externalId !== undefined && arn === undefined) refuse('has sts-external-id, but no sts-assume-role-arn')
-  // The daemon's own credentials sign for nobody but AWS.
-  if (given.endpoint !== undefined && own === undefined)
-    refuse('needs access-key-id and secret-access-key with an endpoint')
+  if (externalId !== undefined && arn === undefined) refuse('sts-external-id needs sts-assume-role-arn')
+  // The daemon's own credentials must not sign requests to another server.
+  if (given.endpoint !== undefined && own === undefined) refuse('endpoint needs access-key-id and secret-access-key')
   const endpoint = given.endpoint && endpointOf(given.endpoint, deps)
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   return {

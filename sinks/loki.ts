@@ -1,18 +1,24 @@
+import { Type } from 'typebox'
 import { linesSinkType } from './http/lines-sink.js'
-import { refuse } from './params.js'
+import { TLS } from './http/target.js'
+import { refuse, text } from './params.js'
 
 const PUSH_PATH = '/loki/api/v1/push'
 
 /**
- * `loki://[user:password@]host:3100[/loki/api/v1/push][?labels=job:edged,env:prod&header_X-Scope-OrgID=TENANT]`: one stream
- * of Loki. Lines stand at the time their batch began, a nanosecond apart, so that a batch that comes again makes none twice.
- * `tls=false` and `insecure-skip-verify=true` where the operator allows that.
+ * One stream of Loki. Lines have the time at which their batch began, a nanosecond apart, so that a batch that is sent
+ * again creates no duplicates.
  */
 export const loki = linesSinkType({
   scheme: 'loki',
-  // Loki takes messages of 4 MB unless it is told otherwise.
+  form: 'loki://[user:password@]host:3100[/loki/api/v1/push]',
+  summary: 'lines of one stream',
+  // Loki accepts messages of 4 MB by default.
   limits: { bytes: 3_000_000 },
-  own: ['labels', 'tls', 'insecure-skip-verify'],
+  own: Type.Object({
+    labels: Type.Optional(text('Labels of the stream: NAME:VALUE, comma-separated. Default: job:edged.')),
+    ...TLS,
+  }),
   shown: ['labels', 'tls', 'insecure-skip-verify'],
 
   prepare(target) {
@@ -32,7 +38,7 @@ function labels(text: string): Record<string, string> {
   return Object.fromEntries(
     text.split(',').map((pair) => {
       const [, name = '', value = ''] = /^([a-zA-Z_][a-zA-Z0-9_]*):(.+)$/.exec(pair) ?? []
-      if (name === '') refuse('has labels that are not of the form name:value,name:value')
+      if (name === '') refuse('parameter labels must have the form name:value,name:value')
       return [name, value]
     }),
   )

@@ -1,10 +1,17 @@
+import { Type } from 'typebox'
 import { httpSinkType } from './http/http-sink.js'
-import { refuse } from './params.js'
+import { refuse, secret, text } from './params.js'
 
-/** `newrelic://log-api.newrelic.com/log/v1?Api-Key=KEY&format=cloudflare`: the Log API of New Relic; timestamps have to be `unix`. */
+/** The Log API of New Relic; timestamps must be `unix`. */
 export const newrelic = httpSinkType({
   scheme: 'newrelic',
-  // Recommended by New Relic; it refuses bodies a little larger.
+  form: 'newrelic://log-api.newrelic.com/log/v1',
+  summary: 'one gzipped POST',
+  sent: Type.Object({
+    'Api-Key': Type.Optional(secret('License key. Required, unless the header Api-Key is set.')),
+    format: Type.Optional(text('Format of the logs, for example cloudflare.')),
+  }),
+  // Recommended by New Relic, which rejects slightly larger bodies.
   limits: { bytes: 5_000_000 },
   prepare(target) {
     if (!target.url.searchParams.has('Api-Key') && target.headers['api-key'] === undefined) refuse('needs Api-Key')

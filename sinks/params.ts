@@ -1,69 +1,120 @@
+import { Type, type Static, type TSchema } from 'typebox'
 import { InvalidInput } from '../src/core/errors.js'
+import { nearest } from '../src/core/nearest.js'
+import { issuesOf } from '../src/core/schema.js'
 
-/** Refuses a destination; `message` says why and never holds a value of it that may be secret. */
+/** Rejects a destination. `message` says why and never contains a value that may be secret. */
 export function refuse(message: string): never {
   throw new InvalidInput([{ pointer: '', message }])
 }
 
-/** Parameters of a destination by name; absent where they were not given or are empty. */
-export type Params<N extends string> = Readonly<Partial<Record<N, string>>>
-
-/**
- * The query of a destination, percent-decoded; a plus sign stays one, because keys contain it and users paste them as
- * they are. Throws InvalidInput for an unknown name, a name given twice and malformed text.
- */
-export function params<N extends string>(destination: URL, known: readonly N[]): Params<N> {
-  const found: Partial<Record<N, string>> = {}
-  for (const part of destination.search.slice(1).split('&')) {
-    if (part === '') continue
-    const [name, value] = halves(part)
-    const match = known.find((one) => one === name)
-    if (match === undefined) refuse(`has an unknown parameter${NAME.test(name) ? ` ${name}` : ''}`)
-    if (found[match] !== undefined) refuse(`has the parameter ${match} twice`)
-    found[match] = decoded(value, match)
-  }
-  for (const name of known) if (found[name] === '') delete found[name]
-  return found
+/** The query parameters of a destination: strings, numbers and `true` or `false`, each with a description. */
+export interface ParamSchema extends TSchema {
+  readonly properties: Readonly<Record<string, TSchema>>
+  readonly required?: readonly string[] | undefined
+  readonly patternProperties?: Readonly<Record<string, TSchema>>
 }
 
-/** What may be shown of an unknown name: an unescaped `&` in a secret makes a part of that look like one. */
-const NAME = /^[a-z-]{1,24}$/
+/** A parameter of text. */
+export const text = (description: string, rules: { pattern?: string; maxLength?: number; 'x-message'?: string } = {}) =>
+  Type.String({ description, ...rules })
 
-function halves(part: string): [string, string] {
-  const equals = part.indexOf('=')
-  return equals === -1 ? [part, ''] : [part.slice(0, equals), part.slice(equals + 1)]
-}
-
-function decoded(value: string, name: string): string {
-  try {
-    return decodeURIComponent(value)
-  } catch {
-    return refuse(`has a malformed parameter ${name}`)
-  }
-}
+/** A parameter whose value is never shown or logged. */
+export const secret = (description: string) => Type.String({ description, 'x-secret': true })
 
 /** A parameter that is `true` or `false`. */
-export function flag<N extends string>(given: Params<N>, name: N, otherwise: boolean): boolean {
-  const value = given[name]
-  if (value === undefined) return otherwise
-  if (value !== 'true' && value !== 'false') refuse(`has a parameter ${name} that is neither true nor false`)
-  return value === 'true'
+export const flag = (description: string, otherwise: boolean) =>
+  Type.Optional(Type.Boolean({ description, 'x-default': otherwise, 'x-message': 'must be true or false' }))
+
+/** A parameter that is a whole number within bounds, which are included. */
+export const whole = (description: string, minimum: number, maximum: number) =>
+  Type.Optional(
+    Type.Integer({
+      description,
+      minimum,
+      maximum,
+      'x-message': `must be a whole number from ${minimum} to ${maximum}`,
+    }),
+  )
+
+/** A parameter with one of a few values. */
+export const choice = <const T extends string[]>(description: string, values: T) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: values, description })
+
+/** Names of the parameters in a schema whose values are secret. */
+export const secretsOf = ({ properties }: ParamSchema): string[] =>
+  Object.entries(properties).flatMap(([name, schema]) => ('x-secret' in schema ? [name] : []))
+
+/** A parameter as it is written in the query. */
+type Written = readonly [name: string, value: string]
+
+/** Returns a function that checks parameters against a schema and converts them to its types. An empty value counts as absent. */
+export function paramChecker<S extends ParamSchema>(schema: S): (written: readonly Written[]) => Static<S> {
+  const check = issuesOf(schema)
+  const names = Object.keys(schema.properties)
+  return (written) => {
+    const given = new Map<string, string>()
+    for (const [name, value] of written) {
+      if (!names.includes(name)) refuse(unknown(name, names))
+      if (given.has(name)) refuse(`duplicate parameter ${name}`)
+      given.set(name, value)
+    }
+    const values: Record<string, unknown> = {}
+    for (const [name, value] of given) if (value !== '') values[name] = converted(value, schema.properties[name]!)
+    const [issue] = check(values)
+    if (issue !== undefined) refuse(`parameter ${issue.pointer.slice(1)} ${issue.message}`)
+    return values as Static<S>
+  }
 }
 
-/** A parameter that is a whole number within bounds, which are in. */
-export function whole<N extends string>(given: Params<N>, name: N, least: number, most: number): number | undefined {
-  const value = given[name]
-  if (value === undefined) return undefined
-  const number = /^\d{1,15}$/.test(value) ? Number(value) : NaN
-  if (!(number >= least && number <= most)) refuse(`has a parameter ${name} that is no number from ${least} to ${most}`)
-  return number
+/**
+ * Returns a function that reads the query of a destination by a schema, percent-decoded. A plus sign stays one, because
+ * keys contain it and users paste them unescaped. Throws InvalidInput with the pointer "".
+ */
+export function paramReader<S extends ParamSchema>(schema: S): (destination: URL) => Static<S> {
+  const check = paramChecker(schema)
+  return ({ search }) =>
+    check(
+      search
+        .slice(1)
+        .split('&')
+        .filter((part) => part !== '')
+        .map(nameAndValue),
+    )
 }
 
-/** The path of a destination, percent-decoded, without slashes at its ends. Throws InvalidInput where it is malformed. */
+function converted(value: string, schema: TSchema): unknown {
+  const { type } = schema as { readonly type?: string }
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
+  if (type === 'integer' && /^\d{1,15}$/.test(value)) return Number(value)
+  return value
+}
+
+function unknown(name: string, names: readonly string[]): string {
+  // An unescaped `&` in a secret makes a part of the secret look like a name.
+  if (!NAME.test(name)) return 'unknown parameter'
+  const meant = nearest(name, names)
+  return `unknown parameter ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+}
+
+const NAME = /^[a-z-]{1,24}$/
+
+function nameAndValue(part: string): Written {
+  const equals = part.indexOf('=')
+  if (equals === -1) return [part, '']
+  const name = part.slice(0, equals)
+  try {
+    return [name, decodeURIComponent(part.slice(equals + 1))]
+  } catch {
+    return refuse(`malformed percent-encoding in ${NAME.test(name) ? `parameter ${name}` : 'a parameter'}`)
+  }
+}
+
+/** The path of a destination, percent-decoded, without slashes at its ends. Throws InvalidInput if it is malformed. */
 export function pathOf(destination: URL): string {
   try {
     return decodeURIComponent(destination.pathname).replace(/^\/+/, '').replace(/\/+$/, '')
   } catch {
-    return refuse('has a malformed path')
+    return refuse('malformed percent-encoding in the path')
   }
 }

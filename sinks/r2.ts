@@ -1,40 +1,31 @@
-import { bucketOf, keysOf } from './objects/bucket.js'
-import { folderOf } from './objects/folder.js'
-import { objectSink } from './objects/object-sink.js'
-import { s3Store, type S3Place } from './objects/s3-store.js'
-import { params, refuse } from './params.js'
-import type { SinkType } from './sink-type.js'
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
+import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
+import { s3Like } from './objects/s3-like.js'
+import { choice, refuse, text } from './params.js'
 
-const KNOWN = ['account-id', 'access-key-id', 'secret-access-key', 'jurisdiction'] as const
-const JURISDICTIONS = ['eu', 'fedramp']
-
-/**
- * `r2://bucket/folder?account-id=A&access-key-id=..&secret-access-key=..[&jurisdiction=eu]`: gzipped objects in an R2
- * bucket, over its S3 interface.
- */
-export const r2: SinkType = {
+/** Gzipped objects in an R2 bucket, over its S3 interface. */
+export const r2 = s3Like({
   scheme: 'r2',
-  secrets: ['access-key-id', 'secret-access-key'],
+  form: 'r2://bucket/folder/{DATE}',
+  summary: 'a gzipped object',
+  params: Type.Object(
+    {
+      'account-id': text('Account of the bucket.', {
+        pattern: '^[0-9a-f]{32}$',
+        'x-message': 'is not an account id; it has 32 hexadecimal digits',
+      }),
+      ...ACCESS_KEYS,
+      jurisdiction: Type.Optional(choice('Jurisdiction of the bucket.', ['eu', 'fedramp'])),
+    },
+    strict,
+  ),
 
-  check(destination) {
-    placeOf(destination)
-    folderOf(destination)
+  place(destination, given) {
+    const bucket = bucketOf(destination)
+    const { 'account-id': account, jurisdiction } = given
+    const credentials = keysOf(given) ?? refuse('needs access-key-id and secret-access-key')
+    const name = jurisdiction === undefined ? account : `${account}.${jurisdiction}`
+    return { bucket, region: 'auto', credentials, endpoint: `https://${name}.r2.cloudflarestorage.com` }
   },
-
-  open(destination, deps) {
-    return objectSink(s3Store(placeOf(destination), deps), folderOf(destination), deps.clock)
-  },
-}
-
-function placeOf(destination: URL): S3Place {
-  const bucket = bucketOf(destination)
-  const given = params(destination, KNOWN)
-  const account = given['account-id']
-  if (account === undefined || !/^[0-9a-f]{32}$/.test(account)) refuse('needs the parameter account-id, 32 hex digits')
-  const { jurisdiction } = given
-  if (jurisdiction !== undefined && !JURISDICTIONS.includes(jurisdiction))
-    refuse(`has a parameter jurisdiction other than ${JURISDICTIONS.join(' or ')}`)
-  const credentials = keysOf(given) ?? refuse('needs access-key-id and secret-access-key')
-  const name = jurisdiction === undefined ? account : `${account}.${jurisdiction}`
-  return { bucket, region: 'auto', credentials, endpoint: `https://${name}.r2.cloudflarestorage.com` }
-}
+})

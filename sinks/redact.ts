@@ -1,16 +1,18 @@
+import { secretsOf } from './params.js'
 import type { SinkType } from './sink-type.js'
 
 const HIDDEN = '***'
-/** Hidden whatever the sink says. */
+/** Hidden for every sink. */
 const SECRET = /^header_|secret|token|passw|pwd|credential|api.?key|access-key|^key$|^sig(nature)?$|^auth/i
 
 /**
- * A destination with what is secret in it replaced by `***`: credentials in front of the host, and the values of parameters
- * that are secret, or not known to be harmless. Takes any text; of what is no destination it shows nothing.
+ * Returns a destination with its secrets replaced by `***`: credentials before the host, and the values of parameters that
+ * are secret or unknown. Takes any string; returns `***` for one that is not a destination.
  */
 export function redacted(text: string, type: SinkType | undefined): string {
   const parts = /^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(text)
   if (type === undefined || parts === null) return HIDDEN
+  const secrets = secretsOf(type.params)
   const [, scheme = '', authority = '', path = '', query] = parts
   const place = authority.replace(/^\/\/.*@/, `//${HIDDEN}@`)
   const shownPath = type.secretPath && path.length > 1 ? `/${HIDDEN}` : path
@@ -24,7 +26,7 @@ export function redacted(text: string, type: SinkType | undefined): string {
   }
 
   function hidden(name: string): boolean {
-    if (SECRET.test(name) || type?.secrets?.includes(name)) return true
+    if (SECRET.test(name) || secrets.includes(name)) return true
     return type?.shown !== undefined && !type.shown.includes(name)
   }
 }

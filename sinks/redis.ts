@@ -1,28 +1,45 @@
 import type { Socket } from 'node:net'
 import { AbstractConnector, Redis, type RedisOptions } from 'ioredis'
+import { Type, type Static } from 'typebox'
+import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { unreachable } from './failure.js'
-import { params, pathOf, refuse, whole } from './params.js'
+import { pathOf, refuse, secret, text, whole } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
-import { CONNECT_MS, serverOf, transportOf, type Server, type Transport } from './streams/server.js'
+import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
 
-const KNOWN = ['stream', 'maxlen', 'username', 'password', 'insecure-skip-verify'] as const
+const PARAMS = Type.Object(
+  {
+    stream: text('Key of the stream.', { maxLength: 512, 'x-message': 'is longer than 512 characters' }),
+    maxlen: whole('Trim the stream to about this many entries.', 1, 1e12),
+    username: Type.Optional(text('User of the server.')),
+    password: Type.Optional(secret('Password of the user.')),
+    'insecure-skip-verify': TRANSPORT['insecure-skip-verify'],
+  },
+  strict,
+)
 
 /**
- * `rediss://host[:6379][/db]?stream=KEY[&maxlen=N&username=..&password=..]`: each line of a batch is an entry of a Redis
- * stream, in the field `data`; with `maxlen` the stream is cut to about that many entries.
+ * Each line of a batch is an entry of a Redis stream, in the field `data`.
  *
  * The fields `batch`, the name of the batch, and `record`, the number of the line from 0, tell entries apart: a batch
  * that failed midway is sent again from its beginning, and a consumer can tell by the two what it has seen.
  */
 export const rediss = redisOver('rediss')
 
-/** The same without TLS, where the operator allows it. */
+/** The same without TLS, if the operator allows it. */
 export const redis = redisOver('redis')
 
 function redisOver(scheme: 'redis' | 'rediss'): SinkType {
-  return lineSinkType({ scheme, secrets: ['password'], settings: settingsOf, send: append })
+  return lineSinkType({
+    scheme,
+    form: `${scheme}://host:6379/db`,
+    summary: `entries of a stream, one per line${scheme === 'redis' ? ', if `logpush.destinations.allow_plain_http` is true' : ''}`,
+    params: PARAMS,
+    settings: settingsOf,
+    send: append,
+  })
 }
 
 interface Settings {
@@ -34,22 +51,20 @@ interface Settings {
   readonly cut: readonly (string | number)[]
 }
 
-function settingsOf(destination: URL, deps: SinkDeps): Settings {
-  const given = params(destination, KNOWN)
-  const transport = transportOf({ ...given, tls: String(destination.protocol === 'rediss:') }, deps)
-  if (destination.username !== '' || destination.password !== '') refuse('has a user name; credentials are parameters')
+function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
+  const transport = transportOf({ ...given, tls: destination.protocol === 'rediss:' }, deps)
+  if (destination.username !== '' || destination.password !== '')
+    refuse('has a user name or a password; use the parameters username and password')
   const db = pathOf(destination)
-  if (!/^\d{0,4}$/.test(db)) refuse('has a path that is no number of a database')
-  const { stream, username, password } = given
-  if (stream === undefined || stream.length > 512) refuse('needs the parameter stream, of at most 512 characters')
-  if (username !== undefined && password === undefined) refuse('needs password with username')
-  const most = whole(given, 'maxlen', 1, 1e12)
+  if (!/^\d{0,4}$/.test(db)) refuse('path is not a database number')
+  const { stream, username, password, maxlen } = given
+  if (username !== undefined && password === undefined) refuse('username needs password')
   return {
     server: serverOf(destination, 6379),
     transport,
     options: { db: Number(db), ...(username && { username }), ...(password && { password }) },
     stream,
-    cut: most === undefined ? [] : ['MAXLEN', '~', most],
+    cut: maxlen === undefined ? [] : ['MAXLEN', '~', maxlen],
   }
 }
 

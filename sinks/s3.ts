@@ -1,53 +1,42 @@
-import { bucketOf, endpointOf, keysOf, regionOf } from './objects/bucket.js'
-import { folderOf } from './objects/folder.js'
-import { objectSink } from './objects/object-sink.js'
-import { s3Store, type S3Place } from './objects/s3-store.js'
-import { params, refuse } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
-
-const KNOWN = ['region', 'access-key-id', 'secret-access-key', 'endpoint', 'sse'] as const
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
+import { ACCESS_KEYS, bucketOf, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
+import { s3Like } from './objects/s3-like.js'
+import { choice, refuse } from './params.js'
 
 /**
- * `s3://bucket/folder?region=R[&sse=AES256][&access-key-id=..&secret-access-key=..]`: gzipped objects in Amazon S3. With
- * `endpoint=HOST` in a server that speaks like it, which takes keys and path-style names. Without keys the credentials
- * that the daemon runs with are used, and the owner of a job has to prove that the bucket is theirs.
+ * Gzipped objects in Amazon S3, or with `endpoint` in a server with the same API, which takes keys and path-style names.
+ * Without keys the credentials of the daemon are used, and the owner of a job has to prove that the bucket is theirs.
  */
-export const s3: SinkType = {
+export const s3 = s3Like({
   scheme: 's3',
-  secrets: ['access-key-id', 'secret-access-key'],
+  form: 's3://bucket/folder/{DATE}',
+  summary: 'a gzipped object',
+  params: Type.Object(
+    {
+      region: REGION,
+      ...ACCESS_KEYS,
+      endpoint: ENDPOINT,
+      sse: Type.Optional(choice('Server-side encryption of new objects.', ['AES256'])),
+    },
+    strict,
+  ),
 
-  ownership(destination) {
-    const given = params(destination, KNOWN)
-    return given.endpoint === undefined && keysOf(given) === undefined
-  },
+  ownership: (given) => given.endpoint === undefined && keysOf(given) === undefined,
 
-  check(destination, deps) {
-    placeOf(destination, deps)
-    folderOf(destination)
-  },
+  place(destination, given, deps) {
+    const { region, endpoint, sse } = given
+    const bucket = bucketOf(destination)
+    const credentials = keysOf(given)
+    const encryption = sse === undefined ? {} : { ServerSideEncryption: sse }
 
-  open(destination, deps) {
-    return objectSink(s3Store(placeOf(destination, deps), deps), folderOf(destination), deps.clock)
-  },
-}
-
-function placeOf(destination: URL, deps: SinkDeps): S3Place {
-  const bucket = bucketOf(destination)
-  const given = params(destination, KNOWN)
-  const region = regionOf(given.region)
-  const credentials = keysOf(given)
-  if (given.sse !== undefined && given.sse !== 'AES256') refuse('has a parameter sse other than AES256')
-  const sse = given.sse === undefined ? {} : { ServerSideEncryption: 'AES256' as const }
-
-  if (given.endpoint === undefined)
-    return {
-      bucket,
-      region,
-      ...(credentials && { credentials }),
+    if (endpoint === undefined) {
       // The owner of a bucket can read what others put there.
-      object: { ACL: 'bucket-owner-full-control', ...sse },
+      const object = { ACL: 'bucket-owner-full-control' as const, ...encryption }
+      return { bucket, region, ...(credentials && { credentials }), object }
     }
-  // The daemon's own credentials sign for nobody but AWS.
-  if (!credentials) refuse('needs access-key-id and secret-access-key with an endpoint')
-  return { bucket, region, credentials, endpoint: endpointOf(given.endpoint, deps), object: sse }
-}
+    // The daemon's own credentials must not sign requests to another server.
+    if (!credentials) refuse('endpoint needs access-key-id and secret-access-key')
+    return { bucket, region, credentials, endpoint: endpointOf(endpoint, deps), object: encryption }
+  },
+})

@@ -3,12 +3,16 @@ import type { Log } from '../src/core/log.js'
 import type { Sink } from '../src/core/sink.js'
 import type { Disk } from '../src/disk/durable-write.js'
 import type { Egress } from '../src/egress/egress.js'
+import type { ParamSchema } from './params.js'
+
+/** What the check of a destination writes. */
+export const TEST_TEXT = '{"content":"tests"}'
 
 /** What the operator allows destinations to be, and what sinks work with. */
 export interface SinkDeps {
-  /** Guards every connection: public addresses only, but for what the configuration opens. */
+  /** Guards every connection: public addresses only, except for those that the configuration allows. */
   readonly egress: Egress
-  /** `http://` destinations, `insecure-skip-verify`, endpoints without TLS. */
+  /** Allows `http://` destinations, `insecure-skip-verify` and endpoints without TLS. */
   readonly allowPlainHttp: boolean
   /** Absolute folders below which `file://` may write. */
   readonly allowFileUnder: readonly string[]
@@ -20,13 +24,17 @@ export interface SinkDeps {
   readonly disk?: Disk
 }
 
-/** A kind of destination: one row of the table in `sinks/index.ts`. */
+/** A type of destination: one row of the table in `sinks/index.ts`. */
 export interface SinkType {
   /** Scheme of `destination_conf`, without the colon. */
   readonly scheme: string
-  /** Query parameters whose values are secret, besides `header_*` and those that are hidden for every sink. */
-  readonly secrets?: readonly string[]
-  /** Where a destination may have parameters of any name: the only ones whose values are not secret. */
+  /** How a destination is written, up to its query, for the manual. */
+  readonly form: string
+  /** What each batch becomes, for the manual: a noun phrase. */
+  readonly summary: string
+  /** Query parameters: their check and their manual. Those of HTTP requests may have others, which stay in the URL. */
+  readonly params: ParamSchema
+  /** If a destination may have parameters of any name: the only ones whose values are not secret. */
   readonly shown?: readonly string[]
   /** The path is a secret, as in the addresses of collectors. */
   readonly secretPath?: boolean

@@ -1,17 +1,25 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { Type } from 'typebox'
+import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { reasonOf } from './failure.js'
-import { params, refuse } from './params.js'
+import { paramReader, refuse } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 
-/** `stdout:`: the text of all batches, one after the other, on standard output. For pipeline files only. */
+const PARAMS = Type.Object({}, strict)
+const read = paramReader(PARAMS)
+
+/** Writes the text of all batches to standard output. For pipeline files only. */
 export const stdout: SinkType = stdoutTo(() => process.stdout)
 
 /** The same to another stream, which it never ends. */
 export function stdoutTo(stream: () => Writable): SinkType {
   return {
     scheme: 'stdout',
+    form: 'stdout:',
+    summary: 'text on standard output, for pipeline files only',
+    params: PARAMS,
 
     check(destination, deps) {
       checked(destination, deps)
@@ -44,9 +52,10 @@ export function stdoutTo(stream: () => Writable): SinkType {
 function ignored(): void {}
 
 function checked(destination: URL, deps: SinkDeps): void {
-  if (!deps.allowStdout) refuse('is standard output, which only pipeline files may have')
-  params(destination, [])
-  if (destination.host !== '' || !['', '/'].includes(destination.pathname)) refuse('has more than stdout:')
+  if (!deps.allowStdout) refuse('is allowed in pipeline files only')
+  read(destination)
+  if (destination.host !== '' || !['', '/'].includes(destination.pathname))
+    refuse('has a host or a path; write stdout:')
 }
 
 /** Resolves once the stream has taken a piece: what is written later than that cannot pile up in memory. */

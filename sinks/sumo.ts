@@ -1,7 +1,14 @@
 import { httpSinkType } from './http/http-sink.js'
 
 /**
- * `sumo://collector/receiver/v1/http/TOKEN`: a hosted collector of Sumo Logic, its URL with https replaced. The owner of a job
- * finds the ownership challenge among the collector's messages.
+ * A hosted collector of Sumo Logic, by its URL with https replaced. The owner of a job finds the ownership challenge among
+ * the messages of the collector.
  */
-export const sumo = httpSinkType({ scheme: 'sumo', secretPath: true, ownership: () => true, challenged: true })
+export const sumo = httpSinkType({
+  scheme: 'sumo',
+  form: 'sumo://collector/receiver/v1/http/TOKEN',
+  summary: 'one gzipped POST',
+  secretPath: true,
+  ownership: () => true,
+  challenged: true,
+})

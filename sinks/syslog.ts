@@ -2,27 +2,48 @@ import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { Type, type Static } from 'typebox'
 import type { Clock } from '../src/core/clock.js'
+import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { unreachable } from './failure.js'
-import { params, refuse, whole } from './params.js'
+import { refuse, text, whole } from './params.js'
 import type { SinkDeps } from './sink-type.js'
 import { lineSinkType } from './streams/line-sink.js'
 import { CONNECT_MS, noPath, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
 
-const KNOWN = ['facility', 'severity', 'hostname', 'app-name', ...TRANSPORT] as const
+/** A field of the header: PRINTUSASCII of RFC 5424, 6. */
+const field = (description: string, max: number) =>
+  text(description, {
+    pattern: `^[\\x21-\\x7e]{1,${max}}$`,
+    'x-message': `must be 1 to ${max} printable ASCII characters without spaces`,
+  })
+
+const PARAMS = Type.Object(
+  {
+    facility: whole('Facility of the messages. Default: 16 (local0).', 0, 23),
+    severity: whole('Severity of the messages. Default: 6 (informational).', 0, 7),
+    hostname: Type.Optional(field('HOSTNAME of the messages. Default: that of this machine.', 255)),
+    'app-name': Type.Optional(field('APP-NAME of the messages. Default: edged.', 48)),
+    ...TRANSPORT,
+  },
+  strict,
+)
 
 /**
- * `syslog://host[:6514][?facility=16&severity=6&hostname=..&app-name=edged]`: each line of a batch is a message of RFC
- * 5424, counted in octets (RFC 5425), over TLS; over bare TCP (RFC 6587) with `tls=false` where the operator allows it.
+ * Each line of a batch is a message of RFC 5424 with octet counting (RFC 5425), over TLS; over plain TCP (RFC 6587) with
+ * `tls=false`, if the operator allows it.
  *
- * Syslog confirms nothing, so a connection carries one batch, and the batch counts as delivered once the server has
- * read to its end and closed. A server that closes before it is told the end, as one with too many connections does, has
- * not: the end is told no sooner than that would show. A batch that is sent again has the same PROCID, the name of the batch, and the same
- * sequenceId for each line.
+ * Syslog confirms nothing, so a connection carries one batch, and the batch counts as delivered once the server has read to
+ * its end and closed. A server that closes earlier, for example because it has too many connections, has not read it: the
+ * connection is not ended sooner than such a close would be seen. A batch that is sent again has the same PROCID, the name
+ * of the batch, and the same sequenceId for each line.
  */
 export const syslog = lineSinkType({
   scheme: 'syslog',
+  form: 'syslog://host:6514',
+  summary: 'messages of RFC 5424, one per line',
+  params: PARAMS,
   settings: settingsOf,
 
   async send({ server, transport, head }, { name, time, groups }, { egress, clock }, signal) {
@@ -89,26 +110,17 @@ interface Settings {
   readonly head: (time: Date, batch: string) => string
 }
 
-function settingsOf(destination: URL, deps: SinkDeps): Settings {
-  const given = params(destination, KNOWN)
+function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
   const transport = transportOf(given, deps)
   noPath(destination)
   if (destination.username !== '' || destination.password !== '') refuse('has a user name')
-  const priority = (whole(given, 'facility', 0, 23) ?? 16) * 8 + (whole(given, 'severity', 0, 7) ?? 6)
-  const host = printable(given.hostname ?? hostname(), 255, 'hostname')
-  const app = printable(given['app-name'] ?? 'edged', 48, 'app-name')
+  const { facility = 16, severity = 6, hostname: host = hostname(), 'app-name': app = 'edged' } = given
+  const priority = facility * 8 + severity
   return {
     server: serverOf(destination, transport.tls ? 6514 : 601),
     transport,
     head: (time, batch) => `<${priority}>1 ${time.toISOString()} ${host} ${app} ${batch} - `,
   }
-}
-
-/** A field of the header: PRINTUSASCII of RFC 5424, 6. */
-function printable(text: string, most: number, name: string): string {
-  if (!/^[\x21-\x7e]+$/.test(text) || text.length > most)
-    refuse(`has a parameter ${name} that cannot be a field of a header`)
-  return text
 }
 
 async function* frames(head: string, groups: AsyncIterable<Uint8Array[]>): AsyncGenerator<Uint8Array> {

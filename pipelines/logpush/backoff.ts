@@ -1,17 +1,47 @@
+import type { Clock } from '../../src/core/clock.js'
 import type { SinkError } from '../../src/core/sink.js'
+import type { Position, ReadableSpool } from './spool/types.js'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-/** A destination that asks for more is not waited for longer. */
-const MAX_ASKED_MS = 60 * MINUTE
+/** Maximum wait that a destination can ask for. */
+const MAX_REQUESTED_MS = 60 * MINUTE
 
 /**
- * How long to wait, in ms, after a failure that is the `tries`th in a row, from 1. Full jitter: many jobs that failed
- * together do not come back together. `random` gives numbers from 0 to 1.
+ * Returns how long to wait, in ms, after the `attempts`th failure in a row, from 1. Full jitter: jobs that failed together
+ * do not retry together. `random` returns numbers from 0 to 1.
  */
-export function pauseMs({ failure, retryAfterMs = 0 }: SinkError, tries: number, random: () => number): number {
-  const [least, first, most] = failure === 'transient' ? [0, SECOND, MINUTE] : [MINUTE, MINUTE, 5 * MINUTE]
-  const cap = Math.min(most, first * 2 ** Math.min(tries - 1, 30))
-  return Math.max(least + random() * (cap - least), Math.min(retryAfterMs, MAX_ASKED_MS))
+export function pauseMs({ failure, retryAfterMs = 0 }: SinkError, attempts: number, random: () => number): number {
+  const [min, first, max] = failure === 'transient' ? [0, SECOND, MINUTE] : [MINUTE, MINUTE, 5 * MINUTE]
+  const cap = Math.min(max, first * 2 ** Math.min(attempts - 1, 30))
+  return Math.max(min + random() * (cap - min), Math.min(retryAfterMs, MAX_REQUESTED_MS))
+}
+
+/** Waits `ms`, or until the signal aborts; resolves in either case. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await clock.sleep(ms, signal).catch(() => {})
+}
+
+/** Waits until the spool has a record at `position`, `ms` have passed or the signal aborts; resolves in each case. */
+export async function more(
+  spool: ReadableSpool,
+  position: Position,
+  { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
+): Promise<void> {
+  if (signal.aborted) return
+  const over = new AbortController()
+  const end = () => over.abort()
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    const waits = [spool.waitFor(position, over.signal)]
+    if (ms < Infinity) waits.push(clock.sleep(ms, over.signal))
+    await Promise.race(waits)
+  } catch (error) {
+    if (!over.signal.aborted) throw error
+  } finally {
+    over.abort()
+    signal.removeEventListener('abort', end)
+  }
 }

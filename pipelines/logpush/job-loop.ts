@@ -12,13 +12,12 @@ import type { JobMetrics } from './metrics.js'
 import { BatchBuilder, type ReadyBatch } from './batch-builder.js'
 import { compare, cursorAt, endOf, positionOf, type Lines, type SpoolPosition, type Reader } from './spool-position.js'
 import { openReader } from './reader.js'
-import { pauseMs } from './backoff.js'
 import type { Shared } from './shared-formatting.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
 import { NoRoom, type BatchBuffer } from './batch-buffer.js'
 import type { JobStatus } from './status.js'
 import type { Uploads } from './uploads.js'
-import { more, pause } from './waiting.js'
+import { more, pause, pauseMs } from './backoff.js'
 
 /** What all jobs share. */
 export interface SessionDeps {

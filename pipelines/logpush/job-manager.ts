@@ -19,7 +19,7 @@ import type { Cursor, Spool, Spools } from './spool/types.js'
 import { BatchBuffer } from './batch-buffer.js'
 import { JobSupervisor, type LogpushOptions, type TaskDeps } from './job-supervisor.js'
 import { Uploads } from './uploads.js'
-import { pause } from './waiting.js'
+import { pause } from './backoff.js'
 
 export interface LogpushDeps {
   readonly store: Store

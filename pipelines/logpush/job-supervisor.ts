@@ -15,7 +15,7 @@ import type { SharedFormatting } from './shared-formatting.js'
 import type { Cursor, Spool } from './spool/types.js'
 import { NoRoom } from './batch-buffer.js'
 import { JobStatus } from './status.js'
-import { pause } from './waiting.js'
+import { pause } from './backoff.js'
 
 /** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
 const FAULT_PAUSE_MS = 30_000

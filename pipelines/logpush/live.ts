@@ -2,7 +2,7 @@ import type { Clock } from '../../src/core/clock.js'
 import { BatchText } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Cursor, Spool } from './spool/types.js'
-import { more } from './waiting.js'
+import { more } from './backoff.js'
 
 /** Cursors of streams begin so; what is left of them after a crash is removed at the next start. */
 export const LIVE = 'live-'

@@ -1,20 +1,23 @@
 import { gzipSync } from 'node:zlib'
+import { Type } from 'typebox'
 import type { Sink, SinkLimits } from '../../src/core/sink.js'
-import type { SinkDeps, SinkType } from '../sink-type.js'
-import { TEST_TEXT } from '../test-text.js'
+import type { ParamSchema } from '../params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
 import { HttpClient } from './client.js'
-import { target, type OwnTarget, type Target } from './target.js'
+import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
 
 /** How a destination differs that takes the gzipped text of a batch in one POST. */
-export interface HttpSinkOptions<N extends string> extends Pick<
+export interface HttpSinkOptions<S extends ParamSchema> extends Pick<
   SinkType,
-  'scheme' | 'shown' | 'secretPath' | 'ownership'
+  'scheme' | 'form' | 'summary' | 'shown' | 'secretPath' | 'ownership'
 > {
   readonly limits?: SinkLimits
-  /** Parameters that it takes for itself. */
-  readonly own?: readonly N[]
-  /** Looks at the destination, and may send to another URL or with more headers. Throws InvalidInput with the pointer "". */
-  readonly prepare?: (target: OwnTarget<N>) => Target
+  /** Parameters that are not sent. */
+  readonly own?: S
+  /** Parameters that are sent, for the manual. */
+  readonly sent?: ParamSchema
+  /** Checks the destination, and may change the URL and the headers. Throws InvalidInput with the pointer "". */
+  readonly prepare?: (target: OwnTarget<S>) => Target
   /** Files of ownership challenges are sent like a batch. */
   readonly challenged?: boolean
 }
@@ -22,18 +25,26 @@ export interface HttpSinkOptions<N extends string> extends Pick<
 const TEST_HEADERS = { 'content-disposition': 'attachment; filename="test.txt.gz"' }
 const GZIP = { 'content-type': 'text/plain; charset=utf-8', 'content-encoding': 'gzip' }
 
-/** A kind of destination where each batch is one gzipped POST, and any 2xx says that it has arrived. */
-export function httpSinkType<const N extends string = never>({
+/** No parameters. */
+export const NONE = Type.Object({})
+
+/** A type of destination where each batch is one gzipped POST, and any 2xx confirms it. */
+export function httpSinkType(options: Omit<HttpSinkOptions<typeof NONE>, 'own'>): SinkType
+export function httpSinkType<const S extends ParamSchema>(options: HttpSinkOptions<S> & { readonly own: S }): SinkType
+export function httpSinkType({
   limits = {},
-  own = [],
+  own = NONE,
+  sent = NONE,
   prepare = (target) => target,
   challenged = false,
   ...type
-}: HttpSinkOptions<N>): SinkType {
-  const targetOf = (destination: URL, deps: SinkDeps): Target => prepare(target(destination, deps, own))
+}: HttpSinkOptions<ParamSchema>): SinkType {
+  const read = targetReader(own)
+  const targetOf = (destination: URL, deps: SinkDeps): Target => prepare(read(destination, deps))
   return {
     shown: SHOWN,
     ...type,
+    params: httpParams(own, sent),
     check: (destination, deps) => void targetOf(destination, deps),
 
     open(destination, deps): Sink {
@@ -46,7 +57,7 @@ export function httpSinkType<const N extends string = never>({
         limits,
         daily: false,
         async write({ name, body }, signal) {
-          // A receiver that keeps the keys it has seen can tell a batch that comes again.
+          // A receiver that stores the keys it has seen can recognize a batch that is sent again.
           await client.post({ url, headers: { 'idempotency-key': name, ...GZIP, ...headers }, body }, signal)
         },
         check: async (signal) => await send(TEST_TEXT, TEST_HEADERS, signal),
@@ -62,7 +73,7 @@ export function httpSinkType<const N extends string = never>({
   }
 }
 
-/** Parameters of public log services that are no secrets. */
+/** Parameters of public log services that are not secret. */
 export const SHOWN: readonly string[] = [
   'tls',
   'insecure-skip-verify',

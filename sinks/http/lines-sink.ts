@@ -1,12 +1,12 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { SinkError, type Sink, type SinkLimits } from '../../src/core/sink.js'
-import type { SinkDeps, SinkType } from '../sink-type.js'
+import type { ParamSchema } from '../params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
 import { HttpClient, type Response } from './client.js'
-import { TEST_TEXT } from '../test-text.js'
-import { SHOWN } from './http-sink.js'
+import { NONE, SHOWN } from './http-sink.js'
 import { linewise, type Lines, type Verdict } from './linewise.js'
-import { target, type OwnTarget, type Target } from './target.js'
+import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
 
 const zip = promisify(gzip)
 
@@ -16,14 +16,19 @@ export interface Message {
   readonly type: string
 }
 
-/** How a destination differs that wants each line of a batch in a form of its own. `P`: where requests go, and more. */
-export interface LinesSinkOptions<N extends string, P extends Target> extends Pick<SinkType, 'scheme' | 'shown'> {
-  /** Batches are held in memory as a whole. */
+/** How a destination differs that needs each line of a batch in its own form. `P`: the target of requests, and more. */
+export interface LinesSinkOptions<S extends ParamSchema, P extends Target> extends Pick<
+  SinkType,
+  'scheme' | 'form' | 'summary' | 'shown'
+> {
+  /** A batch is held in memory as a whole. */
   readonly limits: SinkLimits & { readonly bytes: number }
-  /** Parameters that it takes for itself. */
-  readonly own?: readonly N[]
-  /** Looks at the destination. Throws InvalidInput with the pointer "". */
-  readonly prepare: (target: OwnTarget<N>) => P
+  /** Parameters that are not sent. */
+  readonly own: S
+  /** Parameters that are sent, for the manual. */
+  readonly sent?: ParamSchema
+  /** Checks the destination. Throws InvalidInput with the pointer "". */
+  readonly prepare: (target: OwnTarget<S>) => P
   readonly message: (batch: Lines, place: P) => Message
   /** Looks at a 2xx answer to a number of lines. Throws a SinkError where it says nothing of them. */
   readonly judge?: (response: Response, place: P, lines: number) => Verdict | undefined
@@ -33,22 +38,24 @@ export interface LinesSinkOptions<N extends string, P extends Target> extends Pi
   readonly test?: (now: Date) => string
 }
 
-/** A kind of destination where the lines of a batch are put into a message of its own, which is sent gzipped. */
-export function linesSinkType<const N extends string, P extends Target>({
-  scheme,
-  shown = SHOWN,
+/** A type of destination where the lines of a batch are put into one message, which is sent gzipped. */
+export function linesSinkType<const S extends ParamSchema, P extends Target>({
   limits,
-  own = [],
+  own,
+  sent = NONE,
   prepare,
   message,
   judge = () => undefined,
   maxResponse = 16_384,
   test = () => TEST_TEXT,
-}: LinesSinkOptions<N, P>): SinkType {
-  const placeOf = (destination: URL, deps: SinkDeps): P => prepare(target(destination, deps, own))
+  ...type
+}: LinesSinkOptions<S, P>): SinkType {
+  const read = targetReader(own)
+  const placeOf = (destination: URL, deps: SinkDeps): P => prepare(read(destination, deps))
   return {
-    scheme,
-    shown,
+    shown: SHOWN,
+    ...type,
+    params: httpParams(own, sent),
     check: (destination, deps) => void placeOf(destination, deps),
 
     open(destination, deps): Sink {

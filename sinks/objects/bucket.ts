@@ -1,29 +1,36 @@
+import { Type } from 'typebox'
+import { refuse, secret, text } from '../params.js'
 import type { SinkDeps } from '../sink-type.js'
-import { refuse, type Params } from '../params.js'
 
-/** The bucket that a destination names. Throws InvalidInput for what cannot be one. */
+/** The bucket that a destination names. Throws InvalidInput for an impossible name. */
 export function bucketOf(destination: URL): string {
   const { host, hostname, username, password } = destination
-  if (username !== '' || password !== '') refuse('has a user name; keys are parameters')
-  if (host !== hostname) refuse('has a port where the bucket stands')
+  if (username !== '' || password !== '') refuse('has a user name; use access-key-id and secret-access-key')
+  if (host !== hostname) refuse('has a port after the name of the bucket')
   if (!BUCKET.test(hostname) || hostname.includes('..'))
-    refuse('names no bucket: 2 to 222 letters, digits, dots, dashes and underscores')
+    refuse('bucket name is not valid; use 2 to 222 letters, digits, dots, dashes and underscores')
   return hostname
 }
 
-/** S3 allows less (63 lower-case characters) than its older buckets and its kin have. */
+/** S3 allows less (63 lower-case characters) than its older buckets and similar servers have. */
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$/
 
 /** A region becomes a part of a host name. */
-export function regionOf(region: string | undefined): string {
-  if (region === undefined) refuse('needs the parameter region')
-  if (!/^[a-z0-9-]{2,32}$/.test(region)) refuse('has a parameter region that is none')
-  return region
+export const REGION = text('AWS region, for example eu-central-1.', {
+  pattern: '^[a-z0-9-]{2,32}$',
+  'x-message': 'is not an AWS region; use a value such as eu-central-1',
+})
+
+export const ACCESS_KEYS = {
+  'access-key-id': Type.Optional(secret('Access key. Default: the credentials of the daemon, if it has any.')),
+  'secret-access-key': Type.Optional(secret('Secret of the access key.')),
 }
 
-type Keys = Params<'access-key-id' | 'secret-access-key'>
+export const ENDPOINT = Type.Optional(text('Another server with the same API: HOST, HOST:PORT or http(s)://HOST.'))
 
-/** The keys of a destination; undefined where it has none. Throws InvalidInput where it has one of two. */
+type Keys = { readonly 'access-key-id'?: string; readonly 'secret-access-key'?: string }
+
+/** The keys of a destination; undefined if it has none. Throws InvalidInput if it has one of two. */
 export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: string } | undefined {
   const { 'access-key-id': accessKeyId, 'secret-access-key': secretAccessKey } = given
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined
@@ -33,15 +40,16 @@ export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: str
 }
 
 /**
- * The server that the parameter `endpoint` names, as an origin: a host and maybe a port, or a URL without a path. Plain
- * HTTP only as `http://` and where the operator allows it.
+ * The server that the parameter `endpoint` names, as an origin: a host and optionally a port, or a URL without a path.
+ * Plain HTTP only as `http://` and if the operator allows it.
  */
 export function endpointOf(endpoint: string, deps: Pick<SinkDeps, 'allowPlainHttp'>): string {
   const text = /^https?:\/\//i.test(endpoint) ? endpoint : `https://${endpoint}`
-  const url = URL.canParse(text) ? new URL(text) : refuse('has a parameter endpoint that is no host')
+  const url = URL.canParse(text) ? new URL(text) : refuse('parameter endpoint is not a host')
   const { pathname, search, hash, username, password } = url
   if (pathname !== '/' || search !== '' || hash !== '' || username !== '' || password !== '')
-    refuse('has a parameter endpoint that is more than a host')
-  if (url.protocol === 'http:' && !deps.allowPlainHttp) refuse('has a parameter endpoint without TLS')
+    refuse('parameter endpoint has more than a host and a port')
+  if (url.protocol === 'http:' && !deps.allowPlainHttp)
+    refuse('parameter endpoint has no TLS; the operator can allow it with logpush.destinations.allow_plain_http')
   return url.origin
 }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../../src/core/clock.js'
 import type { BatchBody, Sink } from '../../src/core/sink.js'
-import { TEST_TEXT } from '../test-text.js'
+import { TEST_TEXT } from '../sink-type.js'
 import type { Folder } from './folder.js'
 
 /** Keeps bytes under names: what S3, its kin and Azure have in common. Everything rejects with a SinkError. */

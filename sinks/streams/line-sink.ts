@@ -1,5 +1,6 @@
-import type { SinkDeps, SinkType } from '../sink-type.js'
-import { TEST_TEXT } from '../test-text.js'
+import type { Static } from 'typebox'
+import { paramReader, type ParamSchema } from '../params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
 import { lines } from './lines.js'
 
 /** What is sent over one connection. */
@@ -11,37 +12,43 @@ export interface LineBatch {
   readonly groups: AsyncIterable<Uint8Array[]>
 }
 
-/** How a destination differs that takes each line of a batch as a message of its own protocol. `S`: its settings. */
-export interface LineSinkOptions<S> extends Pick<SinkType, 'scheme' | 'secrets'> {
+/** How a destination differs that takes each line of a batch as a message of its protocol. `S`: its settings. */
+export interface LineSinkOptions<P extends ParamSchema, S> extends Pick<SinkType, 'scheme' | 'form' | 'summary'> {
+  readonly params: P
   /** Reads the destination, without any I/O. Throws InvalidInput with the pointer "". */
-  readonly settings: (destination: URL, deps: SinkDeps) => S
-  /** Resolves once the destination has it all. Rejects with a SinkError, or with the signal's reason. */
+  readonly settings: (destination: URL, given: Static<P>, deps: SinkDeps) => S
+  /** Resolves once the destination has the whole batch. Rejects with a SinkError, or with the signal's reason. */
   readonly send: (settings: S, batch: LineBatch, deps: SinkDeps, signal: AbortSignal) => Promise<void>
 }
 
-/** A kind of destination that gets a connection for each batch: nothing of it stays open, whatever the server does. */
-export function lineSinkType<S>({ settings, send, ...type }: LineSinkOptions<S>): SinkType {
+/** A type of destination with one connection per batch: none stays open between batches. */
+export function lineSinkType<const P extends ParamSchema, S>({
+  settings,
+  send,
+  ...type
+}: LineSinkOptions<P, S>): SinkType {
+  const read = paramReader(type.params)
   return {
     ...type,
 
     check(destination, deps) {
-      settings(destination, deps)
+      settings(destination, read(destination), deps)
     },
 
     open(destination, deps) {
-      const read = settings(destination, deps)
+      const opened = settings(destination, read(destination), deps)
       return {
         encoding: 'identity',
         limits: {},
         daily: false,
 
         async write({ name, from, body }, signal) {
-          await send(read, { name, time: from, groups: lines(body) }, deps, signal)
+          await send(opened, { name, time: from, groups: lines(body) }, deps, signal)
         },
 
         async check(signal) {
           const time = new Date(deps.clock.now())
-          await send(read, { name: 'test', time, groups: testLine() }, deps, signal)
+          await send(opened, { name: 'test', time, groups: testLine() }, deps, signal)
         },
 
         async close() {},

@@ -1,40 +1,51 @@
-import { flag, refuse, type Params } from '../params.js'
+import { flag, refuse } from '../params.js'
 import type { SinkDeps } from '../sink-type.js'
 
-/** A server that is reached by a connection of its own protocol. */
+/** A server with a protocol other than HTTP. */
 export interface Server {
   readonly host: string
   readonly port: number
 }
 
-/** How connections to it are made. */
+/** How to connect to a server. */
 export interface Transport {
   readonly tls: boolean
   readonly rejectUnauthorized: boolean
 }
 
-/** The parameters that {@link transportOf} reads. */
-export const TRANSPORT = ['tls', 'insecure-skip-verify'] as const
+const ALLOWED = 'Needs `logpush.destinations.allow_plain_http`.'
 
-/** TLS with a verified certificate, unless the destination says otherwise and the operator allows it. */
-export function transportOf(given: Params<(typeof TRANSPORT)[number]>, deps: SinkDeps): Transport {
-  const tls = flag(given, 'tls', true)
-  const insecure = flag(given, 'insecure-skip-verify', false)
-  if (!deps.allowPlainHttp && !tls) refuse('is without TLS, which the configuration does not allow')
-  if (!deps.allowPlainHttp && insecure)
-    refuse('skips the check of a certificate, which the configuration does not allow')
+/** The parameters that {@link transportOf} reads. */
+export const TRANSPORT = {
+  tls: flag(`false: connect without TLS. ${ALLOWED}`, true),
+  'insecure-skip-verify': flag(`true: accept any certificate. ${ALLOWED}`, false),
+}
+
+interface TransportParams {
+  readonly tls?: boolean
+  readonly 'insecure-skip-verify'?: boolean
+}
+
+/** Returns how to connect: TLS with a verified certificate, unless the destination asks otherwise and the operator allows it. */
+export function transportOf(
+  { tls = true, 'insecure-skip-verify': insecure = false }: TransportParams,
+  deps: Pick<SinkDeps, 'allowPlainHttp'>,
+): Transport {
+  const advice = 'the operator can allow it with logpush.destinations.allow_plain_http'
+  if (!deps.allowPlainHttp && !tls) refuse(`without TLS is not allowed; ${advice}`)
+  if (!deps.allowPlainHttp && insecure) refuse(`insecure-skip-verify is not allowed; ${advice}`)
   return { tls, rejectUnauthorized: !insecure }
 }
 
-/** The server in a destination; `port` where it names none. Throws InvalidInput. */
+/** The server of a destination; `port` is the default. Throws InvalidInput. */
 export function serverOf({ hostname, port: given }: URL, port: number): Server {
   const host = hostname.replace(/^\[|\]$/g, '')
-  if (!/^[A-Za-z0-9._:-]{1,253}$/.test(host)) refuse('names no host')
+  if (!/^[A-Za-z0-9._:-]{1,253}$/.test(host)) refuse('has no host')
   if (given === '0') refuse('has port 0')
   return { host, port: given === '' ? port : Number(given) }
 }
 
-/** Refuses what stands between host and query. */
+/** Rejects a destination with a path. */
 export function noPath({ pathname }: URL): void {
   if (pathname !== '' && pathname !== '/') refuse('has a path')
 }

@@ -7,6 +7,8 @@ import { ConfigFile } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
+import { SINKS } from '../../sinks/index.js'
+import { destinationSchemas, destinationTable } from '../../sinks/manual.js'
 import { TestPayload, WebhookPayload } from '../webhooks/payload-schema.js'
 import { readConfig } from '../config/load.js'
 import type { DefineCommand } from './command.js'
@@ -42,6 +44,14 @@ export const schema: DefineCommand = (command) => {
       const store = await openStore('memory', { folder: config.data, log: silentLog })
       const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
       print(openapiDocument(endpoints({ ...common, logpush: unasked, posture: unasked, workers: unasked })))
+    })
+  command
+    .command('destinations')
+    .description('the JSON Schema of the parameters of every log destination')
+    .option('--markdown', 'print the table of the README instead')
+    .action(({ markdown }: { markdown?: boolean }) => {
+      if (markdown) return void process.stdout.write(destinationTable(SINKS.values()))
+      print({ $schema: DRAFT, title: 'edged destinations', ...destinationSchemas(SINKS.values()) })
     })
   command
     .command('webhook-payload')

@@ -162,8 +162,8 @@ t.test('destinations that are refused', async (t) => {
   const K = 'access-key-id=a&secret-access-key=b'
   const REFUSED: [destination: string, message: RegExp][] = [
     ['azure://acct.example/logs', /no signature/],
-    ['azure://acct.example?sig=a', /no container/],
-    ['azure://acct.example/Logs?sig=a', /no container/],
+    ['azure://acct.example?sig=a', /container name/],
+    ['azure://acct.example/Logs?sig=a', /container name/],
     ['azure:///logs?sig=a', /no host/],
     ['azure://a:b@acct.example/logs?sig=a', /user name/],
     ['azure://acct.example/logs?sig=a&srt=sco', /signedResourceTypes must be Object only \(srt=o\)/],
@@ -172,15 +172,15 @@ t.test('destinations that are refused', async (t) => {
     ['azure://acct.example/logs/{HOUR}?sig=a', /placeholder/],
     [`kinesis://logs?${K}`, /parameter region/],
     ['kinesis://logs?region=us-east-1', /needs access-key-id/],
-    [`kinesis://lo%20gs?region=us-east-1&${K}`, /no stream/],
+    [`kinesis://lo%20gs?region=us-east-1&${K}`, /stream name/],
     [`kinesis://logs/path?region=us-east-1&${K}`, /path/],
-    ['kinesis://logs?region=us-east-1&sts-assume-role-arn=arn:aws:iam::1:role/a', /is no role/],
-    [`kinesis://logs?region=us-east-1&${K}&sts-external-id=abc`, /no sts-assume-role-arn/],
+    ['kinesis://logs?region=us-east-1&sts-assume-role-arn=arn:aws:iam::1:role/a', /not the ARN of a role/],
+    [`kinesis://logs?region=us-east-1&${K}&sts-external-id=abc`, /needs sts-assume-role-arn/],
     [
       'kinesis://logs?region=us-east-1&sts-assume-role-arn=arn:aws:iam::123456789012:role/a&endpoint=a.example',
-      /with an endpoint/,
+      /endpoint needs access-key-id/,
     ],
-    [`kinesis://logs?region=us-east-1&${K}&endpoint=http://a.example`, /without TLS/],
+    [`kinesis://logs?region=us-east-1&${K}&endpoint=http://a.example`, /has no TLS/],
   ]
   const deps = sinkDeps({ allowPlainHttp: false })
   const types = new Map<string, SinkType>([azure, kinesis].map((type) => [type.scheme, type]))

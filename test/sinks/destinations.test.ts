@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { InvalidInput } from '../../src/core/errors.js'
 import {
@@ -9,6 +10,7 @@ import {
   redact,
   SINKS,
 } from '../../sinks/index.js'
+import { destinationSchemas, destinationTable } from '../../sinks/manual.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
 import { httpReceiver, type Received, type ReceiverResponse } from '../helpers/http-receiver.js'
 import { batchOf, sinkDeps } from '../helpers/sink-deps.js'
@@ -25,6 +27,25 @@ t.test('each kind of destination has its own scheme', async (t) => {
   }
 })
 
+t.test('the README has the table of destinations that the schemas print', async (t) => {
+  const readme = await readFile('README.md', 'utf8')
+  const [, printed = ''] = /<!-- destinations -->\n([^]*)<!-- \/destinations -->/.exec(readme) ?? []
+  // Without the padding of the columns.
+  const plain = (table: string) => table.trim().replaceAll(/ {2,}/g, ' ').replaceAll(/-{3,}/g, '---')
+  t.equal(plain(printed), plain(destinationTable(SINKS.values())))
+})
+
+t.test('every parameter has a description, and a misspelt one is recognized', async (t) => {
+  const { properties } = destinationSchemas(SINKS.values()) as {
+    properties: Record<string, { properties: Record<string, { description?: string }> }>
+  }
+  t.strictSame(Object.keys(properties), [...SINKS.keys()])
+  for (const [scheme, schema] of Object.entries(properties))
+    for (const [name, { description }] of Object.entries(schema.properties))
+      t.match(description, /^.+\.$/, `${scheme} ${name}`)
+  t.throws(() => checkDestination('s3://logs?region=us-east-1&acces-key-id=a', strict), /did you mean access-key-id\?/)
+})
+
 const REFUSED: [conf: string, message: RegExp][] = [
   ['', /^must begin with one of .*https:/],
   ['gopher://a/', /^must begin with one of/],
@@ -36,31 +57,37 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['splunk://', /path|host|URL/],
   [`https://a.test/${'a'.repeat(4096)}`, /longer than 4096/],
   ['https://a.test:0/', /port 0/],
-  ['http://a.test/', /needs TLS/],
+  ['http://a.test/', /without TLS is not allowed/],
   ['https://a.test/?header_=a', /malformed name/],
   ['https://a.test/?header_a%20b=c', /malformed name/],
   ['https://a.test/?header_Host=b', /header host/],
   ['https://a.test/?header_Content-Length=1', /header content-length/],
   ['https://a.test/?header_Proxy-Authorization=1', /header proxy-authorization/],
-  ['https://a.test/?header_A=1&header_a=2', /header a twice/],
+  ['https://a.test/?header_A=1&header_a=2', /duplicate header a/],
   ['https://a.test/?header_A=b%0d%0aC:d', /character/],
   ['https://a.test/?header_A=%E2%82%AC', /character/],
   ['https://a.test/?header_A=%', /percent-encoding/],
   ['https://u:p@a.test/?header_Authorization=b', /credentials and header_Authorization/],
   ['splunk://a.test:8088/services/collector/event?header_Authorization=a', /must have the path/],
   ['splunk://a.test:8088/services/collector/raw', /needs header_Authorization/],
-  ['splunk://a.test/services/collector/raw?insecure-skip-verify=true&header_Authorization=a', /needs TLS/],
-  ['splunk://a.test/services/collector/raw?insecure-skip-verify=1&header_Authorization=a', /neither true nor false/],
-  ['splunk://a.test/services/collector/raw?insecure-skip-verify=&insecure-skip-verify=true', /twice/],
+  [
+    'splunk://a.test/services/collector/raw?insecure-skip-verify=true&header_Authorization=a',
+    /insecure-skip-verify is not allowed/,
+  ],
+  [
+    'splunk://a.test/services/collector/raw?insecure-skip-verify=1&header_Authorization=a',
+    /insecure-skip-verify must be true or false/,
+  ],
+  ['splunk://a.test/services/collector/raw?insecure-skip-verify=&insecure-skip-verify=true', /duplicate parameter/],
   ['sentinelone://a.test/services/collector/raw', /needs header_Authorization/],
   ['newrelic://a.test/log/v1?format=cloudflare', /needs Api-Key/],
   ['datadog://a.test/api/v2/logs', /needs header_DD-API-KEY/],
   ['elasticsearch://a.test:9200/', /needs an index/],
-  ['elasticsearch://a.test:9200/logs?tls=false', /needs TLS/],
+  ['elasticsearch://a.test:9200/logs?tls=false', /without TLS is not allowed/],
   ['loki://a.test/?labels=a', /name:value/],
   ['loki://a.test/?labels=1a:b', /name:value/],
   ['bq://projects/p/datasets/d', /must be bq:/],
-  ['bq://projects/p/datasets/d/tables/t', /needs credentials/],
+  ['bq://projects/p/datasets/d/tables/t', /parameter credentials is required/],
   ['bq://projects/p/datasets/d/tables/t?credentials=e30=', /neither base64: nor url:/],
   ['bq://projects/p/datasets/d/tables/t?credentials=base64:e30=', /no key of a service account/],
   [

@@ -127,6 +127,6 @@ t.test('standard output', async (t) => {
 
   t.throws(() => stdoutTo(() => process.stdout).check(new URL('stdout:'), { ...deps, allowStdout: false }), {
     name: 'InvalidInput',
-    message: /only pipeline files/,
+    message: /pipeline files only/,
   })
 })

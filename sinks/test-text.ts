@@ -1,2 +1,0 @@
-/** What the check of a destination writes. */
-export const TEST_TEXT = '{"content":"tests"}'
