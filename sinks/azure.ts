@@ -51,16 +51,18 @@ function placeOf(destination: URL): Place {
   const [container = '', ...rest] = pathOf(destination).split('/')
   // If the host is not that of an account, as with emulators, this is the account, and the container follows it.
   if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container))
-    refuse('container name is not valid; use 2 to 63 lower-case letters, digits and dashes')
+    refuse('has an invalid container name; use 2 to 63 lower-case letters, digits and dashes')
 
   if (!sas.get('sig')) refuse('has no signature; use the URL of a shared access signature')
   const types = sas.get('srt')
-  if (types !== null && types !== 'o') refuse('signedResourceTypes must be Object only (srt=o)')
+  if (types !== null && types !== 'o') refuse('has an invalid query: signedResourceTypes must be Object only (srt=o)')
   const services = sas.get('ss')
-  if (services !== null && !services.includes('b')) refuse('signedServices must include Blob (ss=b)')
+  if (services !== null && !services.includes('b'))
+    refuse('has an invalid query: signedServices must include Blob (ss=b)')
   const rights = sas.get('sp')
   // A policy that is stored with the container has the rights where the URL has none.
-  if (rights !== null && !rights.includes('w')) refuse('signedPermissions must include Write (sp=w)')
+  if (rights !== null && !rights.includes('w'))
+    refuse('has an invalid query: signedPermissions must include Write (sp=w)')
   return { origin, container, folder: folder(rest.join('/')), sas: search.slice(1) }
 }
 

@@ -51,7 +51,7 @@ interface Settings {
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
   const topic = pathOf(destination)
   if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic) || /^\.\.?$/.test(topic))
-    refuse('topic is not valid; use letters, digits, ".", "_" and "-"')
+    refuse('has an invalid topic; use letters, digits, ".", "_" and "-"')
   if (destination.username !== '' || destination.password !== '')
     refuse('has a user name; use the parameters sasl, username and password')
   const more = given.brokers?.split(',') ?? []
@@ -69,7 +69,7 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
 function brokerUrl(text: string): URL {
   const url =
     /^[A-Za-z0-9.:[\]-]+$/.test(text) && URL.canParse(`kafka://${text}`) ? new URL(`kafka://${text}`) : undefined
-  return url ?? refuse('parameter brokers is not a list of HOST:PORT')
+  return url ?? refuse('has a parameter brokers that is not a list of HOST:PORT')
 }
 
 const MAX_BROKERS = 20
@@ -77,10 +77,11 @@ type Sasl = Extract<SASLOptions, { mechanism: (typeof MECHANISMS)[number] }>
 
 function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>): Sasl | undefined {
   if (mechanism === undefined) {
-    if (username !== undefined || password !== undefined) refuse('username and password need the parameter sasl')
+    if (username !== undefined || password !== undefined) refuse('has credentials, which need the parameter sasl')
     return undefined
   }
-  if (username === undefined || password === undefined) refuse('sasl needs username and password')
+  if (username === undefined || password === undefined)
+    refuse('has the parameter sasl, which needs username and password')
   return { mechanism, username, password }
 }
 

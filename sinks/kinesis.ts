@@ -126,7 +126,8 @@ function settingsOf(destination: URL, deps: SinkDeps): Settings {
   const { hostname: stream, host, username, password } = destination
   if (host !== stream || username !== '' || password !== '')
     refuse('has a user name or a port; write kinesis://STREAM?region=REGION')
-  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(stream)) refuse('stream name is not valid; use letters, digits, ".", "_" and "-"')
+  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(stream))
+    refuse('has an invalid stream name; use letters, digits, ".", "_" and "-"')
   noPath(destination)
   const given = read(destination)
   const { region } = given
@@ -134,9 +135,10 @@ function settingsOf(destination: URL, deps: SinkDeps): Settings {
   const own = keysOf(given)
   if (own === undefined && arn === undefined)
     refuse('needs access-key-id and secret-access-key, or sts-assume-role-arn')
-  if (externalId !== undefined && arn === undefined) refuse('sts-external-id needs sts-assume-role-arn')
+  if (externalId !== undefined && arn === undefined) refuse('has sts-external-id, which needs sts-assume-role-arn')
   // The daemon's own credentials must not sign requests to another server.
-  if (given.endpoint !== undefined && own === undefined) refuse('endpoint needs access-key-id and secret-access-key')
+  if (given.endpoint !== undefined && own === undefined)
+    refuse('has an endpoint and needs access-key-id and secret-access-key')
   const endpoint = given.endpoint && endpointOf(given.endpoint, deps)
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   return {

@@ -38,7 +38,7 @@ function labels(text: string): Record<string, string> {
   return Object.fromEntries(
     text.split(',').map((pair) => {
       const [, name = '', value = ''] = /^([a-zA-Z_][a-zA-Z0-9_]*):(.+)$/.exec(pair) ?? []
-      if (name === '') refuse('parameter labels must have the form name:value,name:value')
+      if (name === '') refuse('has labels that are not of the form name:value,name:value')
       return [name, value]
     }),
   )

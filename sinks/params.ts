@@ -56,13 +56,13 @@ export function paramChecker<S extends ParamSchema>(schema: S): (written: readon
     const given = new Map<string, string>()
     for (const [name, value] of written) {
       if (!names.includes(name)) refuse(unknown(name, names))
-      if (given.has(name)) refuse(`duplicate parameter ${name}`)
+      if (given.has(name)) refuse(`has a duplicate parameter ${name}`)
       given.set(name, value)
     }
     const values: Record<string, unknown> = {}
     for (const [name, value] of given) if (value !== '') values[name] = converted(value, schema.properties[name]!)
     const [issue] = check(values)
-    if (issue !== undefined) refuse(`parameter ${issue.pointer.slice(1)} ${issue.message}`)
+    if (issue !== undefined) refuse(`has an invalid query: parameter ${issue.pointer.slice(1)} ${issue.message}`)
     return values as Static<S>
   }
 }
@@ -92,9 +92,9 @@ function converted(value: string, schema: TSchema): unknown {
 
 function unknown(name: string, names: readonly string[]): string {
   // An unescaped `&` in a secret makes a part of the secret look like a name.
-  if (!NAME.test(name)) return 'unknown parameter'
+  if (!NAME.test(name)) return 'has an unknown parameter'
   const meant = nearest(name, names)
-  return `unknown parameter ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+  return `has an unknown parameter ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
 const NAME = /^[a-z-]{1,24}$/
@@ -106,7 +106,7 @@ function nameAndValue(part: string): Written {
   try {
     return [name, decodeURIComponent(part.slice(equals + 1))]
   } catch {
-    return refuse(`malformed percent-encoding in ${NAME.test(name) ? `parameter ${name}` : 'a parameter'}`)
+    return refuse(`has malformed percent-encoding in ${NAME.test(name) ? `the parameter ${name}` : 'a parameter'}`)
   }
 }
 
@@ -115,6 +115,6 @@ export function pathOf(destination: URL): string {
   try {
     return decodeURIComponent(destination.pathname).replace(/^\/+/, '').replace(/\/+$/, '')
   } catch {
-    return refuse('malformed percent-encoding in the path')
+    return refuse('has malformed percent-encoding in its path')
   }
 }

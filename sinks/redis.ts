@@ -56,9 +56,9 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
   if (destination.username !== '' || destination.password !== '')
     refuse('has a user name or a password; use the parameters username and password')
   const db = pathOf(destination)
-  if (!/^\d{0,4}$/.test(db)) refuse('path is not a database number')
+  if (!/^\d{0,4}$/.test(db)) refuse('has a path that is not a database number')
   const { stream, username, password, maxlen } = given
-  if (username !== undefined && password === undefined) refuse('username needs password')
+  if (username !== undefined && password === undefined) refuse('has a username, which needs a password')
   return {
     server: serverOf(destination, 6379),
     transport,

@@ -36,7 +36,7 @@ export const s3 = s3Like({
       return { bucket, region, ...(credentials && { credentials }), object }
     }
     // The daemon's own credentials must not sign requests to another server.
-    if (!credentials) refuse('endpoint needs access-key-id and secret-access-key')
+    if (!credentials) refuse('has an endpoint and needs access-key-id and secret-access-key')
     return { bucket, region, credentials, endpoint: endpointOf(endpoint, deps), object: encryption }
   },
 })

@@ -40,6 +40,7 @@ export interface RunOptions {
 export type RunEnd =
   { readonly end: 'done' } | { readonly end: 'stopped' } | { readonly end: 'gave_up'; readonly message: string }
 
+const STAGING = 'staging'
 const ATTEMPT_MS = 120_000
 /** An upload under way has this long to finish when the run ends before its input. */
 const DRAIN_MS = 10_000
@@ -48,7 +49,7 @@ const DRAIN_MS = 10_000
 export async function run(options: RunOptions): Promise<RunEnd> {
   const { job, input, sink, aside, folder, clock, log, stop } = options
   const control = new JobSignal()
-  const staging = await BatchBuffer.open(join(folder, 'staging'))
+  const staging = await BatchBuffer.open(join(folder, STAGING))
   const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
   const fate = new Fate(options, control)
   const end = () => (input.endless && !fate.failing ? input.stop() : fate.stop())
@@ -101,6 +102,11 @@ export async function removeEmpty(path: string): Promise<void> {
   await rmdir(path)
     .then(async () => await rmdir(dirname(path)))
     .catch(() => {})
+}
+
+/** Removes what a run that is over needs no more: all but its place in the input. */
+export async function removeStaging(path: string): Promise<void> {
+  await rm(join(path, STAGING), { recursive: true, force: true })
 }
 
 /** Removes the folder of a run that has nothing left to deliver, and the one around it when it was the last. */

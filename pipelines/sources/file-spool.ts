@@ -17,7 +17,10 @@ import {
 } from '../records/index.js'
 import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool/types.js'
 import { namesIn, writeDurably } from '../../src/disk/durable-write.js'
-import { FileTrail, InputGone, type FilePlace, type TrailBlock, type TrailFile } from './file-trail.js'
+import { addedSince, withNewFiles, type TrailFile } from './continued-files.js'
+import { FileTrail, InputGone, type Trail, type TrailBlock } from './file-trail.js'
+import type { FilePlace } from './stretch.js'
+import { FollowTrail, type FollowState } from './follow-trail.js'
 import { MAX_LINE_BYTES } from './line-blocks.js'
 import type { Input } from './input.js'
 import { isBlank } from './record-intake.js'
@@ -33,8 +36,10 @@ interface State {
   readonly cursor: CursorState
   /** The input in front of `cursor.next`. */
   readonly at: Mark
-  readonly files: readonly TrailFile[]
+  readonly trail: readonly TrailFile[] | FollowState
   readonly times: readonly Moment[]
+  /** All of the input was delivered. */
+  readonly over?: boolean
 }
 
 /** A place in the input with the position of the record that comes next. */
@@ -47,13 +52,18 @@ type Moment = readonly [position: Position, ms: number]
 
 export interface FileSpoolOptions {
   readonly dataset: Dataset
+  /** Files; or, to follow, paths and globs of files. */
   readonly paths: readonly string[]
   readonly follow: boolean
-  /** Told once of a file to follow that is not there. */
+  /** Called with the path of a content of which records may be lost. */
+  readonly lost: (path: string, message: string) => void
+  /** Called once with a file to follow that does not exist. */
   readonly missing: (path: string) => void
   /** Where the cursor is kept; exists. */
   readonly folder: string
-  /** Go on where an earlier run stopped. */
+  /** Called if the state of an earlier run is ignored, with what that run did. */
+  readonly leftOver: (what: string) => void
+  /** Continue an earlier run. */
   readonly resume: boolean
   readonly clock: Clock
   readonly stats: RunStats
@@ -71,7 +81,7 @@ export class FileSpool implements Input, ReadableSpool {
   #ended = false
   #stopped = false
   readonly #options: FileSpoolOptions
-  readonly #trail: FileTrail
+  readonly #trail: Trail<State['trail']>
   readonly #valid: ValidRecords
   #frame: FileFrame | undefined
   /** Position behind the last frame. */
@@ -82,17 +92,12 @@ export class FileSpool implements Input, ReadableSpool {
   /** The furthest line that has been counted. */
   #counted: { file: number; line: number } = { file: 0, line: 0 }
 
-  private constructor(options: FileSpoolOptions, { id, cursor, at, files, times }: State) {
+  private constructor(options: FileSpoolOptions, trail: Trail<State['trail']>, { id, cursor, at, times }: State) {
     this.id = id
     this.endless = options.follow
     this.#options = options
     this.state = cursor
-    this.#trail = new FileTrail(files, {
-      follow: options.follow,
-      from: at,
-      missing: options.missing,
-      progress: (bytes) => void (options.stats.inputBytes += bytes),
-    })
+    this.#trail = trail
     this.#valid = new ValidRecords(options.dataset, options.stats)
     this.#end = at.position
     this.#marks = [at]
@@ -102,8 +107,16 @@ export class FileSpool implements Input, ReadableSpool {
   /** Opens the input; what a crash left half written goes. */
   static async open(options: FileSpoolOptions): Promise<FileSpool> {
     await namesIn(fs, options.folder)
-    const stored = options.resume ? await readState(options.folder) : undefined
-    return new FileSpool(options, stored ?? beginning(options.paths))
+    const found = await readState(options.folder)
+    if (found !== undefined && !options.resume) options.leftOver(doneBy(found))
+    const stored = options.resume ? found : undefined
+    const state = stored === undefined ? beginning(options.paths) : await continued(stored, options)
+    const { follow, paths: patterns, missing, lost, clock, stats } = options
+    const from = { from: state.at, progress: (bytes: number) => void (stats.inputBytes += bytes) }
+    const trail = follow
+      ? await FollowTrail.open({ ...from, patterns, missing, lost, clock }, stored?.trail as FollowState | undefined)
+      : new FileTrail(state.trail as readonly TrailFile[], from)
+    return new FileSpool(options, trail, state)
   }
 
   get end(): Position {
@@ -123,6 +136,14 @@ export class FileSpool implements Input, ReadableSpool {
 
   /** Keeps where the run is; durable when it resolves. */
   async save(cursor: CursorState): Promise<void> {
+    await this.#save(cursor, false)
+  }
+
+  async finished(): Promise<void> {
+    await this.#save({ next: this.#end }, true)
+  }
+
+  async #save(cursor: CursorState, over: boolean): Promise<void> {
     const needed = Math.min(cursor.next, cursor.keep ?? cursor.next)
     if (this.#frame?.holds(needed)) this.#marked(this.#frame, needed)
     const first = this.#marks.findLastIndex(({ position }) => position <= needed)
@@ -131,7 +152,7 @@ export class FileSpool implements Input, ReadableSpool {
     this.#times.splice(0, Math.max(0, time))
     const at = this.#marks[0]!
     await this.#trail.forget(at.file)
-    const state: State = { id: this.id, cursor, at, files: this.#trail.files, times: this.#times }
+    const state: State = { id: this.id, over, cursor, at, trail: this.#trail.state, times: this.#times }
     await writeDurably(fs, join(this.#options.folder, STATE), JSON.stringify(state))
     this.state = cursor
   }
@@ -180,6 +201,10 @@ export class FileSpool implements Input, ReadableSpool {
         this.#ended = !this.#options.follow || this.#stopped
         return undefined
       }
+      // A stretch in front of this one may be lost: its positions stay unused.
+      const { stretch } = block
+      stretch.position ??= this.#end
+      this.#end = Math.max(this.#end, stretch.position)
       const frame = this.#valid.frame(block, this.#end, this.#acceptedAt(), this.#known(block))
       if (frame.count === 0) continue
       this.#frame = frame
@@ -220,9 +245,22 @@ const beginning = (paths: readonly string[]): State => ({
   id: randomBytes(8).toString('hex'),
   cursor: { next: 0 },
   at: { position: 0, file: 0, offset: 0, line: 1 },
-  files: paths.map((path) => ({ path })),
+  trail: paths.map((path) => ({ path })),
   times: [],
 })
+
+const doneBy = ({ over, cursor: { next } }: State): string =>
+  over ? `which delivered all of its ${next} records` : `which stopped before record ${next + 1}`
+
+/** The state of a run that continues an earlier one. */
+async function continued(state: State, { follow, paths }: FileSpoolOptions): Promise<State> {
+  if (follow) return state
+  const files = state.trail as readonly TrailFile[]
+  if (!state.over) return { ...state, trail: await withNewFiles(files, paths) }
+  const trail = await addedSince(files, paths)
+  const { offset, line } = trail[0]?.begin ?? { offset: 0, line: 1 }
+  return { ...state, over: false, at: { position: state.cursor.next, file: 0, offset, line }, trail }
+}
 
 /** What an earlier run has left; undefined where there is nothing. */
 async function readState(folder: string): Promise<State | undefined> {
@@ -311,7 +349,7 @@ class ValidRecords {
         this.#keep(frame.count++, record, at)
       } catch (error) {
         if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
-        if (at >= known) stats.reject(`${block.path}:${block.line + at}`, error.message)
+        if (at >= known) stats.reject(`${block.stretch.path}:${block.line + at}`, error.message)
       }
     }
     return frame

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { fileBytes, streamBytes, type ByteSource } from './byte-source.js'
+import { HEAD_BYTES } from './file-head.js'
 import { isArray, isGzip, markLength, ndjson } from './ndjson.js'
 
 /** An opened input file: plain or gzip, NDJSON or one JSON array, told by what it begins with. */
@@ -8,6 +9,8 @@ export interface InputFile {
   readonly path: string
   /** Which file it is, whatever its name: device and inode. */
   readonly identity: string
+  /** Its first bytes. */
+  readonly head: Uint8Array
   /** Bytes on disk when it was opened. */
   readonly size: number
   /** Plain NDJSON, which can be read from any byte on, and may grow. */
@@ -32,6 +35,7 @@ export async function openInput(path: string): Promise<InputFile> {
     return {
       path,
       identity: `${dev}:${ino}`,
+      head: begin.subarray(0, HEAD_BYTES),
       size,
       plain,
       bytes(from, progress) {

@@ -14,5 +14,7 @@ export interface Input {
   stop(): void
   /** Rejects when the source cannot go on. */
   readonly failed: Promise<never>
+  /** Stores that everything was delivered, for a later run that goes on behind it. */
+  finished?(): Promise<void>
   close(): Promise<void>
 }

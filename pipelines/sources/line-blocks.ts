@@ -18,8 +18,12 @@ export interface LineBlock {
   /** Where each line begins and ends, without its line feed. A line that is too long ends at -1. */
   readonly starts: Int32Array
   readonly ends: Int32Array
-  /** Bytes of the input in front of `bytes[0]`, from where the reader began. */
+  /** Bytes of the input before `bytes[0]`, from where the reader began. */
   readonly base: number
+  /** Bytes of the input up to the end of the last line, with its line feed. */
+  readonly end: number
+  /** The last line is too long, and `end` is inside of it. */
+  readonly midLine: boolean
 }
 
 /** What blocks are made in, one after the other; readers that follow each other can share it. */
@@ -47,9 +51,11 @@ export class LineBlocks {
   #skipping = false
   #ahead: Promise<LineBlock | undefined> | undefined
 
-  constructor(source: ByteSource, memory = new LineMemory()) {
+  /** `midLine`: the input begins inside a line, which is skipped. */
+  constructor(source: ByteSource, memory = new LineMemory(), midLine = false) {
     this.#source = source
     this.#memory = memory
+    this.#skipping = midLine
   }
 
   /** The next whole lines; undefined when there are none yet, or no more. Not to be called twice at a time. */
@@ -70,7 +76,13 @@ export class LineBlocks {
     this.#rest = this.#rest.subarray(length)
     if (length === 0) return undefined
     block.add(0, length)
+    block.end = block.base + length
     return block
+  }
+
+  /** Bytes of the input that were read, with those of a line that has no end yet. */
+  get bytesRead(): number {
+    return this.#read
   }
 
   async close(): Promise<void> {
@@ -84,6 +96,7 @@ export class LineBlocks {
     block.bytes.set(this.#rest)
     block.base = this.#read - this.#rest.length
     block.count = 0
+    block.midLine = false
     return block
   }
 
@@ -118,12 +131,15 @@ export class LineBlocks {
       const rest = this.#split(block, begin, seen, length)
       if (block.count > 0) {
         this.#rest = bytes.subarray(rest, length)
+        block.end = block.base + rest
         return block
       }
       if (length - begin > MAX_LINE_BYTES) {
         block.add(begin, -1)
         this.#skipping = true
         this.#rest = bytes.subarray(length, length)
+        block.end = block.base + length
+        block.midLine = true
         return block
       }
       bytes.copyWithin(0, begin, length)
@@ -153,6 +169,8 @@ export class LineBlocks {
 interface Block extends LineBlock {
   base: number
   count: number
+  end: number
+  midLine: boolean
   add(start: number, end: number): void
 }
 
@@ -163,6 +181,8 @@ function room(): Block {
     ends: new Int32Array(MAX_LINES),
     base: 0,
     count: 0,
+    end: 0,
+    midLine: false,
     add(start, end) {
       this.starts[this.count] = start
       this.ends[this.count++] = end

@@ -8,18 +8,15 @@ export class NoInput extends Error {
 
 /**
  * The files that paths and globs name, in their order, those of one glob by name; each file once. Rejects with
- * {@link NoInput} where a file is not there, and where globs name none at all; a single file to follow may still come.
+ * {@link NoInput} if a file does not exist, or if globs match none at all.
  */
-export async function inputPaths(patterns: readonly string[], { follow = false } = {}): Promise<string[]> {
+export async function inputPaths(patterns: readonly string[]): Promise<string[]> {
   const found = new Set<string>()
   for (const pattern of patterns) {
     const plain = await stat(pattern).catch(() => undefined)
     if (plain?.isDirectory()) throw new NoInput(`${pattern} is a folder; ${pattern}/* names its files`)
     const paths = plain === undefined ? await glob(pattern, { absolute: true, expandDirectories: false }) : [pattern]
-    if (paths.length === 0 && !GLOB.test(pattern)) {
-      if (follow && patterns.length === 1) return [pattern]
-      throw new NoInput(`there is no file ${pattern}`)
-    }
+    if (paths.length === 0 && !GLOB.test(pattern)) throw new NoInput(`there is no file ${pattern}`)
     for (const path of paths.sort()) found.add(path)
   }
   if (found.size === 0) throw new NoInput(`there is no file ${patterns.join(' or ')}`)

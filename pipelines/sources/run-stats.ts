@@ -8,6 +8,8 @@ export class RunStats {
   delivered = 0
   /** Not delivered, and set aside. */
   dropped = 0
+  /** Files of which records may have been lost before they were read. */
+  losses = 0
   batches = 0
   /** Text of delivered batches, before compression. */
   bytes = 0

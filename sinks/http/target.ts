@@ -48,7 +48,7 @@ export function targetReader<S extends ParamSchema>(
     const { tls, rejectUnauthorized } = transportOf(values, deps)
     const scheme = destination.protocol === 'http:' || !tls ? 'http' : 'https'
     if (scheme === 'http' && !deps.allowPlainHttp)
-      refuse('without TLS is not allowed; the operator can allow it with logpush.destinations.allow_plain_http')
+      refuse('must use TLS; the operator can allow it with logpush.destinations.allow_plain_http')
     if (destination.username !== '' || destination.password !== '') {
       if (headers['authorization'] !== undefined) refuse('has both credentials and header_Authorization')
       headers['authorization'] = basic(decoded(destination.username), decoded(destination.password))
@@ -90,10 +90,10 @@ function addressOf(scheme: string, { host, pathname }: URL, search: string): URL
 function addHeader(headers: Record<string, string>, name: string, value: string): void {
   const key = name.toLowerCase()
   if (!/^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/.test(key)) refuse('has a parameter header_* with a malformed name')
-  if (RESERVED.test(key)) refuse(`header ${key} cannot be set by a destination`)
-  if (headers[key] !== undefined) refuse(`duplicate header ${key}`)
+  if (RESERVED.test(key)) refuse(`sets the header ${key}, which is not allowed`)
+  if (headers[key] !== undefined) refuse(`has a duplicate header ${key}`)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-    refuse(`header ${key} contains a character that is not allowed in headers`)
+    refuse(`has a header ${key} with a character that headers must not contain`)
   headers[key] = value.trim()
 }
 
@@ -105,6 +105,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    return refuse('malformed percent-encoding')
+    return refuse('has malformed percent-encoding')
   }
 }

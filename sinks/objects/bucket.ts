@@ -8,7 +8,7 @@ export function bucketOf(destination: URL): string {
   if (username !== '' || password !== '') refuse('has a user name; use access-key-id and secret-access-key')
   if (host !== hostname) refuse('has a port after the name of the bucket')
   if (!BUCKET.test(hostname) || hostname.includes('..'))
-    refuse('bucket name is not valid; use 2 to 222 letters, digits, dots, dashes and underscores')
+    refuse('has an invalid bucket name; use 2 to 222 letters, digits, dots, dashes and underscores')
   return hostname
 }
 
@@ -45,11 +45,11 @@ export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: str
  */
 export function endpointOf(endpoint: string, deps: Pick<SinkDeps, 'allowPlainHttp'>): string {
   const text = /^https?:\/\//i.test(endpoint) ? endpoint : `https://${endpoint}`
-  const url = URL.canParse(text) ? new URL(text) : refuse('parameter endpoint is not a host')
+  const url = URL.canParse(text) ? new URL(text) : refuse('has an endpoint that is not a host')
   const { pathname, search, hash, username, password } = url
   if (pathname !== '/' || search !== '' || hash !== '' || username !== '' || password !== '')
-    refuse('parameter endpoint has more than a host and a port')
+    refuse('has an endpoint with more than a host and a port')
   if (url.protocol === 'http:' && !deps.allowPlainHttp)
-    refuse('parameter endpoint has no TLS; the operator can allow it with logpush.destinations.allow_plain_http')
+    refuse('has an endpoint without TLS; the operator can allow it with logpush.destinations.allow_plain_http')
   return url.origin
 }

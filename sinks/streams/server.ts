@@ -32,8 +32,8 @@ export function transportOf(
   deps: Pick<SinkDeps, 'allowPlainHttp'>,
 ): Transport {
   const advice = 'the operator can allow it with logpush.destinations.allow_plain_http'
-  if (!deps.allowPlainHttp && !tls) refuse(`without TLS is not allowed; ${advice}`)
-  if (!deps.allowPlainHttp && insecure) refuse(`insecure-skip-verify is not allowed; ${advice}`)
+  if (!deps.allowPlainHttp && !tls) refuse(`must use TLS; ${advice}`)
+  if (!deps.allowPlainHttp && insecure) refuse(`must not have insecure-skip-verify; ${advice}`)
   return { tls, rejectUnauthorized: !insecure }
 }
 

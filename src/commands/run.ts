@@ -84,7 +84,7 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   judge(ran, state)
 }
 
-const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'batches', 'bytes'] as const
+const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'losses', 'batches', 'bytes'] as const
 
 const totals = (tallies: readonly RunStats[]): Record<string, number> =>
   Object.fromEntries(MEMBERS.map((member) => [member, tallies.reduce((sum, stats) => sum + stats[member], 0)]))
@@ -101,6 +101,7 @@ function judge(ran: readonly Ran[], state: string): void {
     if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
+    if (stats.losses > 0) return [[5, `${name}: records of ${stats.losses} files may be lost; see the messages above`]]
     if (stats.dropped > 0) return [[5, `${name}: ${stats.dropped} records were dropped: ${setAside(pipeline)}`]]
     if (stats.rejected > 0 && pipeline.on_invalid !== 'skip')
       return [[5, `${name}: ${stats.rejected} invalid records were left out; on_invalid: skip allows that`]]

@@ -16,6 +16,7 @@ import {
   type Pipeline,
   type Source,
   type SourceKind,
+  filesOf,
 } from './pipeline.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
@@ -251,8 +252,8 @@ function noDataset(name: string): string {
 
 function resolveSource(source: Source, folder: string): Source {
   if (!('file' in source)) return source
-  const paths = typeof source.file === 'string' ? [source.file] : source.file
-  return { ...source, file: paths.map((path) => resolve(folder, path)) }
+  const { paths, follow } = filesOf(source)
+  return { file: paths.map((path) => resolve(folder, path)), ...(follow && { follow }) }
 }
 
 /** `file:logs/{DATE}`, without a slash, is relative to the file. */

@@ -15,18 +15,22 @@ const limit = (minimum: number, maximum: number, description: string) =>
     ),
   )
 
+const Path = Type.String({ minLength: 1 })
+const Paths = Type.Array(Path, { minItems: 1 })
+const Follow = Type.Boolean({
+  description:
+    'Wait for more records: in every file that matches, in new ones, through rotations and truncations, and for files ' +
+    'that do not exist yet. Plain NDJSON only. Default: false.',
+})
 const FileSource = Type.Object(
   {
-    file: Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })], {
-      description: 'Path or glob, or a list of them, relative to this file; read in this order, each glob by name.',
+    file: Type.Union([Path, Paths, Type.Object({ paths: Paths, follow: Type.Optional(Follow) }, strict)], {
+      description:
+        'Path or glob, or a list of them, relative to this file; read in this order, each glob by name. Or ' +
+        '{ paths, follow }.',
+      'x-message': 'must be a path, a list of paths, or { paths: [..], follow: true }',
     }),
-    follow: Type.Optional(
-      Type.Boolean({
-        description:
-          'Wait for more, also behind a rotation, and for a file that is not there yet. One plain file of NDJSON. ' +
-          'Default: false.',
-      }),
-    ),
+    follow: Type.Optional(Follow),
   },
   { ...strict, description: 'Files of NDJSON, or of one JSON array each, gzip or not.' },
 )
@@ -104,6 +108,15 @@ export const SOURCE_SCHEMAS = {
 export type SourceKind = keyof typeof SOURCE_SCHEMAS
 
 export type FileSource = Static<typeof FileSource>
+/** The files of a source, whichever way they are written. */
+export function filesOf({ file, follow = false }: FileSource): {
+  readonly paths: readonly string[]
+  readonly follow: boolean
+} {
+  if (typeof file === 'string') return { paths: [file], follow }
+  return 'paths' in file ? { paths: file.paths, follow: file.follow ?? follow } : { paths: file, follow }
+}
+
 export type HttpSource = Static<typeof HttpSource>
 export type RedisSource = Static<typeof RedisSource>
 export type Source = Static<(typeof SOURCE_SCHEMAS)[SourceKind]>

@@ -1,6 +1,7 @@
 /** Builds what a pipeline of a file needs, runs it to its end, and puts it away. */
 import { join } from 'node:path'
-import { openFolder, removeEmpty, removeFolder, run, type RunEnd } from '../../pipelines/run/run.js'
+import { openFolder, removeEmpty, removeFolder, removeStaging, run, type RunEnd } from '../../pipelines/run/run.js'
+import { lockFolder } from '../../pipelines/run/run-lock.js'
 import { FileSpool } from '../../pipelines/sources/file-spool.js'
 import { httpInput } from '../../pipelines/sources/http.js'
 import type { Input } from '../../pipelines/sources/input.js'
@@ -9,7 +10,7 @@ import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
 import { stdinInput } from '../../pipelines/sources/stdin.js'
 import type { RunStats } from '../../pipelines/sources/run-stats.js'
 import { openSink } from '../../sinks/index.js'
-import type { Pipeline } from '../config/pipeline.js'
+import { filesOf, type Pipeline } from '../config/pipeline.js'
 import type { Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
@@ -38,6 +39,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
   const { name, job, destination_conf: destination, dead_letter: aside, retry_for: retryForMs } = pipeline
   const { stats, tell, stop, clock, log } = options
   const folder = await openFolder(stateFolder(options.state, pipeline))
+  const unlock = await lockFolder(folder)
   const stack = new ClosingStack(log)
   try {
     const deps = ownDestinations({ clock, log }, aside === undefined ? [destination] : [destination, aside])
@@ -47,17 +49,17 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     const failing = (message: string) => tell(`${name}: ${message}; trying again`)
     const taken = { name, job, input, sink, aside: setAside, folder, retryForMs }
     const end = await run({ ...taken, stats, failing, stop, clock, log })
+    if (end.end === 'done') await input.finished?.()
     await stack.close()
-    if (end.end === 'done' && !isFollowed(pipeline)) await removeFolder(folder)
+    // A later run continues behind the files of this one.
+    if (end.end === 'done') await ('file' in pipeline.source ? removeStaging(folder) : removeFolder(folder))
     return end
   } finally {
     await stack.close()
+    await unlock()
     await removeEmpty(folder)
   }
 }
-
-/** What is followed goes on some day: its place is kept. */
-const isFollowed = ({ source }: Pipeline): boolean => 'follow' in source && (source.follow ?? false)
 
 async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
   const { source, job, spool_bytes: spoolBytes, name } = pipeline
@@ -65,11 +67,17 @@ async function openInput(pipeline: Pipeline, folder: string, options: PipelineRu
   const { stats, clock, log, resume, tell } = options
   const taking = { dataset, folder, spoolBytes, stats, clock, log }
   if ('file' in source) {
-    const follow = source.follow ?? false
-    const paths = await inputPaths(typeof source.file === 'string' ? [source.file] : source.file, { follow })
+    const { paths: given, follow } = filesOf(source)
+    const paths = follow ? given : await inputPaths(given)
     if (!follow) options.size(await totalSize(paths))
-    const missing = (path: string) => tell(`${name}: waiting for ${path}, which is not there`)
-    return await FileSpool.open({ dataset, paths, follow, missing, folder, resume, clock, stats })
+    const missing = (path: string) => tell(`${name}: waiting for ${path}, which does not exist`)
+    const leftOver = (what: string) =>
+      tell(`${name}: starting over; ${folder} has the state of an earlier run, ${what}; --resume continues that run`)
+    const lost = (path: string, message: string) => {
+      stats.losses++
+      tell(`${name}: ${path} ${message}`)
+    }
+    return await FileSpool.open({ dataset, paths, follow, missing, lost, leftOver, folder, resume, clock, stats })
   }
   if ('stdin' in source) return await stdinInput(process.stdin, taking)
   if ('http' in source) {

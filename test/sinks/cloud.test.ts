@@ -175,12 +175,12 @@ t.test('destinations that are refused', async (t) => {
     [`kinesis://lo%20gs?region=us-east-1&${K}`, /stream name/],
     [`kinesis://logs/path?region=us-east-1&${K}`, /path/],
     ['kinesis://logs?region=us-east-1&sts-assume-role-arn=arn:aws:iam::1:role/a', /not the ARN of a role/],
-    [`kinesis://logs?region=us-east-1&${K}&sts-external-id=abc`, /needs sts-assume-role-arn/],
+    [`kinesis://logs?region=us-east-1&${K}&sts-external-id=abc`, /which needs sts-assume-role-arn/],
     [
       'kinesis://logs?region=us-east-1&sts-assume-role-arn=arn:aws:iam::123456789012:role/a&endpoint=a.example',
-      /endpoint needs access-key-id/,
+      /endpoint and needs access-key-id/,
     ],
-    [`kinesis://logs?region=us-east-1&${K}&endpoint=http://a.example`, /has no TLS/],
+    [`kinesis://logs?region=us-east-1&${K}&endpoint=http://a.example`, /endpoint without TLS/],
   ]
   const deps = sinkDeps({ allowPlainHttp: false })
   const types = new Map<string, SinkType>([azure, kinesis].map((type) => [type.scheme, type]))

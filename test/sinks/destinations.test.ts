@@ -57,7 +57,7 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['splunk://', /path|host|URL/],
   [`https://a.test/${'a'.repeat(4096)}`, /longer than 4096/],
   ['https://a.test:0/', /port 0/],
-  ['http://a.test/', /without TLS is not allowed/],
+  ['http://a.test/', /must use TLS/],
   ['https://a.test/?header_=a', /malformed name/],
   ['https://a.test/?header_a%20b=c', /malformed name/],
   ['https://a.test/?header_Host=b', /header host/],
@@ -72,7 +72,7 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['splunk://a.test:8088/services/collector/raw', /needs header_Authorization/],
   [
     'splunk://a.test/services/collector/raw?insecure-skip-verify=true&header_Authorization=a',
-    /insecure-skip-verify is not allowed/,
+    /must not have insecure-skip-verify/,
   ],
   [
     'splunk://a.test/services/collector/raw?insecure-skip-verify=1&header_Authorization=a',
@@ -83,7 +83,7 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['newrelic://a.test/log/v1?format=cloudflare', /needs Api-Key/],
   ['datadog://a.test/api/v2/logs', /needs header_DD-API-KEY/],
   ['elasticsearch://a.test:9200/', /needs an index/],
-  ['elasticsearch://a.test:9200/logs?tls=false', /without TLS is not allowed/],
+  ['elasticsearch://a.test:9200/logs?tls=false', /must use TLS/],
   ['loki://a.test/?labels=a', /name:value/],
   ['loki://a.test/?labels=1a:b', /name:value/],
   ['bq://projects/p/datasets/d', /must be bq:/],
