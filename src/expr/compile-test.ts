@@ -1,4 +1,5 @@
 import type { Test } from './ast.js'
+import { finder } from './find-text.js'
 import type { Lists } from './lists.js'
 import { bytesSet, intSet, ipSet, type Asks } from './sets.js'
 import type { Value } from './value.js'
@@ -18,16 +19,23 @@ export function compileTest(test: Test, lists: Lists): Asks {
     case '&':
       return bitTest(test.value)
     case 'contains': {
-      const { value: needle } = test
-      return (value) => (value as string).includes(needle)
+      const find = finder(test.value)
+      return (value, budget) => {
+        budget.spend((value as string).length >> 2)
+        return find(value as string, 0) !== -1
+      }
     }
     case 'matches': {
       const { regex } = test
-      return (value) => regex.test(value as string)
+      regex.build()
+      return (value, budget) => regex.test(value as string, budget)
     }
     case 'wildcard': {
       const { wildcard } = test
-      return (value) => wildcard.test(value as string)
+      return (value, budget) => {
+        budget.spend((value as string).length >> 2)
+        return wildcard.test(value as string)
+      }
     }
     default:
       return orderTest(test)

@@ -79,13 +79,13 @@ export class Compiler {
       }
       return (context) => {
         const found = context.get(index)
-        return found === undefined ? missing : asks(found)
+        return found === undefined ? missing : asks(found, context)
       }
     }
     if (test.op === 'true') return (context) => value(context) === true
     return (context) => {
       const found = value(context)
-      return found === undefined ? missing : asks(found)
+      return found === undefined ? missing : asks(found, context)
     }
   }
 
@@ -117,7 +117,7 @@ export class Compiler {
       case 'compare': {
         const asks = compileTest(expr.test, this.#lists)
         const elements = expr.left.mapped > 0 ? this.elements(expr.left) : (this.value(expr.left) as Elements)
-        return (context) => (elements(context) ?? NOTHING).map((element) => asks(element))
+        return (context) => (elements(context) ?? NOTHING).map((element) => asks(element, context))
       }
       case 'any':
       case 'all':
@@ -137,7 +137,10 @@ export class Compiler {
     const rest = path.accesses.slice(first)
     return (context) => {
       const found = before(context)
-      return found === undefined ? undefined : spread(found, rest)
+      if (found === undefined) return undefined
+      const elements = spread(found, rest)
+      context.spend(elements.length)
+      return elements
     }
   }
 
@@ -152,16 +155,25 @@ export class Compiler {
   }
 
   #call(call: Call): Evaluate {
-    const callee = call.function.prepare(call.args.map(argInfo))
+    const definition = call.function
+    const infos = call.args.map(argInfo)
     const [head, ...tail] = call.args
-    const read = (call.function.reads ?? []).flatMap((name): Evaluate[] => {
+    const read = (definition.reads ?? []).flatMap((name): Evaluate[] => {
       const field = this.#scheme.field(name)
       return field === undefined ? [() => undefined] : [(context) => context.get(field.index)]
     })
     const others = [...tail.map((arg) => this.#arg(arg)), ...read]
-    if (head === undefined) return (context) => callee(...others.map((other) => other(context)))
-    if (call.mapped) return mapped(callee, this.elements(head as Path), others)
-    return applied(callee, this.#arg(head), others)
+    if (head === undefined) {
+      const callee = definition.prepare(infos)
+      return (context) => callee(...others.map((other) => other(context)))
+    }
+    const elements = call.mapped ? this.elements(head as Path) : undefined
+    const first = elements === undefined ? this.#arg(head) : undefined
+    const evaluated = (callee: Callee): Evaluate =>
+      first === undefined ? mapped(callee, elements as Elements, others) : applied(callee, first, others)
+    const within = definition.prepareWithin?.(infos)
+    if (within === undefined) return evaluated(definition.prepare(infos))
+    return (context) => evaluated(within(context))(context)
   }
 }
 
@@ -198,9 +210,16 @@ function spread(value: Value, accesses: readonly Access[]): readonly Value[] {
 
 function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[]): Evaluate {
   const [second, third] = others
-  if (second === undefined) return (context) => callee(head(context))
-  if (third === undefined) return (context) => callee(head(context), second(context))
-  return (context) => callee(head(context), ...others.map((other) => other(context)))
+  if (second === undefined) return (context) => callee(charged(head(context), context))
+  if (third === undefined) return (context) => callee(charged(head(context), context), second(context))
+  return (context) =>
+    callee(charged(head(context), context), ...others.map((other) => charged(other(context), context)))
+}
+
+/** Charges the work of a function on a text: all of them take time linear in it. */
+function charged(value: Value | undefined, context: Context): Value | undefined {
+  if (typeof value === 'string') context.spend(value.length >> 2)
+  return value
 }
 
 /** A call for each element of its first argument; what gives nothing is left out. */
@@ -210,7 +229,7 @@ function mapped(callee: Callee, head: Elements, others: readonly Evaluate[]): Ev
     if (elements === undefined) return undefined
     const rest = others.map((other) => other(context))
     return elements.flatMap((element) => {
-      const result = callee(element, ...rest)
+      const result = callee(charged(element, context), ...rest)
       // In an array of its own: flatMap would open a result that is an array.
       return result === undefined ? [] : [result]
     })
@@ -221,7 +240,7 @@ function quantified(all: boolean, elements: Elements, asks: Asks): Filter {
   return (context) => {
     const found = elements(context)
     if (found === undefined) return all
-    for (const element of found) if (asks(element) !== all) return !all
+    for (const element of found) if (asks(element, context) !== all) return !all
     return all
   }
 }

@@ -1,3 +1,4 @@
+import { BUDGET_EXCEEDED, type Budget } from './budget.js'
 import type { Scheme } from './scheme.js'
 import type { Value } from './value.js'
 
@@ -26,22 +27,24 @@ export class Getters<Source> {
     this.unread = bySlot.map(() => null)
   }
 
-  /** A context for one request; nothing is read before it is asked for. */
-  context(source: Source): Context {
-    return new Context(this as Getters<unknown>, source)
+  /** Returns a context for one request. A field is read when it is first needed. `steps` limits the work of all evaluations. */
+  context(source: Source, steps = Infinity): Context {
+    return new Context(this as Getters<unknown>, source, steps)
   }
 }
 
 /** The values of one request: each field is read when first asked for, and then kept. */
-export class Context {
+export class Context implements Budget {
   readonly #getters: Getters<unknown>
   readonly #source: unknown
   readonly #values: (Value | undefined | null)[]
+  #steps: number
 
-  constructor(getters: Getters<unknown>, source: unknown) {
+  constructor(getters: Getters<unknown>, source: unknown, steps: number) {
     this.#getters = getters
     this.#source = source
     this.#values = getters.unread.slice()
+    this.#steps = steps
   }
 
   /** The value in a slot of the scheme; undefined when it is missing. */
@@ -51,6 +54,11 @@ export class Context {
     const value = this.#getters.bySlot[slot]?.(this.#source)
     this.#values[slot] = value
     return value
+  }
+
+  spend(steps: number): void {
+    this.#steps -= steps
+    if (this.#steps < 0) throw BUDGET_EXCEEDED
   }
 
   /** Forgets the values in some slots, so that they are read again: what a rule changed, between two phases. */

@@ -1,3 +1,4 @@
+import type { Budget } from './budget.js'
 import type { Type } from './types.js'
 import type { Bytes, Ip, Value } from './value.js'
 
@@ -56,6 +57,8 @@ export interface FunctionDef {
   returns(first: Type): Type
   /** Makes the function for one place in an expression; what depends on literals is done here and once. */
   prepare(args: readonly ArgInfo[]): Callee
+  /** The same for a function whose work is not linear in its arguments: it charges the budget itself. */
+  prepareWithin?(args: readonly ArgInfo[]): (budget: Budget) => Callee
 }
 
 export interface SchemeOptions {

@@ -1,11 +1,12 @@
+import type { Budget } from './budget.js'
 import type { IpRange } from './ip.js'
 import type { Bytes, Ip, Value } from './value.js'
 
-/** A question about one value. */
-export type Asks = (value: Value) => boolean
+/** A question about one value. Long searches are charged to the budget. */
+export type Asks = (value: Value, budget: Budget) => boolean
 
 /** Whether a byte string is one of `values`. */
-export function bytesSet(values: readonly Bytes[]): Asks {
+export function bytesSet(values: readonly Bytes[]): (value: Value) => boolean {
   const [first, second] = values
   if (values.length === 0) return () => false
   if (values.length === 1) return (value) => value === first
@@ -15,7 +16,7 @@ export function bytesSet(values: readonly Bytes[]): Asks {
 }
 
 /** Whether a number is in one of the ranges. */
-export function intSet(ranges: readonly (readonly [bigint, bigint])[]): Asks {
+export function intSet(ranges: readonly (readonly [bigint, bigint])[]): (value: Value) => boolean {
   if (ranges.every(([first, last]) => first === last)) {
     const set = new Set<Value>(ranges.map(([first]) => Number(first)))
     const [only] = set
@@ -26,7 +27,7 @@ export function intSet(ranges: readonly (readonly [bigint, bigint])[]): Asks {
 }
 
 /** Whether an address is in one of the ranges. */
-export function ipSet(ranges: readonly IpRange[]): Asks {
+export function ipSet(ranges: readonly IpRange[]): (value: Value) => boolean {
   const v4 = merge(ranges.flatMap(({ first, last }) => (typeof first === 'number' ? [[first, last as number]] : [])))
   const v6 = merge(ranges.flatMap(({ first, last }) => (typeof first === 'string' ? [[first, last as string]] : [])))
   return (value) => (typeof value === 'number' ? within(v4, value) : within(v6, value as string))

@@ -1,3 +1,4 @@
+import { finder, type Find } from './find-text.js'
 import type { Bytes } from './value.js'
 
 /** A wildcard pattern: texts with anything between them. */
@@ -36,12 +37,13 @@ export function parseWildcard(pattern: Bytes, strict: boolean): Wildcard | strin
   }
   parts.push(part)
   const folded = strict ? parts : parts.map(lowerAscii)
+  const finds = folded.map(finder)
   return {
     pattern,
     strict,
     parts: folded,
-    test: strict ? (text) => fits(folded, text) : (text) => fits(folded, lowerAscii(text)),
-    exec: (text) => stars(folded, strict ? text : lowerAscii(text), text),
+    test: strict ? (text) => fits(folded, finds, text) : (text) => fits(folded, finds, lowerAscii(text)),
+    exec: (text) => stars(folded, finds, strict ? text : lowerAscii(text), text),
   }
 }
 
@@ -55,7 +57,7 @@ export function lowerAscii(text: Bytes): Bytes {
 }
 
 /** Greedy from the left, which is right for a search that need not tell where the stars are. */
-function fits(parts: readonly Bytes[], text: Bytes): boolean {
+function fits(parts: readonly Bytes[], finds: readonly Find[], text: Bytes): boolean {
   const first = parts[0] as Bytes
   if (parts.length === 1) return text === first
   const last = parts[parts.length - 1] as Bytes
@@ -64,21 +66,21 @@ function fits(parts: readonly Bytes[], text: Bytes): boolean {
   const end = text.length - last.length
   for (let index = 1; index < parts.length - 1; index++) {
     const part = parts[index] as Bytes
-    const found = text.indexOf(part, at)
+    const found = (finds[index] as Find)(text, at)
     if (found === -1 || found + part.length > end) return false
     at = found + part.length
   }
   return true
 }
 
-function stars(parts: readonly Bytes[], text: Bytes, original: Bytes): Bytes[] | undefined {
-  if (!fits(parts, text)) return undefined
+function stars(parts: readonly Bytes[], finds: readonly Find[], text: Bytes, original: Bytes): Bytes[] | undefined {
+  if (!fits(parts, finds, text)) return undefined
   const found: Bytes[] = []
   let at = (parts[0] as Bytes).length
   for (let index = 1; index < parts.length; index++) {
     const part = parts[index] as Bytes
     // The last part is at the end: the star before it takes all that is left.
-    const next = index === parts.length - 1 ? text.length - part.length : text.indexOf(part, at)
+    const next = index === parts.length - 1 ? text.length - part.length : (finds[index] as Find)(text, at)
     found.push(original.slice(at, next))
     at = next + part.length
   }

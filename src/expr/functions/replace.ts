@@ -1,6 +1,7 @@
+import { UNLIMITED, type Budget } from '../budget.js'
 import { TRANSFORM_PHASES } from '../fields/info.js'
 import { parseRegex, RegexSyntaxError, type Regex } from '../regex/index.js'
-import type { FunctionDef } from '../scheme.js'
+import type { ArgInfo, Callee, FunctionDef } from '../scheme.js'
 import { BYTES } from '../types.js'
 import { parseWildcard } from '../wildcard.js'
 import { bytes, expand, flags, replacement } from './params.js'
@@ -12,6 +13,24 @@ function regexOf(pattern: string): Regex | string {
   } catch (error) {
     if (error instanceof RegexSyntaxError) return error.message
     throw error
+  }
+}
+
+/** Replaces within a budget. */
+function replacing([, pattern]: readonly ArgInfo[]): (budget: Budget) => Callee {
+  const regex = regexOf(String(pattern?.literal))
+  // An expression that was not checked for a place may hold an invalid pattern.
+  if (typeof regex === 'string') return () => () => undefined
+  regex.build()
+  return (budget) => (text, _, template) => {
+    if (typeof text !== 'string' || typeof template !== 'string') return undefined
+    const match = regex.test(text, budget) ? regex.exec(text, budget) : undefined
+    if (match === undefined) return text
+    const group = (index: number) => {
+      const start = match[index * 2] ?? -1
+      return start === -1 ? '' : text.slice(start, match[index * 2 + 1])
+    }
+    return text.slice(0, match[0]) + expand(template, group) + text.slice(match[1])
   }
 }
 
@@ -31,21 +50,8 @@ export const regexReplace: FunctionDef = {
   valueOnly: true,
   once: true,
   returns: () => BYTES,
-  prepare: ([, pattern]) => {
-    const regex = regexOf(String(pattern?.literal))
-    // Nothing to go by: an expression that was not checked for a place may hold a pattern that is none.
-    if (typeof regex === 'string') return () => undefined
-    return (text, _, template) => {
-      if (typeof text !== 'string' || typeof template !== 'string') return undefined
-      const match = regex.test(text) ? regex.exec(text) : undefined
-      if (match === undefined) return text
-      const group = (index: number) => {
-        const start = match[index * 2] ?? -1
-        return start === -1 ? '' : text.slice(start, match[index * 2 + 1])
-      }
-      return text.slice(0, match[0]) + expand(template, group) + text.slice(match[1])
-    }
-  },
+  prepare: (args) => replacing(args)(UNLIMITED),
+  prepareWithin: replacing,
 }
 
 /** The text replaced when it fits a wildcard pattern as a whole, else as it was; `${1}` is what the first star held. */

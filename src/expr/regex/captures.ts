@@ -1,5 +1,9 @@
+import type { Budget } from '../budget.js'
 import { stepHolds } from './look.js'
 import { acceptTables, type Program, type Step } from './program.js'
+
+/** What following one thread costs, in steps of the budget. */
+const THREAD_STEPS = 8
 
 /**
  * Finds where a match is and what its groups hold: all ways are followed at once in order of preference (Pike's method),
@@ -20,7 +24,7 @@ export class Captures {
    * The leftmost match, the first by the pattern's own order: for group n the byte offsets at 2n and 2n+1, -1 where the
    * group took no part.
    */
-  exec(text: string): number[] | undefined {
+  exec(text: string, budget: Budget): number[] | undefined {
     const { steps, start, anchored } = this.#program
     let current: Thread[] = []
     let next: Thread[] = []
@@ -29,7 +33,7 @@ export class Captures {
     for (let at = 0; at <= text.length; at++) {
       // Threads of an earlier beginning come first, so a new one is added last and only while nothing is found.
       if (found === undefined && (at === 0 || !anchored)) {
-        this.#follow({ step: start, slots: this.#none.with(0, at) }, text, at, seen, current)
+        this.#follow({ step: start, slots: this.#none.with(0, at) }, { text, at, budget }, seen, current)
       }
       if (current.length === 0 && (found !== undefined || anchored)) return found
       const byte = at < text.length ? text.charCodeAt(at) : -1
@@ -41,7 +45,7 @@ export class Captures {
           break
         }
         if (step.kind === 'class' && byte !== -1 && this.#accepts[id]?.[byte] === 1) {
-          this.#follow({ step: step.next, slots }, text, at + 1, seen, next)
+          this.#follow({ step: step.next, slots }, { text, at: at + 1, budget }, seen, next)
         }
       }
       ;[current, next] = [next, current]
@@ -50,10 +54,12 @@ export class Captures {
   }
 
   /** Adds every step that is reached from a thread without a byte, in order of preference. */
-  #follow(from: Thread, text: string, at: number, seen: Int32Array, into: Thread[]): void {
+  #follow(from: Thread, { text, at, budget }: Point, seen: Int32Array, into: Thread[]): void {
     const stack = [from]
+    let followed = 0
     for (let thread = stack.pop(); thread !== undefined; thread = stack.pop()) {
       const { step: id, slots } = thread
+      followed++
       if (seen[id] === at) continue
       seen[id] = at
       const step = this.#program.steps[id] as Step
@@ -62,6 +68,7 @@ export class Captures {
           stack.push({ step: step.other, slots }, { step: step.next, slots })
           break
         case 'save':
+          followed += slots.length >> 2
           stack.push({ step: step.next, slots: slots.with(step.slot, at) })
           break
         case 'look':
@@ -71,7 +78,15 @@ export class Captures {
           into.push(thread)
       }
     }
+    budget.spend(followed * THREAD_STEPS)
   }
+}
+
+/** A place in the text. */
+interface Point {
+  readonly text: string
+  readonly at: number
+  readonly budget: Budget
 }
 
 interface Thread {

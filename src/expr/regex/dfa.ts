@@ -1,3 +1,4 @@
+import type { Budget } from '../budget.js'
 import { holds } from './look.js'
 import { acceptTables, type Program, type Step } from './program.js'
 import type { Simulation } from './simulate.js'
@@ -8,6 +9,10 @@ const MAX_MEMBERS = 16_384
 /** Within one text, so many new states in a row are looked at, and must have served so many bytes each. */
 const TRIAL_STATES = 256
 const MIN_BYTES_PER_STATE = 10
+
+/** What a new state costs, and each step that is in it, in steps of the budget. */
+const STATE_STEPS = 64
+const MEMBER_STEPS = 16
 
 const UNKNOWN = 0
 const DEAD = 1
@@ -42,7 +47,8 @@ export class LazyDfa {
   }
 
   /** Whether the pattern is found in the text. */
-  test(text: string): boolean {
+  test(text: string, budget: Budget): boolean {
+    budget.spend(1 + (text.length >> 2))
     const { classes } = this.#program
     const width = this.#width
     let table = this.#table
@@ -56,13 +62,13 @@ export class LazyDfa {
       if (to <= MATCH) {
         if (to === UNKNOWN) {
           if (made === TRIAL_STATES) {
-            if (at - since < TRIAL_STATES * MIN_BYTES_PER_STATE) return this.#fallback.test(text)
+            if (at - since < TRIAL_STATES * MIN_BYTES_PER_STATE) return this.#fallback.test(text, budget)
             made = 0
             since = at
           }
           made++
           if (this.#full()) state = this.#flush(state)
-          to = this.#step(state, byteClass)
+          to = this.#step(state, byteClass, budget)
           table = this.#table
         }
         if (to === MATCH) return true
@@ -71,7 +77,7 @@ export class LazyDfa {
       state = to
     }
     let to = table[state * width + width - 1] as number
-    if (to === UNKNOWN) to = this.#step(state, width - 1)
+    if (to === UNKNOWN) to = this.#step(state, width - 1, budget)
     return to === MATCH
   }
 
@@ -114,11 +120,12 @@ export class LazyDfa {
   }
 
   /** Finds and notes where a state goes on a class of bytes, the last of which is the end of the text. */
-  #step(from: number, byteClass: number): number {
+  #step(from: number, byteClass: number, budget: Budget): number {
     const { steps, anchored, start, looks } = this.#program
     const end = byteClass === this.#width - 1
     const byte = end ? -1 : (this.#sample[byteClass] as number)
     const { members, before } = this.#states[from] as State
+    budget.spend(STATE_STEPS + members.length * MEMBER_STEPS)
 
     // First the conditions between the last byte and this one, which may lead to the end of the pattern.
     let settled = members
@@ -135,6 +142,7 @@ export class LazyDfa {
     }
     if (!anchored) kernel.add(start, undefined)
     if (kernel.matched) return this.#note(from, byteClass, MATCH)
+    budget.spend(kernel.members.length * MEMBER_STEPS)
     return this.#note(from, byteClass, this.#state(kernel.members, looks ? kindOf(byte) : 0))
   }
 

@@ -1,7 +1,8 @@
+import { UNLIMITED, type Budget } from '../budget.js'
 import { Captures } from './captures.js'
 import { LazyDfa } from './dfa.js'
 import { RegexSyntaxError } from './fault.js'
-import { linearSource } from './linear.js'
+import { linearSource, type LinearSource } from './linear.js'
 import { requiredTexts } from './literals.js'
 import { parse, type ParsedRegex } from './parse.js'
 import { checkSize, compileProgram } from './program.js'
@@ -21,10 +22,12 @@ export interface Regex {
   readonly groups: number
   /** Texts (ASCII letters in lower case) of which every match holds one, whatever its case; undefined: none known. */
   readonly required: readonly string[] | undefined
-  /** Whether the pattern is found anywhere in `text`. */
-  test(text: Bytes): boolean
+  /** Builds the engine, which takes long; otherwise the first search does. */
+  build(): void
+  /** Whether the pattern is found anywhere in `text`. Throws if the budget is used up. */
+  test(text: Bytes, budget?: Budget): boolean
   /** The leftmost match: for group n its offsets at 2n and 2n+1, -1 for a group that took no part. */
-  exec(text: Bytes): number[] | undefined
+  exec(text: Bytes, budget?: Budget): number[] | undefined
 }
 
 /** Parses and compiles a pattern (a byte string of UTF-8). Throws RegexFault. */
@@ -33,42 +36,62 @@ export function parseRegex(pattern: Bytes): Regex {
   const parsed = parse(text)
   checkSize(parsed.hir)
   const source = linearSource(parsed.hir)
-  return source === undefined ? ownEngine(pattern, parsed) : backtracking(pattern, parsed, source)
+  const own = ownEngine(pattern, parsed)
+  return source === undefined ? own : backtracking(own, source)
 }
 
-const shared = (pattern: Bytes, { hir, groups }: ParsedRegex) => {
-  let capturing: Captures | undefined
+/** Beyond so many steps of backtracking for one text, the automaton is asked: it takes one step for each byte. */
+const MAX_BACKTRACKED = 65_536
+
+function backtracking(own: Regex, { source, perText, perByte }: LinearSource): Regex {
+  const regexp = new RegExp(source)
   return {
-    pattern,
-    groups: groups.length,
-    required: requiredTexts(hir),
-    exec: (text: Bytes) => {
-      capturing ??= new Captures(compileProgram(hir, true), groups.length)
-      return capturing.exec(text)
+    ...own,
+    engine: 'backtracking',
+    build() {
+      // The second call makes the engine translate the pattern to machine code.
+      regexp.test('')
+      regexp.test('')
+    },
+    test(text, budget = UNLIMITED) {
+      const steps = perText + perByte * text.length
+      if (steps > MAX_BACKTRACKED) return own.test(text, budget)
+      budget.spend(1 + (steps >> 2))
+      return regexp.test(text)
     },
   }
 }
 
-function backtracking(pattern: Bytes, parsed: ParsedRegex, source: string): Regex {
-  const regexp = new RegExp(source)
-  return { ...shared(pattern, parsed), engine: 'backtracking', test: (text) => regexp.test(text) }
-}
-
-/** Our own engines are built when first asked: many rules are loaded that never are. */
-function ownEngine(pattern: Bytes, parsed: ParsedRegex): Regex {
+/** Our own engines. They are built late: many rules are checked that are never run. */
+function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
   let engines: { automaton: LazyDfa; simulation: Simulation } | undefined
+  let capturing: Captures | undefined
   const make = () => {
-    const program = compileProgram(parsed.hir, false)
+    const program = compileProgram(hir, false)
     const simulation = new Simulation(program)
     return { automaton: new LazyDfa(program, simulation), simulation }
   }
   // The automaton knows one byte on each side of a place: enough for word edges in ASCII, and then only.
-  const ascii = unicodeLooks(parsed.hir)
-  const test = (text: Bytes) => {
-    engines ??= make()
-    return ascii && NOT_ASCII.test(text) ? engines.simulation.test(text) : engines.automaton.test(text)
+  const ascii = unicodeLooks(hir)
+  return {
+    pattern,
+    engine: ascii ? 'simulation' : 'automaton',
+    groups: groups.length,
+    required: requiredTexts(hir),
+    build() {
+      engines ??= make()
+    },
+    test(text, budget = UNLIMITED) {
+      engines ??= make()
+      return ascii && NOT_ASCII.test(text)
+        ? engines.simulation.test(text, budget)
+        : engines.automaton.test(text, budget)
+    },
+    exec(text, budget = UNLIMITED) {
+      capturing ??= new Captures(compileProgram(hir, true), groups.length)
+      return capturing.exec(text, budget)
+    },
   }
-  return { ...shared(pattern, parsed), engine: ascii ? 'simulation' : 'automaton', test }
 }
 
 const NOT_ASCII = /[\x80-\xff]/

@@ -8,6 +8,13 @@ const MAX_LENGTH = 512
 /** Bytes looked at from one place of the text before it is known that nothing matches there: each way may take its length. */
 const MAX_TRIED = 512
 
+/** A pattern as JavaScript source, with the most steps that a search takes. */
+export interface LinearSource {
+  readonly source: string
+  readonly perText: number
+  readonly perByte: number
+}
+
 /**
  * The pattern as JavaScript source, when a backtracking engine is certain to run it in linear time; else undefined.
  *
@@ -15,7 +22,7 @@ const MAX_TRIED = 512
  * start of the text, unbounded repeats of one class each, every one followed by something that the class cannot hold
  * (so that giving back bytes fails at once), save for the last.
  */
-export function linearSource(hir: Hir): string | undefined {
+export function linearSource(hir: Hir): LinearSource | undefined {
   const items = flat(hir)
   // Only whether there is a match is asked: a repeat at the end has matched once its least count has.
   const last = items.at(-1)
@@ -40,7 +47,9 @@ export function linearSource(hir: Hir): string | undefined {
   if (unbounded > 0 && (!anchored || !separated(items))) return undefined
   // A pattern that is anchored, and has no repeat to give bytes back, is tried at one place only.
   if (ways * length > MAX_TRIED && (unbounded > 0 || !anchored)) return undefined
-  return items.map(source).join('')
+  const perPlace = Math.max(1, ways * length)
+  const steps = anchored ? { perText: perPlace, perByte: unbounded > 0 ? 1 : 0 } : { perText: 0, perByte: perPlace }
+  return { source: items.map(source).join(''), ...steps }
 }
 
 /** The top-level sequence, groups opened where that changes nothing. */

@@ -2,6 +2,7 @@ import { readClass } from './char-class.js'
 import { Cursor, type Flags } from './cursor.js'
 import { fold, readEscape } from './escape.js'
 import { alt, caselessByte, concat, EMPTY, oneByte, type Hir, type Look } from './hir.js'
+import { MAX_STEPS, stepCount, tooManySteps } from './program.js'
 import { negate } from './ranges.js'
 import { encode, utf8 } from './utf8.js'
 
@@ -87,12 +88,16 @@ class Reader {
 
   #repetition(item: Hir, flags: Flags): Hir {
     const cursor = this.#cursor
+    const start = cursor.at
     const char = cursor.next('')
     const [min, max] =
       char === '*' ? [0, Infinity] : char === '+' ? [1, Infinity] : char === '?' ? [0, 1] : this.#counts()
     if (char === '{') cursor.skipIgnored(flags)
     const lazy = cursor.take('?')
-    return { kind: 'repeat', item, min, max, greedy: lazy === flags.U }
+    const repeat: Hir = { kind: 'repeat', item, min, max, greedy: lazy === flags.U }
+    const steps = stepCount(repeat)
+    if (steps > MAX_STEPS) throw cursor.fault(tooManySteps(steps), start)
+    return repeat
   }
 
   /** The counts of `{n}`, `{n,}` or `{n,m}`, after the `{`. */

@@ -30,12 +30,48 @@ const STEP_BYTES = 32
 /** Parts may stand this deep inside each other: groups as deep as they may be, and repeats of repeats. */
 const MAX_DEPTH = 1000
 
+/** Steps of a program: with more of them, one pattern could take the budget of a whole request for a short text. */
+export const MAX_STEPS = 20_000
+
+/** Counts of parts that stand in several places, such as Unicode classes. */
+const counted = new WeakMap<Hir, number>()
+
+/** Returns how many steps the program of a pattern has, about. */
+export function stepCount(hir: Hir): number {
+  let count = counted.get(hir)
+  if (count === undefined) counted.set(hir, (count = countSteps(hir)))
+  return count
+}
+
+function countSteps(hir: Hir): number {
+  switch (hir.kind) {
+    case 'empty':
+      return 0
+    case 'class':
+    case 'look':
+      return 1
+    case 'group':
+      return 2 + stepCount(hir.item)
+    case 'repeat': {
+      const item = stepCount(hir.item)
+      return item * hir.min + (item + 1) * (hir.max === Infinity ? 1 : hir.max - hir.min)
+    }
+    default:
+      return hir.items.reduce((sum, item) => sum + stepCount(item), hir.kind === 'alt' ? hir.items.length - 1 : 0)
+  }
+}
+
 /** Throws RegexFault when the program of a pattern would be too large, or its parts are nested too deep. */
 export function checkSize(hir: Hir): void {
+  const steps = stepCount(hir)
+  if (steps > MAX_STEPS) throw new RegexSyntaxError(tooManySteps(steps), 0)
   if (sizeOf(hir, 0) > MAX_BYTES) {
     throw new RegexSyntaxError(`compiled pattern exceeds the size limit of ${MAX_BYTES} bytes`, 0)
   }
 }
+
+/** Says that a pattern, or a part of it, is too large. */
+export const tooManySteps = (steps: number): string => `compiled pattern has ${steps} steps, ${MAX_STEPS} are allowed`
 
 function sizeOf(hir: Hir, depth: number): number {
   if (depth > MAX_DEPTH) throw new RegexSyntaxError('exceeded the maximum number of nested repetitions', 0)
@@ -144,16 +180,17 @@ function byteClasses(steps: readonly Step[]): { classes: Uint8Array; classCount:
   return { classes, classCount: count + 1 }
 }
 
-/** For each step of kind class: one byte per byte value, 1 where it accepts. Equal sets share a table. */
+/** Tables of sets; copies of one part of a pattern have the same set. */
+const tables = new WeakMap<Ranges, Uint8Array>()
+
+/** For each step of kind class: one byte per byte value, 1 where it accepts. */
 export function acceptTables(steps: readonly Step[]): (Uint8Array | undefined)[] {
-  const tables = new Map<string, Uint8Array>()
   return steps.map((step) => {
     if (step.kind !== 'class') return undefined
-    const key = step.set.join()
-    let table = tables.get(key)
+    let table = tables.get(step.set)
     if (table === undefined) {
       table = Uint8Array.from({ length: 256 }, (_, byte) => (contains(step.set, byte) ? 1 : 0))
-      tables.set(key, table)
+      tables.set(step.set, table)
     }
     return table
   })

@@ -1,3 +1,4 @@
+import type { Budget } from '../budget.js'
 import { stepHolds } from './look.js'
 import { acceptTables, type Program, type Step } from './program.js'
 
@@ -31,9 +32,10 @@ export class Simulation {
     )
   }
 
-  test(text: string): boolean {
+  test(text: string, budget: Budget): boolean {
     const { steps, start, anchored } = this.#program
     const [kinds, nexts, others, accepts] = [this.#kinds, this.#next, this.#other, this.#accepts]
+    budget.spend(1 + (steps.length >> 3))
     // Steps to be at, in any order; one may add to the list it stands in, or to that of the next byte.
     let now = new Int32Array(steps.length)
     let then = new Int32Array(steps.length)
@@ -65,6 +67,7 @@ export class Simulation {
           now[count++] = other
         }
       }
+      budget.spend(count)
       if (byte === -1) return false
       for (let i = 0; i < count; i++) {
         const id = now[i] as number
