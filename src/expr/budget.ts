@@ -9,7 +9,7 @@ export const UNLIMITED: Budget = { spend() {} }
 
 /**
  * Steps for one request, all its rules together. A step takes about 5 ns: one state of a regular expression at one byte,
- * or four bytes of a plain search. So all expressions of a request take about 20 ms at most.
+ * or two bytes of a plain search. So the expressions of a request take about 20 ms at most on an idle machine.
  */
 export const REQUEST_STEPS = 4_000_000
 

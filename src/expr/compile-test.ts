@@ -21,7 +21,7 @@ export function compileTest(test: Test, lists: Lists): Asks {
     case 'contains': {
       const find = finder(test.value)
       return (value, budget) => {
-        budget.spend((value as string).length >> 2)
+        budget.spend((value as string).length >> 1)
         return find(value as string, 0) !== -1
       }
     }
@@ -33,7 +33,7 @@ export function compileTest(test: Test, lists: Lists): Asks {
     case 'wildcard': {
       const { wildcard } = test
       return (value, budget) => {
-        budget.spend((value as string).length >> 2)
+        budget.spend((value as string).length >> 1)
         return wildcard.test(value as string)
       }
     }

@@ -218,7 +218,7 @@ function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[]): E
 
 /** Charges the work of a function on a text: all of them take time linear in it. */
 function charged(value: Value | undefined, context: Context): Value | undefined {
-  if (typeof value === 'string') context.spend(value.length >> 2)
+  if (typeof value === 'string') context.spend(value.length)
   return value
 }
 

@@ -15,6 +15,7 @@ import { survey, type ExpressionPlace, type Uses } from './usage.js'
 import { Scheme } from './scheme.js'
 import { toBytes } from './value.js'
 
+export { BUDGET_EXCEEDED, REQUEST_STEPS, UNLIMITED, type Budget } from './budget.js'
 export { Context, contextOf, Getters, type Getter } from './context.js'
 export { ExprError, type ExprErrorClass } from './error.js'
 export { FIELDS, type FieldInfo } from './fields/index.js'

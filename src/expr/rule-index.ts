@@ -26,17 +26,20 @@ export class RuleIndex {
   readonly #always: Int32Array
   /** Used within one synchronous call only. */
   readonly #bits: Int32Array
-  readonly #all: readonly number[] | undefined
+  /** The numbers of all rules. */
+  readonly all: readonly number[]
+  readonly #isIndexed: boolean
 
   /** `rules` in their order; lists are looked up now, as with `compile`. */
   constructor(rules: readonly Expression[], lists: Lists = NO_LISTS) {
     this.#filters = rules.map(({ root, scheme }) => new Compiler(scheme, lists).filter(root))
+    this.all = rules.map((_, rule) => rule)
     const words = (rules.length + 31) >> 5
     this.#always = new Int32Array(words)
     this.#bits = new Int32Array(words)
     if (rules.length < MIN_RULES) {
       this.#sources = []
-      this.#all = rules.map((_, rule) => rule)
+      this.#isIndexed = false
       return
     }
     const drafts = new Map<string, Draft>()
@@ -46,6 +49,7 @@ export class RuleIndex {
       if (found === undefined) always.add(rule)
       else for (const gate of found.gates) draftOf(drafts, gate, new Compiler(scheme, lists)).add(gate, rule)
     }
+    this.#isIndexed = true
     this.#sources = [...drafts.values()].map((draft) => draft.finish(always))
     setBits(this.#always, Int32Array.from(always))
   }
@@ -57,7 +61,7 @@ export class RuleIndex {
 
   /** The numbers of the rules that could match, ascending; each is yet to be asked with `matches`. */
   candidates(context: Context): readonly number[] {
-    if (this.#all !== undefined) return this.#all
+    if (!this.#isIndexed) return this.all
     const bits = this.#bits
     bits.set(this.#always)
     for (const source of this.#sources) source.mark(context, bits)

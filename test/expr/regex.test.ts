@@ -2,12 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Captures } from '../../src/expr/regex/captures.js'
 import { LazyDfa } from '../../src/expr/regex/dfa.js'
-import { UNLIMITED } from '../../src/expr/budget.js'
+import { BUDGET_EXCEEDED, UNLIMITED } from '../../src/expr/budget.js'
+import { finder } from '../../src/expr/find-text.js'
 import { parseRegex, RegexSyntaxError } from '../../src/expr/regex/index.js'
 import { parse } from '../../src/expr/regex/parse.js'
 import { compileProgram } from '../../src/expr/regex/program.js'
 import { Simulation } from '../../src/expr/regex/simulate.js'
-import { toBytes } from '../../src/expr/index.js'
+import { compile, Getters, parse as parseExpression, SCHEME, toBytes } from '../../src/expr/index.js'
 import { parseWildcard } from '../../src/expr/wildcard.js'
 
 const regex = (pattern: string) => parseRegex(toBytes(pattern))
@@ -184,7 +185,7 @@ t.test('what the reference refuses is refused', async (t) => {
   }
   t.throws(() => regex('('.repeat(300) + ')'.repeat(300)), /maximum number of nested parentheses/)
   t.ok(refuses('['.repeat(300) + ']'.repeat(300)))
-  t.throws(() => regex('(?:a{1000}){1000}'), /size limit/)
+  t.throws(() => regex('(?:a{1000}){1000}'), /1000000 steps, 20000 are allowed/)
   // Of a depth that would not fit on the stack when it is compiled, or only where few calls are on it.
   for (const repeat of ['*', '{1}']) t.throws(() => regex(`a${repeat.repeat(1100)}`), /nested repetitions/)
   t.ok(regex(`${'(?:a'.repeat(249)}${'b*)?'.repeat(249)}`).test('a'), 'and what is as deep as groups may be is taken')
@@ -281,4 +282,46 @@ t.test('wildcards fit the whole text', async (t) => {
   t.match(parseWildcard('a\\', true), /invalid escape/)
   const long = parseWildcard('a*'.repeat(1000), true)
   if (typeof long !== 'string') t.ok(long.test('a'.repeat(100_000)))
+})
+
+t.test('a search beyond its budget throws, whichever engine runs it', async (t) => {
+  const text = 'ab'.repeat(20_000)
+  const patterns = ['(?:a|b)(?:a|b)c', '(a|b)*a(a|b){24}c', 'a+b+c', '(?u)\\b\\w+\\b@']
+  for (const pattern of patterns) {
+    const getters = new Getters(SCHEME, { 'http.request.uri.query': () => text })
+    const matches = compile(parseExpression(`http.request.uri.query matches r"${pattern}"`))
+    t.equal(matches(getters.context(undefined)), false, pattern)
+    t.throws(() => matches(getters.context(undefined, 1000)), BUDGET_EXCEEDED, pattern)
+  }
+})
+
+t.test('other long searches and functions are charged too', async (t) => {
+  const expressions = [
+    'http.request.uri.query contains "zz"',
+    'http.request.uri.query wildcard "*zz*"',
+    'lower(http.request.uri.query) == "a"',
+    'any(http.request.uri.args.values[*] == "a")',
+  ]
+  for (const expression of expressions) {
+    const getters = new Getters(SCHEME, {
+      'http.request.uri.query': () => 'a'.repeat(4000),
+      'http.request.uri.args.values': () => Array.from({ length: 4000 }, () => ''),
+    })
+    const matches = compile(parseExpression(expression))
+    t.equal(matches(getters.context(undefined, 10_000)), false, expression)
+    t.throws(() => matches(getters.context(undefined, 100)), BUDGET_EXCEEDED, expression)
+  }
+})
+
+t.test('a text is found where the engine finds it, also by the search for long texts', async () => {
+  const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 16, maxLength: 40 })
+  fc.assert(
+    fc.property(letters, letters, fc.nat(50), (needle, around, from) => {
+      const wanted = needle.join('')
+      const text = `${around.join('').repeat(100)}${wanted}${around.join('').repeat(100)}`
+      const found = finder(wanted)(text, from)
+      if (found !== text.indexOf(wanted, from)) throw new Error(`${wanted} is not at ${found}`)
+    }),
+    { numRuns: 200 },
+  )
 })

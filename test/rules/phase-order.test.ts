@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Exchange } from '../../src/edge/exchange.js'
-import { FIELD_GETTERS } from '../../src/rules/fields/index.js'
+import { fieldContext, FIELD_GETTERS } from '../../src/rules/fields/index.js'
 import { Geo } from '../../src/edge/geo.js'
 import { FieldSource } from '../../src/rules/fields/source.js'
 import type { PhaseName } from '../../src/rules/phases.js'
 import type { Run } from '../../src/rules/engine/run.js'
 import { overridden, overridesByRule, type Overrides } from '../../src/rules/engine/overrides.js'
 import { systemClock } from '../../src/core/clock.js'
+import { silentLog, type Log } from '../../src/core/log.js'
+import { openMetrics } from '../../src/core/metrics.js'
 import { compile, parse } from '../../src/expr/index.js'
 import { testZone } from '../helpers/proxy.js'
 import { newHexId, rulesetOf, rulesOf, type TestRule, type TestRuleset } from '../helpers/rules.js'
@@ -338,4 +340,34 @@ t.test('many rules have the effects of asking them one after the other', async (
     }),
     { numRuns: 300 },
   )
+})
+
+t.test('rules beyond the budget of the request fail, are counted and logged; cheap rules still run', async (t) => {
+  const logged: object[] = []
+  const log = { ...silentLog, warn: (entry: object) => logged.push(entry) } as unknown as Log
+  const dear = { action: 'log', expression: 'http.request.uri.path matches "(a|b)*a(a|b){24}c"' }
+  const cheap = { action: 'block', expression: 'http.host eq "example.test"' }
+  const metrics = openMetrics({ process: false })
+  const rules = rulesOf([{ phase: CUSTOM, rules: [...Array.from({ length: 100 }, () => dear), cheap] }], {
+    log,
+    metrics,
+  })
+  let seed = 1
+  const path = Array.from({ length: 8000 }, () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return seed < 2 ** 30 ? 'a' : 'b'
+  })
+  const requests = () => {
+    const asked = exchange(`/${path.join('')}`)
+    const run = rules.begin(asked, fieldContext(asked, { clock: systemClock, geo: new Geo() }))
+    return run.request()
+  }
+  t.match(requests(), { kind: 'page', reason: 'access_denied' }, 'the cheap rule blocks')
+  t.ok(logged.length > 50, 'each rule beyond the budget is logged')
+  t.match(logged[0], { event: 'rule_over_budget', reason: /budget of steps/ })
+  const before = logged.length
+  requests()
+  t.equal(logged.length, before, 'at most once a minute')
+  const { values } = await metrics.getSingleMetric('edged_rule_budget_exceeded_total')!.get()
+  t.ok(values.length === before && values.every(({ value }) => value === 2))
 })

@@ -48,7 +48,7 @@ export class LazyDfa {
 
   /** Whether the pattern is found in the text. */
   test(text: string, budget: Budget): boolean {
-    budget.spend(1 + (text.length >> 2))
+    budget.spend(1 + (text.length >> 1))
     const { classes } = this.#program
     const width = this.#width
     let table = this.#table

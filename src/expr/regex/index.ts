@@ -56,7 +56,7 @@ function backtracking(own: Regex, { source, perText, perByte }: LinearSource): R
     test(text, budget = UNLIMITED) {
       const steps = perText + perByte * text.length
       if (steps > MAX_BACKTRACKED) return own.test(text, budget)
-      budget.spend(1 + (steps >> 2))
+      budget.spend(1 + (steps >> 1))
       return regexp.test(text)
     },
   }

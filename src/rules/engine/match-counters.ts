@@ -13,6 +13,10 @@ export interface RuleLabels {
 export interface MatchCount extends RuleLabels {
   matches: number
   failures: number
+  /** Requests whose budget did not suffice for the rule. */
+  overBudget: number
+  /** On the clock's `monotonic` scale. */
+  overBudgetLoggedAt: number
 }
 
 /** Counts what rules do; only rules that are loaded are counted, so there are as many series as rules. */
@@ -45,6 +49,11 @@ export class MatchCounters {
       'Times that a rule could not be loaded, asked or carried out.',
       ({ failures }) => failures,
     )
+    counted(
+      'edged_rule_budget_exceeded_total',
+      'Requests that used up their budget of evaluation steps before the rule, by rule.',
+      ({ overBudget }) => overBudget,
+    )
   }
 
   /** The counts of a rule; those of an earlier version of it go on. */
@@ -53,7 +62,7 @@ export class MatchCounters {
     if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, MatchCount>()))
     const known = tallies.get(labels.rule)
     if (known?.action === labels.action) return known
-    const tally = { matches: 0, failures: 0, ...labels }
+    const tally = { matches: 0, failures: 0, overBudget: 0, overBudgetLoggedAt: -Infinity, ...labels }
     tallies.set(labels.rule, tally)
     return tally
   }

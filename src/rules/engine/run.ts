@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/errors.js'
-import type { Context } from '../../expr/index.js'
+import type { Rule } from '../../core/model/ruleset.js'
+import { BUDGET_EXCEEDED, type Context } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
 import type { Exceeded } from '../limits/limiter.js'
@@ -37,6 +38,13 @@ const MAX_NESTED = 8
 /** Rulesets that execute rules run for one request: a thousand rules that run a thousand each would take minutes. */
 const MAX_EXECUTED = 1000
 
+/** What the evaluation of a rule costs beside its expression, which costs 1 per 8 characters. */
+const RULE_WORK = 16
+/** Work of rules for one request, about 30 ms; ten times that of 10,000 ordinary rules. */
+const MAX_WORK = 4_000_000
+/** How often a rule that is beyond the budget is logged. */
+const OVER_BUDGET_LOG_MS = 60_000
+
 const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
   'challenge',
   'js_challenge',
@@ -63,6 +71,8 @@ export class Run implements RuleRun {
   #executed = 0
   /** How often the total of scores changed. */
   #scored = 0
+  /** Work of the rules that were evaluated, see {@link MAX_WORK}. */
+  #work = 0
   /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
   exceeded: Exceeded | undefined
 
@@ -103,7 +113,14 @@ export class Run implements RuleRun {
   finish(origin: RawHeaders | undefined): void {
     const followers = this.#followers
     this.#followers = []
-    for (const follower of followers) follower.responded(this.context, origin)
+    for (const follower of followers) {
+      try {
+        follower.responded(this.context, origin)
+      } catch (error) {
+        // A count whose expression is beyond the budget is not made; its rule has been reported if it was evaluated.
+        if (error !== BUDGET_EXCEEDED) throw error
+      }
+    }
   }
 
   /** For conditions: to be told how the request goes on. */
@@ -173,13 +190,13 @@ export class Run implements RuleRun {
     this.#observer?.entered(execution)
     let ending: TerminalAction | undefined
     let scored = this.#scored
-    let candidates = ruleset.index.candidates(this.context)
+    let candidates = this.#candidates(ruleset)
     for (let i = 0; i < candidates.length && !ending && !this.#leaving; i++) {
       const at = candidates[i]!
       ending = this.#ask(ruleset, at, rules[at]!)
       if (scored !== this.#scored && ruleset.readsScore) {
         scored = this.#scored
-        candidates = ruleset.index.candidates(this.context).filter((other) => other > at)
+        candidates = this.#candidates(ruleset).filter((other) => other > at)
         i = -1
       }
     }
@@ -196,10 +213,10 @@ export class Run implements RuleRun {
     if (this.#observer) return this.#tryOut(this.#observer, ruleset, at, prepared)
     let result: TerminalAction | undefined | false
     try {
+      this.#charge(rule)
       result = this.#matches(ruleset, at, prepared) && prepared.effect(this)
     } catch (error) {
-      // Said once for each rule: requests may come by the thousand.
-      if (tally.failures++ === 0) this.#failed(ruleset, rule.id, error)
+      this.#failed(ruleset, prepared, error)
       return undefined
     }
     if (result === false) return undefined
@@ -217,6 +234,22 @@ export class Run implements RuleRun {
     return result
   }
 
+  /** Returns the rules that may match; all of them if the budget does not suffice to find out. */
+  #candidates({ index }: PreparedRuleset): readonly number[] {
+    try {
+      return index.candidates(this.context)
+    } catch (error) {
+      if (error !== BUDGET_EXCEEDED) throw error
+      return index.all
+    }
+  }
+
+  /** Bounds the number and the length of the expressions that are evaluated for one request. */
+  #charge({ expression }: Rule): void {
+    this.#work += RULE_WORK + (expression.length >> 3)
+    if (this.#work > MAX_WORK) throw BUDGET_EXCEEDED
+  }
+
   /** Rules with a condition of their own never match here: asking the condition would count the request. */
   #tryOut(
     observer: TraceObserver,
@@ -228,6 +261,7 @@ export class Run implements RuleRun {
     let result: TerminalAction | undefined | false = false
     let entered = false
     try {
+      this.#charge(prepared.rule)
       if (!this.#matches(ruleset, at, prepared)) return undefined
       entered = true
       observer.acting(at)
@@ -247,7 +281,19 @@ export class Run implements RuleRun {
     return matched
   }
 
-  #failed(ruleset: PreparedRuleset, rule: string, error: unknown): void {
-    this.#rules.log.error({ event: 'rule_failed', ruleset: ruleset.id, rule, reason: messageOf(error) })
+  #failed(ruleset: PreparedRuleset, { rule, tally }: PreparedRule, error: unknown): void {
+    // Other failures are logged once per rule: thousands of requests may cause the same one.
+    const repeated = tally.failures++ > 0
+    const { log } = this.#rules
+    const entry = { ruleset: ruleset.id, rule: rule.id, reason: messageOf(error) }
+    if (error !== BUDGET_EXCEEDED) {
+      if (!repeated) log.error({ event: 'rule_failed', ...entry })
+      return
+    }
+    tally.overBudget++
+    const now = this.exchange.startedMonotonic
+    if (now - tally.overBudgetLoggedAt < OVER_BUDGET_LOG_MS) return
+    tally.overBudgetLoggedAt = now
+    log.warn({ event: 'rule_over_budget', ...entry, ray: this.exchange.rayId })
   }
 }

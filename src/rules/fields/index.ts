@@ -6,6 +6,7 @@ import {
   FIELDS,
   Getters,
   REQUEST_GETTERS,
+  REQUEST_STEPS,
   SCHEME,
   type Context,
   type FieldInfo,
@@ -57,7 +58,7 @@ export const OWN_FIELDS: readonly string[] = Object.keys(OWN)
 
 /** The context of one request, for all its phases. */
 export function fieldContext(exchange: RuleExchange, parts: FieldDeps): Context {
-  return FIELD_GETTERS.context(new FieldSource(exchange, parts))
+  return FIELD_GETTERS.context(new FieldSource(exchange, parts), REQUEST_STEPS)
 }
 
 /** The slots of some fields, for `Context.forget`. */
