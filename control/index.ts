@@ -1,22 +1,28 @@
 import { accounts } from './accounts/index.js'
+import type { ControlDeps } from './http/context.js'
 import type { Endpoint } from './http/endpoint.js'
+import { listenControl, type Control } from './http/listen.js'
 import { hostnames } from './zones/hostnames.js'
 import { lists } from './lists/index.js'
 import { logpush } from './logpush/index.js'
 import type { LogpushDeps } from './logpush/services.js'
+import { manual } from './openapi/index.js'
 import { posture } from './webhooks/index.js'
 import { rulesets } from './rulesets/index.js'
 import { settings } from './zones/settings.js'
 import { tokens } from './tokens/index.js'
-import { tracer } from './rulesets/tracer.js'
+import { tracer, type TracerDeps } from './rulesets/tracer.js'
 import { user } from './tokens/user.js'
 import type { PostureDeps } from './webhooks/services.js'
 import { workers } from './workers/index.js'
 import type { WorkersServices } from './workers/services/index.js'
 import { zones } from './zones/index.js'
 
+/** Dependencies of the endpoints that need no Workers and no webhooks. */
+export type BasicDeps = LogpushDeps & TracerDeps
+
 /** Every endpoint of the areas that need no more than configuration and store. */
-export const basicEndpoints = (deps: LogpushDeps): Endpoint[] => [
+export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...user(),
   ...tokens(deps),
   ...accounts(deps),
@@ -30,6 +36,12 @@ export const basicEndpoints = (deps: LogpushDeps): Endpoint[] => [
 ]
 
 /** Every endpoint of the API. */
-export const endpoints = (
-  deps: LogpushDeps & PostureDeps & { readonly workers: () => WorkersServices },
-): Endpoint[] => [...basicEndpoints(deps), ...posture(deps), ...workers(deps)]
+export const endpoints = (deps: BasicDeps & PostureDeps & { readonly workers: () => WorkersServices }): Endpoint[] => [
+  ...basicEndpoints(deps),
+  ...posture(deps),
+  ...workers(deps),
+]
+
+/** Opens the API's listener: the endpoints, and their OpenAPI document. Rejects if the address is not available. */
+export const startControl = async (endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> =>
+  await listenControl(endpoints, deps, [manual(endpoints)])

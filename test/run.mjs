@@ -21,6 +21,8 @@ const CODE = ['src', 'control', 'pipelines', 'sinks', 'test']
 const LINKS = ['config', 'demo', 'dist', 'README.md', 'test/fixtures', 'test/peers', 'test/bench']
 const LINKED_FILES = ['test/**/*.{mjs,c,py}']
 const TIMEOUT_SECONDS = 900
+/** Characters shown of one diagnostic, such as the difference between two values. */
+const MAX_DIAGNOSTIC = 4000
 /** Time for a file to report what it was waiting for after its own timeout. */
 const GRACE_SECONDS = 20
 
@@ -115,7 +117,7 @@ function print(result) {
   for (const { name, diag } of failures) {
     console.log(`  not ok: ${name}`)
     for (const [key, value] of Object.entries(diag ?? {})) {
-      const shown = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value)
+      const shown = (typeof value === 'string' ? value.trimEnd() : JSON.stringify(value)).slice(0, MAX_DIAGNOSTIC)
       console.log(`    ${key}: ${shown.includes('\n') ? shown.replace(/^/gm, '      ').replace(/^/, '\n') : shown}`)
     }
   }

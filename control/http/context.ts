@@ -7,7 +7,6 @@ import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
-import type { TraceRequest, TraceResult } from '../../src/rules/types.js'
 import type { ErrorKind } from './errors.js'
 import type { Permission } from './auth/permissions.js'
 
@@ -102,8 +101,6 @@ export interface ControlDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** Tries a request out on the rules in force; undefined where no zone of the account serves its host. */
-  readonly trace: (accountId: string, request: TraceRequest) => TraceResult | undefined
   /** Take requests that ask for another protocol on their connection: the first one that knows the path. */
   readonly upgrades?: readonly Upgrades[]
   /** Told about each answered request; the path is the endpoint's pattern, so that it makes a bounded label. */

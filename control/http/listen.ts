@@ -7,9 +7,8 @@ import { api } from './app.js'
 import type { Endpoint } from './endpoint.js'
 import { failure } from './envelope.js'
 import { ApiError } from './errors.js'
-import { manual } from '../openapi/index.js'
 import { PREFIX } from './prefix.js'
-import type { ControlDeps } from './context.js'
+import type { ApiMiddleware, ControlDeps } from './context.js'
 
 const LIMITS = {
   maxHeaderSize: 32 * 1024,
@@ -31,9 +30,13 @@ export interface Control {
   close(drainMs?: number): Promise<void>
 }
 
-/** Opens the API's listener. Rejects when the address cannot be had. */
-export async function listenControl(endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> {
-  const handle = api(endpoints, deps, [manual(endpoints)]).callback()
+/** Opens the API's listener; `routes` are served without a token. Rejects if the address is not available. */
+export async function listenControl(
+  endpoints: readonly Endpoint[],
+  deps: ControlDeps,
+  routes: readonly ApiMiddleware[],
+): Promise<Control> {
+  const handle = api(endpoints, deps, routes).callback()
   const { upgrades = [] } = deps
   const server = createServer(LIMITS, (request, response) => {
     // The connection of a request that was under way when the listener closed has nothing more to wait for.

@@ -2,8 +2,8 @@ import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import { strict } from '../../src/core/schema.js'
 import { toBytes, type Value } from '../../src/expr/index.js'
+import type { TraceRequest, TraceResult } from '../../src/rules/types.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
-import type { ControlDeps } from '../http/context.js'
 
 const MAX_BODY_BYTES = 131_072
 /** Methods that the proxy names in `allow`. */
@@ -104,7 +104,13 @@ const GEO_FIELDS = {
 } as const satisfies Record<keyof Static<typeof Geoloc>, string>
 
 /** Tries a request out on the rules in force, and tells what each of them did. */
-export function tracer({ trace }: ControlDeps): Endpoint[] {
+/** Dependencies of the request tracer. */
+export interface TracerDeps {
+  /** Runs the rules in force on a request; undefined if no zone of the account serves its host. */
+  readonly trace: (accountId: string, request: TraceRequest) => TraceResult | undefined
+}
+
+export function tracer({ trace }: TracerDeps): Endpoint[] {
   return [
     endpoint({
       method: 'post',

@@ -1,7 +1,7 @@
 import { Histogram } from 'prom-client'
-import { endpoints } from '../../control/index.js'
-import { listenControl } from '../../control/http/listen.js'
+import { endpoints, startControl } from '../../control/index.js'
 import type { ControlDeps } from '../../control/http/context.js'
+import type { TracerDeps } from '../../control/rulesets/tracer.js'
 import { Tails } from '../../control/workers/services/tail-sessions.js'
 import { listenAdmin } from './admin.js'
 import { AuditedStore, auditLog } from './audit-log.js'
@@ -112,7 +112,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
-  const deps: ControlDeps = {
+  const deps: ControlDeps & TracerDeps = {
     config: () => config,
     store,
     clock,
@@ -148,7 +148,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const code = stack.use(new CodeReader())
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
   const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
-  const control = stack.use(await listenControl(areas, deps))
+  const control = stack.use(await startControl(areas, deps))
   stack.use(startPipelines(config, { clock, log }))
   const takeOver = async (next: Config): Promise<void> => {
     zones.configure(next.zones)

@@ -2,9 +2,8 @@ import addFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Test } from 'tap'
 import type { Endpoint } from '../../control/http/endpoint.js'
-import { basicEndpoints } from '../../control/index.js'
-import { listenControl } from '../../control/http/listen.js'
-import type { LogpushDeps, LogpushServices } from '../../control/logpush/services.js'
+import { basicEndpoints, startControl, type BasicDeps } from '../../control/index.js'
+import type { LogpushServices } from '../../control/logpush/services.js'
 import { openapiDocument } from '../../control/openapi/index.js'
 import { bySpecificity } from '../../control/http/paths.js'
 import type { ControlConfig, Upgrades } from '../../control/http/context.js'
@@ -85,7 +84,7 @@ export interface TestResponse {
 export interface Client {
   readonly url: string
   readonly store: Store
-  readonly deps: LogpushDeps
+  readonly deps: BasicDeps
   readonly clock: ReturnType<typeof handClock>
   readonly endpoints: readonly Endpoint[]
   /** Sends a request as the administrator and checks the answer against the OpenAPI document. */
@@ -99,7 +98,7 @@ export async function client(
   t: Test,
   options: {
     readonly config?: Partial<ControlConfig>
-    readonly areas?: (deps: LogpushDeps) => Endpoint[]
+    readonly areas?: (deps: BasicDeps) => Endpoint[]
     readonly logpush?: LogpushServices
     /** Asked once `areas` has been. */
     readonly upgrades?: () => readonly Upgrades[]
@@ -109,7 +108,7 @@ export async function client(
   const { clock = handClock(), logpush } = options
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const config: ControlConfig = { ...CONFIG, ...options.config }
-  const deps: LogpushDeps = {
+  const deps: BasicDeps = {
     config: () => config,
     store,
     clock,
@@ -122,7 +121,7 @@ export async function client(
   }
   const endpoints = (options.areas ?? basicEndpoints)(deps)
   const upgrades = [...(logpush ? [logpush.live] : []), ...(options.upgrades?.() ?? [])]
-  const control = await listenControl(endpoints, { ...deps, upgrades })
+  const control = await startControl(endpoints, { ...deps, upgrades })
   t.teardown(async () => {
     await control.close(0)
     await store.close()

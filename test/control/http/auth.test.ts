@@ -334,11 +334,10 @@ t.test('a token with something unfit is not made from the command line', async (
 t.test('secrets never reach the log', async (t) => {
   const lines: unknown[] = []
   const { deps } = await client(t)
-  const { listenControl } = await import('../../../control/http/listen.js')
-  const { basicEndpoints } = await import('../../../control/index.js')
+  const { basicEndpoints, startControl } = await import('../../../control/index.js')
   const write = (line: unknown) => void lines.push(line)
   const log = { ...silentLog, info: write, error: write }
-  const control = await listenControl(basicEndpoints(deps), { ...deps, log })
+  const control = await startControl(basicEndpoints(deps), { ...deps, log })
   const headers = { authorization: `Bearer ${ADMIN}`, 'x-auth-key': KEY }
   await fetch(`${control.url}/zones?token=query-secret`, { headers })
   const made = await fetch(`${control.url}/user/tokens`, {

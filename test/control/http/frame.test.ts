@@ -6,9 +6,8 @@ import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { FileResponse, endpoint, ApiResponse } from '../../../control/http/endpoint.js'
 import { ERRORS } from '../../../control/http/errors.js'
-import { basicEndpoints } from '../../../control/index.js'
+import { basicEndpoints, startControl } from '../../../control/index.js'
 import { jsonFault } from '../../../control/http/json-errors.js'
-import { listenControl } from '../../../control/http/listen.js'
 import { ADMIN, client, CONFIG, FREE_ZONE, handClock, ZONE } from '../client.js'
 import { silentLog } from '../../../src/core/log.js'
 import { SETTING } from '../../../src/core/model/setting.js'
@@ -358,7 +357,7 @@ t.test('a client that goes away in the middle of its body is no fault of the ser
     error: (line: unknown) => void faults.push(line),
     info: () => responded.resolve(),
   }
-  const control = await listenControl(basicEndpoints(deps), { ...deps, log })
+  const control = await startControl(basicEndpoints(deps), { ...deps, log })
   const socket = connect(control.port, '127.0.0.1')
   const head = [
     `PATCH /client/v4${SETTING_PATH} HTTP/1.1`,
@@ -476,7 +475,7 @@ t.test('a closing listener finishes what is under way', async (t) => {
     },
   })
   const { deps } = await client(t)
-  const control = await listenControl([slow, ...basicEndpoints(deps)], { ...deps, clock, log: silentLog })
+  const control = await startControl([slow, ...basicEndpoints(deps)], { ...deps, clock, log: silentLog })
   const response = fetch(`${control.url}/slow`, { headers: { authorization: `Bearer ${ADMIN}` } })
   await begun.promise
   const closed = control.close()

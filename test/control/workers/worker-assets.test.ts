@@ -1,8 +1,8 @@
 import Cloudflare from 'cloudflare'
 import { decodeJwt } from 'jose'
 import t, { type Test } from 'tap'
-import { basicEndpoints } from '../../../control/index.js'
-import type { LogpushDeps } from '../../../control/logpush/services.js'
+import { basicEndpoints, type BasicDeps } from '../../../control/index.js'
+
 import { workers } from '../../../control/workers/index.js'
 import { Tails } from '../../../control/workers/services/tail-sessions.js'
 import { MemoryBudget } from '../../../src/core/memory-budget.js'
@@ -27,7 +27,7 @@ async function api(t: Test) {
   const blobs = memoryBlobs(clock)
   const made = await client(t, {
     clock,
-    areas: (deps: LogpushDeps) => {
+    areas: (deps: BasicDeps) => {
       const engine = {
         vault,
         blobs,

@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { globSync } from 'tinyglobby'
+import { IO_MODULES, lintOverride, ROOMS, TOP } from './helpers/rooms.js'
+
+const FOLDERS = ['src', 'control', 'pipelines', 'sinks']
+const FILES = globSync(FOLDERS.map((folder) => `${folder}/**/*.ts`)).sort()
+const IMPORT = /^(?:import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm
+
+interface Import {
+  readonly from: string
+  readonly to: string
+  readonly typeOnly: boolean
+}
+
+/** All imports of a file, types included. Those of ours are paths, others are specifiers. */
+function importsOf(from: string): Import[] {
+  return [...readFileSync(from, 'utf8').matchAll(IMPORT)].map(([, type, specifier = '', dynamic = '']) => {
+    const name = specifier || dynamic
+    const to = name.startsWith('.') ? join(dirname(from), name).replace(/\.js$/, '.ts') : name
+    return { from, to, typeOnly: type !== undefined }
+  })
+}
+
+const IMPORTS = FILES.flatMap(importsOf)
+
+const isBelow = (file: string, folder: string) => file.startsWith(`${folder}/`)
+const roomOf = (file: string) => Object.keys(ROOMS).find((room) => isBelow(file, room))
+
+function isAllowed({ from, to, typeOnly }: Import): boolean {
+  const only = Object.entries(TOP).find(([room]) => isBelow(to, room) && !isBelow(from, room))?.[1]
+  if (only !== undefined && !only.some((start) => from.startsWith(start))) return false
+  const name = roomOf(from)
+  if (name === undefined) return true
+  const { may = [], files = [], types = [], pure } = ROOMS[name]!
+  if (!FOLDERS.some((folder) => isBelow(to, folder)))
+    return !pure || !IO_MODULES.includes(to.replace(/^(node:fs)\/.*/, '$1/*'))
+  return (
+    [name, 'src/core', ...may].some((room) => isBelow(to, room)) ||
+    files.includes(to) ||
+    (typeOnly && types.includes(to))
+  )
+}
+
+t.test('every import, types included, is in the table of rooms', async (t) => {
+  t.ok(IMPORTS.length > FILES.length, 'imports are found')
+  const wrong = IMPORTS.filter((each) => !isAllowed(each)).map(({ from, to }) => `${from} imports ${to}`)
+  t.strictSame(wrong, [])
+})
+
+t.test('every folder is a room, and every room is a folder', async (t) => {
+  const folders = FOLDERS.flatMap((top) =>
+    top === 'sinks'
+      ? [top]
+      : readdirSync(top, { withFileTypes: true }).flatMap((entry) =>
+          entry.isDirectory() ? [`${top}/${entry.name}`] : [],
+        ),
+  )
+  t.strictSame(folders.sort(), [...Object.keys(ROOMS), ...Object.keys(TOP)].sort())
+  const loose = FILES.filter((file) => dirname(file) === 'src' || dirname(file) === 'control')
+  t.strictSame(loose, ['control/index.ts', 'src/cli.ts', 'src/package.ts'])
+})
+
+t.test('no rooms import each other in a ring', async (t) => {
+  const next = new Map(Object.keys(ROOMS).map((room) => [room, new Set<string>()]))
+  for (const { from, to } of IMPORTS) {
+    const [a, b] = [roomOf(from), roomOf(to)]
+    if (a !== undefined && b !== undefined && a !== b) next.get(a)!.add(b)
+  }
+  // Removes rooms that import no remaining room until none is left.
+  for (let removed = true; removed;) {
+    removed = false
+    for (const [room, targets] of next) {
+      if ([...targets].some((target) => next.has(target))) continue
+      next.delete(room)
+      removed = true
+    }
+  }
+  t.strictSame([...next.keys()], [])
+})
+
+const LINT = JSON.parse(readFileSync('.oxlintrc.json', 'utf8')) as {
+  overrides: object[]
+  rules: Record<string, unknown>
+}
+
+t.test('lint has one override per room, made from the table', async (t) => {
+  const wanted = Object.keys(ROOMS).map(lintOverride)
+  const found = LINT.overrides.filter((each) => 'no-restricted-imports' in (each as { rules: object }).rules)
+  t.strictSame(found, wanted, `the overrides of .oxlintrc.json must be: ${JSON.stringify(wanted)}`)
+  t.strictSame(LINT.rules['import/no-cycle'], ['error', { ignoreTypes: false }])
+})
+
+/** Lints files in a folder of their own with the rules of the repository; returns the messages. */
+function lint(t: Test, files: Record<string, string>): string {
+  // Outside of the repository: lint skips what git ignores.
+  const folder = mkdtempSync(join(tmpdir(), 'edged-lint-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, dirname(name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  writeFileSync(join(folder, '.oxlintrc.json'), JSON.stringify(LINT))
+  try {
+    return execFileSync(join(process.cwd(), 'node_modules/.bin/oxlint'), ['-f', 'unix', '.'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+  } catch (error) {
+    return (error as { stdout: string }).stdout
+  }
+}
+
+t.test('lint reports a forbidden import of every room, and no allowed one', async (t) => {
+  const files: Record<string, string> = {}
+  const wanted: string[] = []
+  const path = (from: string, to: string) => relative(from, to).replace(/^(?=\w)/, './')
+  for (const [name, { may = [], files: single = [], types = [], pure }] of Object.entries(ROOMS)) {
+    const others = [...Object.keys(ROOMS), ...Object.keys(TOP)].filter((room) => room !== name)
+    for (const depth of ['', '/inner']) {
+      const from = `${name}${depth}`
+      for (const [index, room] of others.entries()) {
+        const isDenied = room !== 'src/core' && !may.includes(room)
+        const file = `${from}/to-${index}.ts`
+        files[file] = `export type { A } from '${path(from, `${room}/any-file.js`)}'\n`
+        if (isDenied) wanted.push(file)
+      }
+      for (const [index, target] of [...single, ...types].entries())
+        files[`${from}/single-${index}.ts`] = `export type { A } from '${path(from, target.replace(/ts$/, 'js'))}'\n`
+      files[`${from}/io.ts`] = `export { x } from 'node:net'\n`
+      if (pure) wanted.push(`${from}/io.ts`)
+    }
+  }
+  files['src/disk/ring-a.ts'] = `import type { B } from './ring-b.js'\nexport interface A { b: B }\n`
+  files['src/disk/ring-b.ts'] = `import type { A } from './ring-a.js'\nexport interface B { a: A }\n`
+  const found = new Set(
+    lint(t, files)
+      .split('\n')
+      .flatMap((line) => /([\w/-]+\.ts):\d+:\d+: .*\((no-restricted-imports|no-cycle)\)/.exec(line)?.[1] ?? []),
+  )
+  t.strictSame([...found].filter((file) => !file.includes('ring')).sort(), wanted.sort())
+  t.ok(found.has('src/disk/ring-a.ts'), 'a ring of types is reported')
+})
