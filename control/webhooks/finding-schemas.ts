@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { Asset, FindingInput, InstanceInput, Integration, SEVERITIES } from '../../src/core/model/finding.js'
+import { Asset, FindingMembers, InstanceMembers, Integration, SEVERITIES } from '../../src/core/model/finding.js'
 import { DELIVERY_STATUSES } from '../../src/core/model/delivery.js'
 import { paging } from '../http/paging.js'
 
-const { name, description, severity, vendor, category, remediation } = FindingInput.properties
+const { name, description, severity, vendor, category, remediation } = FindingMembers.properties
 
 export const FindingResult = Type.Object({
   id: Type.String(),
@@ -85,7 +85,7 @@ export const InstanceQuery = Type.Object({
 const Ids = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 1000 })
 
 export const ChosenInstances = Type.Object(
-  { check_instances: Type.Array(InstanceInput.properties.id, { minItems: 1, maxItems: 1000 }) },
+  { check_instances: Type.Array(InstanceMembers.properties.id, { minItems: 1, maxItems: 1000 }) },
   { additionalProperties: false },
 )
 

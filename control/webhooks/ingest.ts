@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
-import { FindingInput, MAX_FINDING_BYTES } from '../../src/core/model/finding.js'
+import { FindingAsRead, findingFrom, FindingInput, MAX_FINDING_BYTES } from '../../src/core/model/finding.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { bodyLines } from '../http/line-body.js'
 import type { KeyedEdits } from '../resources/keyed-edits.js'
@@ -26,6 +26,7 @@ const IngestResult = Type.Object({
 })
 
 const issues = issuesOf(FindingInput)
+const issuesAsRead = issuesOf(FindingAsRead)
 
 /** What is wrong with one line. */
 class BadLine extends Error {
@@ -46,7 +47,7 @@ export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
       status: 202,
       raw: {
         types: ['application/x-ndjson', 'application/json'],
-        schema: FindingInput,
+        schema: Type.Union([FindingInput, FindingAsRead]),
       },
       result: IngestResult,
       async handle({ scope, request }) {
@@ -105,9 +106,10 @@ function parsed(bytes: Uint8Array): unknown {
 function checked(value: unknown): FindingInput {
   try {
     assertHostile(value)
-    const found = issues(value)
+    const isAsRead = typeof value === 'object' && value !== null && 'finding' in value
+    const found = isAsRead ? issuesAsRead(value) : issues(value)
     if (found.length > 0) throw new InvalidInput(found)
-    return value as FindingInput
+    return findingFrom(value as Static<typeof FindingInput> | Static<typeof FindingAsRead>)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
     const toApiErrors = error.issues.slice(0, MAX_FAULTS).map(({ pointer, message }) => `${pointer || '/'} ${message}`)

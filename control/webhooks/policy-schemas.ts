@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { FindingInput, Integration } from '../../src/core/model/finding.js'
+import { FindingMembers, Integration } from '../../src/core/model/finding.js'
 import { strict } from '../../src/core/schema.js'
 
 const Id = Type.String({ minLength: 1, maxLength: 256 })
@@ -36,7 +36,7 @@ const Changeable = {
   actions: Actions,
 }
 
-const FindingTypeId = FindingInput.properties.finding_type_id
+const FindingTypeId = FindingMembers.properties.finding_type_id
 
 export const NewPolicy = Type.Object({ ...Changeable, finding_type_id: FindingTypeId }, strict)
 

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { Asset, FindingInput, InstanceInput, Integration } from '../core/model/finding.js'
+import { Asset, FindingMembers, InstanceMembers, Integration } from '../core/model/finding.js'
 import { strict } from '../core/schema.js'
 
-const { instances: _instances, integration: _integration, ...finding } = FindingInput.properties
-const { asset: _asset, is_archived: _archived, ...instance } = InstanceInput.properties
+const { integration: _integration, ...finding } = FindingMembers.properties
+const { asset: _asset, is_archived: _archived, ...instance } = InstanceMembers.properties
 
 const EXAMPLE = {
   id: '0199f4a2-7c1e-7000-8b5e-2f6d1c3a9e47',

@@ -76,8 +76,14 @@ export const Asset = Type.Object(
 )
 export type Asset = Static<typeof Asset>
 
-/** One asset that a finding is about, as it comes in. */
-export const InstanceInput = Type.Object(
+/** A member that reading returns and ingest ignores, so that what was read can be sent back. */
+const ReadOnly = () => Type.Optional(Type.Unknown({ description: 'Returned by reads, ignored here.' }))
+
+/** Members of an instance that are computed when it is read. */
+const INSTANCE_READ_ONLY = { remediations: ReadOnly(), webhooks: ReadOnly() }
+
+/** What is stored of an instance. */
+export const InstanceMembers = Type.Object(
   {
     id: Id('Identifier of the instance; one that is known is updated.'),
     affliction_date: Time('When this instance was identified.'),
@@ -87,7 +93,10 @@ export const InstanceInput = Type.Object(
   },
   strict,
 )
-export type InstanceInput = Static<typeof InstanceInput>
+
+/** One asset that a finding is about, as it is ingested. */
+export const InstanceInput = Type.Object({ ...InstanceMembers.properties, ...INSTANCE_READ_ONLY }, strict)
+export type InstanceInput = Static<typeof InstanceMembers>
 
 /** What a finding is, apart from where it was made. */
 const FindingFacts = {
@@ -102,18 +111,74 @@ const FindingFacts = {
 /** Bytes of JSON that a finding without its instances, and each of its instances, may have; a payload has one of each. */
 export const MAX_FINDING_BYTES = 65_536
 
-/** A finding with its instances, as it comes in. */
+const TypeId = Id('Identifier of its type; policies are about types.')
+
+const FindingId = Id('Identifier of the finding: of a finding type in an integration. One that is known is updated.')
+const Instances = Type.Array(InstanceInput, { maxItems: 10_000 })
+
+/** Members of a finding that are set by other calls or computed when it is read. */
+const FINDING_READ_ONLY = {
+  ignored: ReadOnly(),
+  active_count: ReadOnly(),
+  archived_count: ReadOnly(),
+  instance_count: ReadOnly(),
+  latest_affliction_date: ReadOnly(),
+}
+
+/** A finding with its instances, as it is ingested. */
 export const FindingInput = Type.Object(
   {
-    id: Id('Identifier of the finding: of a finding type in an integration. One that is known is updated.'),
-    finding_type_id: Id('Identifier of its type; policies are about types.'),
+    id: FindingId,
+    finding_type_id: TypeId,
     ...FindingFacts,
     integration: Integration,
-    instances: Type.Array(InstanceInput, { maxItems: 10_000 }),
+    instances: Instances,
+    ...FINDING_READ_ONLY,
   },
   strict,
 )
-export type FindingInput = Static<typeof FindingInput>
+
+/** A finding as reads return it, with its instances. */
+export const FindingAsRead = Type.Object(
+  {
+    id: FindingId,
+    finding: Type.Object({ id: TypeId, ...FindingFacts }, strict),
+    integration: Integration,
+    instances: Instances,
+    ...FINDING_READ_ONLY,
+  },
+  strict,
+)
+
+/** What is stored of a finding. */
+export const FindingMembers = Type.Object({
+  id: FindingId,
+  finding_type_id: TypeId,
+  ...FindingFacts,
+  integration: Integration,
+})
+
+/** What ingest takes from a finding and its instances. */
+export type FindingInput = Static<typeof FindingMembers> & { readonly instances: readonly InstanceInput[] }
+
+/** Converts a finding that fits {@link FindingInput} or {@link FindingAsRead}, without its read-only members. */
+export function findingFrom(input: Static<typeof FindingInput> | Static<typeof FindingAsRead>): FindingInput {
+  const { id, integration, instances } = input
+  const { id: finding_type_id, ...facts } = 'finding' in input ? input.finding : { ...input, id: input.finding_type_id }
+  const { name, description, severity, vendor, category, remediation } = facts
+  return {
+    id,
+    finding_type_id,
+    name,
+    ...(description !== undefined && { description }),
+    severity,
+    vendor,
+    category,
+    ...(remediation !== undefined && { remediation }),
+    integration,
+    instances: instances.map(({ remediations: _remediations, webhooks: _webhooks, ...instance }) => instance),
+  }
+}
 
 /** A finding as it is stored. Scope: the account. */
 export type StoredFinding = Omit<FindingInput, 'instances'> & {

@@ -295,3 +295,34 @@ t.test('leap seconds and offsets of hours alone are times like others', async (t
     ['i3', 'i0', 'i2', 'i1'],
   )
 })
+
+// Scripts that copy findings from one account to another had to remove members by hand.
+t.test('what reads return can be ingested again, and members that are unknown are named', async (t) => {
+  const api = await postureClient(t)
+  await hook(api)
+  await ingest(api, finding('f1', [instance('i1', { dlp_contexts: [{ text: 'x' }] }), instance('i2')]))
+  await api.call('POST', `${FINDING}/ignore`, { checks: ['f1'] })
+  const read = (await api.call('GET', `${FINDING}/f1`)).body.result
+  const instances = (await api.call('GET', `${FINDING}/f1/instances`)).body.result
+  t.match(instances[0], { remediations: [], webhooks: [] })
+  const before = api.store.get(FINDINGS, scope, 'f1')?.value
+
+  t.match((await ingest(api, { ...finding('f1', instances), ignored: false })).body.result, {
+    accepted: 2,
+    rejected: [],
+  })
+  t.match((await ingest(api, { ...read, ignored: false, instances })).body.result, { accepted: 2, rejected: [] })
+  const after = api.store.get(FINDINGS, scope, 'f1')?.value
+  t.strictSame(after, before, 'computed members are not stored, and "ignored" has a call of its own')
+  t.notHas(api.store.get(INSTANCES, scope, 'i1')?.value, { webhooks: [] })
+
+  const { body } = await ingest(
+    api,
+    { ...read, instances, extra: 1, finding: { ...read.finding, other: 1 } },
+    finding('f2', [instance('i3', { wehbooks: [] })]),
+  )
+  t.match(body.result.rejected, [
+    { message: /\/extra is not a known member.*\/finding\/other is not a known member/ },
+    { message: '/instances/0/wehbooks is not a known member, did you mean webhooks' },
+  ])
+})
