@@ -13,7 +13,17 @@ import { ACCESS } from '../http/auth/permissions.js'
 import type { Caller } from '../http/context.js'
 import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
-import { JobQuery, JobResult, JobsResult, JobWithTries, MAX_PAIRS, NewJobs } from './schemas.js'
+import {
+  JobFilterBody,
+  JobInclude,
+  JobQuery,
+  JobResult,
+  JobsResult,
+  JobWithTries,
+  MAX_PAIRS,
+  NewJobs,
+  RetriedJobs,
+} from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks/jobs`
 
@@ -74,8 +84,21 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
       scopes,
       permissions: ACCESS.webhooks.read,
       summary: 'Read a job with its tries',
+      query: JobInclude,
       result: JobWithTries,
-      handle: ({ scope, params }) => detailed(job(scope, params.job_id)),
+      handle: ({ scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
+    }),
+    endpoint({
+      method: 'post',
+      path: `${PATH}/retry`,
+      scopes,
+      permissions: ACCESS.webhooks.write,
+      summary: 'Send all jobs again that match a filter and are over, with the same ids and bytes',
+      body: JobFilterBody,
+      result: RetriedJobs,
+      refusal: 'badJobs',
+      handle: async ({ scope, body }) =>
+        await deliveries().retryAll(scope, body, (id) => book.find(scope, id)?.status === 'enabled'),
     }),
     endpoint({
       method: 'post',
@@ -89,7 +112,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
         if (book.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
         const again = await deliveries().retry(scope, job_id)
         if (!again) throw new ApiError('jobUnderWay')
-        return detailed(again)
+        return detailed(again, false)
       },
     }),
   ]
@@ -173,19 +196,22 @@ const unable = (finding_instance_id: string, webhook_id: string, error: string):
 
 function shown({ delivery, state }: Job): Static<typeof JobResult> {
   const { finding_instance_id, payload: _payload, ...toApiErrors } = delivery
-  const { status, last_updated_at, failure_reason, failure_details } = state
+  const { status, last_updated_at, failure_reason, failure_details, attempts = 0, earlier_attempts = 0 } = state
   return {
     ...toApiErrors,
     asset_data: assetOf(delivery),
     parameters: { finding_instance_id },
     status,
     last_updated_at,
+    attempts: earlier_attempts + attempts,
+    last_status_code: state.tries.at(-1)?.status_code ?? null,
+    next_try_at: state.due_at ?? null,
     ...(failure_reason !== undefined && { failure_reason }),
     ...(failure_details !== undefined && { failure_details }),
   }
 }
 
-function detailed(job: Job): Static<typeof JobWithTries> {
-  const { due_at, tries } = job.state
-  return { ...shown(job), ...(due_at !== undefined && { due_at }), tries: [...tries] }
+function detailed(job: Job, includePayload: boolean): Static<typeof JobWithTries> {
+  const payload = includePayload ? (JSON.parse(job.delivery.payload) as Record<string, unknown>) : undefined
+  return { ...shown(job), tries: [...job.state.tries], ...(payload && { payload }) }
 }

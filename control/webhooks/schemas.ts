@@ -71,6 +71,8 @@ export const WebhookResult = Type.Object({
       description: 'Names only.',
     }),
   ),
+  disabled_at: Type.Optional(Type.String({ description: 'When the daemon disabled it.' })),
+  disabled_reason: Type.Optional(Type.String({ description: 'Why the daemon disabled it.' })),
 })
 
 export const EvaluationResult = Type.Object({
@@ -107,12 +109,16 @@ const job = {
   failure_reason: Type.Optional(Type.Enum([...FAILURE_REASONS])),
   failure_details: Type.Optional(Type.Object({})),
   policy_id: Type.Optional(Type.String({ description: 'The policy that sent it.' })),
+  attempts: Type.Integer({ description: 'Attempts so far, those before a retry by hand included.' }),
+  last_status_code: orNull(
+    Type.Integer({ description: 'Status of the last attempt; 0: no response. Null before the first attempt.' }),
+  ),
+  next_try_at: orNull(Type.String({ description: 'Earliest time of the next attempt; null once the job is over.' })),
 }
 export const JobResult = Type.Object(job)
 
 export const JobWithTries = Type.Object({
   ...job,
-  due_at: Type.Optional(Type.String({ description: 'No try before then; absent once it is over.' })),
   tries: Type.Array(
     Type.Object(
       {
@@ -124,8 +130,9 @@ export const JobWithTries = Type.Object({
       },
       strict,
     ),
-    { description: 'Oldest first.' },
+    { description: 'Oldest first, the newest 20.' },
   ),
+  payload: Type.Optional(Type.Object({}, { description: 'Body of every attempt; with include=payload.' })),
 })
 
 export const JobsResult = Type.Object({
@@ -135,9 +142,23 @@ export const JobsResult = Type.Object({
   ),
 })
 
-export const JobQuery = Type.Object({
-  ...paging({ most: 100 }),
+const filter = {
   status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
   webhook_id: Type.Optional(Type.String({ maxLength: 64 })),
   finding_instance_id: Type.Optional(Type.String({ maxLength: 256 })),
+  since: Type.Optional(Type.String({ format: 'date-time', description: 'Created at this time or later.' })),
+  until: Type.Optional(Type.String({ format: 'date-time', description: 'Created before this time.' })),
+}
+
+export const JobQuery = Type.Object({ ...paging({ most: 100 }), ...filter })
+
+export const JobInclude = Type.Object({ include: Type.Optional(Type.Enum(['payload'])) })
+
+export const JobFilterBody = Type.Object(filter, strict)
+
+export const RetriedJobs = Type.Object({
+  retried: Type.Integer({ description: 'Jobs that are sent again.' }),
+  pending: Type.Integer({ description: 'Jobs that are not over yet.' }),
+  disabled: Type.Integer({ description: 'Jobs whose webhook is disabled or deleted.' }),
+  over_limit: Type.Integer({ description: 'Jobs beyond the limit of waiting deliveries; retry them later.' }),
 })

@@ -160,6 +160,7 @@ export class WebhookRepository {
       updated_at: this.#now(),
       headers: headers.map((header) => kept(before, header) ?? this.#sealed(scope, id, header)),
       ...(authentication_type === 'HMAC-Signing' && this.#secrets(scope, before, body.signing_secret)),
+      ...(status === 'disabled' && disabledBy(before)),
     }
   }
 
@@ -228,6 +229,12 @@ export class WebhookRepository {
 }
 
 const live = ({ deleted_at }: StoredWebhook): boolean => deleted_at === undefined
+
+/** When and why the daemon disabled a webhook, as far as it did. */
+const disabledBy = ({ disabled_at, disabled_reason }: StoredWebhook): Partial<StoredWebhook> => ({
+  ...(disabled_at !== undefined && { disabled_at }),
+  ...(disabled_reason !== undefined && { disabled_reason }),
+})
 
 /** The stored header that a header without a value stands for. */
 const kept = ({ headers }: StoredWebhook, { key, value }: HeaderInput): StoredWebhook['headers'][number] | undefined =>

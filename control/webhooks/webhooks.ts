@@ -93,6 +93,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
 
 /** A webhook as the API tells it: without any secret. */
 function shown(webhook: StoredWebhook): Static<typeof WebhookResult> {
+  const { disabled_at, disabled_reason } = webhook
   const { id, label, destination_url, authentication_type, status, version, created_at, updated_at, headers } = webhook
   return {
     id,
@@ -104,5 +105,7 @@ function shown(webhook: StoredWebhook): Static<typeof WebhookResult> {
     created_at,
     updated_at,
     ...(headers.length > 0 && { headers: headers.map(({ key }) => ({ key })) }),
+    ...(disabled_at !== undefined && { disabled_at }),
+    ...(disabled_reason !== undefined && { disabled_reason }),
   }
 }

@@ -113,8 +113,8 @@ export class DeliveryQueue {
   /** The next delivery to try now, which then is under way. */
   take(now: number): string | undefined {
     while (this.wakeAt(now) <= now) {
-      const due = this.#again.peek()
-      const id = due !== undefined && due.dueAt <= now ? this.#again.pop()?.id : this.#first.shift()
+      // New deliveries first: a backlog of retries must not delay them.
+      const id = this.#first.shift() ?? this.#again.pop()?.id
       if (id === undefined) return undefined
       if (!this.#known.has(id) || this.#underWay.has(id)) continue
       this.#underWay.add(id)

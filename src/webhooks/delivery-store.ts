@@ -9,10 +9,15 @@ import {
   type DeliveryState,
   type Job,
   type JobFilter,
+  type RetryResult,
   type Together,
 } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
-import type { Change, Store, Write } from '../core/store.js'
+import { timeOf } from '../core/model/finding.js'
+import { VersionConflict, type Change, type Store, type Write } from '../core/store.js'
+
+/** Jobs that one batch of a bulk retry changes. */
+const MAX_IN_BATCH = 500
 
 /** What an account may have waiting. */
 export interface DeliveryLimits {
@@ -98,10 +103,11 @@ export class StoredDeliveries implements Deliveries {
     const jobs: Job[] = []
     let total = 0
     const all = this.#store.list(DELIVERIES, scope)
+    const fits = matcher(filter)
     // Ids sort by time, the oldest first.
     for (let at = all.length - 1; at >= 0; at -= 1) {
       const delivery = all[at]?.value
-      if (!delivery || !fits(delivery, filter)) continue
+      if (!delivery || !fits(delivery)) continue
       const state = this.#state(scope, delivery.id)
       if (!state || (filter.status !== undefined && state.status !== filter.status)) continue
       if (total >= from && jobs.length < most) jobs.push({ delivery, state })
@@ -119,10 +125,57 @@ export class StoredDeliveries implements Deliveries {
     const now = new Date(this.#clock.now()).toISOString()
     let again = false
     await this.#store.change(DELIVERY_STATES, scope, id, (old): DeliveryState | undefined => {
-      again = old?.status === 'completed' || old?.status === 'failed'
-      return old && again ? { status: 'pending', last_updated_at: now, tries: old.tries, due_at: now } : old
+      again = isOver(old)
+      return old && again ? retried(old, now) : old
     })
     return again ? this.get(scope, id) : undefined
+  }
+
+  async retryAll(
+    scope: Scope,
+    { status, ...filter }: JobFilter,
+    isEnabled: (webhookId: string) => boolean,
+  ): Promise<RetryResult> {
+    const result = { retried: 0, pending: 0, disabled: 0, over_limit: 0 }
+    const fits = matcher(filter)
+    const ids: string[] = []
+    for (const { id, value } of this.#store.list(DELIVERIES, scope)) {
+      const state = fits(value) ? this.#state(scope, id) : undefined
+      if (!state || (status !== undefined && state.status !== status)) continue
+      if (!isOver(state)) result.pending += 1
+      else if (isEnabled(value.webhook_id)) ids.push(id)
+      else result.disabled += 1
+    }
+    for (let from = 0; from < ids.length; from += MAX_IN_BATCH) {
+      const some = ids.slice(from, Math.min(from + MAX_IN_BATCH, from + this.room(scope)))
+      const done = await this.#retrySome(scope, some)
+      result.retried += done
+      result.pending += some.length - done
+      if (some.length < MAX_IN_BATCH) {
+        result.over_limit = Math.max(0, ids.length - from - some.length)
+        break
+      }
+    }
+    return result
+  }
+
+  /** Retries those of these jobs that are over, and returns their number. */
+  async #retrySome(scope: Scope, ids: readonly string[]): Promise<number> {
+    const now = new Date(this.#clock.now()).toISOString()
+    const writes = ids.flatMap((id): Write[] => {
+      const stored = this.#store.get(DELIVERY_STATES, scope, id)
+      if (!stored || !isOver(stored.value)) return []
+      return [{ kind: DELIVERY_STATES, scope, id, value: retried(stored.value, now), ifVersion: stored.version }]
+    })
+    try {
+      if (writes.length > 0) await this.#store.batch(writes)
+      return writes.length
+    } catch (error) {
+      if (!(error instanceof VersionConflict)) throw error
+      // Another request or daemon changed one of them: each is decided separately.
+      const jobs = await Promise.all(ids.map(async (id) => await this.retry(scope, id)))
+      return jobs.filter((job) => job !== undefined).length
+    }
   }
 
   async close(): Promise<void> {
@@ -184,6 +237,21 @@ export class StoredDeliveries implements Deliveries {
   }
 }
 
-const fits = (delivery: Delivery, { webhook_id, finding_instance_id }: JobFilter): boolean =>
-  (webhook_id === undefined || delivery.webhook_id === webhook_id) &&
-  (finding_instance_id === undefined || delivery.finding_instance_id === finding_instance_id)
+const isOver = (state: DeliveryState | undefined): boolean =>
+  state?.status === 'completed' || state?.status === 'failed'
+
+/** The state of a job that is over when it is retried now. */
+function retried({ tries, attempts = 0, earlier_attempts: earlier = 0 }: DeliveryState, now: string): DeliveryState {
+  return { status: 'pending', last_updated_at: now, tries, earlier_attempts: earlier + attempts, due_at: now }
+}
+
+/** Returns a predicate for the members of a filter that concern the delivery itself. */
+function matcher({ webhook_id, finding_instance_id, since, until }: Omit<JobFilter, 'status'>) {
+  const from = since === undefined ? undefined : timeOf(since)
+  const to = until === undefined ? undefined : timeOf(until)
+  return (delivery: Delivery): boolean =>
+    (webhook_id === undefined || delivery.webhook_id === webhook_id) &&
+    (finding_instance_id === undefined || delivery.finding_instance_id === finding_instance_id) &&
+    (from === undefined || Date.parse(delivery.created_at) >= from) &&
+    (to === undefined || Date.parse(delivery.created_at) < to)
+}

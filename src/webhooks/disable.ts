@@ -5,13 +5,14 @@ import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 
 /**
- * Disables a webhook on the daemon's own account, with an audit entry. False: it was disabled or deleted already, or sends
- * elsewhere than to `url`, where that is given.
+ * Disables a webhook in the name of the daemon, with an audit entry. Returns false if it was disabled or deleted already, or
+ * if `url` is passed and is not its destination any more.
  */
 export async function disableWebhook(
   store: Store,
   scope: Scope,
   id: string,
+  reason: string,
   now: number,
   url?: string,
 ): Promise<boolean> {
@@ -26,7 +27,9 @@ export async function disableWebhook(
         old?.status === 'enabled' &&
         old.deleted_at === undefined &&
         (url ?? old.destination_url) === old.destination_url
-      return old && disabled ? { ...old, status: 'disabled', version: old.version + 1, updated_at: at } : old
+      if (!old || !disabled) return old
+      const version = old.version + 1
+      return { ...old, status: 'disabled', version, updated_at: at, disabled_at: at, disabled_reason: reason }
     },
     (before, after) => ({
       at,

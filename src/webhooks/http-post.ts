@@ -1,11 +1,10 @@
 import got, { RequestError, TimeoutError, type Got, type Response } from 'got'
 import type { Clock } from '../core/clock.js'
+import { responseText } from './response-text.js'
 import { NotPublic, type GuardedAgents } from '../egress/egress.js'
 
 /** Of an answer's body, what is read at most; the connection ends there. */
 const MAX_READ_BYTES = 16 * 1024
-/** Of an answer's body, what is kept. */
-const KEPT = 1024
 /** For the connection, TLS included. */
 const CONNECT_MS = 5000
 /** For the body of an answer, once its head is there: what it means is known by then. */
@@ -80,7 +79,7 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
     signal?.addEventListener('abort', giveUp)
     let head: Response | undefined
     let read = 0
-    const kept: Buffer[] = []
+    const chunks: Buffer[] = []
     let slow: NodeJS.Timeout | undefined
     const over = () => {
       clearTimeout(slow)
@@ -88,8 +87,9 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
     }
     const responded = () => {
       over()
-      const text = Buffer.concat(kept).subarray(0, KEPT).toString('utf8')
-      resolve(result(head?.statusCode ?? 0, text, head?.headers['retry-after']))
+      const status = head?.statusCode ?? 0
+      const made = result(status, '', head?.headers['retry-after'])
+      void responseText(chunks, head?.headers['content-encoding']).then((response) => resolve({ ...made, response }))
     }
     const enough = () => {
       responded()
@@ -101,7 +101,7 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
       slow.unref()
     })
     request.on('data', (chunk: Buffer) => {
-      if (read < KEPT) kept.push(chunk.subarray(0, KEPT - read))
+      chunks.push(chunk)
       read += chunk.length
       if (read >= MAX_READ_BYTES) enough()
     })

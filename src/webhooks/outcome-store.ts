@@ -63,9 +63,9 @@ export class OutcomeStore {
       { kind: DELIVERY_STATES, scope: queue.scope, id, value: state },
       ...this.#healthWrites(target, delivered, now),
     ])
-    if (gone) await this.#disable(target, 'it answered 410 Gone', url)
+    if (gone) await this.#disable(target, 'the destination responded with 410 Gone', url)
     else if (options.disable_after > 0 && health.failingMs >= options.disable_after)
-      await this.#disable(target, 'nothing has been delivered for as long as webhooks.disable_after says')
+      await this.#disable(target, 'no delivery succeeded within webhooks.disable_after')
     return againAfter === undefined ? undefined : now + againAfter
   }
 
@@ -108,7 +108,7 @@ export class OutcomeStore {
     const { store, clock, log } = this.#deps
     health.succeeded()
     await this.#writes.write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
-    if (await disableWebhook(store, scope, webhookId, clock.now(), url))
+    if (await disableWebhook(store, scope, webhookId, reason, clock.now(), url))
       log.warn({ event: 'webhook_disabled', webhook: webhookId, account: scope.id, reason }, 'a webhook was disabled')
   }
 }

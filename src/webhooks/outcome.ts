@@ -32,6 +32,7 @@ export function outcomeOf(
     last_updated_at: new Date(now).toISOString(),
     tries: [...before.tries.slice(1 - MAX_ATTEMPTS_STORED), made],
     attempts,
+    ...(before.earlier_attempts !== undefined && { earlier_attempts: before.earlier_attempts }),
   }
   const decision = retryDecision(result.status)
   if (decision === 'delivered') return { state: { ...common, status: 'completed' }, againAfter: undefined, gone: false }
@@ -68,6 +69,8 @@ export const abandoned = (before: DeliveryState, error: string, now: number): De
   status: 'failed',
   last_updated_at: new Date(now).toISOString(),
   tries: before.tries,
+  ...(before.attempts !== undefined && { attempts: before.attempts }),
+  ...(before.earlier_attempts !== undefined && { earlier_attempts: before.earlier_attempts }),
   failure_reason: 'Integration Unavailable',
   failure_details: { error },
 })

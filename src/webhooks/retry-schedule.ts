@@ -35,7 +35,7 @@ export const longestDelay = (schedule: readonly number[]): number =>
 /** What `Retry-After` asks for, seconds or a date (RFC 9110, 10.2.3), in milliseconds from `now`. */
 export function retryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  if (/^\d+$/.test(value)) return Number(value) * 1000
   const date = Date.parse(value)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

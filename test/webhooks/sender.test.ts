@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { DELIVERY_STATES, type DeliveryState } from '../../src/core/model/delivery.js'
@@ -114,6 +115,53 @@ t.test('Retry-After is waited for, up to a day', async (t) => {
   t.equal(to.received.length, 1)
   await pass(clock, () => bench.state(job)?.attempts === 2, 1)
   t.equal(Date.parse(bench.state(job)?.due_at ?? '') - clock.now(), 86_400_000)
+  to.response = status(429, { 'retry-after': '9'.repeat(400) })
+  await pass(clock, () => bench.state(job)?.attempts === 3, 3_600_000)
+  t.equal(Date.parse(bench.state(job)?.due_at ?? '') - clock.now(), 86_400_000, 'a number of any length')
+})
+
+// A receiver that came back to life got its whole backlog of retries before anything new.
+t.test('first tries go before retries that are due', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(500))
+  const options = { per_destination: 1, breaker: { failures: 1, open: 60_000, most: 60_000 }, retry_schedule: [1000] }
+  const bench = new Workbench(t, await openEgress([to.server]), { clock, options })
+  const id = await bench.webhook(to.url())
+  const [retried = ''] = await bench.send(id)
+  await until(() => bench.state(retried)?.attempts === 1)
+  const later = await bench.send(id, id, id)
+  to.response = status(204)
+  await pass(clock, () => bench.state(retried)?.status === 'completed')
+  t.same(
+    to.received.map(({ headers }) => headers['webhook-id']),
+    [retried, ...later, retried],
+  )
+})
+
+t.test('a compressed response is stored as text', async (t) => {
+  const long = 'reason '.repeat(100_000)
+  const bodies: [encoding: string, body: Buffer, text: string | RegExp][] = [
+    ['gzip', gzipSync('the reason'), 'the reason'],
+    ['X-GZIP', gzipSync('the reason'), 'the reason'],
+    ['deflate', deflateSync('the reason'), 'the reason'],
+    ['br', brotliCompressSync('the reason'), 'the reason'],
+    ['identity', Buffer.from('the reason'), 'the reason'],
+    ['gzip', gzipSync(long), long.slice(0, 1024)],
+    ['gzip', gzipSync('the reason').subarray(0, 24), /^the r/],
+    ['gzip', Buffer.from('not gzip'), ''],
+    ['zstd', Buffer.from('xxxx'), '(4 bytes with content-encoding zstd)'],
+    ['', Buffer.from('é'.repeat(511) + 'xé'), 'é'.repeat(511) + 'x'],
+  ]
+  const to = await receiver(t, (request, response) => {
+    const [encoding, body] = bodies[Number(request.path.slice(1))]!
+    response.writeHead(200, encoding === '' ? {} : { 'content-encoding': encoding }).end(body)
+  })
+  const bench = new Workbench(t, await openEgress([to.server]))
+  for (const [at, [encoding, , text]] of bodies.entries()) {
+    const [job = ''] = await bench.send(await bench.webhook(to.url(`/${at}`)))
+    await until(() => bench.state(job)?.status === 'completed')
+    t.match(bench.state(job)?.tries, [{ status_code: 200, response: text }], `${at}: ${encoding}`)
+  }
 })
 
 t.test('410 disables the webhook; what waits for it goes when it is enabled again', async (t) => {
@@ -124,7 +172,11 @@ t.test('410 disables the webhook; what waits for it goes when it is enabled agai
   await until(() => bench.status(id) === 'disabled')
   t.match(bench.state(gone), { status: 'failed', failure_reason: 'Integration Unavailable' })
   t.equal(bench.state(waits)?.status, 'pending')
-  t.equal(bench.store.get(WEBHOOKS, ACCOUNT, id)?.value.version, 2)
+  t.match(bench.store.get(WEBHOOKS, ACCOUNT, id)?.value, {
+    version: 2,
+    disabled_at: String,
+    disabled_reason: 'the destination responded with 410 Gone',
+  })
   const audit = []
   for await (const { entry } of bench.store.audit()) audit.push(entry)
   t.match(audit, [{ actor: { id: 'edged' }, action: 'update', resource: { kind: 'webhook', id } }])

@@ -11,6 +11,7 @@ import { openMetrics } from '../../src/core/metrics.js'
 import { openStore } from '../../src/store/index.js'
 import { requestHeaders } from '../../src/webhooks/auth-headers.js'
 import { StoredDeliveries } from '../../src/webhooks/delivery-store.js'
+import { credentialIssues } from '../../src/webhooks/header-rules.js'
 import { deliveryOf, testPayload } from '../../src/webhooks/payload.js'
 import { TestPayload, WebhookPayload } from '../../src/webhooks/payload-schema.js'
 import { keyOf, signatureOf } from '../../src/webhooks/signature.js'
@@ -81,6 +82,23 @@ t.test('what stands behind whsec_ is base64; any other secret is its UTF-8 bytes
   t.same(keyOf('é'), Buffer.from([0xc3, 0xa9]))
   for (const bad of ['whsec_', 'whsec_a', 'whsec_ab', 'whsec_abc', 'whsec_YW-j', 'whsec_YW==Yw=='])
     t.equal(keyOf(bad), undefined, bad)
+})
+
+t.test('every plain secret that is accepted verifies in a library in raw mode', async (t) => {
+  const issues = (secret: string) => credentialIssues({ authentication_type: 'HMAC-Signing', signing_secret: secret })
+  const accepted = Array.from({ length: 0x300 }, (_, code) => `s${String.fromCharCode(code)}`).filter(
+    (secret) => issues(secret).length === 0,
+  )
+  t.equal(accepted.length, 95)
+  const timestamp = Math.floor(Date.now() / 1000)
+  for (const secret of accepted) {
+    const headers = {
+      'webhook-id': 'a',
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signatureOf([secret], 'a', timestamp, '{}'),
+    }
+    t.same(new Webhook(secret, { format: 'raw' }).verify('{}', headers), {}, secret)
+  }
 })
 
 t.test('every type has webhook-id; nothing that is configured overrides what the sender sets', async (t) => {

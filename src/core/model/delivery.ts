@@ -53,8 +53,10 @@ export interface DeliveryState {
   readonly last_updated_at: string
   /** Oldest first. */
   readonly tries: readonly Try[]
-  /** Tries since it was accepted, or sent once more; absent before the first. `tries` may have lost the oldest. */
+  /** Attempts since it was accepted or retried by hand; absent before the first. `tries` keeps the newest only. */
   readonly attempts?: number
+  /** Attempts before it was last retried by hand. */
+  readonly earlier_attempts?: number
   /** RFC 3339; no try before then. Absent once it is over. */
   readonly due_at?: string
   readonly failure_reason?: FailureReason
@@ -75,6 +77,21 @@ export interface JobFilter {
   readonly status?: DeliveryStatus
   readonly webhook_id?: string
   readonly finding_instance_id?: string
+  /** RFC 3339; accepted then or later. */
+  readonly since?: string
+  /** RFC 3339; accepted before then. */
+  readonly until?: string
+}
+
+/** Jobs of a filter, by what a bulk retry did with them. */
+export interface RetryResult {
+  readonly retried: number
+  /** Not over yet, so left as they were. */
+  readonly pending: number
+  /** Their webhook is disabled or deleted. */
+  readonly disabled: number
+  /** The limit of waiting deliveries was reached. */
+  readonly over_limit: number
 }
 
 /** What becomes durable together with deliveries, all or nothing. */
@@ -104,6 +121,8 @@ export interface Deliveries {
   latest(scope: Scope, instanceId: string): readonly Job[]
   /** Sends a job that is over once more, with the same id and bytes; undefined where there is none, or where it is not over. */
   retry(scope: Scope, id: string): Promise<Job | undefined>
+  /** Retries all jobs that match a filter, are over and belong to a webhook that `isEnabled`, oldest first. */
+  retryAll(scope: Scope, filter: JobFilter, isEnabled: (webhookId: string) => boolean): Promise<RetryResult>
 }
 
 /** Where to send, and how the sender shows who it is; secrets in the clear, so never logged. */

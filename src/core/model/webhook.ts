@@ -34,6 +34,9 @@ export interface StoredWebhook {
   readonly signing_secret?: Sealed
   /** Newest first. */
   readonly former_secrets?: readonly FormerSecret[]
+  /** When the daemon disabled it, and why; absent once it is enabled again. */
+  readonly disabled_at?: string
+  readonly disabled_reason?: string
   /** Set when it was deleted; such a record has no secrets any more and is only there to tell what its jobs were for. */
   readonly deleted_at?: string
 }

@@ -159,6 +159,9 @@ export const BAD_CREDENTIALS: readonly BadBody[] = [
   ['HMAC with bad base64 behind whsec_', hmac('whsec_*'), '/signing_secret'],
   ['HMAC with base64 cut short', hmac('whsec_YWJ'), '/signing_secret'],
   ['HMAC with half a character', hmac('a\ud800'), '/signing_secret'],
+  // JavaScript's library for Standard Webhooks takes the low byte of each UTF-16 unit, others the UTF-8 bytes.
+  ['HMAC with a letter beyond ASCII', hmac('sécret'), '/signing_secret'],
+  ['HMAC with a line break', hmac('secret\n'), '/signing_secret'],
   ['HMAC with headers', { ...hmac('secret'), headers: [good] }, '/headers'],
   [
     'several faults at once',

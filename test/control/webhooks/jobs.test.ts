@@ -27,6 +27,9 @@ t.test('instances are sent to webhooks, each to each; what cannot be sent is tol
     triggered_by_id: body.result.created[0].triggered_by_id,
     created_at: '2026-11-21T12:00:00.000Z',
     last_updated_at: '2026-11-21T12:00:00.000Z',
+    attempts: 0,
+    last_status_code: null,
+    next_try_at: '2026-11-21T12:00:00.000Z',
   })
   const reasons = Object.fromEntries(
     body.result.failed.map((failed: { error: string; finding_instance_id: string; webhook_id: string }) => [
@@ -128,6 +131,7 @@ t.test('jobs are listed, read with their tries, and sent again once they are ove
         status: 'failed' as const,
         last_updated_at: '2026-11-21T12:00:01.000Z',
         tries,
+        attempts: 1,
         failure_reason: 'Service Temporarily Unavailable' as const,
         failure_details: { status_code: 500 },
       },
@@ -138,12 +142,23 @@ t.test('jobs are listed, read with their tries, and sent again once they are ove
     failure_reason: 'Service Temporarily Unavailable',
     failure_details: { status_code: 500 },
     tries,
+    attempts: 1,
+    last_status_code: 500,
+    next_try_at: null,
   })
+  t.notHas((await call('GET', `${JOBS}/${first.id}`)).body.result, { payload: {} })
+  t.match((await call('GET', `${JOBS}/${first.id}?include=payload`)).body.result.payload, {
+    id: first.id,
+    data: { instance: { id: 'i1' } },
+  })
+  t.match(await call('GET', `${JOBS}/${first.id}?include=all`), { status: 400 })
   clock.advance(60_000)
   t.match((await call('POST', `${JOBS}/${first.id}/retry`)).body.result, {
     id: first.id,
     status: 'pending',
-    due_at: '2026-11-21T12:01:00.000Z',
+    attempts: 1,
+    last_status_code: 500,
+    next_try_at: '2026-11-21T12:01:00.000Z',
     tries,
   })
   t.match(await call('POST', `${JOBS}/${first.id}/retry`), { status: 409, body: { errors: [{ code: 10606 }] } })
@@ -152,4 +167,59 @@ t.test('jobs are listed, read with their tries, and sent again once they are ove
   await call('DELETE', `${WEBHOOKS}/${two}`)
   t.match(await call('POST', `${JOBS}/${second.id}/retry`), { status: 409, body: { errors: [{ code: 10607 }] } })
   t.match((await call('GET', `${FINDING}/f1/instances/i1`)).body.result.webhooks[1], { webhook_label: 'Channel' })
+})
+
+t.test('all jobs that match a filter are sent again; time bounds the list and the retry alike', async (t) => {
+  const api = await postureClient(t)
+  const { call, store, clock } = api
+  const [one, two] = [await hook(api), await hook(api)]
+  await ingest(api, finding('f1', [instance('i1'), instance('i2'), instance('i3')]))
+  const send = async (instances: string[], hooks: string[]): Promise<string[]> =>
+    (await call('POST', JOBS, { finding_instance_ids: instances, webhook_ids: hooks })).body.result.created.map(
+      ({ id }: { id: string }) => id,
+    )
+  const end = async (status: 'completed' | 'failed', ...ids: string[]) => {
+    for (const id of ids)
+      await store.change(
+        DELIVERY_STATES,
+        scope,
+        id,
+        (old) => old && { status, last_updated_at: old.last_updated_at, tries: [], attempts: 2 },
+      )
+  }
+  const early = await send(['i1', 'i2'], [one, two])
+  clock.advance(60_000)
+  const late = await send(['i1', 'i2', 'i3'], [one])
+  await end('failed', ...early, late[0]!)
+  await end('completed', late[1]!)
+
+  const since = '2026-11-21T12:01:00Z'
+  const listed = async (query: string) => (await call('GET', `${JOBS}?${query}`)).body.result_info.total_count
+  t.equal(await listed(`since=${since}`), 3)
+  t.equal(await listed(`until=${since}`), 4)
+  t.equal(await listed('since=2026-11-21T13:01:00%2B01:00&status=failed'), 1)
+  t.match(await call('GET', `${JOBS}?since=yesterday`), {
+    status: 400,
+    body: { errors: [{ source: { pointer: '/since' } }] },
+  })
+
+  const retry = async (body: object) => (await call('POST', `${JOBS}/retry`, body)).body.result
+  const none = { retried: 0, pending: 0, disabled: 0, over_limit: 0 }
+  t.strictSame(await retry({ finding_instance_id: 'i9' }), none)
+  t.strictSame(await retry({ webhook_id: two, status: 'failed', until: since }), { ...none, retried: 2 })
+  t.strictSame(await retry({ webhook_id: two }), { ...none, pending: 2 })
+  t.match((await call('GET', `${JOBS}/${early[1]}`)).body.result, { status: 'pending', attempts: 2 })
+  t.strictSame(await retry({ since }), { ...none, retried: 2, pending: 1 })
+
+  api.limits.pending = 6
+  t.strictSame(await retry({}), { ...none, retried: 1, pending: 5, over_limit: 1 })
+  await end('failed', ...early)
+  await call('DELETE', `${WEBHOOKS}/${two}`)
+  t.strictSame(await retry({ until: since }), { ...none, retried: 2, disabled: 2 })
+  for (const [body, pointer] of [
+    [{ state: 'failed' }, '/state'],
+    [{ status: 'over' }, '/status'],
+    [{ until: "5 o'clock" }, '/until'],
+  ] as const)
+    t.match(await call('POST', `${JOBS}/retry`, body), { status: 400, body: { errors: [{ source: { pointer } }] } })
 })

@@ -3,9 +3,10 @@ import { WEBHOOKS as STORED } from '../../../src/core/model/webhook.js'
 import { account } from '../../../src/core/scope.js'
 import { secretOf } from '../../../src/core/vault.js'
 import { Keyring } from '../../../src/store/keyring.js'
+import { disableWebhook } from '../../../src/webhooks/disable.js'
 import { BAD_CREDENTIALS, BAD_WEBHOOKS } from './bad-webhooks.js'
 import { ACCOUNT, NOWHERE, type TestResponse } from '../client.js'
-import { BASIC, INGEST, POSTURE, postureClient, webhook, WEBHOOKS } from './helper.js'
+import { BASIC, hook, INGEST, POSTURE, postureClient, scope, webhook, WEBHOOKS } from './helper.js'
 
 t.test('a webhook is created, read, listed, updated and deleted', async (t) => {
   const { call, clock, store } = await postureClient(t)
@@ -119,7 +120,7 @@ t.test('good webhooks of every type are taken', async (t) => {
       },
       Array.from({ length: 20 }, (_, at) => `x-${at}`),
     ],
-    ['HMAC, text', { authentication_type: 'HMAC-Signing', signing_secret: 'my secret ✓' }],
+    ['HMAC, text', { authentication_type: 'HMAC-Signing', signing_secret: 'my secret, "quoted"' }],
     ['HMAC, base64', { authentication_type: 'HMAC-Signing', signing_secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD' }],
     ['an address', { destination_url: 'https://192.0.2.1:8443/a?b=c#d' }],
     ['an address of IPv6', { destination_url: 'https://[2001:db8::1]/' }],
@@ -287,6 +288,25 @@ t.test('a test delivery goes to what the body says, or to what is stored', async
     body: { errors: [{ code: 10601, source: { pointer: '/destination_url' } }] },
   })
   t.equal(tested.length, 2)
+})
+
+t.test('a webhook that the daemon disabled shows when and why, until it is enabled again', async (t) => {
+  const api = await postureClient(t)
+  const { call, store, clock } = api
+  const id = await hook(api)
+  await disableWebhook(store, scope, id, 'the destination responded with 410 Gone', clock.now())
+  const shown = {
+    status: 'disabled',
+    disabled_at: '2026-11-21T12:00:00.000Z',
+    disabled_reason: 'the destination responded with 410 Gone',
+  }
+  t.match((await call('GET', `${WEBHOOKS}/${id}`)).body.result, shown)
+  t.match((await call('GET', WEBHOOKS)).body.result, [shown])
+  t.match((await call('PUT', `${WEBHOOKS}/${id}`, webhook({ status: 'disabled', label: 'New' }))).body.result, shown)
+  const enabled = (await call('PUT', `${WEBHOOKS}/${id}`, webhook({ status: 'enabled' }))).body.result
+  t.notHas(enabled, { disabled_at: '' })
+  const disabled = (await call('PUT', `${WEBHOOKS}/${id}`, webhook({ status: 'disabled' }))).body.result
+  t.notHas(disabled, { disabled_reason: '' }, 'nor if a client disables it')
 })
 
 t.test('an account has only so many webhooks, deleted ones not counted', async (t) => {
