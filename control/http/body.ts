@@ -1,53 +1,58 @@
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { ApiError } from './errors.js'
-import { jsonFault } from './json-errors.js'
-import { assertHostile } from './json-limits.js'
+import { parseJson } from './json-body.js'
 import type { ApiMiddleware } from './context.js'
 
-const LIMIT = 10_000_000
+/** Maximum size of a JSON body in bytes, unless the endpoint sets `maxBytes`. */
+const MAX_BYTES = 64 * 1024
 
-/** Reads the JSON body of endpoints that take one. Bodies of other endpoints are left alone. */
+/**
+ * Reads the JSON body of endpoints that take one. Bodies of other endpoints are left alone: values, records and uploads
+ * are larger than memory allows for each request, so those endpoints count and stream them.
+ */
 export function readBody(): ApiMiddleware {
-  const read = koaBody({
-    json: true,
-    jsonLimit: LIMIT,
-    jsonStrict: false,
-    multipart: false,
-    urlencoded: false,
-    text: false,
-    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
-    onError(error) {
-      throw refused(error)
-    },
-  })
+  const readers = new Map<number, ApiMiddleware>()
+  const reader = (maxBytes: number): ApiMiddleware => {
+    const known = readers.get(maxBytes) ?? bytesReader(maxBytes)
+    readers.set(maxBytes, known)
+    return known
+  }
   return async (ctx, next) => {
-    if (ctx.state.endpoint?.body === undefined || isEmpty(ctx.headers)) return await next()
-    const { jsonAs = [] } = ctx.state.endpoint
+    const { body, jsonAs = [], maxBytes = MAX_BYTES } = ctx.state.endpoint ?? {}
+    if (body === undefined || isEmpty(ctx.headers)) return await next()
     if (!ctx.is(['application/json', ...jsonAs]))
-      throw new ApiError('wrongType', undefined, 'the body must come as application/json')
-    ctx.req.headers['content-type'] = 'application/json'
-    return await read(ctx, async () => {
-      // An empty chunked body is read as an empty text.
-      if (ctx.request.body === '') delete ctx.request.body
-      else assertHostile(ctx.request.body)
+      throw new ApiError('wrongType', undefined, 'the body must be sent as application/json')
+    return await reader(maxBytes)(ctx, async () => {
+      const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
+      // A chunked body can be empty too.
+      if (bytes.length > 0) ctx.state.body = await parseJson(bytes)
       await next()
     })
   }
 }
 
+/**
+ * koa-body reads, limits and decompresses the body. It does not parse it: depth, number of members and UTF-8 are checked
+ * on the bytes before. One byte is one character of the string it returns.
+ */
+function bytesReader(maxBytes: number): ApiMiddleware {
+  return koaBody({
+    json: false,
+    multipart: false,
+    urlencoded: false,
+    text: true,
+    textTypes: ['*/*'],
+    textLimit: maxBytes,
+    encoding: 'latin1',
+    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+    onError(error) {
+      const { status } = error as Error & { readonly status?: unknown }
+      if (status === 413) throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${maxBytes} bytes`)
+      // Wrong length, unknown or broken content encoding, a connection that ended: each is an error of the sender.
+      throw new ApiError('badBody', undefined, { cause: error })
+    },
+  })
+}
+
 const isEmpty = (headers: Readonly<Record<string, unknown>>): boolean =>
   headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
-
-/** What reading the body ended with, in the client's terms. */
-function refused(error: Error & { readonly body?: unknown; readonly status?: unknown }): Error {
-  const { status, body } = error
-  if (status === 413) return new ApiError('tooLarge', undefined, `the JSON body is larger than ${LIMIT} bytes`)
-  if (typeof body === 'string') {
-    const fault = jsonFault(body)
-    if (fault) return new ApiError('badJson', undefined, `Malformed JSON in request body: ${fault}`)
-    // It parses, so the parser refused a `__proto__` in it.
-    assertHostile(JSON.parse(body))
-  }
-  // Wrong length, unknown or broken content encoding, a connection that ended: all of them the sender's.
-  return new ApiError('badBody', undefined, { cause: error })
-}

@@ -55,6 +55,8 @@ export interface EndpointInfo {
   readonly body?: TSchema
   /** Content types besides `application/json` that the body, JSON all the same, may come with. */
   readonly jsonAs?: readonly string[]
+  /** Maximum size of the JSON body; 64 KiB if not set. */
+  readonly maxBytes?: number
   /** Called without credentials. */
   readonly open?: boolean
   /** Verifies the caller's own token: an unknown one is 401, a disabled or expired one still gets an answer. */
@@ -76,6 +78,8 @@ export interface RequestState {
   /** locate */
   scope?: Scope
   accountId?: string
+  /** readBody: the parsed JSON; undefined for an empty body */
+  body?: unknown
 }
 
 export type ApiMiddleware = Middleware<RequestState>

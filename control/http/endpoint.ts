@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Static, TSchema } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
 import { parser } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { queryParser } from './query.js'
@@ -93,6 +94,8 @@ export interface Endpoint extends EndpointInfo {
   readonly bare?: boolean
   /** The answer is a {@link FileResponse} of this type. */
   readonly file?: string
+  /** The body may be left out although the endpoint takes one. */
+  readonly bodyOptional?: boolean
   readonly handle: (call: Call) => unknown
 }
 
@@ -120,6 +123,8 @@ export interface EndpointSpec<P extends string, B extends TSchema, Q extends TSc
 
 export type HandlerResult<R> = R | ApiResponse<R> | FileResponse
 
+const NO_QUERY = Type.Object({})
+
 /** Describes an endpoint. `answer` receives a body and a query that have passed their schemas; it throws to refuse. */
 export function endpoint<
   const P extends string,
@@ -127,15 +132,23 @@ export function endpoint<
   Q extends TSchema = TSchema,
   R extends TSchema = TSchema,
 >(spec: EndpointSpec<P, B, Q, R>): Endpoint {
-  const parseBody = spec.body && parser<TSchema>(spec.body)
-  const parseQuery = spec.query && queryParser(spec.query)
+  const parse = spec.body && parser<TSchema>(spec.body)
+  const optional = spec.bodyOptional ?? spec.method === 'delete'
+  const parseBody = (body: unknown): unknown => {
+    if (body !== undefined) return parse?.(body)
+    // An empty body lacks the required members first of all.
+    const empty = parse?.({})
+    if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
+    return empty
+  }
+  const parseQuery = queryParser(spec.query ?? NO_QUERY)
   return {
     ...spec,
     handle: (call) =>
       spec.handle({
         ...call,
-        body: (parseBody ? parseBody(call.body === undefined ? {} : call.body) : undefined) as Static<B>,
-        query: (parseQuery ? parseQuery(call.query as URLSearchParams) : {}) as Static<Q>,
+        body: parseBody(call.body) as Static<B>,
+        query: parseQuery(call.query as URLSearchParams) as Static<Q>,
       }),
   }
 }

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
-import { InvalidInput } from '../../src/core/errors.js'
-import { parser } from '../../src/core/schema.js'
+import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { nearest } from '../../src/core/nearest.js'
+import { parser, pointerToken } from '../../src/core/schema.js'
 import { ApiError } from './errors.js'
 
 interface Property {
@@ -13,12 +14,16 @@ export class InvalidQuery extends InvalidInput {}
 
 /**
  * Turns the query of a URL into the typed object of its schema, defaults filled in. Numbers and booleans are read from
- * their text, lists from repeated names or commas. Parameters that the schema does not name are ignored, as clients add some.
+ * their text, lists from repeated names or commas. A parameter that the schema does not name is refused: it would have no
+ * effect, and a misspelled filter would return everything.
  */
 export function queryParser(schema: TSchema): (query: URLSearchParams) => unknown {
   const parse = parser(schema, { defaults: true })
   const properties = Object.entries((schema as { properties?: Record<string, Property> }).properties ?? {})
+  const names: ReadonlySet<string> = new Set(properties.map(([name]) => name))
   return (query) => {
+    const unknown = [...new Set(query.keys())].filter((name) => !names.has(name))
+    if (unknown.length > 0) throw new InvalidQuery(unknown.map((name) => unknownParameter(name, names)))
     const input: Record<string, unknown> = {}
     for (const [name, property] of properties) {
       const texts = query.getAll(name)
@@ -35,6 +40,12 @@ export function queryParser(schema: TSchema): (query: URLSearchParams) => unknow
       throw error instanceof InvalidInput ? new InvalidQuery(error.issues) : error
     }
   }
+}
+
+function unknownParameter(name: string, names: ReadonlySet<string>): Issue {
+  const meant = nearest(name, [...names])
+  const advice = meant === undefined ? '' : `; did you mean ${meant}?`
+  return { pointer: `/${pointerToken(name)}`, message: `unknown query parameter${advice}` }
 }
 
 /** The value of one text; the text itself where it is none of the type, so that the schema says what is wrong. */

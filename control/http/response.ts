@@ -17,7 +17,7 @@ export function writeResponse(endpoint: Endpoint): ApiMiddleware {
       credentials: ctx.state.credentials,
       params: ctx.params,
       query: new URLSearchParams(ctx.querystring),
-      body: ctx.request.body,
+      body: ctx.state.body,
       request: ctx.req,
     })
     if (given instanceof FileResponse) {

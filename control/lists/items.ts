@@ -44,6 +44,7 @@ export function items(repository: ListRepository): Endpoint[] {
       permissions: ACCESS.lists.write,
       summary: 'Add items to a list; one that is there already is replaced',
       body: NewItems,
+      maxBytes: 10_000_000,
       result: Started,
       refusal: 'badList',
       handle: async (call) => ({ operation_id: await addItems(repository, call, call.params.list_id, call.body) }),
@@ -55,6 +56,7 @@ export function items(repository: ListRepository): Endpoint[] {
       permissions: ACCESS.lists.write,
       summary: 'Replace all items of a list',
       body: NewItems,
+      maxBytes: 10_000_000,
       result: Started,
       refusal: 'badList',
       handle: async (call) => ({ operation_id: await replaceItems(repository, call, call.params.list_id, call.body) }),
@@ -66,6 +68,7 @@ export function items(repository: ListRepository): Endpoint[] {
       permissions: ACCESS.lists.write,
       summary: 'Delete items of a list by their ids',
       body: RemovedItems,
+      maxBytes: 10_000_000,
       result: Started,
       refusal: 'badList',
       async handle(call) {

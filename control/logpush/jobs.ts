@@ -73,6 +73,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       permissions: ACCESS.logpush.write,
       summary: 'Create a log push job; its destination is tried out first',
       body: JobInput,
+      maxBytes: 1_000_000,
       result: JobResult,
       refusal: 'badLogpush',
       async handle(call) {
@@ -102,6 +103,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       permissions: ACCESS.logpush.write,
       summary: 'Change a log push job; what is left out stays',
       body: JobChange,
+      maxBytes: 1_000_000,
       result: JobResult,
       refusal: 'badLogpush',
       async handle(call) {

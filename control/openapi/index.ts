@@ -152,18 +152,14 @@ function queryParameters(schema: TSchema | undefined): Json[] {
   }))
 }
 
-function body({ body, raw, method }: Endpoint): Json {
+function body({ body, bodyOptional, raw, method }: Endpoint): Json {
   if (raw) {
     const content = Object.fromEntries(raw.types.map((type) => [type, raw.schema ? { schema: raw.schema } : {}]))
     return { requestBody: { required: raw.optional !== true, content } }
   }
   if (!body) return {}
-  const { required = [] } = shape(byHand(body))
-  return { requestBody: { required: method !== 'delete' && required.length > 0, content: json(body) } }
+  return { requestBody: { required: !(bodyOptional ?? method === 'delete'), content: json(body) } }
 }
-
-/** The schema that the manual shows for a body. */
-const byHand = (schema: TSchema): TSchema => (schema as { 'x-schema'?: TSchema })['x-schema'] ?? schema
 
 function success({ result, file, top, query, bare }: Endpoint, status: number): Json {
   if (status === 204) return { description: 'Done; nothing to tell.' }

@@ -65,6 +65,7 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
       summary: 'Replace the entry point of a phase; it is made where there is none',
       query: DryRun,
       body: RulesetChange,
+      maxBytes: 5_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
       handle: async (call) =>

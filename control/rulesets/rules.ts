@@ -25,6 +25,7 @@ export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
       summary: 'Add a rule to a ruleset, at its end or at a position',
       query: DryRun,
       body: PlacedRule,
+      maxBytes: 1_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
       handle: async (call) =>
@@ -47,6 +48,7 @@ export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
       summary: 'Change or move a rule of a ruleset; members that are not sent stay',
       query: DryRun,
       body: RulePatch,
+      maxBytes: 1_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
       handle: async (call) =>

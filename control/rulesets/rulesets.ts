@@ -53,6 +53,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
       summary: 'Create a ruleset',
       query: DryRun,
       body: NewRuleset,
+      maxBytes: 5_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
       handle: async (call) =>
@@ -88,6 +89,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
       summary: 'Replace the description and the rules of a ruleset; what is not sent stays',
       query: DryRun,
       body: RulesetChange,
+      maxBytes: 5_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
       handle: async (call) =>

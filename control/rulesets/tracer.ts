@@ -119,6 +119,7 @@ export function tracer({ trace }: TracerDeps): Endpoint[] {
       permissions: ['Allow Request Tracer Read'],
       summary: 'Trace a request through the rules',
       body: TraceInput,
+      maxBytes: 1_000_000,
       result: TraceOutput,
       handle({ accountId, body }) {
         const url = urlOf(body.url)

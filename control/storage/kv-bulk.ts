@@ -53,6 +53,7 @@ export function kvBulk(
       permissions: ACCESS.kv.write,
       summary: 'Store many values, all or none',
       body: NewValues,
+      maxBytes: 10_000_000,
       async handle({ scope, params: { namespace_id }, body }) {
         namespaces.get(scope, namespace_id)
         const now = clock.now()
@@ -83,6 +84,7 @@ export function kvBulk(
         permissions: ACCESS.kv.write,
         summary: 'Delete many keys',
         body: Keys,
+        maxBytes: 10_000_000,
         async handle({ scope, params: { namespace_id }, body }) {
           namespaces.get(scope, namespace_id)
           await values.remove(scope, namespace_id, body)
@@ -97,6 +99,7 @@ export function kvBulk(
       permissions: ACCESS.kv.read,
       summary: 'Read up to a hundred values; null stands for a key that is not there',
       body: Wanted,
+      maxBytes: 10_000_000,
       result: Type.Object({ values: Type.Object({}) }),
       async handle({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
         namespaces.get(scope, namespace_id)

@@ -171,6 +171,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
           ? 'Archive instances of a finding; the first of them is answered'
           : 'Take instances of a finding out of the archive; the first of them is answered',
         body: ChosenInstances,
+        maxBytes: 1_000_000,
         result: InstanceResult,
         handle: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
       }),
@@ -183,6 +184,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
         permissions: ACCESS.webhooks.write,
         summary: `${mark ? 'Ignore findings' : 'Ignore findings no longer'}; the first of them is answered`,
         body: ChosenFindings,
+        maxBytes: 1_000_000,
         result: FindingResult,
         handle: async (call) => await ignore(call, call.body.checks, mark),
       }),

@@ -50,6 +50,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
       permissions: ACCESS.webhooks.write,
       summary: 'Send finding instances to webhooks, each to each; accepted ones are durable and sent in the background',
       body: NewJobs,
+      maxBytes: 10_000_000,
       result: JobsResult,
       refusal: 'badJobs',
       async handle({ scope, caller, body }) {

@@ -43,6 +43,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Announce the static files of a Worker; the answer tells which of them are to be uploaded',
       body: Type.Object({ manifest: AnnouncedFiles }, strict),
+      maxBytes: 10_000_000,
       refusal: 'badAssets',
       result: Session,
       async handle({ scope, params: { script_name: name }, body: { manifest } }) {

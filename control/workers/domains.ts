@@ -134,6 +134,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       summary: 'Tell what a list of domains would change',
       query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
       body: Origins,
+      maxBytes: 1_000_000,
       result: Changes,
       handle({ scope, params, body, query }) {
         book.requireScript(scope, params.script_name)
@@ -158,6 +159,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Attach a list of host names to a Worker, all or none',
       body: Records,
+      maxBytes: 1_000_000,
       result: Type.Array(Domain),
       async handle(call) {
         const { scope, params, body } = call

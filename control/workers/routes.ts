@@ -139,6 +139,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Replace all routes of a Worker',
       body: ScriptRoutes,
+      maxBytes: 1_000_000,
       result: Type.Array(Route),
       refusal: 'badRoute',
       async handle(call) {

@@ -51,6 +51,7 @@ export function schedules(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Replace the schedules of a Worker',
       body: NewSchedules,
+      maxBytes: 128 * 1024,
       result: Schedules,
       refusal: 'badSchedules',
       async handle(call) {

@@ -54,6 +54,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Store a secret; the script goes on with it at once',
       body: Secret,
+      maxBytes: 1_000_000,
       result: Shown,
       refusal: 'badSecret',
       async handle(call) {
@@ -102,6 +103,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Store and delete several secrets with one version',
       body: Changes,
+      maxBytes: 1_000_000,
       jsonAs: MERGE_PATCH,
       result: Type.Object({}),
       refusal: 'badSecret',

@@ -57,6 +57,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Change the settings of a script that all of its versions share',
       body: Change,
+      maxBytes: 1_000_000,
       result: Type.Object({}),
       refusal: 'badSettings',
       async handle(call) {

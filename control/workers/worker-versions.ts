@@ -102,6 +102,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
         deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
       }),
       body: NewVersion,
+      maxBytes: 10_000_000,
       result: Version,
       refusal: 'invalidScript',
       async handle(call) {
@@ -173,6 +174,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Make a version from the latest one with other bindings; it is not deployed',
       body: LatestChange,
+      maxBytes: 1_000_000,
       jsonAs: MERGE_PATCH,
       result: Type.Object({}),
       refusal: 'badSecret',

@@ -90,6 +90,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Make a Worker that has no version yet',
       body: NewWorker,
+      maxBytes: 1_000_000,
       result: Worker,
       refusal: 'badWorker',
       async handle(call) {
@@ -118,6 +119,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Replace the settings of a Worker; what is left out gets its default',
       body: NewWorker,
+      maxBytes: 1_000_000,
       result: Worker,
       refusal: 'badWorker',
       handle: async (call) =>
@@ -133,6 +135,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.write,
       summary: 'Change settings of a Worker; what is left out stays, also within observability and subdomain',
       body: WorkerChange,
+      maxBytes: 1_000_000,
       jsonAs: MERGE_PATCH,
       result: Worker,
       refusal: 'badWorker',
