@@ -23,7 +23,8 @@ export function readBody(): ApiMiddleware {
     if (!ctx.is(['application/json', ...jsonAs]))
       throw new ApiError('wrongType', undefined, 'the body must be sent as application/json')
     return await reader(maxBytes)(ctx, async () => {
-      const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
+      const { body: text } = ctx.request
+      const bytes = Buffer.from(typeof text === 'string' ? text : '', 'latin1')
       // A chunked body can be empty too.
       if (bytes.length > 0) ctx.state.body = await parseJson(bytes)
       await next()

@@ -1,5 +1,5 @@
 import type { Log } from '../../src/core/log.js'
-import { InvalidInput } from '../../src/core/errors.js'
+import { InvalidInput, isDiskFull } from '../../src/core/errors.js'
 import { StoreUnavailable, VersionConflict } from '../../src/core/store.js'
 import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
 import { InvalidQuery } from './query.js'
@@ -64,6 +64,7 @@ function toApiErrors(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[]
     return error.issues.map(({ pointer, message }) => new ApiError(kind, pointer, message))
   }
   if (error instanceof VersionConflict) return [new ApiError('conflict')]
+  if (isDiskFull(error)) return [new ApiError('full', undefined, { cause: error })]
   if (error instanceof StoreUnavailable)
     return [new ApiError('unavailable', undefined, { headers: { 'retry-after': '5' } })]
   return [new ApiError('internal', undefined, { cause: error })]

@@ -9,6 +9,7 @@ export const ERRORS = {
   unknownToken: [9109, 403, 'Invalid access token'],
   unknownKey: [9103, 403, 'Unknown X-Auth-Key or X-Auth-Email'],
   unverifiedToken: [1000, 401, 'Invalid API Token'],
+  tooManyFailures: [10429, 429, 'too many requests with wrong credentials from this address; wait before the next one'],
   notVisible: [9109, 403, 'Unauthorized to access requested resource'],
   notAllowed: [10000, 403, 'Authentication error'],
   rateLimited: [10429, 429, 'More than the allowed number of requests; wait before the next one'],
@@ -183,6 +184,7 @@ export const ERRORS = {
 
   // Whose turn it is not
   internal: [10500, 500, 'internal error'],
+  full: [10507, 507, 'there is no space left to store anything; nothing was changed'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],
 } as const satisfies Record<string, readonly [code: number, status: number, message: string]>
 

@@ -2,12 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { InvalidInput } from '../../src/core/errors.js'
 import { ApiError } from './errors.js'
-import { assertHostile } from './json-limits.js'
+import { assertNotHostile, MAX_DEPTH } from './json-limits.js'
 import { jsonFault } from './json-errors.js'
 
-export const MAX_DEPTH = 64
-/** Members of objects and elements of lists, all together. */
-export const MAX_MEMBERS = 100_000
+/** Members of all objects together. */
+const MAX_MEMBERS = 100_000
+/** Members, elements of lists, lists and objects, all together: 100,000 objects of one member in a list are within it. */
+const MAX_VALUES = 300_000
 /** From this size on, other work of the event loop runs between the steps. */
 const LARGE_BYTES = 256 * 1024
 
@@ -23,7 +24,7 @@ export async function parseJson(bytes: Buffer): Promise<unknown> {
   await pause()
   const value = parsed(bytes.toString('utf8'))
   await pause()
-  assertHostile(value)
+  assertNotHostile(value)
   await pause()
   return value
 }
@@ -40,23 +41,27 @@ function parsed(text: string): unknown {
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
+const COLON = 0x3a
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /** Returns which limit the bytes exceed. Assumes JSON; other bytes fail to parse later. */
 function excess(bytes: Buffer): string | undefined {
   let depth = 0
   let members = 0
+  let values = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]
     if (byte === QUOTE) at = endOfString(bytes, at)
-    else if (byte === COMMA) members++
+    else if (byte === COLON) members++
+    else if (byte === COMMA) values++
     else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
     else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      // The first member of each list or object has no comma.
-      members++
+      // The first value of each list or object has no comma before it.
+      values++
       if (++depth > MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`
     } else continue
-    if (members > MAX_MEMBERS) return `has more than ${MAX_MEMBERS} members and elements`
+    if (members > MAX_MEMBERS) return `has more than ${MAX_MEMBERS} members`
+    if (values > MAX_VALUES) return `has more than ${MAX_VALUES} values`
   }
   return undefined
 }

@@ -2,20 +2,26 @@ import type { Issue } from '../../src/core/errors.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { pointerToken } from '../../src/core/schema.js'
 
+/** Levels of lists and objects in each other. */
+export const MAX_DEPTH = 64
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
 const MAX_ISSUES = 10
 
-/** Throws InvalidInput for member names that reach into prototypes. The depth of `value` is limited already. */
-export function assertHostile(value: unknown): void {
+/** Throws InvalidInput for more than 64 levels of lists and objects, and for member names that reach into prototypes. */
+export function assertNotHostile(value: unknown): void {
   const issues: Issue[] = []
   walk(value, [], issues)
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-/** `path` leads to `value`. */
+/** `path` leads to `value`; the recursion ends at the deepest level allowed. */
 function walk(value: unknown, path: (string | number)[], issues: Issue[]): void {
   if (value === null || typeof value !== 'object' || issues.length >= MAX_ISSUES) return
+  if (path.length >= MAX_DEPTH) {
+    issues.push({ pointer: pointer(path), message: `is nested deeper than ${MAX_DEPTH} levels` })
+    return
+  }
   if (Array.isArray(value)) {
     for (const [index, member] of value.entries()) {
       if (typeof member !== 'object') continue
@@ -27,7 +33,7 @@ function walk(value: unknown, path: (string | number)[], issues: Issue[]): void 
   }
   for (const key of Object.keys(value)) {
     path.push(key)
-    if (FORBIDDEN.has(key)) issues.push({ pointer: pointer(path), message: 'is not allowed as a member name' })
+    if (FORBIDDEN.has(key)) issues.push({ pointer: pointer(path), message: 'is not a member name that is allowed' })
     walk((value as Record<string, unknown>)[key], path, issues)
     path.pop()
   }

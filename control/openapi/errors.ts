@@ -15,6 +15,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   429: 'The token has sent more requests than it may.',
   500: 'A fault of the service; `cf-ray` names the request in its log.',
   503: 'The service takes no changes now.',
+  507: 'The disk of the service is full.',
 }
 
 const name = (status: number): string => `Failed${status}`
@@ -47,7 +48,7 @@ export function failures({ method, path, scopes, permissions, body, raw, verifie
     ...(verifies ? [401] : []),
     ...(open ? [] : [403, 429]),
     ...(path.includes(':') || scopes.some((scope) => scope !== 'daemon') ? [404] : []),
-    ...(changes && permissions.length > 0 ? [409, 503] : []),
+    ...(changes && permissions.length > 0 ? [409, 503, 507] : []),
     ...(raw ? [412] : []),
     ...(body || raw ? [413, 415] : []),
     500,

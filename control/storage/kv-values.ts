@@ -3,7 +3,7 @@ import { InvalidInput } from '../../src/core/errors.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
 import { FileResponse, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { assertHostile } from '../http/json-limits.js'
+import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { sentValue } from './kv-body.js'
@@ -123,7 +123,7 @@ function fromJson(text: string): unknown {
     throw new ApiError('badValue', '/metadata', { message: 'must be JSON', cause: error })
   }
   try {
-    assertHostile(value)
+    assertNotHostile(value)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
     throw new InvalidInput(error.issues.map((issue) => ({ ...issue, pointer: `/metadata${issue.pointer}` })))

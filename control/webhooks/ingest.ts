@@ -5,7 +5,7 @@ import { issuesOf } from '../../src/core/schema.js'
 import { bodyLines } from '../http/line-body.js'
 import type { KeyedEdits } from '../resources/keyed-edits.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
-import { assertHostile } from '../http/json-limits.js'
+import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { PostureDeps } from './services.js'
 import { FindingWriter } from './finding-writer.js'
@@ -105,7 +105,7 @@ function parsed(bytes: Uint8Array): unknown {
 
 function checked(value: unknown): FindingInput {
   try {
-    assertHostile(value)
+    assertNotHostile(value)
     const isAsRead = typeof value === 'object' && value !== null && 'finding' in value
     const found = isAsRead ? issuesAsRead(value) : issues(value)
     if (found.length > 0) throw new InvalidInput(found)

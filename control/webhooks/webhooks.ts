@@ -29,6 +29,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       permissions: ACCESS.webhooks.write,
       summary: 'Create a webhook',
       body: NewWebhook,
+      maxBytes: 1_000_000,
       result: WebhookResult,
       refusal: 'badWebhook',
       handle: async (call) => shown(await book.create(call, call.body)),
@@ -49,6 +50,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       permissions: ACCESS.webhooks.write,
       summary: 'Replace the configuration of a webhook; a header without a value keeps the stored one',
       body: WebhookChange,
+      maxBytes: 1_000_000,
       result: WebhookResult,
       refusal: 'badWebhook',
       handle: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
@@ -69,6 +71,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       permissions: ACCESS.webhooks.write,
       summary: 'Send a test delivery with a configuration that is not stored',
       body: Candidate,
+      maxBytes: 1_000_000,
       result: EvaluationResult,
       refusal: 'badWebhook',
       async handle({ body }) {

@@ -6,7 +6,7 @@ import { Metadata } from '../../src/workers/metadata/schema.js'
 import { metadataFaults } from '../../src/workers/metadata/check.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
-import { assertHostile } from '../http/json-limits.js'
+import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { withForm } from './services/multipart.js'
@@ -35,7 +35,7 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
     const { upload, quotas } = deps.workers().limits()
     const given = readDocument(parts, { name: 'metadata', schema: Metadata, most: upload.metadata_bytes })
     const { document = {}, others } = given as { document?: object; others: readonly FormPart[] }
-    assertHostile(document)
+    assertNotHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
     const { main_module = headerOf(call, 'cf-worker-main-module-part') } = metadata

@@ -77,6 +77,7 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       permissions,
       summary: 'Open a tail of a script: for six hours, or until nobody has listened for five minutes',
       body: NewTail,
+      bodyOptional: true,
       jsonAs: ['text/plain'],
       result: Shown,
       refusal: 'badTail',

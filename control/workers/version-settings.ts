@@ -13,7 +13,7 @@ import { liveExports } from '../../src/workers/script-summary.js'
 import type { ScriptChange } from '../../src/workers/script-repository.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { assertHostile } from '../http/json-limits.js'
+import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
@@ -48,7 +48,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
     const [other] = others
     if (other) throw new ApiError('badBody', undefined, `a part is named ${other.name.slice(0, 100)}, not settings`)
     // A client that sends an object without members sends no part.
-    assertHostile(document ?? {})
+    assertNotHostile(document ?? {})
     const latest = workers().shelf.readVersion(scope, script, 'latest')
     const settings = withStanding(document ?? {}, latest?.bindings ?? [])
     refuse(settingsFaults(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))

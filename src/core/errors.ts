@@ -1,13 +1,3 @@
-/** The next attempt may succeed: what was to be sent is kept and sent again. */
-export class TransientError extends Error {
-  override readonly name = 'TransientError'
-}
-
-/** No attempt will succeed: what was to be sent is set aside and its job is marked as failing. */
-export class PermanentError extends Error {
-  override readonly name = 'PermanentError'
-}
-
 /** One thing that is wrong with an input: where (a JSON pointer, RFC 6901) and what. */
 export interface Issue {
   readonly pointer: string
@@ -23,6 +13,15 @@ export class InvalidInput extends Error {
     super(issues.map((issue) => `${issue.pointer || '/'} ${issue.message}`).join('; '))
     this.issues = issues
   }
+}
+
+/** Whether an error, or one of its causes, is a disk without free space. LevelDB reports it in its message only. */
+export function isDiskFull(error: unknown): boolean {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { code } = one as NodeJS.ErrnoException
+    if (code === 'ENOSPC' || code === 'EDQUOT' || /no space left on device/i.test(one.message)) return true
+  }
+  return false
 }
 
 /** The text of anything that was thrown. */

@@ -68,6 +68,9 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
 }
 
+/** The disk of the store is full. */
+export class StoreFull extends StoreUnavailable {}
+
 /** How much of the audit record is kept; what goes beyond is dropped with a later change. */
 export interface AuditRetention {
   /** Newest entries kept. */
@@ -112,5 +115,7 @@ export interface Store {
   audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }>
   /** False while writes are refused. */
   readonly writable: boolean
+  /** The reason why writes are refused, if they are. */
+  readonly unavailable: string | undefined
   close(): Promise<void>
 }

@@ -69,6 +69,10 @@ export class AuditedStore implements Store {
     return this.#store.writable
   }
 
+  get unavailable(): string | undefined {
+    return this.#store.unavailable
+  }
+
   async batch(writes: readonly Write[], audit: readonly AuditEntry[] = []): Promise<number> {
     const version = await this.#store.batch(writes, audit)
     for (const entry of audit) this.tell(entry)

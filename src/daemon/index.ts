@@ -79,8 +79,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   let starting = true
   const notReady = () => [
     ...(starting ? ['the daemon is starting'] : []),
-    ...(draining ? ['the daemon is about to stop'] : []),
-    ...(store.writable ? [] : ['the store takes no writes now; see the log']),
+    ...(draining ? ['shutting down'] : []),
+    ...(store.unavailable === undefined ? [] : [store.unavailable]),
   ]
   const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
 
@@ -185,7 +185,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     // Two at once would undo each other, and a listener opened now would outlive the daemon's end.
     reload: (next) =>
       turns.run('reload', async () => {
-        if (draining) throw new Error('the daemon is about to stop')
+        if (draining) throw new Error('shutting down')
         await reload(next)
       }),
     async close() {

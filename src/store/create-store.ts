@@ -24,8 +24,8 @@ export interface Backend {
   readonly audit: (after: string | undefined, limit: number) => AsyncIterable<{ cursor: string; entry: AuditEntry }>
   /** The form of its cursors. */
   readonly cursors: RegExp
-  /** False while the place itself takes no writes. */
-  readonly available: () => boolean
+  /** The reason why the place itself takes no writes, if it takes none. */
+  readonly unavailable: () => string | undefined
   /** Answers the writes under way, then lets go of everything. */
   readonly close: () => Promise<void>
 }
@@ -49,7 +49,10 @@ export function createStore(place: Backend): Store {
     audit: (after, limit = Infinity) =>
       place.audit(after === undefined ? after : checkedCursor(after, place.cursors), limit),
     get writable() {
-      return closed === undefined && place.available()
+      return closed === undefined && place.unavailable() === undefined
+    },
+    get unavailable() {
+      return closed === undefined ? place.unavailable() : 'the store is closed'
     },
 
     async batch(writes: readonly Write[], audit: readonly AuditEntry[] = []) {

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import { messageOf } from '../core/errors.js'
-import { StoreUnavailable, type Store } from '../core/store.js'
+import { isDiskFull, messageOf } from '../core/errors.js'
+import { StoreFull, StoreUnavailable, type Store } from '../core/store.js'
 import { NUMBERS } from './audit-trail.js'
 import { makeFolder, syncFolder, type Disk } from '../disk/durable-write.js'
 import { GroupWriter } from './write-batcher.js'
@@ -120,6 +120,8 @@ class LevelPlace implements Backend {
   #meta: Meta
   readonly #closing = new AbortController()
   #recovering: Promise<void> | undefined
+  /** The failure of the latest write that failed. */
+  #failure: StoreUnavailable | undefined
 
   constructor(db: Database, { resident, meta }: Loaded, trail: LevelTrail, options: StoreOptions) {
     this.resident = resident
@@ -132,7 +134,7 @@ class LevelPlace implements Backend {
 
   readonly write: Backend['write'] = (decide) => this.#writer.write(decide)
   readonly audit: Backend['audit'] = (after, limit) => this.#trail.read(after, limit)
-  readonly available = (): boolean => this.#recovering === undefined
+  readonly unavailable = (): string | undefined => (this.#recovering === undefined ? undefined : this.#failure?.message)
 
   readonly close = async (): Promise<void> => {
     await this.#writer.idle()
@@ -142,7 +144,7 @@ class LevelPlace implements Backend {
   }
 
   async #persist(commits: readonly Commit[]): Promise<void> {
-    if (!this.available()) throw new StoreUnavailable('the store takes no writes until its disk does again')
+    if (this.#recovering !== undefined && this.#failure) throw this.#failure
 
     const sums = new Map<string, number | undefined>()
     const operations: Operation[] = []
@@ -157,7 +159,10 @@ class LevelPlace implements Backend {
       await write(this.#db, operations)
     } catch (error) {
       this.#recovering = this.#recover(this.#undo(sums.keys(), entries.length), error)
-      throw new StoreUnavailable(`the store cannot write: ${messageOf(error)}`, { cause: error })
+      this.#failure = isDiskFull(error)
+        ? new StoreFull('cannot write to the store: its disk is full; free space on it', { cause: error })
+        : new StoreUnavailable(`the store cannot write: ${messageOf(error)}`, { cause: error })
+      throw this.#failure
     }
 
     this.#meta = meta

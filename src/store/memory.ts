@@ -17,7 +17,7 @@ export function openMemory({ log, clock, retention }: StoreOptions): Store {
     write: (decide) => writer.write(decide),
     audit: (after, limit) => trail.read(after, limit),
     cursors: NUMBERS,
-    available: () => true,
+    unavailable: () => undefined,
     close: () => writer.idle(),
   })
 }

@@ -65,7 +65,10 @@ class RedisPlace implements Backend {
     this.#following = this.#follow()
   }
 
-  readonly available = (): boolean => this.#inSync && !this.#refusing
+  readonly unavailable = (): string | undefined => {
+    if (!this.#inSync) return `${this.#link.where} is out of reach`
+    return this.#refusing ? `${this.#link.where} takes no writes` : undefined
+  }
 
   readonly write: Backend['write'] = async (decide, only) => {
     const row = (name: string) => this.resident.row(name)
@@ -106,8 +109,8 @@ class RedisPlace implements Backend {
   async #commit(decided: Decided): Promise<Commit> {
     if (isNothing(decided)) return committed(decided, this.#visible.version)
     const { where } = this.#link
-    if (!this.#inSync) throw new StoreUnavailable(`${where} is out of reach`)
-    if (this.#refusing) throw new StoreUnavailable(`${where} takes no writes`)
+    const unavailable = this.unavailable()
+    if (unavailable !== undefined) throw new StoreUnavailable(unavailable)
     if (this.#underWay.size >= MAX_IN_FLIGHT)
       throw new StoreUnavailable(`${where} is ${MAX_IN_FLIGHT} writes behind; try again later`)
 

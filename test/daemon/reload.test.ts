@@ -46,7 +46,7 @@ t.test(
     t.same([await ask('one.test'), await ask('two.test'), await ask('three.test')], [404, 404, 200])
 
     const closed = daemon.close()
-    await t.rejects(daemon.reload(two), { message: 'the daemon is about to stop' })
+    await t.rejects(daemon.reload(two), { message: 'shutting down' })
     await closed
   },
 )

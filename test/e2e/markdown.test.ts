@@ -251,7 +251,7 @@ t.test('SIGTERM lets requests under way finish, then ends the daemon with 0', op
   await t.rejects(ask(port(daemon), '/'), 'nobody else is let in')
   const ready = await fetch(`${daemon.admin}/readyz`)
   t.equal(ready.status, 503, 'probes are answered to the end')
-  t.equal(await ready.text(), 'the daemon is about to stop\n')
+  t.equal(await ready.text(), 'shutting down\n')
   finish!()
   t.match(await underWay, { status: 200, complete: true, headers: { 'content-type': MARKDOWN } })
   t.equal(await daemon.ended, 0)

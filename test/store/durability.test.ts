@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { systemClock, type Clock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import { account } from '../../src/core/scope.js'
-import { kind, StoreUnavailable, type Store } from '../../src/core/store.js'
+import { kind, StoreFull, StoreUnavailable, type Store } from '../../src/core/store.js'
 import { openStore } from '../../src/store/index.js'
 import { auditEntry, found } from '../contracts/store.js'
 import { COUNTS, numberOf, PARTS, SCOPE, WRITERS, writeOn } from '../helpers/crash-writer.js'
@@ -139,7 +139,9 @@ async function fullDisk(t: Test, folder: string): Promise<void> {
     }
   })().catch((error: unknown) => error)
   t.type(refusal, StoreUnavailable)
-  t.match(refusal, { message: /cannot write/ })
+  t.match(refusal, { message: /its disk is full/ })
+  t.type(refusal, StoreFull)
+  t.match(store.unavailable, /its disk is full/)
   t.ok(confirmed.length > 10, `${confirmed.length} records were confirmed`)
   t.equal(store.writable, false)
   await t.rejects(write(['late'], 'late'), StoreUnavailable)

@@ -2,8 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { DAEMON } from '../../../src/core/scope.js'
 import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
-import { configIndex, sha256 } from './config-index.js'
 import { ApiError } from '../errors.js'
+import { configIndex, sha256 } from './config-index.js'
+import { FailedAttempts } from './failed-attempts.js'
 import { grantsOf } from './policies.js'
 import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../context.js'
 
@@ -11,12 +12,24 @@ type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
 
 /** Finds out who is calling: a bearer token, or the legacy pair of X-Auth-Email and X-Auth-Key. */
 export function authenticate(deps: Deps): ApiMiddleware {
+  const failed = new FailedAttempts(deps.clock)
+  const identified = (address: string, headers: IncomingHttpHeaders, verifying: boolean): Credentials => {
+    failed.check(address)
+    try {
+      return identify(deps, headers, verifying)
+    } catch (error) {
+      // A request without credentials guesses nothing.
+      if (!(error instanceof ApiError && error.kind === 'noCredentials')) failed.count(address)
+      throw error
+    }
+  }
   return async (ctx, next) => {
     const { endpoint } = ctx.state
     if (endpoint?.open) return await next()
-    const credentials = identify(deps, ctx.headers, endpoint?.verifies ?? false)
+    const address = ctx.req.socket.remoteAddress ?? ''
+    const credentials = identified(address, ctx.headers, endpoint?.verifies ?? false)
     // A token that is over may still ask what became of it.
-    if (!endpoint?.verifies) assertUnusable(credentials, deps.clock.now())
+    if (!endpoint?.verifies) assertUsable(credentials, deps.clock.now())
     ctx.state.caller = credentials.caller
     ctx.state.credentials = credentials
     return await next()
@@ -76,7 +89,7 @@ function byKey({ config }: Deps, email: string, key: string): Credentials {
   return { caller: pair.caller, status: 'active' }
 }
 
-function assertUnusable({ status, not_before }: Credentials, now: number): void {
+function assertUsable({ status, not_before }: Credentials, now: number): void {
   if (status !== 'active') throw new ApiError('unknownToken', undefined, `the access token is ${status}`)
   if (not_before !== undefined && Date.parse(not_before) > now)
     throw new ApiError('unknownToken', undefined, `the access token is valid from ${not_before} on`)

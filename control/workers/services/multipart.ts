@@ -6,7 +6,7 @@ import { InvalidInput } from '../../../src/core/errors.js'
 import type { MemoryBudget } from '../../../src/core/memory-budget.js'
 import type { FormPart } from '../../../src/workers/upload/form.js'
 import { ApiError } from '../../http/errors.js'
-import { assertHostile } from '../../http/json-limits.js'
+import { assertNotHostile } from '../../http/json-limits.js'
 
 export interface FormLimits {
   /** Of the whole body. */
@@ -86,7 +86,7 @@ async function jsonParts(body: CountedBody): Promise<FormPart[]> {
     chunks.push(chunk)
   }
   const form = parsed(Buffer.concat(chunks))
-  assertHostile(form)
+  assertNotHostile(form)
   const { metadata, files = [], ...others } = form
   if (metadata === undefined || Object.keys(others).length > 0 || !Array.isArray(files) || files.length > 0)
     throw new ApiError('badBody', undefined, 'a JSON body holds metadata alone: modules come as parts of a form')

@@ -12,7 +12,7 @@ import type { Metadata } from '../../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../../src/workers/script-repository.js'
 import { audit } from '../../resources/audit.js'
 import type { Call } from '../../http/endpoint.js'
-import { assertHostile } from '../../http/json-limits.js'
+import { assertNotHostile } from '../../http/json-limits.js'
 import type { WorkersDeps } from './index.js'
 import { assertMoreScripts } from '../find.js'
 import { withForm } from './multipart.js'
@@ -71,7 +71,7 @@ export class UploadService {
 
   async #prepare({ metadata: document, files }: UploadForm): Promise<Prepared> {
     const { quotas } = this.#deps.workers().limits()
-    assertHostile(document)
+    assertNotHostile(document)
     refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
     return { metadata, ...(await prepareCode(this.#deps.workers(), metadata, files)) }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { flatGrant, holds, mayUse } from '../../../control/http/auth/access.js'
+import { FailedAttempts } from '../../../control/http/auth/failed-attempts.js'
 import type { Permission } from '../../../control/http/auth/permissions.js'
 import { flatPolicies, grantsOf } from '../../../control/http/auth/policies.js'
 import type { Caller, Grant } from '../../../control/http/context.js'
@@ -329,6 +330,30 @@ t.test('a token with something unfit is not made from the command line', async (
     )
   t.equal(store.count(TOKEN, DAEMON), 0)
   await store.close()
+})
+
+t.test('an address with many wrong credentials has to wait, right ones included', async (t) => {
+  const { url, clock } = await client(t)
+  const ask = async (token: string) => await fetch(`${url}/zones`, { headers: { authorization: `Bearer ${token}` } })
+  for (let n = 0; n < 60; n += 1) t.equal((await ask(`guess-${n}`)).status, 403)
+  const refused = await ask('another-guess')
+  t.equal(refused.status, 429)
+  t.match(await refused.json(), { success: false, errors: [{ code: 10429 }] })
+  t.equal(refused.headers.get('retry-after'), '60')
+  t.equal((await ask(ADMIN)).status, 429, 'credentials are not looked at')
+  clock.advance(59_000)
+  t.equal((await ask(ADMIN)).status, 429)
+  clock.advance(1000)
+  t.equal((await ask(ADMIN)).status, 200)
+})
+
+t.test('addresses of one IPv6 network are counted together', async (t) => {
+  const clock = handClock()
+  const failed = new FailedAttempts(clock)
+  for (let n = 0; n < 60; n += 1) failed.count(`2001:db8:1:2::${n.toString(16)}`)
+  t.throws(() => failed.check('2001:db8:1:2:ffff::1'), /wrong credentials/)
+  for (const other of ['2001:db8:1:3::1', '2001:db8::1:2', '::1', '192.0.2.1', '::ffff:192.0.2.1'])
+    t.doesNotThrow(() => failed.check(other), other)
 })
 
 t.test('secrets never reach the log', async (t) => {

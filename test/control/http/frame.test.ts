@@ -12,7 +12,7 @@ import { ADMIN, client, CONFIG, FREE_ZONE, handClock, ZONE } from '../client.js'
 import { silentLog } from '../../../src/core/log.js'
 import { SETTING } from '../../../src/core/model/setting.js'
 import { zone } from '../../../src/core/scope.js'
-import { StoreUnavailable, VersionConflict } from '../../../src/core/store.js'
+import { StoreFull, StoreUnavailable, VersionConflict } from '../../../src/core/store.js'
 
 const SETTING_PATH = `/zones/${ZONE}/settings/content_converter`
 
@@ -159,8 +159,8 @@ t.test('a large body within the limits leaves the event loop free', async (t) =>
   })
   const { call } = await client(t, { areas: () => [large] })
   const items = (count: number) => `[${'{"a":"b"},'.repeat(count - 1)}{"a":"b"}]`
-  t.match(await call('POST', '/large', items(49_999)), { status: 200, body: { result: 49_999 } })
-  t.match(await call('POST', '/large', items(50_001)), {
+  t.match(await call('POST', '/large', items(100_000)), { status: 200, body: { result: 100_000 } })
+  t.match(await call('POST', '/large', items(100_001)), {
     status: 400,
     body: { errors: [{ code: 10001, message: /more than 100000 members/ }] },
   })
@@ -214,6 +214,13 @@ const THROWN: [what: string, error: unknown, status: number, code: number][] = [
   ['a text', 'secret text', 500, 10500],
   ['another change in between', new VersionConflict('secret'), 409, 10409],
   ['a store that takes no writes', new StoreUnavailable('secret'), 503, 10503],
+  [
+    'a full disk of the store',
+    new StoreFull('secret', { cause: new Error('IO: No space left on device') }),
+    507,
+    10507,
+  ],
+  ['a full disk', Object.assign(new Error('secret'), { code: 'ENOSPC' }), 507, 10507],
 ]
 for (const [what, error, status, code] of THROWN) {
   t.test(`${what} is answered without its text`, async (t) => {
