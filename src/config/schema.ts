@@ -37,7 +37,15 @@ const ProxyLimits = Type.Object(
     header_timeout: Duration('10s', 'For all of the header fields to arrive.'),
     request_timeout: Duration('5m', 'For the whole request, body included, to arrive.'),
     keep_alive_timeout: Duration('75s', 'An idle connection stays open for this long.'),
-    write_timeout: Duration('60s', 'A client that takes nothing of its answer for this long is disconnected.'),
+    write_timeout: Duration(
+      '60s',
+      'A client that takes nothing of its response for this long is disconnected, no matter what it sends. 0: no limit.',
+    ),
+    min_rate: Size(
+      '1KiB',
+      'Bytes per second. A request body that arrives slower for 10s gets 408; a client that takes a response slower for ' +
+        'write_timeout is disconnected. 0B: no limit.',
+    ),
     connections: Count(10_000, 'Open client connections; more are closed at once.'),
     connections_per_address: Count(
       1000,
@@ -116,6 +124,12 @@ const Proxy = Type.Object(
         'keys share counters: they may be stopped too early, never too late.',
     }),
     challenge: Challenge,
+    buffer_memory: Size(
+      '128MB',
+      'Buffers of all requests together for slow clients: the first 64 KiB of a request body before a connection to the ' +
+        'origin is used, and the last 256 KiB of a response so that the connection is free again. Beyond it the ' +
+        'connection waits for the client.',
+    ),
     markdown_memory: Size(
       '256MB',
       'For pages held back until their size is known, all requests together; beyond it a request gets the HTML.',

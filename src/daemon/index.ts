@@ -23,6 +23,11 @@ import { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { tracer } from '../edge/rules/trace.js'
 import { listenProxy } from '../edge/client/server.js'
 import { openLogPush } from './logpush.js'
+import { cachedResolve } from '../http/name-cache.js'
+import { fairResolve, systemResolve } from '../egress/fair-resolve.js'
+import type { DialGuard } from '../http/connector.js'
+import { hostAndPort } from '../http/listen.js'
+import { isOwnListener } from '../http/own-listeners.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
 import { RateLimits } from './rate-limits.js'
 import { ListRegistry } from './list-registry.js'
@@ -73,7 +78,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const store = stack.use(new AuditedStore(await openStore(config.store, { folder: config.data, log, clock })))
   const keys = await openVault(store, secretKeys(config), log)
 
-  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics })
+  const resolve = fairResolve(systemResolve)
+  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
 
   // First to open and last to close, so that probes and scrapes are answered while the others start and drain.
   let starting = true
@@ -106,9 +112,32 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const { emitter } = logpush
   const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
   const sites = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
+  const listeners = new Set<number>([portOf(admin.url), ...pipelinePorts(config)])
+  if (demo) listeners.add(portOf(demo.origin))
+  const dialGuard: DialGuard = {
+    get rules() {
+      return egress.rules
+    },
+    allows: (address, port, named) =>
+      !isOwnListener(address, port, listeners) && (named === 'port' || egress.allows(address, port)),
+    resolve: cachedResolve((name, zone) => egress.resolve(name, zone)),
+  }
+  const dial = { resolve: cachedResolve(resolve), conditions: dialGuard }
   const proxy = stack.use(
-    await listenProxy(config.proxy, { zones, stages, challenges, workers: sites, geo, emitter, clock, log, metrics }),
+    await listenProxy(config.proxy, {
+      zones,
+      stages,
+      challenges,
+      workers: sites,
+      geo,
+      dial,
+      emitter,
+      clock,
+      log,
+      metrics,
+    }),
   )
+  listeners.add(proxy.port)
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
@@ -149,6 +178,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
   const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
   const control = stack.use(await startControl(areas, deps))
+  listeners.add(portOf(control.url))
   stack.use(startPipelines(config, { clock, log }))
   const takeOver = async (next: Config): Promise<void> => {
     zones.configure(next.zones)
@@ -164,6 +194,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       await takeOver(config)
       throw error
     }
+    listeners.add(proxy.port)
     warnOfRestart(config, next, log)
     limits.limiter.maxKeys = next.proxy.rate_limit_keys
     challenges.options = next.proxy.challenge
@@ -194,6 +225,12 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     },
   }
 }
+
+const portOf = (url: string): number => Number(new URL(url).port)
+
+/** The ports on which pipelines accept records. */
+const pipelinePorts = ({ pipelines }: Config): number[] =>
+  pipelines.flatMap(({ source }) => ('http' in source ? hostAndPort(source.http).port : []))
 
 const urlOf = ({ address, port }: { address: string; port: number }): string =>
   `http://${address.includes(':') ? `[${address}]` : address}:${port}`

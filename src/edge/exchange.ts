@@ -21,6 +21,8 @@ import type { CustomHostname, Served, Zone } from './zones.js'
 export interface Arrival {
   readonly rayId: string
   readonly clientAddress: string
+  /** Undefined: the client is not counted. */
+  readonly clientShare?: string | undefined
   readonly scheme: 'http' | 'https'
   readonly served: Served
   readonly method: string
@@ -42,6 +44,8 @@ export class Exchange implements RuleExchange {
   readonly rayId: string
   /** The visitor's address: the peer's, or what trusted proxies say it is. */
   readonly clientAddress: string
+  /** Under which the client's use of what is shared is counted; undefined for a trusted proxy itself. */
+  readonly clientShare: string | undefined
   /** As the visitor used it. */
   readonly scheme: 'http' | 'https'
   readonly zone: Zone
@@ -118,6 +122,7 @@ export class Exchange implements RuleExchange {
     const { zone, host, custom } = arrival.served
     this.rayId = arrival.rayId
     this.clientAddress = arrival.clientAddress
+    this.clientShare = arrival.clientShare
     this.scheme = arrival.scheme
     this.zone = zone
     this.host = host

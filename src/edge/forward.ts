@@ -5,8 +5,9 @@ import { ConnectionLost } from '../http/origin-errors.js'
 import { requestText } from '../http/request-text.js'
 import { responseFields } from './response-fields.js'
 import type { ResponseSink } from './response.js'
-import type { RawHeaders } from '../http/headers.js'
+import { headerOf, type RawHeaders } from '../http/headers.js'
 import type { Exchange } from './exchange.js'
+import { READ_AHEAD_BYTES, ReadAhead } from './read-ahead.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { RequestBody } from './client/request-body.js'
 
@@ -17,6 +18,8 @@ export type Switch = (status: number, fields: RawHeaders, origin: Duplex) => voi
 // Made once: it is told for every answer, also where nobody listens any more.
 export const CLIENT_LEFT = new Error('the client left')
 
+/** A body up to this size is sent to the origin in one piece. */
+const SMALL_BODY = 65_536
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** One request at its origin: sends it and feeds the answer to a sink. */
@@ -25,6 +28,7 @@ export class Forward implements OriginRequest {
   readonly upgrade: boolean
   readonly body: RequestBody | null
   readonly timeoutMs: number | undefined
+  readonly client: string | undefined
   text = ''
   length: number | undefined
   connection: OriginConnection | undefined
@@ -33,6 +37,8 @@ export class Forward implements OriginRequest {
   readonly #sink: ResponseSink
   readonly #context: ProxyContext
   readonly #switch: Switch | undefined
+  /** Undefined while the client keeps up. */
+  #ahead: ReadAhead | undefined
   #repeated = false
   #over = false
 
@@ -47,6 +53,7 @@ export class Forward implements OriginRequest {
     this.upgrade = switched !== undefined
     this.body = body
     this.timeoutMs = exchange.cache?.read_timeout === undefined ? undefined : exchange.cache.read_timeout * 1000
+    this.client = exchange.clientShare
     this.#exchange = exchange
     this.#origin = origin
     this.#sink = sink
@@ -54,8 +61,16 @@ export class Forward implements OriginRequest {
     this.#switch = switched
   }
 
-  /** Sends the request. Whatever happens is told to the sink. */
+  /** Sends the request as soon as it is worth a connection. What happens is reported to the sink. */
   send(): void {
+    if (this.body === null || this.upgrade) this.#send()
+    else {
+      const length = Number(headerOf(this.#exchange.headers, 'content-length') ?? Infinity)
+      this.body.whenBegun({ limit: SMALL_BODY, length }, this.#context.bufferMemory, () => this.#send())
+    }
+  }
+
+  #send(): void {
     const { method, target, headers } = this.#exchange
     this.#exchange.originAskedAt = this.#context.clock.monotonic()
     try {
@@ -72,6 +87,7 @@ export class Forward implements OriginRequest {
   cancel(): void {
     const over = this.#over
     this.#over = true
+    this.#ahead?.release()
     if (!over) this.#origin.cancel(this)
     // The stages may still hold what the origin has long sent.
     this.#sink.fail(CLIENT_LEFT)
@@ -91,14 +107,42 @@ export class Forward implements OriginRequest {
 
   data(chunk: Buffer): boolean {
     this.#exchange.originBytes += chunk.length
+    if (this.#ahead) return this.#ahead.data(chunk)
     // Who keeps what comes gets it as its own.
     if (this.#sink.data(this.#sink.copies ? chunk : Buffer.from(chunk))) return true
+    if (this.#restIsSmall()) {
+      this.#ahead = new ReadAhead(this.#sink, this.#context.bufferMemory)
+      this.#sink.onDrain(() => this.#drained())
+      return true
+    }
     this.#sink.onDrain(() => this.connection?.resume())
     return false
   }
 
+  /** False if it is known to be too large to be read ahead. */
+  #restIsSmall(): boolean {
+    const { originHeaders, originBytes } = this.#exchange
+    const length = originHeaders && headerOf(originHeaders, 'content-length')
+    return length === undefined || Number(length) - originBytes <= READ_AHEAD_BYTES
+  }
+
+  #drained(): void {
+    try {
+      if (!this.#ahead?.flush()) return
+    } catch (error) {
+      this.#sink.fail(error)
+      return
+    }
+    this.#ahead = undefined
+    this.connection?.resume()
+  }
+
   end(): void {
     this.#over = true
+    if (this.#ahead) {
+      this.#ahead.end()
+      return
+    }
     try {
       this.#sink.end()
     } catch (error) {
@@ -152,6 +196,7 @@ export class Forward implements OriginRequest {
 
   #give(error: unknown): void {
     this.#over = true
+    this.#ahead?.release()
     this.#sink.fail(error)
   }
 }

@@ -22,8 +22,8 @@ export class ProxyMetrics {
   readonly #originFaults = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
   readonly #duration: PlainHistogram
 
-  /** `bodies`: the memory for bodies that rules read. */
-  constructor(metrics: Metrics, bodies: MemoryBudget) {
+  /** `bodies`: the memory for bodies that rules read; `buffers`: for what waits for a slow side. */
+  constructor(metrics: Metrics, { bodies, buffers }: { bodies: MemoryBudget; buffers: MemoryBudget }) {
     const registers = [metrics]
     const counted = (name: string, help: string, read: () => number) =>
       new Counter({
@@ -68,6 +68,7 @@ export class ProxyMetrics {
     counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
     counted('edged_proxy_sent_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
 
+    gauged('edged_proxy_buffer_bytes', 'Bytes buffered while one side of a request is slow.', () => buffers.used)
     gauged('edged_rule_bodies_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
     counted(
       'edged_rule_bodies_cut_total',

@@ -1,5 +1,12 @@
 import { messageOf } from '../core/errors.js'
-import { InvalidResponse, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../http/origin-errors.js'
+import {
+  InvalidResponse,
+  ConnectionLost,
+  Overloaded,
+  TargetDenied,
+  TooSlow,
+  WaitedTooLong,
+} from '../http/origin-errors.js'
 import { NotRunnable } from './worker-sites.js'
 
 /** How an origin failed. A closed list, since it labels a metric. */
@@ -14,6 +21,7 @@ export const ORIGIN_FAILURES = [
   'bad_answer',
   'overloaded',
   'not_runnable',
+  'not_allowed',
   'other',
 ] as const
 export type OriginFailureKind = (typeof ORIGIN_FAILURES)[number]
@@ -62,6 +70,7 @@ function kindOf(error: unknown): OriginFailureKind {
   if (error instanceof InvalidResponse) return 'bad_answer'
   if (error instanceof TooSlow) return error.kind
   if (error instanceof ConnectionLost) return 'reset'
+  if (error instanceof TargetDenied) return 'not_allowed'
   const code = codeOf(error)
   if (code === undefined) return 'other'
   const known = KINDS[code]

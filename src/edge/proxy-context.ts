@@ -22,6 +22,8 @@ export interface ProxyContext {
   draining: boolean
   /** For the fields of expressions. */
   readonly fields: FieldDeps
+  /** For the beginnings of request bodies and the rest of responses while they wait for a slow side. */
+  readonly bufferMemory: MemoryBudget
   /** For the bodies that rules read. */
   readonly bodyMemory: MemoryBudget
   readonly zones: Zones

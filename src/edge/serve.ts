@@ -1,7 +1,7 @@
 import { newRayId } from '../core/ids.js'
-import { Overloaded } from '../http/origin-errors.js'
+import type { Origin } from '../http/origin.js'
 import type { ResponseSink } from './response.js'
-import { visitorAddress } from './client/client-address.js'
+import { shareOf, visitorAddress } from './client/client-address.js'
 import { responseSolution } from './challenge/endpoint.js'
 import { ClientResponse } from './client/client-response.js'
 import { CompressedResponse } from './compressed-response.js'
@@ -107,6 +107,7 @@ function arrival(
   return new Exchange({
     rayId,
     clientAddress,
+    clientShare: believed && clientAddress === connection.address ? undefined : shareOf(clientAddress),
     scheme,
     served,
     method,
@@ -152,20 +153,20 @@ function toOrigin(
   }
 
   const switched =
-    exchange.zone.websockets && asksForWebSocket(exchange.method, exchange.httpVersion, fields)
+    exchange.zone.websockets && asksForWebSocket(exchange, fields)
       ? (...[status, fields, origin]: Parameters<Switch>) =>
           openTunnel(client, exchange, context, { status, fields, origin })
       : undefined
+  let origin: Origin
   try {
-    const { url, serverName } = originTarget(exchange)
-    const origin = context.origins.get(url, exchange.zone.originCa, serverName)
-    const forward = new Forward(exchange, origin, sink, context, { body, switched })
-    client.cancel = () => forward.cancel()
-    forward.send()
+    origin = context.origins.get(exchange.zone.id, originTarget(exchange))
   } catch (error) {
-    if (error instanceof Overloaded) sink.fail(error)
-    else throw error
+    sink.fail(error)
+    return
   }
+  const forward = new Forward(exchange, origin, sink, context, { body, switched })
+  client.cancel = () => forward.cancel()
+  forward.send()
 }
 
 /** The request's body, if any; the client is asked for it when somebody wants it, unless it has begun to send it. */

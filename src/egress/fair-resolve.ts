@@ -1,41 +1,100 @@
-import PQueue from 'p-queue'
+import { lookup } from 'node:dns/promises'
 
-/** All addresses of a name. */
-export type Resolve = (name: string) => Promise<readonly string[]>
+/** Returns all addresses of a name. `tenant`: on whose behalf. */
+export type Resolve = (name: string, tenant?: string) => Promise<readonly string[]>
 
-/** Of the four threads that Node does lookups and files with, one is left to the files. */
-const FAST_CONCURRENCY = 2
-const SLOW_CONCURRENCY = 1
-/** A name that took longer is slow from then on, until it is quick again. */
+/** Asks the system: its hosts file, its search domains and its name servers. */
+export const systemResolve: Resolve = async (name) =>
+  (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
+
+/** Of the four threads that Node uses for lookups and files, one is left to the files. */
+const MAX_QUICK = 2
+const MAX_SLOW = 1
+/** A name that took longer than this is slow, and so is its tenant, until a lookup is quick again. */
 const SLOW_MS = 1000
-const MAX_SLOW = 10_000
+const MAX_SLOW_NAMES = 10_000
+const MAX_QUEUED_PER_TENANT = 1000
+
+type Addresses = Promise<readonly string[]>
+
+interface Job {
+  readonly name: string
+  readonly tenant: string | undefined
+  readonly addresses: Addresses
+  readonly done: (addresses: Addresses) => void
+}
 
 /**
- * Lookups that hold up neither the disk nor each other: whoever asks for a name that is being looked up gets the same
- * answer, and names whose servers take their time wait for each other only.
+ * Lookups that delay neither the disk nor each other. Callers that want the same name share one lookup, a tenant has one
+ * lookup at a time, and slow names, like the names of a tenant with slow names, wait only for each other.
  */
 export function fairResolve(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
-  const quick = new PQueue({ concurrency: FAST_CONCURRENCY })
-  const slow = new PQueue({ concurrency: SLOW_CONCURRENCY })
-  const slowNames = new Set<string>()
-  const underWay = new Map<string, Promise<readonly string[]>>()
+  /** Lookups that run, by name. */
+  const inProgress = new Map<string, Addresses>()
+  /** By tenant and name: a tenant does not wait for a job of another tenant that is not its turn. */
+  const queues = new Map<string | undefined, Map<string, Job>>()
+  const slow = { names: new Set<string>(), tenants: new Set<string>() }
+  const busyTenants = new Set<string>()
+  const running = { quick: 0, slow: 0 }
 
-  const timed: Resolve = async (name) => {
-    const started = now()
-    try {
-      return await resolve(name)
-    } finally {
-      slowNames.delete(name)
-      if (now() - started > SLOW_MS && slowNames.size < MAX_SLOW) slowNames.add(name)
-      underWay.delete(name)
+  const isSlow = ({ name, tenant }: Job): boolean =>
+    slow.names.has(name) || (tenant !== undefined && slow.tenants.has(tenant))
+
+  const startNext = (): void => {
+    for (const [tenant, queue] of queues) {
+      for (const job of queue.values()) {
+        const same = inProgress.get(job.name)
+        if (!same) {
+          if (tenant !== undefined && busyTenants.has(tenant)) break
+          if (isSlow(job) ? running.slow >= MAX_SLOW : running.quick >= MAX_QUICK) continue
+        }
+        queue.delete(job.name)
+        job.done(same ?? timed(job))
+      }
+      if (queue.size === 0) queues.delete(tenant)
     }
   }
 
-  return async (name) => {
-    const known = underWay.get(name)
-    if (known !== undefined) return await known
-    const response = (slowNames.has(name) ? slow : quick).add(async () => await timed(name))
-    underWay.set(name, response)
-    return await response
+  const timed = (job: Job): Addresses => {
+    const { name, tenant } = job
+    const lane = isSlow(job) ? 'slow' : 'quick'
+    const started = now()
+    running[lane]++
+    if (tenant !== undefined) busyTenants.add(tenant)
+    const addresses = resolve(name, tenant).finally(() => {
+      running[lane]--
+      const tookLong = now() - started > SLOW_MS
+      mark(slow.names, name, tookLong)
+      if (tenant !== undefined) {
+        busyTenants.delete(tenant)
+        mark(slow.tenants, tenant, tookLong)
+        // The other tenants are first from now on.
+        const queue = queues.get(tenant)
+        if (queue && queues.delete(tenant)) queues.set(tenant, queue)
+      }
+      inProgress.delete(name)
+      startNext()
+    })
+    inProgress.set(name, addresses)
+    return addresses
   }
+
+  return async (name, tenant) => {
+    const queue = queues.get(tenant) ?? new Map<string, Job>()
+    const known = inProgress.get(name) ?? queue.get(name)?.addresses
+    if (known) return await known
+    if (queue.size >= MAX_QUEUED_PER_TENANT)
+      throw Object.assign(new Error('too many lookups wait'), { code: 'EAI_AGAIN' })
+    let done: Job['done'] = () => undefined
+    const addresses = new Promise<readonly string[]>((resolved) => (done = resolved))
+    queue.set(name, { name, tenant, addresses, done })
+    queues.set(tenant, queue)
+    startNext()
+    return await addresses
+  }
+}
+
+function mark(names: Set<string>, name: string, isSlow: boolean): void {
+  names.delete(name)
+  if (isSlow && names.size < MAX_SLOW_NAMES) names.add(name)
 }

@@ -1,5 +1,4 @@
 import type { LookupAddress } from 'node:dns'
-import { lookup as systemLookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
@@ -10,7 +9,7 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { isPublic, parseAllowedTarget, type AllowedTarget } from './addresses.js'
-import { fairResolve, type Resolve } from './fair-resolve.js'
+import { fairResolve, systemResolve, type Resolve } from './fair-resolve.js'
 import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
 import { guardedAgents, type Gate, type Guarded } from './guarded-agents.js'
 
@@ -32,9 +31,6 @@ export interface EgressRules {
 }
 
 export type { Resolve } from './fair-resolve.js'
-
-const systemResolve: Resolve = async (name) =>
-  (await systemLookup(name, { all: true, verbatim: true })).map(({ address }) => address)
 
 /** Reads what the configuration names. Rejects with the name of the file where the authorities cannot be used. */
 export async function readEgress(config: EgressConfig): Promise<EgressRules> {
@@ -92,7 +88,7 @@ export class GuardedEgress implements Egress {
       get secureContext() {
         return inForce().secureContext
       },
-      mayDial: (host, port) => isIP(host) === 0 || this.#allowed(host, port),
+      mayDial: (host, port) => isIP(host) === 0 || this.allows(host, port),
       lookup: (port) => this.#lookup(port),
     }
     this.#tell()
@@ -104,6 +100,21 @@ export class GuardedEgress implements Egress {
     this.#rules = rules
     for (const agents of this.#agents) agents.renew()
     this.#tell()
+  }
+
+  /** The same object until another configuration is in force. */
+  get rules(): object {
+    return this.#rules
+  }
+
+  /** Whether connections to an address and port are allowed. */
+  allows(address: string, port: number): boolean {
+    return isPublic(address) || this.#rules.allowedTargets.some((allowed) => allowed.has(address, port))
+  }
+
+  /** Returns all addresses of a name: those of the configuration or, if it has none, of the resolver. */
+  async resolve(name: string, tenant?: string): Promise<readonly string[]> {
+    return this.#rules.overrides.get(plainName(name)) ?? (await this.#resolve(name, tenant))
   }
 
   async check(host: string, port: number): Promise<void> {
@@ -184,24 +195,18 @@ export class GuardedEgress implements Egress {
   /** The addresses of a host, all of them allowed. */
   async #addresses(host: string, port: number): Promise<readonly string[]> {
     const addresses = isIP(host) > 0 ? [host] : await this.#resolved(host)
-    if (addresses.length === 0 || !addresses.every((address) => this.#allowed(address, port))) throw new NotPublic()
+    if (addresses.length === 0 || !addresses.every((address) => this.allows(address, port))) throw new NotPublic()
     return addresses
   }
 
   async #resolved(name: string): Promise<readonly string[]> {
-    const override = this.#rules.overrides.get(plainName(name))
-    if (override !== undefined) return override
     try {
-      return await this.#resolve(name)
+      return await this.resolve(name)
     } catch (error) {
       // Whether a name of the inside is there or not must look the same. A resolver that is out of order may be told.
       if ((error as NodeJS.ErrnoException).code === 'EAI_AGAIN') throw error
       throw new NotPublic()
     }
-  }
-
-  #allowed(address: string, port: number): boolean {
-    return isPublic(address) || this.#rules.allowedTargets.some((allowed) => allowed.has(address, port))
   }
 
   #tell(): void {

@@ -1,8 +1,32 @@
-import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net'
+import type { LookupAddress } from 'node:dns'
+import { connect as connectTcp, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+import { callbackify } from 'node:util'
+import { TargetDenied } from './origin-errors.js'
+import type { OriginTarget } from './origins.js'
 
 /** A peer that vanished without a word is noticed after this and some probes. */
 const PROBE_AFTER_MS = 60_000
+
+/** Returns all addresses of a name. `zone`: whose request asks, so that one zone's slow names delay no other zone. */
+export type ResolveName = (name: string, zone: string) => Promise<readonly string[]>
+
+/** What of a target was named through the API: the host, or only the port of a host that the configuration names. */
+export type NamedPart = 'host' | 'port'
+
+/** Decides where targets that were named through the API may lead. */
+export interface DialGuard {
+  /** The same value as long as nothing changed. */
+  readonly rules: object
+  allows(address: string, port: number, named: NamedPart): boolean
+  resolve: ResolveName
+}
+
+/** Dependencies of the connectors of one proxy. */
+export interface ConnectorDeps {
+  readonly resolve: ResolveName
+  readonly guard: DialGuard
+}
 
 /** Opens connections to one origin. */
 export class Connector {
@@ -15,17 +39,38 @@ export class Connector {
   #context: SecureContext | undefined
   /** Of the last connection, so that the next one has less to agree on. */
   #session: Buffer | undefined
+  readonly #guard: DialGuard | undefined
+  readonly #named: NamedPart | undefined
+  readonly #rules: object | undefined
+  readonly #lookup: LookupFunction
 
-  /** `ca`: PEM of an authority to trust in addition; `serverName`: what the certificate has to name; default: the host. */
-  constructor(url: string, ca: string | undefined, serverName: string | undefined) {
+  constructor({ url, ca, serverName, named }: OriginTarget, deps: ConnectorDeps & { readonly zone: string }) {
     const { protocol, hostname, port } = new URL(url)
     this.tls = protocol === 'https:'
     this.#host = plain(hostname)
     this.#port = Number(port) || (this.tls ? 443 : 80)
     this.#ca = ca
-    const name = plain(serverName ?? hostname)
-    // RFC 6066, 3: an address is no server name.
-    this.#serverName = isIP(name) ? undefined : name
+    const certified = plain(serverName ?? hostname)
+    // RFC 6066, 3: an address is not a server name.
+    this.#serverName = isIP(certified) ? undefined : certified
+    this.#named = named
+    this.#guard = named && deps.guard
+    this.#rules = this.#guard?.rules
+    this.#lookup = lookupOf(async (asked) => {
+      const addresses = await (this.#guard ?? deps).resolve(asked, deps.zone)
+      for (const address of addresses) this.#check(address)
+      return addresses
+    })
+  }
+
+  /** The rules of the guard have changed since. */
+  get outdated(): boolean {
+    return this.#guard?.rules !== this.#rules
+  }
+
+  #check(address: string): void {
+    if (this.#named && !this.#guard?.allows(address, this.#port, this.#named))
+      throw new TargetDenied(this.#host, address, this.#port)
   }
 
   /** What a connected socket tells, when TLS is agreed on. */
@@ -35,9 +80,11 @@ export class Connector {
 
   /** Begins to connect. With `onread` the socket has no `data`: what comes is read into the same memory again and again. */
   open(onread?: OnReadOpts): Socket {
+    if (isIP(this.#host)) this.#check(this.#host)
     const options = {
       host: this.#host,
       port: this.#port,
+      lookup: this.#lookup,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: PROBE_AFTER_MS,
@@ -63,3 +110,21 @@ export class Connector {
 
 /** Without the brackets of an IPv6 address. */
 const plain = (host: string): string => host.replace(/^\[|\]$/g, '')
+
+/** A lookup function of sockets that returns the addresses that `resolve` returns. */
+function lookupOf(resolve: (name: string) => Promise<readonly string[]>): LookupFunction {
+  const lookup = callbackify(async (name: string, family: unknown): Promise<LookupAddress[]> => {
+    const addresses = await resolve(name)
+    const found = addresses.map((address) => ({ address, family: isIP(address) }))
+    const wanted = family === 4 || family === 6 ? found.filter((each) => each.family === family) : found
+    if (wanted.length === 0) throw Object.assign(new Error(`${name} has no address`), { code: 'ENOTFOUND' })
+    return wanted
+  })
+  return (name, { all, family }, callback) => {
+    lookup(name, family, (error, addresses) => {
+      if (error) callback(error, '', 0)
+      else if (all) callback(null, addresses)
+      else callback(null, addresses[0]!.address, addresses[0]!.family)
+    })
+  }
+}

@@ -20,6 +20,8 @@ export interface OriginRequest {
   readonly length: number | undefined
   /** Milliseconds to the head of the answer, and between two reads of it; undefined: as for all. */
   readonly timeoutMs: number | undefined
+  /** Whose share of the origin's connections it uses; undefined: no share, and no limit. */
+  readonly client: string | undefined
   /** The connection that it goes out on, from then on until it is over. Kept by the connection. */
   connection: OriginConnection | undefined
   /** It goes out now. */
@@ -56,8 +58,8 @@ export interface OriginPeer {
 /** Who has the connection. */
 export interface ConnectionOwner {
   readonly limits: OriginLimits
-  /** It has brought an answer and takes another request. */
-  released(connection: OriginConnection): void
+  /** The response is complete and the connection accepts another request; with `quarantine` not immediately. */
+  released(connection: OriginConnection, quarantine: boolean): void
   /** It takes no more requests. Told once. */
   gone(connection: OriginConnection): void
 }
@@ -89,6 +91,8 @@ const GONE = 4
 export class OriginConnection {
   /** Undefined before it is connected. */
   peer: OriginPeer | undefined
+  /** The client of its request, or of the last one. */
+  client: string | undefined
   readonly #home: ConnectionOwner
   readonly #socket: Socket
   readonly #reader: ResponseReader
@@ -115,6 +119,7 @@ export class OriginConnection {
   constructor(connector: Connector, home: ConnectionOwner, request: OriginRequest) {
     this.#home = home
     this.#request = request
+    this.client = request.client
     request.connection = this
     const { connect_timeout, keep_alive_timeout, header_bytes } = home.limits
     this.#allowed = connect_timeout
@@ -134,6 +139,7 @@ export class OriginConnection {
   /** Sends a request; to be called when the connection was released. */
   send(request: OriginRequest): void {
     this.#request = request
+    this.client = request.client
     request.connection = this
     this.#begin(request)
   }
@@ -284,7 +290,7 @@ export class OriginConnection {
     this.#state = IDLE
     this.#waited = 0
     this.#allowed = this.#keepAliveMs
-    this.#home.released(this)
+    this.#home.released(this, this.#reader.bare)
   }
 
   /** Gives the socket away. */

@@ -38,3 +38,14 @@ export class ConnectionLost extends Error {
     this.stale = stale
   }
 }
+
+/** A rule named a host whose address is not allowed. The message is for the log: it contains the address. */
+export class TargetDenied extends Error {
+  override readonly name = 'TargetDenied'
+
+  constructor(host: string, address: string, port: number) {
+    const cidr = address.includes(':') ? `[${address}/128]` : `${address}/32`
+    const found = host === address ? host : `${host} resolves to ${address}, which`
+    super(`${found} is not allowed as a target of rules; add ${cidr}:${port} to egress.allow_cidrs`)
+  }
+}

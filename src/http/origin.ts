@@ -1,6 +1,16 @@
+import { ClientShares } from './client-shares.js'
 import type { Connector } from './connector.js'
 import { OriginConnection, type ConnectionOwner, type OriginLimits, type OriginRequest } from './origin-connection.js'
 import { Overloaded, WaitedTooLong } from './origin-errors.js'
+import { RequestQueue } from './request-queue.js'
+
+/**
+ * After a response without a body a connection gets no request for this long: an origin that sends a body all the same
+ * would have it taken for the next response.
+ */
+const QUARANTINE_MS = 100
+/** Above half of the queue's capacity one client may have this part of it. */
+const QUEUE_SHARE = 8
 
 /** Connections to one origin, and the requests that wait for one. */
 export class Origin implements ConnectionOwner {
@@ -12,79 +22,88 @@ export class Origin implements ConnectionOwner {
   readonly #connections = new Set<OriginConnection>()
   /** Those without a request; the one that was used last at the end, since it is the least likely to be closing. */
   readonly #idle: OriginConnection[] = []
-  /** With the milliseconds that they have waited; oldest first. */
-  readonly #waiting = new Map<OriginRequest, number>()
-  /** Told when no request is left, and set where no more are to come. */
+  /** Those without a request that get none yet, oldest first. */
+  readonly #quarantined = new Set<OriginConnection>()
+  readonly #queue = new RequestQueue()
+  readonly #shares: ClientShares
+  readonly #mayStart = (client: string | undefined): boolean => this.#shares.mayStart(client, this.#inUse)
+  /** Called when no request is left, and set if no more are to come. */
   #finished: (() => void) | undefined
 
   constructor(connector: Connector, limits: OriginLimits) {
     this.#connector = connector
     this.limits = limits
+    this.#shares = new ClientShares(limits.connections, () => this.#clients())
   }
 
-  /** Requests that were sent and are not answered, the waiting ones among them. */
+  /** Requests that were sent and have no complete response, and those that wait. */
   get active(): number {
-    return this.#connections.size - this.#idle.length + this.#waiting.size
+    return this.#inUse + this.#queue.size
+  }
+
+  /** The rules that allowed its addresses changed since. */
+  get outdated(): boolean {
+    return this.#connector.outdated
   }
 
   /**
-   * Sends a request, or lets it wait for a connection; throws {@link Overloaded} where there is no room. `fresh`: on a
-   * connection that was not used before.
+   * Sends a request or queues it. Throws {@link Overloaded} if the queue is full. `fresh`: use a new connection.
    */
   send(request: OriginRequest, { fresh = false }: { fresh?: boolean } = {}): void {
     this.idleMs = 0
-    const idle = fresh || request.upgrade ? undefined : this.#idle.pop()
-    if (idle) idle.send(request)
-    else if (this.#mayConnect()) this.#connect(request)
-    else if (this.#waiting.size < this.limits.waiting) this.#waiting.set(request, 0)
-    else throw new Overloaded('too many requests wait')
+    if (this.#mayStart(request.client)) {
+      const idle = fresh || request.upgrade ? undefined : this.#idle.pop()
+      if (idle) {
+        this.#shares.started(request.client)
+        idle.send(request)
+        return
+      }
+      if (this.#mayConnect()) {
+        this.#connect(request)
+        return
+      }
+    }
+    if (!this.#mayQueue(request.client)) throw new Overloaded('too many requests wait')
+    this.#queue.add(request)
   }
 
-  /** Nobody wants the answer any more. Nothing more is told to the request. */
+  /** Nobody wants the response any more. The request gets no further calls. */
   cancel(request: OriginRequest): void {
     if (request.connection) request.connection.abort()
-    else if (this.#waiting.delete(request)) this.#settle()
+    else if (this.#queue.delete(request)) this.#settle()
   }
 
-  released(connection: OriginConnection): void {
-    const next = this.#first()
-    if (next === undefined) {
-      this.#idle.push(connection)
-      this.#settle()
-    } else if (next.upgrade) connection.close()
-    else {
-      this.#waiting.delete(next)
-      connection.send(next)
-    }
+  released(connection: OriginConnection, quarantine: boolean): void {
+    if (quarantine) {
+      this.#quarantined.add(connection)
+      setTimeout(() => {
+        if (this.#quarantined.delete(connection)) this.#free(connection)
+      }, QUARANTINE_MS).unref()
+    } else this.#idle.push(connection)
+    this.#shares.ended(connection.client, this.#inUse)
+    this.#startNext()
+    this.#settle()
   }
 
   gone(connection: OriginConnection): void {
     if (!this.#connections.delete(connection)) return
     const at = this.#idle.indexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
-    const next = this.#first()
-    if (next && this.#connections.size < this.limits.connections) {
-      this.#waiting.delete(next)
-      this.#connect(next)
-    }
+    else if (!this.#quarantined.delete(connection)) this.#shares.ended(connection.client, this.#inUse)
+    this.#startNext()
     this.#settle()
   }
 
-  /** Ends what takes too long. To be called again and again, with the milliseconds since the last time. */
+  /** Ends what takes too long. To be called repeatedly, with the milliseconds since the last call. */
   tick(ms: number): void {
     for (const connection of this.#connections) connection.tick(ms)
-    for (const [request, waited] of this.#waiting) {
-      if (waited < this.limits.waiting_timeout) this.#waiting.set(request, waited + ms)
-      else {
-        this.#waiting.delete(request)
-        request.fail(new WaitedTooLong('no connection to the origin became free'))
-      }
-    }
+    for (const request of this.#queue.expired(ms, this.limits.waiting_timeout))
+      request.fail(new WaitedTooLong('no connection to the origin became free'))
     if (this.active === 0) this.idleMs += ms
     this.#settle()
   }
 
-  /** Resolves when the requests under way have their answers. */
+  /** Resolves when the requests in progress have their responses. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#finished = resolve
@@ -92,37 +111,95 @@ export class Origin implements ConnectionOwner {
     })
   }
 
-  /** Ends all there is. */
+  /** Closes everything. */
   destroy(): void {
-    for (const request of this.#waiting.keys()) request.fail(new Error('the proxy is closing'))
-    this.#waiting.clear()
+    for (const request of this.#queue.drain()) request.fail(new Error('the proxy is closing'))
     for (const connection of this.#connections) connection.close()
     this.#settle()
   }
 
+  get #inUse(): number {
+    return this.#connections.size - this.#idle.length - this.#quarantined.size
+  }
+
+  *#clients(): Generator<string | undefined> {
+    const idle = new Set(this.#idle)
+    for (const connection of this.#connections)
+      if (!idle.has(connection) && !this.#quarantined.has(connection)) yield connection.client
+  }
+
+  #mayQueue(client: string | undefined): boolean {
+    const { waiting } = this.limits
+    if (this.#queue.size >= waiting) return false
+    if (client === undefined || waiting < QUEUE_SHARE || this.#queue.size < waiting / 2) return true
+    return this.#queue.sizeOf(client) < waiting / QUEUE_SHARE
+  }
+
+  /** Gives a connection without a request to the next one that waits. */
+  #free(connection: OriginConnection): void {
+    const next = this.#queue.size === 0 ? undefined : this.#queueNext(connection)
+    if (next === undefined) {
+      this.#idle.push(connection)
+      this.#settle()
+    } else if (next.upgrade) {
+      this.#discard(connection)
+      this.#connect(next)
+    } else {
+      this.#shares.started(next.client)
+      connection.send(next)
+    }
+  }
+
+  /** The next request that waits and may start, once this connection is free. */
+  #queueNext(free: OriginConnection): OriginRequest | undefined {
+    this.#idle.push(free)
+    const next = this.#queue.take(this.#mayStart)
+    this.#idle.pop()
+    return next
+  }
+
+  /** Starts a request that waits, if one may start. */
+  #startNext(): void {
+    if (this.#queue.size === 0) return
+    const idle = this.#idle.pop()
+    if (idle) {
+      this.#free(idle)
+      return
+    }
+    if (this.#connections.size >= this.limits.connections && this.#quarantined.size === 0) return
+    const next = this.#queue.take(this.#mayStart)
+    if (next && this.#mayConnect()) this.#connect(next)
+  }
+
+  /** Whether a new connection may be opened; closes one without a request if that makes it possible. */
   #mayConnect(): boolean {
-    // An idle one makes room for one that is wanted new.
-    if (this.#connections.size >= this.limits.connections) this.#idle[0]?.close()
+    if (this.#connections.size >= this.limits.connections) {
+      const unused = this.#idle.shift() ?? this.#quarantined.values().next().value
+      if (unused) this.#discard(unused)
+    }
     return this.#connections.size < this.limits.connections
+  }
+
+  /** Closes a connection that has no request. */
+  #discard(connection: OriginConnection): void {
+    this.#connections.delete(connection)
+    this.#quarantined.delete(connection)
+    connection.close()
   }
 
   #connect(request: OriginRequest): void {
     try {
       this.#connections.add(new OriginConnection(this.#connector, this, request))
+      this.#shares.started(request.client)
     } catch (error) {
       request.connection = undefined
       request.fail(error as Error)
     }
   }
 
-  /** The one that has waited longest. */
-  #first(): OriginRequest | undefined {
-    return this.#waiting.size === 0 ? undefined : this.#waiting.keys().next().value
-  }
-
   #settle(): void {
     if (!this.#finished) return
-    while (this.#idle.length > 0) this.#idle.at(-1)!.close()
+    for (const connection of [...this.#idle, ...this.#quarantined]) connection.close()
     if (this.active === 0) this.#finished()
   }
 }

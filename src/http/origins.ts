@@ -1,57 +1,95 @@
-import { Connector } from './connector.js'
+import { Connector, type ConnectorDeps, type NamedPart } from './connector.js'
 import type { OriginLimits } from './origin-connection.js'
 import { Origin } from './origin.js'
 import { Overloaded } from './origin-errors.js'
 
-/** An origin that got no request for so long is closed. */
+/** An origin without requests is closed after this time. */
 const IDLE_MS = 60_000
 const MAX_ORIGINS = 4096
+/** Rules of one zone can name any number of hosts and ports. */
+const MAX_ORIGINS_PER_ZONE = 256
 
-/** The origins in use: made at first need, closed when idle. */
+/** Where a request goes. */
+export interface OriginTarget {
+  /** Scheme, host and port. */
+  readonly url: string
+  /** PEM of an authority to trust in addition. */
+  readonly ca?: string | undefined
+  /** The name that the certificate must have; undefined: the host of the URL. */
+  readonly serverName?: string | undefined
+  /** What of it was named through the API, and not by the configuration. */
+  readonly named?: NamedPart | undefined
+}
+
+/**
+ * The origins in use, created on first use and closed when idle. Zones share no connections, even if they have the same
+ * origin: bytes that an origin sends too late or one zone's slow clients affect no other zone.
+ */
 export class Origins {
   #limits: OriginLimits
-  #byKey = new Map<string, Origin>()
+  readonly #deps: ConnectorDeps
+  readonly #byZone = new Map<string, Map<string, Origin>>()
+  #size = 0
   readonly #closing = new Set<Origin>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(limits: OriginLimits) {
+  constructor(limits: OriginLimits, deps: ConnectorDeps) {
     this.#limits = limits
+    this.#deps = deps
     this.#tickEvery(limits)
   }
 
-  /**
-   * The origin at a URL (scheme, host and port). `ca`: PEM of an authority to trust in addition; `serverName`: the name
-   * that its certificate has to have, where that is not the host of the URL.
-   */
-  get(url: string, ca: string | undefined, serverName?: string): Origin {
-    const key = ca === undefined && serverName === undefined ? url : `${url} ${serverName ?? ''} ${ca ?? ''}`
-    const known = this.#byKey.get(key)
-    if (known) return known
-    if (this.#byKey.size >= MAX_ORIGINS && !this.#evict()) throw new Overloaded('too many origins are in use')
-    const origin = new Origin(new Connector(url, ca, serverName), this.#limits)
-    this.#byKey.set(key, origin)
-    return origin
+  /** Returns a zone's connections to a target. Throws {@link Overloaded} if there are too many. */
+  get(zone: string, target: OriginTarget): Origin {
+    const { url, ca, serverName, named } = target
+    const key =
+      ca === undefined && serverName === undefined && named === undefined
+        ? url
+        : `${url} ${named ?? ''} ${serverName ?? ''} ${ca ?? ''}`
+    const origins = this.#byZone.get(zone)
+    const known = origins?.get(key)
+    if (known && !(named && known.outdated)) return known
+    if (known) this.#remove(zone, key, known)
+    return this.#open(zone, key, target)
   }
 
   get size(): number {
-    return this.#byKey.size
+    return this.#size
   }
 
-  /** New limits: requests under way keep the connections that they have. */
+  /** Applies new limits. Requests in progress keep their connections. */
   configure(limits: OriginLimits): void {
     this.#limits = limits
-    for (const origin of this.#byKey.values()) this.#close(origin)
-    this.#byKey = new Map()
+    for (const origin of this.#all()) this.#close(origin)
+    this.#byZone.clear()
+    this.#size = 0
     this.#tickEvery(limits)
   }
 
-  /** Ends all there is. */
+  /** Closes everything. */
   close(): void {
     clearInterval(this.#timer)
-    for (const origin of [...this.#byKey.values(), ...this.#closing]) origin.destroy()
-    this.#byKey.clear()
+    for (const origin of [...this.#all(), ...this.#closing]) origin.destroy()
+    this.#byZone.clear()
+    this.#size = 0
   }
 
+  *#all(): Generator<Origin> {
+    for (const origins of this.#byZone.values()) yield* origins.values()
+  }
+
+  #open(zone: string, key: string, target: OriginTarget): Origin {
+    const origins = this.#byZone.get(zone)
+    if (origins && origins.size >= MAX_ORIGINS_PER_ZONE && !this.#evict([[zone, origins]]))
+      throw new Overloaded('too many origins of one zone are in use')
+    if (this.#size >= MAX_ORIGINS && !this.#evict(this.#byZone)) throw new Overloaded('too many origins are in use')
+    const origin = new Origin(new Connector(target, { ...this.#deps, zone }), this.#limits)
+    const present = this.#byZone.get(zone)
+    if (present) present.set(key, origin)
+    else this.#byZone.set(zone, new Map([[key, origin]]))
+    this.#size++
+    return origin
+  }
   /** One timer for all that may take too long, often enough for each limit to be kept within a quarter of it. */
   #tickEvery(limits: OriginLimits): void {
     clearInterval(this.#timer)
@@ -63,23 +101,30 @@ export class Origins {
   }
 
   #tick(ms: number): void {
-    for (const [key, origin] of this.#byKey) {
-      origin.tick(ms)
-      if (origin.idleMs < IDLE_MS) continue
-      this.#byKey.delete(key)
-      this.#close(origin)
-    }
+    for (const [zone, origins] of this.#byZone)
+      for (const [key, origin] of origins) {
+        origin.tick(ms)
+        if (origin.idleMs >= IDLE_MS) this.#remove(zone, key, origin)
+      }
     for (const origin of this.#closing) origin.tick(ms)
   }
 
-  #evict(): boolean {
-    for (const [key, origin] of this.#byKey) {
-      if (origin.active > 0) continue
-      this.#byKey.delete(key)
-      this.#close(origin)
-      return true
-    }
+  /** Closes an origin without requests; false if there is none. */
+  #evict(zones: Iterable<[string, ReadonlyMap<string, Origin>]>): boolean {
+    for (const [zone, origins] of zones)
+      for (const [key, origin] of origins) {
+        if (origin.active > 0) continue
+        this.#remove(zone, key, origin)
+        return true
+      }
     return false
+  }
+
+  #remove(zone: string, key: string, origin: Origin): void {
+    const origins = this.#byZone.get(zone)
+    if (origins?.delete(key)) this.#size--
+    if (origins?.size === 0) this.#byZone.delete(zone)
+    this.#close(origin)
   }
 
   #close(origin: Origin): void {

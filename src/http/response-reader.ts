@@ -27,6 +27,8 @@ export class ResponseReader extends MessageReader {
   persists = false
   /** Milliseconds that the origin keeps the connection open between requests; undefined where it does not say. */
   keepAliveMs: number | undefined
+  /** The response has no body, no matter what its fields say: an origin with an error may send one. */
+  bare = false
   /** The answer is to HEAD. */
   #toHead = false
   #maySwitch = false
@@ -103,7 +105,8 @@ export class ResponseReader extends MessageReader {
     if (status < 100 || status > 599) this.fails(`the origin answered with status ${status}`)
     else if (status >= 200) {
       this.#read(status, text)
-      if (this.#toHead || status === 204 || status === 304) this.nothingFollows()
+      this.bare = this.#toHead || status === 204 || status === 304
+      if (this.bare) this.nothingFollows()
       else if (this.length !== undefined || this.coding !== undefined) this.bodyFollows()
       else this.#endsWithConnection()
     } else if (status !== 101) this.nextHead()

@@ -9,6 +9,8 @@ import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { Stage } from '../../src/edge/response.js'
 import type { Challenges } from '../../src/edge/challenge/challenges.js'
 import type { Geo } from '../../src/edge/geo.js'
+import type { ConnectorDeps } from '../../src/http/connector.js'
+import { systemResolve } from '../../src/egress/fair-resolve.js'
 import { listenProxy, type Proxy } from '../../src/edge/client/server.js'
 import type { WorkerSites } from '../../src/edge/worker-sites.js'
 import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
@@ -24,6 +26,12 @@ const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 /** The configuration of the proxy with `yaml` (the members of `proxy`) in it, read as a file would be. */
 export function proxyConfig(yaml = '{}'): ProxyConfig {
   return readConfig(`proxy: ${yaml.replaceAll('\n', ' ')}`, 'test.yaml', {}).proxy
+}
+
+/** Names resolve as the system says, and every target is allowed. */
+export const openDial: ConnectorDeps = {
+  resolve: systemResolve,
+  guard: { rules: {}, allows: () => true, resolve: systemResolve },
 }
 
 /** A zone as the configuration makes it; `members` overrides what it has. */
@@ -83,6 +91,7 @@ export async function startProxy(
     emitter,
     geo,
     workers,
+    dial = openDial,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -91,6 +100,7 @@ export async function startProxy(
     emitter?: Emitter
     geo?: Geo
     workers?: WorkerSites
+    dial?: ConnectorDeps
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -99,6 +109,7 @@ export async function startProxy(
   const proxy = await listenProxy(config, {
     zones,
     stages,
+    dial,
     clock: systemClock,
     log,
     metrics,

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Connector } from '../../src/http/connector.js'
 import type { OriginConnection, OriginLimits, OriginRequest } from '../../src/http/origin-connection.js'
@@ -7,7 +8,7 @@ import { InvalidResponse, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } f
 import { Origin } from '../../src/http/origin.js'
 import { Origins } from '../../src/http/origins.js'
 import { requestText, type RequestParts } from '../../src/http/request-text.js'
-import { startRawOrigin } from '../helpers/proxy.js'
+import { openDial, startRawOrigin } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
 
 const LIMITS: OriginLimits = {
@@ -30,13 +31,15 @@ class Asked implements OriginRequest {
   readonly length: number | undefined
   readonly body: Readable | null
   readonly timeoutMs = undefined
+  readonly client: string | undefined
   connection: OriginConnection | undefined
   status = 0
   got = ''
   error: Error | undefined
   over = false
-  constructor(target = '/', parts: Partial<Omit<RequestParts, 'body'>> & { body?: Readable } = {}) {
-    const { method = 'GET', headers = ['Host', 'example.test'], body = null } = parts
+  constructor(target = '/', parts: Partial<Omit<RequestParts, 'body'>> & { body?: Readable; client?: string } = {}) {
+    const { method = 'GET', headers = ['Host', 'example.test'], body = null, client } = parts
+    this.client = client
     this.method = method
     this.body = body
     const { text, length } = requestText({ method, target, headers, body, upgrade: false })
@@ -80,9 +83,9 @@ async function start(
     socket.on('close', () => open--)
     socket.on('data', (data) => response(socket, data.toString('latin1'), ++count))
   })
-  const origins = new Origins({ ...LIMITS, ...limits })
+  const origins = new Origins({ ...LIMITS, ...limits }, openDial)
   t.teardown(() => origins.close())
-  const origin = origins.get(url, undefined)
+  const origin = origins.get('zone', { url })
   const ask = async (...request: ConstructorParameters<typeof Asked>) => {
     const asked = new Asked(...request)
     origin.send(asked)
@@ -330,7 +333,7 @@ t.test('an origin that goes on taking a body is not late with its answer, and on
     taker = socket
     socket.on('data', (data) => (got += data.length))
   })
-  const origin = new Origin(new Connector(url, undefined, undefined), { ...LIMITS, headers_timeout: 1000 })
+  const origin = new Origin(new Connector({ url }, { ...openDial, zone: 'zone' }), { ...LIMITS, headers_timeout: 1000 })
   t.teardown(() => origin.destroy())
   const piece = Buffer.alloc(65_536)
   const body = new Readable({ read: () => void body.push(piece) })
@@ -383,4 +386,113 @@ t.test('what is closed ends what is under way', async (t) => {
   t.type((await asked.done()).error, ConnectionLost)
   t.equal(origin.active, 0)
   await origin.close()
+})
+
+t.test('bytes that come late after a response without a body are not the next response', async (t) => {
+  const evil = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'
+  const bare: [method: string, head: string][] = [
+    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 41\r\n\r\n'],
+    ['GET', 'HTTP/1.1 204 No Content\r\n\r\n'],
+    ['GET', 'HTTP/1.1 304 Not Modified\r\n\r\n'],
+  ]
+  for (const [method, head] of bare) {
+    const { ask, made } = await start(t, (socket, request) => {
+      if (request.includes('/next')) socket.write(OK)
+      else {
+        socket.write(head)
+        setTimeout(() => socket.write(evil), 20)
+      }
+    })
+    await ask('/bare', { method })
+    t.match(await ask('/next'), { got: 'ok' })
+    t.equal(made(), 2, 'the next request goes out on another connection')
+  }
+})
+
+t.test('a connection is used again after a response without a body, a little later', async (t) => {
+  const { ask, made, origin } = await start(t, (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), {
+    connections: 1,
+  })
+  await ask()
+  t.equal(origin.active, 0)
+  await until(async () => {
+    const before = made()
+    await wait(150)
+    await ask()
+    return made() === before
+  })
+  t.ok(made() > 0)
+})
+
+t.test('one client leaves connections and places in the queue to others', async (t) => {
+  const held: (() => void)[] = []
+  const { origin } = await start(
+    t,
+    (socket, request) => {
+      if (request.includes('/quick')) socket.write(OK)
+      else held.push(() => socket.write(OK))
+    },
+    { connections: 16, waiting: 16 },
+  )
+  const slow = Array.from({ length: 16 }, () => new Asked('/slow', { client: 'a' }))
+  for (const request of slow) origin.send(request)
+  t.throws(() => origin.send(new Asked('/slow', { client: 'a' })), Overloaded, 'its share of the queue is full')
+  await until(() => held.length === 8)
+  for (const client of ['b', 'c', 'd', 'e']) {
+    const other = new Asked('/quick', { client })
+    origin.send(other)
+    t.match(await other.done(), { got: 'ok' }, client)
+  }
+  t.equal(held.length, 8, 'half of the connections')
+  while (slow.some(({ over }) => !over)) {
+    held.shift()?.()
+    await new Promise(setImmediate)
+  }
+  t.ok(
+    slow.every(({ got }) => got === 'ok'),
+    'all of its requests are served in the end',
+  )
+  t.equal(origin.active, 0)
+})
+
+t.test('clients whose requests wait are served in rotation', async (t) => {
+  const order: string[] = []
+  const held: (() => void)[] = []
+  const { origin } = await start(
+    t,
+    (socket, request) => {
+      order.push(request.slice(4, 7))
+      held.push(() => socket.write(OK))
+    },
+    { connections: 1 },
+  )
+  const all = [['/00', 'x'], ...['/a1', '/a2', '/a3'].map((path) => [path, 'a']), ['/b1', 'b'], ['/c1', 'c']].map(
+    ([path, client]) => new Asked(path, { client: client! }),
+  )
+  for (const request of all) origin.send(request)
+  for (const request of all) {
+    await until(() => held.length > 0)
+    held.shift()!()
+    void request
+  }
+  await Promise.all(all.map(async (request) => await request.done()))
+  t.strictSame(order, ['/00', '/a1', '/b1', '/c1', '/a2', '/a3'])
+})
+
+t.test('zones share no connections', async (t) => {
+  let connections = 0
+  const url = await startRawOrigin(t, (socket) => {
+    connections++
+    socket.on('data', () => socket.write(OK))
+  })
+  const origins = new Origins(LIMITS, openDial)
+  t.teardown(() => origins.close())
+  for (const zone of ['a', 'b', 'a', 'b']) {
+    const request = new Asked()
+    origins.get(zone, { url }).send(request)
+    t.match(await request.done(), { got: 'ok' })
+  }
+  t.equal(connections, 2)
+  for (let i = 0; i < 300; i++) origins.get('a', { url: `http://127.0.0.1:${i + 1}` })
+  t.equal(origins.size, 257, 'the origins of one zone are limited')
 })

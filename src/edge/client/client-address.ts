@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { plainAddress } from '../../expr/index.js'
+import { parseIp, plainAddress } from '../../expr/index.js'
 
 /** Tells trusted proxies by their address. */
 export interface Trust {
@@ -22,6 +22,13 @@ export function trust(cidrs: readonly string[]): Trust {
     const family = isIP(address)
     return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
   }
+}
+
+/** The key of a client's share: its address, or the first 64 bits of an IPv6 address, which are one network. */
+export function shareOf(address: string): string {
+  if (!address.includes(':')) return address
+  const ip = parseIp(address)
+  return typeof ip === 'string' ? ip.slice(0, 8) : address
 }
 
 /**

@@ -9,6 +9,7 @@ import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
 import { refuse } from './refusal.js'
 import type { ProxyContext } from '../proxy-context.js'
+import { WriteClock, type WriteLimits } from '../write-clock.js'
 
 /** The status that is recorded for a client that left without an answer. */
 const CLIENT_LEFT = 499
@@ -29,8 +30,10 @@ export class ClientResponse implements ResponseSink, Responding {
   /** Called when the client has left and nobody wants the rest of the answer. */
   cancel: (() => void) | undefined
   #drained: (() => void) | undefined
-  /** The connection has a limit for writing. */
-  #timed = false
+  /** Ends it if one of its ends is too slow; undefined without a tunnel. */
+  tunnel: { check(now: number, limits: WriteLimits): void } | undefined
+  /** Undefined while nothing waits to be taken by the client. */
+  #clock: WriteClock | undefined
   #over = false
 
   constructor(
@@ -71,8 +74,8 @@ export class ClientResponse implements ResponseSink, Responding {
   }
 
   data(chunk: Buffer): boolean {
-    if (this.#over) return true
     const { writer } = this.connection
+    if (this.#over || writer.bare) return true
     if (!writer.fits(chunk.length)) {
       this.fail(new InvalidResponse('the answer is longer than its length says'))
       return true
@@ -86,9 +89,7 @@ export class ClientResponse implements ResponseSink, Responding {
   end(): void {
     if (this.#over) return
     this.#drained = undefined
-    const { socket, writer } = this.connection
-    if (!writer.end()) this.fail(new InvalidResponse('the answer is shorter than its length says'))
-    else if (!this.#over && socket.writableLength > 0) this.#hurry()
+    if (!this.connection.writer.end()) this.fail(new InvalidResponse('the answer is shorter than its length says'))
   }
 
   fail(error: unknown): void {
@@ -158,25 +159,24 @@ export class ClientResponse implements ResponseSink, Responding {
   }
 
   #stalled(): void {
-    const { socket } = this.connection
-    this.#hurry()
-    socket.once('drain', () => {
-      if (this.#over) return
-      socket.setTimeout(0)
-      this.#drained?.()
+    this.connection.socket.once('drain', () => {
+      if (!this.#over) this.#drained?.()
     })
   }
 
-  /** From here on the client has to take something now and then. */
-  #hurry(): void {
-    this.#timed = true
-    this.connection.socket.setTimeout(this.#context.config.limits.write_timeout)
+  check(now: number): void {
+    const { limits } = this.#context.config
+    if (this.connection.socket.writableLength === 0) this.#clock = undefined
+    else {
+      this.#clock ??= new WriteClock(this.connection.socket, now)
+      if (this.#clock.isLate(now, limits)) this.connection.cut()
+    }
+    this.tunnel?.check(now, limits)
   }
 
   delivered(last: boolean): void {
     if (this.#over) return
     this.#finish()
-    if (this.#timed) this.connection.socket.setTimeout(0)
     if (last) this.connection.end()
     else this.connection.next()
   }
@@ -195,6 +195,7 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#drained = undefined
     this.connection.responding = undefined
     this.#exchange.body?.release()
+    this.connection.body?.abandon()
     const { metrics, clock, recorder } = this.#context
     this.#exchange.sentBytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)

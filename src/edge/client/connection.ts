@@ -20,12 +20,17 @@ export interface ConnectionLimits extends FramingLimits {
   readonly header_timeout: number
   readonly request_timeout: number
   readonly keep_alive_timeout: number
+  readonly write_timeout: number
+  /** Bytes per second. */
+  readonly min_rate: number
 }
 
 /** The request being answered, as far as its connection has to know it. */
 export interface Responding {
   /** Nothing more will be written. */
   readonly written: boolean
+  /** Ends what the client takes too slowly. To be called about once a second. */
+  check(now: number): void
   /** What the client sends is not what it should be. */
   faulted(fault: HttpParseError): void
   /** The answer has gone to the client; `last`: and it is the connection's last. */
@@ -40,6 +45,10 @@ export interface BodyReader {
   finish(): void
   /** There will be no more of it. */
   lost(): void
+  /** Nobody reads it any more, if nobody has begun to. */
+  abandon(): void
+  /** Whether it arrives slower than `rate` bytes per second. To be called about once a second. */
+  tooSlow(now: number, rate: number): boolean
 }
 
 /** A client's connection: reads requests, one at a time. Those that a client sends without waiting are held back. */
@@ -74,7 +83,6 @@ export class ClientConnection {
     this.#since = monotonic()
     socket.on('data', (chunk: Buffer) => this.#arrived(chunk))
     socket.on('end', () => this.#ended())
-    socket.on('timeout', () => this.cut())
     // An error is followed by the end of the connection, and that is all there is to know.
     socket.on('error', () => undefined)
     socket.on('close', () => {
@@ -148,13 +156,27 @@ export class ClientConnection {
   }
 
   /** Ends what takes too long. */
-  check({ header_timeout, request_timeout, keep_alive_timeout }: ConnectionLimits): void {
+  check({ header_timeout, request_timeout, keep_alive_timeout, min_rate }: ConnectionLimits): void {
+    const now = this.#monotonic()
+    this.responding?.check(now)
     if (this.#done || this.#tunnel || this.framing.complete) return
-    const age = this.#monotonic() - this.#since
+    const age = now - this.#since
     if (this.framing.idle) {
-      if (exceeds(age, this.#served ? keep_alive_timeout : header_timeout)) this.socket.destroy()
+      if (exceeds(age, this.#served ? keep_alive_timeout : header_timeout)) this.endIdle()
     } else if (exceeds(age, request_timeout) || (this.framing.inHead && exceeds(age, header_timeout)))
       this.#refuse({ status: 408 })
+    else if (this.body?.tooSlow(now, min_rate))
+      this.#refuse({ status: 408, detail: 'the body of the request arrives too slowly' })
+  }
+
+  /**
+   * Closes the connection if no request is being read or answered. Bytes that are on their way are read: closing with
+   * unread bytes sends a reset, and a client that has just sent a request could not tell that it may send it again.
+   */
+  endIdle(): void {
+    if (!this.idle) return
+    this.finish()
+    linger(this.socket)
   }
 
   #arrived(chunk: Buffer): void {

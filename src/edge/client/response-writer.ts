@@ -28,6 +28,9 @@ const LENGTH = 1
 const CHUNKED = 2
 const CLOSE = 3
 
+/** RFC 9110, 15.3.6: never with a body, though recipients do not know that from the status alone. */
+const RESET_CONTENT = 205
+
 const CRLF_BYTES = 2
 const LAST_CHUNK = '0\r\n\r\n'
 
@@ -71,7 +74,10 @@ export class ResponseWriter {
       const kind = kindOf(name)
       if (kind === 'connection') continue
       if (kind === 'date') dated = true
-      else if (kind === 'length') length = Number(value)
+      else if (kind === 'length') {
+        if (status === RESET_CONTENT) continue
+        length = Number(value)
+      }
       names += name
       values += value
       text += `${name}: ${value}\r\n`
@@ -82,10 +88,16 @@ export class ResponseWriter {
     const date = dated ? '' : dateLine(extras.now)
     const end = this.#last ? 'connection: close\r\n' : keepAliveLines(extras.keepAliveMs)
     const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
-    const head = `${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}\r\n`
+    const empty = status === RESET_CONTENT ? 'content-length: 0\r\n' : ''
+    const head = `${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}${empty}\r\n`
     this.#outlet.text(head)
     this.bytes += head.length
     this.begun = true
+  }
+
+  /** The response has no body: what an origin sends all the same is not passed on. */
+  get bare(): boolean {
+    return this.#framing === NONE
   }
 
   /** Nothing but the end of the connection tells the client that it has the whole of the answer. */
@@ -138,7 +150,7 @@ export class ResponseWriter {
 
   #frame({ method, httpVersion, keepAlive }: Asked, status: number, length: number | undefined, close: boolean): void {
     this.#left = length ?? 0
-    if (method === 'HEAD' || status === 204 || status === 304) this.#framing = NONE
+    if (method === 'HEAD' || status === 204 || status === RESET_CONTENT || status === 304) this.#framing = NONE
     else if (length !== undefined) this.#framing = LENGTH
     else this.#framing = httpVersion === '1.1' ? CHUNKED : CLOSE
     this.#last = close || !keepAlive || this.#framing === CLOSE

@@ -5,6 +5,7 @@ import type { Emitter } from '../../core/emit.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
 import { bind } from '../../http/listen.js'
+import type { ConnectorDeps } from '../../http/connector.js'
 import { Origins } from '../../http/origins.js'
 import type { Stage } from '../response.js'
 import type { Challenges } from '../challenge/challenges.js'
@@ -31,6 +32,8 @@ export interface ProxyParts {
   readonly challenges?: Challenges
   /** Says where clients are; without it rules do not know. */
   readonly geo?: Geo
+  /** How names of origins are resolved, and where hosts that were named through the API may lead. */
+  readonly dial: ConnectorDeps
   /** Takes the log records of requests; without it there are none. */
   readonly emitter?: Emitter
   /** What answers in the place of origins; without it none does. */
@@ -60,6 +63,9 @@ export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promi
 /** How much of an answer is taken from its origin before the client has to read. */
 const HIGH_WATER = 65_536
 
+/** After so many turns of the event loop everything that had arrived before is read. */
+const READ_TURNS = 2
+
 class ReverseProxy implements Proxy {
   readonly #context: ProxyContext
   readonly #connections = new Map<Socket, ClientConnection>()
@@ -77,25 +83,27 @@ class ReverseProxy implements Proxy {
 
   constructor(
     config: ProxyConfig,
-    { zones, stages = [], challenges, workers, geo = new Geo(), emitter, clock, log, metrics }: ProxyParts,
+    { zones, stages = [], challenges, workers, geo = new Geo(), dial, emitter, clock, log, metrics }: ProxyParts,
   ) {
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
+    const bufferMemory = new MemoryBudget(config.buffer_memory)
     this.#context = {
       config,
       trusted: trust(config.trusted_proxies),
       trustedFields: new TrustedFields(config.trusted_fields),
       draining: false,
       fields: { clock, geo },
+      bufferMemory,
       bodyMemory,
       zones,
       workers,
-      origins: new Origins(config.origin),
+      origins: new Origins(config.origin, dial),
       stages,
       challenges,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       clock,
       log,
-      metrics: new ProxyMetrics(metrics, bodyMemory),
+      metrics: new ProxyMetrics(metrics, { bodies: bodyMemory, buffers: bufferMemory }),
     }
   }
 
@@ -118,12 +126,13 @@ class ReverseProxy implements Proxy {
       const replaced = this.#server
       this.#server = await this.#open(config)
       replaced?.close()
-      this.#closeIdle()
+      void this.#endIdle()
     }
     this.#context.config = config
     this.#context.trusted = trust(config.trusted_proxies)
     this.#context.trustedFields = new TrustedFields(config.trusted_fields)
     this.#context.bodyMemory.limit = config.rules_body.memory
+    this.#context.bufferMemory.limit = config.buffer_memory
     if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#context.origins.configure(config.origin)
     this.#checkEvery(config)
     for (const { framing } of this.#connections.values()) framing.limits = config.limits
@@ -138,7 +147,7 @@ class ReverseProxy implements Proxy {
     const { config, clock, log, origins } = this.#context
     this.#context.draining = true
     this.#server?.close()
-    this.#closeIdle()
+    await this.#endIdle()
     if (this.#connections.size > 0) {
       const empty = new Promise<'empty'>((resolve) => {
         this.#emptied = () => resolve('empty')
@@ -157,14 +166,18 @@ class ReverseProxy implements Proxy {
     origins.close()
   }
 
-  #closeIdle(): void {
-    for (const connection of this.#connections.values()) if (connection.idle) connection.socket.destroy()
+  /** Closes connections without a request, once what has arrived on them is read: a request gets a response. */
+  async #endIdle(): Promise<void> {
+    const open = [...this.#connections.values()]
+    for (let turn = 0; turn < READ_TURNS; turn++) await new Promise(setImmediate)
+    for (const connection of open) connection.endIdle()
   }
 
   /** Looks for slow clients, often enough for the timeouts to be kept. */
   #checkEvery({ limits }: ProxyConfig): void {
     clearInterval(this.#checking)
-    const shortest = Math.min(limits.header_timeout, limits.request_timeout, limits.keep_alive_timeout)
+    const { header_timeout, request_timeout, keep_alive_timeout, write_timeout } = limits
+    const shortest = Math.min(header_timeout, request_timeout, keep_alive_timeout, write_timeout || Infinity)
     this.#checking = setInterval(
       () => {
         for (const connection of this.#connections.values()) connection.check(this.#context.config.limits)

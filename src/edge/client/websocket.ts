@@ -1,44 +1,57 @@
+import { createHash } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { InvalidResponse } from '../../http/origin-errors.js'
 import { fieldLines } from '../response-fields.js'
-import type { RawHeaders } from '../../http/headers.js'
 import type { ClientResponse } from './client-response.js'
 import type { Exchange } from '../exchange.js'
+import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import { linger } from './refusal.js'
 import type { RequestFields } from '../request-fields.js'
 import type { ProxyContext } from '../proxy-context.js'
+import { WriteClock, type WriteLimits } from '../write-clock.js'
 
 /** A peer that vanished without a word is noticed after this and some probes. */
 const PROBE_AFTER_MS = 60_000
+/** When one side has ended, the other one has this long to do the same. */
+const CLOSE_MS = 2000
+/** RFC 6455, 1.3. */
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
 /** Whether the request asks for a WebSocket (RFC 6455, 4.1). */
-export function asksForWebSocket(method: string, httpVersion: string, fields: RequestFields): boolean {
+export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fields: RequestFields): boolean {
   return (
     method === 'GET' &&
     httpVersion === '1.1' &&
     fields.upgrade?.toLowerCase() === 'websocket' &&
-    fields.connection.split(',').some((option) => option.trim() === 'upgrade')
+    hasToken(fields.connection, 'upgrade') &&
+    headerOf(headers, 'sec-websocket-key') !== undefined
   )
 }
 
-/** Tells the client that the origin agreed, then carries bytes both ways until one side ends. */
+/**
+ * Sends the origin's agreement to the client, then carries bytes both ways until one side ends. Throws BadAnswer if the
+ * origin agreed to something else: its bytes could be the response to another request.
+ */
 export function openTunnel(
   client: ClientResponse,
   exchange: Exchange,
-  { metrics, config }: ProxyContext,
+  { metrics }: ProxyContext,
   response: { status: number; fields: RawHeaders; origin: Duplex },
 ): void {
   const { status, fields, origin } = response
   const { socket } = client.connection
   // Before anything may fail: an error without a listener would end the process.
   origin.on('error', () => socket.destroy())
+  checkAgreement(exchange)
   const lines = fieldLines(fields)
   client.switched(status, fields)
   client.cancel = () => origin.destroy()
+  client.tunnel = new TunnelClock(origin as Socket)
   metrics.tunnels++
   const head = `HTTP/1.1 ${status} Switching Protocols\r\n${lines}connection: Upgrade\r\nupgrade: websocket\r\ncf-ray: ${exchange.rayId}\r\n\r\n`
   socket.write(head, 'latin1')
   exchange.sentBytes = head.length
-  socket.setTimeout(0)
   socket.setKeepAlive(true, PROBE_AFTER_MS)
 
   client.connection.tunnel((chunk) => {
@@ -51,11 +64,16 @@ export function openTunnel(
     if (!socket.write(chunk)) origin.pause()
   })
   socket.on('drain', () => origin.resume())
-  socket.on('end', () => origin.end())
+  let closing: NodeJS.Timeout | undefined
+  socket.on('end', () => {
+    origin.end()
+    // The client has left, or it waits for the origin to hang up too.
+    closing = setTimeout(() => origin.destroy(), CLOSE_MS)
+  })
   origin.on('end', () => socket.end())
   origin.on('close', () => {
-    // It gets what is on its way, as long as it takes something now and then, before it is asked to hang up.
-    socket.setTimeout(config.limits.write_timeout)
+    clearTimeout(closing)
+    // The client gets what is buffered for it, as long as it takes something, before it is asked to hang up.
     socket.end(() => linger(socket))
   })
   socket.on('close', () => {
@@ -63,3 +81,37 @@ export function openTunnel(
     origin.destroy()
   })
 }
+
+/** Ends a tunnel whose origin takes nothing: its client may have left without anybody having read that. */
+class TunnelClock {
+  readonly #origin: Socket
+  #clock: WriteClock | undefined
+
+  constructor(origin: Socket) {
+    this.#origin = origin
+  }
+
+  check(now: number, limits: WriteLimits): void {
+    if (this.#origin.writableLength === 0) this.#clock = undefined
+    else {
+      this.#clock ??= new WriteClock(this.#origin, now)
+      if (this.#clock.isLate(now, limits)) this.#origin.destroy()
+    }
+  }
+}
+
+/** RFC 6455, 4.1: what makes a response the agreement to open this WebSocket. */
+function checkAgreement({ headers, originHeaders = [] }: Exchange): void {
+  const upgrade = headerValues(originHeaders, 'upgrade')
+  if (upgrade.length !== 1 || upgrade[0]!.toLowerCase() !== 'websocket')
+    throw new InvalidResponse('the origin switched to another protocol than the one asked for')
+  if (!headerValues(originHeaders, 'connection').some((value) => hasToken(value.toLowerCase(), 'upgrade')))
+    throw new InvalidResponse('the origin switched protocols without "connection: upgrade"')
+  const key = headerOf(headers, 'sec-websocket-key') ?? ''
+  const accept = createHash('sha1').update(`${key}${GUID}`).digest('base64')
+  const given = headerValues(originHeaders, 'sec-websocket-accept')
+  if (given.length !== 1 || given[0] !== accept)
+    throw new InvalidResponse('sec-websocket-accept of the origin does not fit sec-websocket-key')
+}
+
+const hasToken = (value: string, token: string): boolean => value.split(',').some((option) => option.trim() === token)

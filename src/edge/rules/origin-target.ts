@@ -1,25 +1,20 @@
+import type { OriginTarget } from '../../http/origins.js'
 import type { Exchange } from '../exchange.js'
 import { withHeader } from '../../http/headers.js'
 
-/** Where a request goes: base URL of the origin and, for TLS, the name that its certificate has to have. */
-export interface Destination {
-  readonly url: string
-  /** Undefined: the host of the URL. */
-  readonly serverName: string | undefined
-}
-
-/** The origin of a request: the zone's, or where origin rules send it. Sets its Host field where they say so. */
-export function originTarget(exchange: Exchange): Destination {
+/** Returns the origin of a request: the zone's, or the one that origin rules name. Sets the Host field if a rule does. */
+export function originTarget(exchange: Exchange): OriginTarget {
   const { route, zone } = exchange
-  if (!route) return { url: zone.origin, serverName: undefined }
+  const ca = zone.originCa
+  if (!route) return { url: zone.origin, ca }
   const { origin, host_header: hostHeader, sni } = route
   if (hostHeader !== undefined) exchange.headers = withHeader(exchange.headers, 'host', hostHeader)
-  // The zone's scheme stays, so that it is http or https whatever a rule says.
-  const { protocol, hostname, port } = new URL(zone.origin)
-  const host = origin?.host ?? hostname
-  const routedPort = origin?.port ?? port
-  return {
-    url: `${protocol}//${host}${routedPort === '' ? '' : `:${routedPort}`}`,
-    serverName: sni?.value ?? hostHeader?.replace(/:\d+$/, ''),
-  }
+  const own = new URL(zone.origin)
+  // The zone's scheme stays. A host such as 1.2.3.4.5 has the form of a name and cannot be one.
+  const text = `${own.protocol}//${origin?.host ?? own.hostname}:${origin?.port ?? own.port}`
+  if (!URL.canParse(text)) throw Object.assign(new Error(`${origin?.host} is not a host name`), { code: 'ENOTFOUND' })
+  const routed = new URL(text)
+  const named = routed.hostname !== own.hostname ? 'host' : routed.port !== own.port ? 'port' : undefined
+  const serverName = sni?.value ?? hostHeader?.replace(/:\d+$/, '')
+  return { url: routed.origin, ca, serverName, named }
 }

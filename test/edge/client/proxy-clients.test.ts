@@ -80,16 +80,17 @@ t.test('a client that leaves takes its request back from the origin', async (t) 
     response.on('close', () => gone++)
     if (request.url === '/begun') response.write('x')
     request.on('error', () => undefined)
+    request.resume()
   })
   const { port, metrics } = await startProxy(t, url)
   for (const [target, head] of [
     ['/silent', ''],
     ['/begun', ''],
-    ['/upload', 'Content-Length: 100\r\n'],
+    ['/upload', 'Content-Length: 100000\r\n'],
   ] as const) {
     const before = asked
     const socket = connect(port, '127.0.0.1')
-    socket.write(`${page(head, head ? 'POST' : 'GET', target)}${head && 'abc'}`)
+    socket.write(`${page(head, head ? 'POST' : 'GET', target)}${head && 'x'.repeat(70_000)}`)
     await until(() => asked === before + 1)
     if (target === '/begun') await once(socket, 'data')
     socket.destroy()
@@ -292,4 +293,42 @@ t.test('what closing cuts off is recorded before it is done, and no fault of the
   t.equal(await metric(proxy.metrics, 'edged_proxy_origin_errors_total', { kind: 'other' }), 0)
   t.equal(await broken, 'ECONNRESET')
   t.equal((await waiting).text, '')
+})
+
+t.test('a request that has arrived when closing begins gets its response', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end('hello'))
+  const proxy = await startProxy(t, url)
+  const get = `GET / HTTP/1.1\r\n${HOST}\r\n`
+  const sockets = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const socket = connect(proxy.port, '127.0.0.1')
+      socket.write(get)
+      await once(socket, 'data')
+      return socket
+    }),
+  )
+  const ends = sockets.map(async (socket) => {
+    let text = ''
+    socket.on('data', (chunk) => (text += String(chunk)))
+    // A reset would be an error here.
+    await once(socket, 'end')
+    return text
+  })
+  // What is written before the proxy's process does anything else has arrived when it begins to close.
+  for (const socket of sockets) socket.write(get)
+  const closed = proxy.close()
+  for (const text of await Promise.all(ends)) t.match(text, /^HTTP\/1\.1 200 [^]*connection: close\r\n[^]*hello$/)
+  await closed
+})
+
+t.test('an idle connection is ended and not reset when it is closed', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end('hello'))
+  const proxy = await startProxy(t, url)
+  const socket = connect(proxy.port, '127.0.0.1')
+  socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`)
+  await once(socket, 'data')
+  const closed = proxy.close()
+  await once(socket, 'end')
+  t.notOk(socket.errored)
+  await closed
 })

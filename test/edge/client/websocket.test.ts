@@ -11,6 +11,11 @@ const UPGRADE =
   'GET /chat HTTP/1.1\r\nHost: example.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n' +
   'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
 
+/** The origin agrees to that, as in RFC 6455, 1.3; without the empty line at the end. */
+const AGREED =
+  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n'
+
 /** An origin that sends every message back. */
 async function echoOrigin(t: Teardown): Promise<string> {
   const server = createServer((_request, response) => response.end('no socket'))
@@ -55,9 +60,7 @@ t.test('a side that vanishes takes the other one with it', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     origins.push(socket)
     socket.on('close', () => closed++)
-    socket.once('data', () =>
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly'),
-    )
+    socket.once('data', () => socket.write(`${AGREED}\r\nearly`))
   })
   const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
   const open = async () => {
@@ -81,9 +84,7 @@ t.test('a side that vanishes takes the other one with it', async (t) => {
 
 t.test('a client that does not hang up after the origin has is disconnected', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
-    socket.once('data', () =>
-      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nbye'),
-    )
+    socket.once('data', () => socket.end(`${AGREED}\r\nbye`))
   })
   const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
@@ -113,7 +114,7 @@ async function lateClient(t: Teardown, yaml: string) {
   let sent = 0
   const origin = await startRawOrigin(t, (socket) => {
     socket.once('data', () => {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      socket.write(`${AGREED}\r\n`)
       void fill(socket)
     })
   })
@@ -159,8 +160,7 @@ t.test('bytes that come with the request go to the origin', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', (data) => {
       got += String(data)
-      if (got.endsWith('\r\n\r\n'))
-        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      if (got.endsWith('\r\n\r\n')) socket.write(`${AGREED}\r\n`)
       if (got.endsWith('GET / HTTP/1.1\r\n')) socket.end()
     })
   })
@@ -183,9 +183,7 @@ t.test('an origin that declines answers as usual', async (t) => {
 
 t.test('an origin whose agreement could split the answer is a 502', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
-    socket.on('data', () =>
-      socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-A: a\x01b\r\n\r\n'),
-    )
+    socket.on('data', () => socket.write(`${AGREED}X-A: a\x01b\r\n\r\n`))
   })
   const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
   t.equal((await sendRaw(port, `${UPGRADE}Connection: close\r\n\r\n`)).status, 502)
@@ -211,4 +209,70 @@ t.test('elsewhere an upgrade is a request like any other', async (t) => {
 t.test('an origin that is down is a 502 here too', async (t) => {
   const { port } = await startProxy(t, [testZone('http://127.0.0.1:1', 'websockets: true')])
   t.equal((await sendRaw(port, `${UPGRADE}Connection: close\r\n\r\n`)).status, 502)
+})
+
+const DISAGREEMENTS: [what: string, head: string][] = [
+  ['another protocol', AGREED.replace('websocket', 'h2c')],
+  ['no protocol', AGREED.replace('Upgrade: websocket\r\n', '')],
+  ['two protocols', AGREED.replace('websocket', 'websocket\r\nUpgrade: h2c')],
+  ['no connection option', AGREED.replace('Connection: Upgrade\r\n', '')],
+  ['no key', AGREED.replace(/Sec-WebSocket-Accept.*/, 'X: y')],
+  ['the key of another connection', AGREED.replace('s3pPLMBiTxaQ9kYGzzhZRbK+xOo=', 'Kfh9QIsMVZcl6xEPYxPHzW8SZ8w=')],
+]
+t.test('a 101 that agrees to something else is a 502', async (t) => {
+  for (const [what, head] of DISAGREEMENTS) {
+    const origin = await startRawOrigin(t, (socket) => {
+      socket.once('data', () => socket.write(`${head}\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`))
+    })
+    const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+    const response = await sendRaw(port, `${UPGRADE}\r\n`.replace('keep-alive, ', 'close, '))
+    t.equal(response.status, 502, what)
+    t.notMatch(response.text, /evil/)
+    t.equal(await metric(metrics, 'edged_proxy_tunnels'), 0)
+  }
+})
+
+t.test('a request without a key is not a request for a WebSocket', async (t) => {
+  const { port } = await startProxy(t, [testZone(await echoOrigin(t), 'websockets: true')])
+  const head = UPGRADE.replace(/Sec-WebSocket-Key.*\r\n/, '').replace('keep-alive, ', 'close, ')
+  t.match((await sendRaw(port, `${head}\r\n`)).text, /^HTTP\/1\.1 200 [^]*no socket$/)
+})
+
+t.test('a tunnel whose client has left ends, even if the origin does not hang up', async (t) => {
+  const origin = await startRawOrigin(t, (socket) => {
+    socket.once('data', () => socket.write(`${AGREED}\r\nhello`))
+    socket.allowHalfOpen = true
+  })
+  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`${UPGRADE}\r\n`)
+  let text = ''
+  while (!text.includes('hello')) text += String((await once(socket, 'data'))[0])
+  socket.end()
+  await noTunnels(metrics)
+  t.pass('both ends are closed')
+})
+
+t.test('a tunnel whose origin takes nothing ends, even if its client has left unseen', async (t) => {
+  const origin = await startRawOrigin(t, (socket) => {
+    socket.once('data', () => {
+      socket.write(`${AGREED}\r\nhello`)
+      socket.pause()
+    })
+  })
+  const yaml = '{ limits: { write_timeout: 200ms } }'
+  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')], { yaml })
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write(`${UPGRADE}\r\n`)
+  let text = ''
+  while (!text.includes('hello')) text += String((await once(socket, 'data'))[0])
+  const chunk = Buffer.alloc(1024 * 1024)
+  const fill = () => {
+    while (!socket.destroyed && socket.write(chunk));
+  }
+  socket.on('drain', fill)
+  fill()
+  await noTunnels(metrics)
+  socket.destroy()
 })

@@ -12,6 +12,7 @@ import { markdownStage } from '../../../src/edge/markdown/stage.js'
 import { MemoryBudget } from '../../../src/core/memory-budget.js'
 import { listenProxy } from '../../../src/edge/client/server.js'
 import { zoneOf, zoneTable } from '../../../src/edge/zones.js'
+import { openDial } from '../../helpers/proxy.js'
 import { ask, open, originServer, until, type Responded, type Ask } from '../../helpers/web.js'
 
 /* The whole proxy between real sockets, with the converter that it has. The stage by itself: markdown-stage.test.ts. */
@@ -38,6 +39,7 @@ zones:
   const proxy = await listenProxy(config.proxy, {
     zones: { current: zoneTable(config.zones.map((zone) => zoneOf(zone))) },
     stages: [markdownStage({ memory: budget, metrics, log: silentLog })],
+    dial: openDial,
     clock: systemClock,
     log: silentLog,
     metrics,

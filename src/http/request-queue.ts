@@ -1,0 +1,67 @@
+import type { OriginRequest } from './origin-connection.js'
+
+/** Requests that wait for a connection: one queue per client, served in rotation. */
+export class RequestQueue {
+  /** The next client to serve is first. Requests with the milliseconds that they have waited, oldest first. */
+  readonly #byClient = new Map<string | undefined, Map<OriginRequest, number>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Returns how many requests of one client wait. */
+  sizeOf(client: string | undefined): number {
+    return this.#byClient.get(client)?.size ?? 0
+  }
+
+  add(request: OriginRequest): void {
+    const queue = this.#byClient.get(request.client)
+    if (queue) queue.set(request, 0)
+    else this.#byClient.set(request.client, new Map([[request, 0]]))
+    this.#size++
+  }
+
+  /** Removes a request; false if it does not wait. */
+  delete(request: OriginRequest): boolean {
+    const queue = this.#byClient.get(request.client)
+    if (!queue?.delete(request)) return false
+    if (queue.size === 0) this.#byClient.delete(request.client)
+    this.#size--
+    return true
+  }
+
+  /** Removes and returns the oldest request of the next client that may start one, and puts that client last. */
+  take(mayStart: (client: string | undefined) => boolean): OriginRequest | undefined {
+    for (const [client, queue] of this.#byClient) {
+      if (!mayStart(client)) continue
+      const request = queue.keys().next().value!
+      queue.delete(request)
+      this.#size--
+      this.#byClient.delete(client)
+      if (queue.size > 0) this.#byClient.set(client, queue)
+      return request
+    }
+    return undefined
+  }
+
+  /** Adds to the waiting times; removes and returns the requests that have waited too long. */
+  expired(ms: number, timeoutMs: number): OriginRequest[] {
+    const late: OriginRequest[] = []
+    for (const queue of this.#byClient.values())
+      for (const [request, waited] of queue) {
+        if (waited >= timeoutMs) late.push(request)
+        else queue.set(request, waited + ms)
+      }
+    for (const request of late) this.delete(request)
+    return late
+  }
+
+  /** Removes and returns all requests. */
+  drain(): OriginRequest[] {
+    const all = [...this.#byClient.values()].flatMap((queue) => [...queue.keys()])
+    this.#byClient.clear()
+    this.#size = 0
+    return all
+  }
+}
