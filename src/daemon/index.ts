@@ -12,6 +12,7 @@ import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { Log } from '../core/log.js'
 import { openMetrics, type Metrics } from '../core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
+import { dialGuard } from './dial-guard.js'
 import { startPipelines } from './pipelines.js'
 import { Challenges } from '../edge/challenge/challenges.js'
 import { conditions } from '../edge/rules/conditions.js'
@@ -23,11 +24,9 @@ import { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { tracer } from '../edge/rules/trace.js'
 import { listenProxy } from '../edge/client/server.js'
 import { openLogPush } from './logpush.js'
-import { cachedResolve } from '../http/name-cache.js'
+import { cachedResolve } from '../egress/name-cache.js'
 import { fairResolve, systemResolve } from '../egress/fair-resolve.js'
-import type { DialGuard } from '../http/connector.js'
 import { hostAndPort } from '../http/listen.js'
-import { isOwnListener } from '../http/own-listeners.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
 import { RateLimits } from './rate-limits.js'
 import { ListRegistry } from './list-registry.js'
@@ -114,15 +113,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const sites = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
   const listeners = new Set<number>([portOf(admin.url), ...pipelinePorts(config)])
   if (demo) listeners.add(portOf(demo.origin))
-  const dialGuard: DialGuard = {
-    get rules() {
-      return egress.rules
-    },
-    allows: (address, port, named) =>
-      !isOwnListener(address, port, listeners) && (named === 'port' || egress.allows(address, port)),
-    resolve: cachedResolve((name, zone) => egress.resolve(name, zone)),
-  }
-  const dial = { resolve: cachedResolve(resolve), conditions: dialGuard }
+  const dial = { resolve: cachedResolve(resolve), guard: dialGuard(egress, listeners) }
   const proxy = stack.use(
     await listenProxy(config.proxy, {
       zones,

@@ -7,7 +7,7 @@ import { responseFields } from './response-fields.js'
 import type { ResponseSink } from './response.js'
 import { headerOf, type RawHeaders } from '../http/headers.js'
 import type { Exchange } from './exchange.js'
-import { READ_AHEAD_BYTES, ReadAhead } from './read-ahead.js'
+import { READ_AHEAD_BYTES, ReadAhead } from './client/read-ahead.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { RequestBody } from './client/request-body.js'
 

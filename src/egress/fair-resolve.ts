@@ -20,8 +20,8 @@ type Addresses = Promise<readonly string[]>
 interface Job {
   readonly name: string
   readonly tenant: string | undefined
-  readonly addresses: Addresses
-  readonly done: (addresses: Addresses) => void
+  /** Resolve the promises of those that wait for it. */
+  readonly callers: ((addresses: Addresses) => void)[]
 }
 
 /**
@@ -49,7 +49,8 @@ export function fairResolve(resolve: Resolve, now: () => number = () => performa
           if (isSlow(job) ? running.slow >= MAX_SLOW : running.quick >= MAX_QUICK) continue
         }
         queue.delete(job.name)
-        job.done(same ?? timed(job))
+        const addresses = same ?? timed(job)
+        for (const resolveCaller of job.callers) resolveCaller(addresses)
       }
       if (queue.size === 0) queues.delete(tenant)
     }
@@ -81,13 +82,14 @@ export function fairResolve(resolve: Resolve, now: () => number = () => performa
 
   return async (name, tenant) => {
     const queue = queues.get(tenant) ?? new Map<string, Job>()
-    const known = inProgress.get(name) ?? queue.get(name)?.addresses
-    if (known) return await known
-    if (queue.size >= MAX_QUEUED_PER_TENANT)
-      throw Object.assign(new Error('too many lookups wait'), { code: 'EAI_AGAIN' })
-    let done: Job['done'] = () => undefined
-    const addresses = new Promise<readonly string[]>((resolved) => (done = resolved))
-    queue.set(name, { name, tenant, addresses, done })
+    const running = inProgress.get(name)
+    if (running) return await running
+    const addresses = new Promise<readonly string[]>((resolveCaller) => {
+      const queued = queue.get(name)
+      if (queued) queued.callers.push(resolveCaller)
+      else if (queue.size < MAX_QUEUED_PER_TENANT) queue.set(name, { name, tenant, callers: [resolveCaller] })
+      else throw Object.assign(new Error('too many lookups wait'), { code: 'EAI_AGAIN' })
+    })
     queues.set(tenant, queue)
     startNext()
     return await addresses

@@ -3,7 +3,6 @@ import { connect as connectTcp, isIP, type LookupFunction, type OnReadOpts, type
 import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { TargetDenied } from './origin-errors.js'
-import type { OriginTarget } from './origins.js'
 
 /** A peer that vanished without a word is noticed after this and some probes. */
 const PROBE_AFTER_MS = 60_000
@@ -13,6 +12,18 @@ export type ResolveName = (name: string, zone: string) => Promise<readonly strin
 
 /** What of a target was named through the API: the host, or only the port of a host that the configuration names. */
 export type NamedPart = 'host' | 'port'
+
+/** Where a request goes. */
+export interface OriginTarget {
+  /** Scheme, host and port. */
+  readonly url: string
+  /** PEM of an authority to trust in addition. */
+  readonly ca?: string | undefined
+  /** The name that the certificate must have; undefined: the host of the URL. */
+  readonly serverName?: string | undefined
+  /** What of it was named through the API, and not by the configuration. */
+  readonly named?: NamedPart | undefined
+}
 
 /** Decides where targets that were named through the API may lead. */
 export interface DialGuard {

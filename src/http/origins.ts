@@ -1,4 +1,4 @@
-import { Connector, type ConnectorDeps, type NamedPart } from './connector.js'
+import { Connector, type ConnectorDeps, type OriginTarget } from './connector.js'
 import type { OriginLimits } from './origin-connection.js'
 import { Origin } from './origin.js'
 import { Overloaded } from './origin-errors.js'
@@ -8,18 +8,6 @@ const IDLE_MS = 60_000
 const MAX_ORIGINS = 4096
 /** Rules of one zone can name any number of hosts and ports. */
 const MAX_ORIGINS_PER_ZONE = 256
-
-/** Where a request goes. */
-export interface OriginTarget {
-  /** Scheme, host and port. */
-  readonly url: string
-  /** PEM of an authority to trust in addition. */
-  readonly ca?: string | undefined
-  /** The name that the certificate must have; undefined: the host of the URL. */
-  readonly serverName?: string | undefined
-  /** What of it was named through the API, and not by the configuration. */
-  readonly named?: NamedPart | undefined
-}
 
 /**
  * The origins in use, created on first use and closed when idle. Zones share no connections, even if they have the same

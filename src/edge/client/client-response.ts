@@ -9,7 +9,7 @@ import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
 import { refuse } from './refusal.js'
 import type { ProxyContext } from '../proxy-context.js'
-import { WriteClock, type WriteLimits } from '../write-clock.js'
+import { WriteClock, type WriteLimits } from './write-clock.js'
 
 /** The status that is recorded for a client that left without an answer. */
 const CLIENT_LEFT = 499

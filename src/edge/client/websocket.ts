@@ -9,7 +9,7 @@ import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import { linger } from './refusal.js'
 import type { RequestFields } from '../request-fields.js'
 import type { ProxyContext } from '../proxy-context.js'
-import { WriteClock, type WriteLimits } from '../write-clock.js'
+import { WriteClock, type WriteLimits } from './write-clock.js'
 
 /** A peer that vanished without a word is noticed after this and some probes. */
 const PROBE_AFTER_MS = 60_000

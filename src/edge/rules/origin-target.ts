@@ -1,4 +1,4 @@
-import type { OriginTarget } from '../../http/origins.js'
+import type { OriginTarget } from '../../http/connector.js'
 import type { Exchange } from '../exchange.js'
 import { withHeader } from '../../http/headers.js'
 

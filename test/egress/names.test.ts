@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fairResolve } from '../../src/egress/fair-resolve.js'
-import { cachedResolve } from '../../src/http/name-cache.js'
+import { cachedResolve } from '../../src/egress/name-cache.js'
 
 /** A resolver whose names that begin with `slow` wait until `finish` is called. */
 function resolver() {

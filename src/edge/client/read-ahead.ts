@@ -1,5 +1,5 @@
-import type { ResponseSink } from './response.js'
-import { HeldBytes, type MemoryBudget } from '../core/memory-budget.js'
+import type { ResponseSink } from '../response.js'
+import { HeldBytes, type MemoryBudget } from '../../core/memory-budget.js'
 
 /** The maximum of a response that is read ahead. */
 export const READ_AHEAD_BYTES = 256 * 1024
