@@ -45,16 +45,16 @@ export async function listenControl(
   })
   server.maxConnections = MAX_CONNECTIONS
   server.on('checkExpectation', (request, response) => void handle(request, response))
-  server.on('clientError', assertUnreadable)
+  server.on('clientError', rejectUnreadable)
   server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
-    responseRaw(socket, new ApiError('badMethod'), 405),
+    respondRaw(socket, new ApiError('badMethod'), 405),
   )
   // Node hands over every request with an Upgrade field once there is a listener for them.
   const upgraded = new Set<Duplex>()
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
-    if (!upgrades.some((one) => one.take(request, socket, head))) responseOnce(request, socket, handle)
+    if (!upgrades.some((one) => one.take(request, socket, head))) respondOnce(request, socket, handle)
   })
   const { host, port } = split(deps.config().control.listen)
   server.listen(port, host)
@@ -88,14 +88,14 @@ async function drain(server: Server, drainMs: number): Promise<void> {
 }
 
 /** Answers a request that asks for a protocol which is not spoken here, as if it had not asked (RFC 9110, 7.8). */
-function responseOnce(
+function respondOnce(
   request: IncomingMessage,
   socket: Duplex,
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): void {
   // Its body stays unread: Node has let go of the connection.
   if (request.headers['transfer-encoding'] !== undefined || (request.headers['content-length'] ?? '0') !== '0')
-    return responseRaw(socket, new ApiError('badRequest'), 400)
+    return respondRaw(socket, new ApiError('badRequest'), 400)
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
   response.assignSocket(socket as Socket)
@@ -110,15 +110,15 @@ const UNREADABLE: Readonly<Record<string, number>> = {
 }
 
 /** Answers what Node's parser could not read, in the envelope like everything else. */
-function assertUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+function rejectUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  responseRaw(socket, new ApiError('badRequest'), UNREADABLE[error.code ?? ''] ?? 400)
+  respondRaw(socket, new ApiError('badRequest'), UNREADABLE[error.code ?? ''] ?? 400)
 }
 
-function responseRaw(socket: Duplex, error: ApiError, status: number): void {
+function respondRaw(socket: Duplex, error: ApiError, status: number): void {
   const body = JSON.stringify(failure([error]))
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

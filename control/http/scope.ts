@@ -17,7 +17,7 @@ export function locate({ config }: Pick<ControlDeps, 'config'>): ApiMiddleware {
       const found = place(configIndex(config()), scopeType, params, caller, ctx.path)
       ctx.state.scope = found.scope
       ctx.state.accountId = found.accountId
-      assertUnlessAllowed(endpoint, caller, found)
+      assertAllowed(endpoint, caller, found)
     }
     await next()
   }
@@ -49,7 +49,7 @@ function place(
   return { scope: zone(id), accountId }
 }
 
-function assertUnlessAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
+function assertAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
   const where =
     scope.type === 'daemon'
       ? 'daemon'

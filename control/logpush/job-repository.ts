@@ -55,7 +55,7 @@ export class JobRepository {
   }
 
   /** Throws `tooManyJobs` where there is no room for another one. */
-  assertFull(scope: Scope): void {
+  assertQuota(scope: Scope): void {
     if (this.#deps.store.count(LOGPUSH_JOBS, scope) >= this.#deps.logpush().limits().jobs_per_scope)
       throw new ApiError('tooManyJobs')
   }
@@ -65,7 +65,7 @@ export class JobRepository {
     const { scope } = actor
     // Every creation changes the number, so that those of other machines are counted too.
     const job = await this.#turns.run('', async () => {
-      this.assertFull(scope)
+      this.assertQuota(scope)
       const number = store.get(NUMBERS, DAEMON, LATEST)
       const job = this.#sealed(scope, { ...plain, id: (number?.value.latest ?? 0) + 1 })
       const id = String(job.id)

@@ -28,7 +28,7 @@ export interface Parts {
 
 /** The jobs of an account or zone. */
 export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: Parts): Endpoint[] {
-  const assertStranger = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
+  const assertOwned = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
     if (!logpush().destinations.needsOwnership(destination)) return
     if (challenge === undefined)
       throw new ApiError('badChallenge', '/ownership_challenge', 'the destination wants an ownership challenge')
@@ -50,7 +50,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
     const moved = destination !== old.destination_conf
     if (moved) {
       destinations.form(destination)
-      await assertStranger(scope, destination, body.ownership_challenge)
+      await assertOwned(scope, destination, body.ownership_challenge)
     }
     if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
     return job
@@ -81,8 +81,8 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
         const job = newJob(body, scope)
         checkJob(job, scope, logpush().limits().filter)
         destinations.form(job.destination_conf)
-        book.assertFull(scope)
-        await assertStranger(scope, job.destination_conf, body.ownership_challenge)
+        book.assertQuota(scope)
+        await assertOwned(scope, job.destination_conf, body.ownership_challenge)
         await destinations.reach(job.destination_conf)
         return await book.create(call, job)
       },

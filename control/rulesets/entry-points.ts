@@ -13,7 +13,7 @@ import type { RulesCheck } from './rule-validation.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
 import { levelOf, type Decided, type RulesetRepository } from './ruleset-repository.js'
 import { versionList } from './versions.js'
-import { assertChanged } from './rulesets.js'
+import { assertUnchanged } from './rulesets.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
@@ -35,7 +35,7 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
     const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
     const stored = shelf.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
-    assertChanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
+    assertUnchanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
     const rules = check.rules(actor, fixed, body.rules)
     const { name, description } = body
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }

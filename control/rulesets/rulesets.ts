@@ -60,7 +60,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
         await shelf.write(call, call.query.dry_run, () => {
           const { scope, body } = call
           const level = levelOf(scope)
-          assertMisplaced(body, level)
+          assertPlacement(body, level)
           if (body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
             throw new ApiError(
               'entryPointExists',
@@ -97,7 +97,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
           const { scope, params, body } = call
           const stored = shelf.get(scope, params.ruleset_id)
           const old = stored.value.ruleset
-          assertChanged(old, body, ['id', 'name', 'kind', 'phase'])
+          assertUnchanged(old, body, ['id', 'name', 'kind', 'phase'])
           const rules = check.rules(call, old, body.rules)
           const { description } = body
           const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
@@ -122,7 +122,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
 }
 
 /** Throws with a pointer for each of the members that is sent with another value than it has. */
-export function assertChanged(
+export function assertUnchanged(
   old: Partial<Ruleset>,
   body: RulesetChange,
   members: readonly ('id' | 'name' | 'kind' | 'phase')[],
@@ -133,7 +133,7 @@ export function assertChanged(
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-function assertMisplaced({ kind, phase: name }: Pick<Ruleset, 'kind' | 'phase'>, level: Level): void {
+function assertPlacement({ kind, phase: name }: Pick<Ruleset, 'kind' | 'phase'>, level: Level): void {
   const phase = phaseNamed(name)
   const kinds = phase ? kindsOf(phase, level) : []
   if (kinds.includes(kind)) return

@@ -17,7 +17,7 @@ export function urlIssues(text: string): readonly Issue[] {
 }
 
 /** Refuses a destination that is not publicly reachable now; its form has been checked. */
-export async function assertUnreachable(egress: Pick<Egress, 'check'>, text: string): Promise<void> {
+export async function assertReachable(egress: Pick<Egress, 'check'>, text: string): Promise<void> {
   const url = publicUrl(text)
   await notPublicHere(async () => await egress.check(hostOf(url), portOf(url)))
 }

@@ -13,7 +13,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import { ApiError } from '../http/errors.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { PostureDeps } from './services.js'
-import { assertUnreachable, urlIssues } from './destination-check.js'
+import { assertReachable, urlIssues } from './destination-check.js'
 import type { Candidate, NewWebhook, WebhookChange } from './schemas.js'
 
 /** Former secrets that sign beside the current one; an older one stops at once. */
@@ -68,7 +68,7 @@ export class WebhookRepository {
   /** Where a stored one sends; checked again, as names move. */
   async destination(scope: Scope, id: string): Promise<Destination> {
     const webhook = this.get(scope, id)
-    await assertUnreachable(this.#deps.posture().egress, webhook.destination_url)
+    await assertReachable(this.#deps.posture().egress, webhook.destination_url)
     return destinationOf(webhook, scope, this.#deps.posture().vault, this.#deps.clock.now())
   }
 
@@ -133,7 +133,7 @@ export class WebhookRepository {
 
   async #check(body: Candidate, known?: Known): Promise<void> {
     refuse([...urlIssues(body.destination_url), ...credentialIssues(body, known)])
-    await assertUnreachable(this.#deps.posture().egress, body.destination_url)
+    await assertReachable(this.#deps.posture().egress, body.destination_url)
   }
 
   async #store(actor: Actor, version: number, before: StoredWebhook, after: StoredWebhook): Promise<void> {

@@ -46,7 +46,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
 
   /** Refuses versions that must not serve side by side, and those whose secrets are not those of today. */
-  const assertUnfit = (
+  const assertFits = (
     scope: Scope,
     wanted: readonly StoredVersion[],
     now: StoredVersion | undefined,
@@ -113,7 +113,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
               throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
             return version
           })
-          assertUnfit(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
+          assertFits(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
           const settled = await toApiErrors(() =>
             applyDeployment(store, scope, {
               before: before.value,

@@ -26,6 +26,6 @@ export function workerOf(deps: WorkersDeps, scope: Scope, which: string): Stored
 }
 
 /** Throws `tooManyScripts` where the account has as many as it may have. */
-export function assertMoreScripts({ store, workers }: WorkersDeps, scope: Scope): void {
+export function assertScriptQuota({ store, workers }: WorkersDeps, scope: Scope): void {
   if (store.count(WORKER_SCRIPTS, scope) >= workers().limits().quotas.scripts) throw new ApiError('tooManyScripts')
 }

@@ -10,7 +10,7 @@ import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { assertMoreScripts, workerOf } from './find.js'
+import { assertScriptQuota, workerOf } from './find.js'
 import { missingConsumers } from './services/target-warnings.js'
 import { Force, removeScript } from './services/removal.js'
 import { MERGE_PATCH, scriptName } from './request.js'
@@ -98,7 +98,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
         const name = scriptName(body.name, '/name')
         return await edits.run(scope.id, async () => {
           if (store.get(WORKER_SCRIPTS, scope, name)) throw new ApiError('workerExists', '/name')
-          assertMoreScripts(deps, scope)
+          assertScriptQuota(deps, scope)
           return await save(call, undefined, newScript(name, new Date(clock.now()).toISOString()), body)
         })
       },

@@ -28,7 +28,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
     return found
   }
 
-  const assertTaken = (name: string, zoneId: string): void => {
+  const assertFree = (name: string, zoneId: string): void => {
     for (const zone of config().zones) {
       const own = zone.hostnames ?? [zone.name, `*.${zone.name}`]
       // A name below the zone's own may become one of its customers' names; one of another zone would be taken from it.
@@ -102,7 +102,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
         const created_at = new Date(clock.now()).toISOString()
         const value = changed({ id, hostname: name, created_at }, change)
         const { allocated, used } = quota(scope)
-        assertTaken(name, scope.id)
+        assertFree(name, scope.id)
         await room
           .take(scope.id, allocated - used, 'hostnameQuota', async () => {
             await store.batch(
@@ -188,7 +188,7 @@ const sslHosts = (name: string, { wildcard }: HostnameSsl): string[] => (wildcar
 
 /** The hostname after a change; null removes a member. */
 function changed(old: Hostname, change: HostnameChange): Hostname {
-  assertUnfit(change)
+  assertFits(change)
   const { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...rest } = old
   const kept = { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...change }
   const server = kept.custom_origin_server
@@ -216,7 +216,7 @@ function mergedSsl(old: Hostname['ssl'], change: HostnameSsl): NonNullable<Hostn
 }
 
 /** What the schema cannot say. */
-function assertUnfit({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
+function assertFits({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
   const issues = []
   if (custom_metadata && Buffer.byteLength(JSON.stringify(custom_metadata)) > MAX_METADATA_BYTES)
     issues.push({ pointer: '/custom_metadata', message: `is larger than ${MAX_METADATA_BYTES} bytes of JSON` })

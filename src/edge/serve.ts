@@ -2,7 +2,7 @@ import { newRayId } from '../core/ids.js'
 import type { Origin } from '../http/origin.js'
 import type { ResponseSink } from './response.js'
 import { shareOf, visitorAddress } from './client/client-address.js'
-import { responseSolution } from './challenge/endpoint.js'
+import { respondToSolution } from './challenge/endpoint.js'
 import { ClientResponse } from './client/client-response.js'
 import { CompressedResponse } from './compressed-response.js'
 import type { ClientConnection } from './client/connection.js'
@@ -35,13 +35,13 @@ export function serve(request: RequestHead, connection: ClientConnection, contex
     expectationFault(httpVersion, fields) ??
     (typeof target === 'string' ? loopFault(fields) : target)
   if (fault || typeof target !== 'string') {
-    if (fault) assertRequest(connection, fault, context, { accept: fields.accept, method })
+    if (fault) rejectRequest(connection, fault, context, { accept: fields.accept, method })
     return
   }
 
   const served = context.zones.current.find(fields.host ?? '')
   if (!served) {
-    assertRequest(connection, { status: 404 }, context, { accept: fields.accept, method })
+    rejectRequest(connection, { status: 404 }, context, { accept: fields.accept, method })
     return
   }
   const exchange = arrival(request, connection, fields, { method, target, served, context })
@@ -53,7 +53,7 @@ export function serve(request: RequestHead, connection: ClientConnection, contex
   )
   if (target === '*') serverOptions(client)
   else if (context.challenges?.takes(exchange))
-    responseSolution(client, exchange, context.challenges, requestBody(connection, exchange, fields))
+    respondToSolution(client, exchange, context.challenges, requestBody(connection, exchange, fields))
   else forward(client, exchange, fields, context)
 }
 
@@ -65,7 +65,7 @@ function loopFault({ via }: RequestFields): HttpParseError | undefined {
 }
 
 /** Refuses what is not well-formed, or is nobody's to answer, before it has become an exchange. */
-export function assertRequest(
+export function rejectRequest(
   connection: ClientConnection,
   fault: HttpParseError,
   { clock, log, metrics }: ProxyContext,

@@ -68,7 +68,7 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boole
   const takers = agent as unknown as Taker
   const take = takers.addRequest.bind(agent)
   takers.addRequest = (request, ...more) => {
-    request.on('upgrade', assertSwitch)
+    request.on('upgrade', rejectSwitch)
     take(request, ...more)
   }
   // Node looks whether the socket is still writable once this listener has run.
@@ -84,7 +84,7 @@ interface Taker {
 }
 
 /** Nobody asks for another protocol here. Node ends such a request without a word to whoever waits for its answer. */
-function assertSwitch(this: ClientRequest, _response: unknown, socket: Socket): void {
+function rejectSwitch(this: ClientRequest, _response: unknown, socket: Socket): void {
   socket.destroy()
   const error = new Error('the destination switched protocols without being asked to')
   this.emit('error', Object.assign(error, { code: 'ECONNRESET' }))

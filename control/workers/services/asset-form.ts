@@ -40,7 +40,7 @@ export async function withAssetForm<T>(
   if (!memory.take(counted)) throw new ApiError('assetsBusy', undefined, { headers: { 'retry-after': '2' } })
   try {
     const body = await wholeBody(request, length)
-    assertMoreParts(body, boundary, parts)
+    assertPartCount(body, boundary, parts)
     return await use(await filesOf(body, type, base64))
   } finally {
     memory.give(counted)
@@ -63,7 +63,7 @@ async function wholeBody(request: IncomingMessage, most: number): Promise<Buffer
 }
 
 /** Forms are read at one go, which takes seconds where they have hundreds of thousands of parts. */
-function assertMoreParts(body: Buffer, boundary: string, most: number): void {
+function assertPartCount(body: Buffer, boundary: string, most: number): void {
   const delimiter = Buffer.from(`--${boundary}`)
   let found = 0
   for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length)) {

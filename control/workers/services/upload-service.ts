@@ -14,7 +14,7 @@ import { audit } from '../../resources/audit.js'
 import type { Call } from '../../http/endpoint.js'
 import { assertNotHostile } from '../../http/json-limits.js'
 import type { WorkersDeps } from './index.js'
-import { assertMoreScripts } from '../find.js'
+import { assertScriptQuota } from '../find.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
 import { codeOf, prepareCode, type PreparedCode } from './prepared-code.js'
@@ -86,7 +86,7 @@ export class UploadService {
     const manifest = await this.#manifest(call, name, metadata)
     return await edits.run(call.accountId, async () => {
       const before = shelf.script(call.scope, name)
-      if (!before) assertMoreScripts(this.#deps, call.scope)
+      if (!before) assertScriptQuota(this.#deps, call.scope)
       const latest = before && shelf.readVersion(call.scope, before.value, 'latest')
       checkIfMatch(call.request, latest?.etag)
       const bindings = resolveBindings({

@@ -10,7 +10,7 @@ const MAX_BYTES = 32 * 1024
  * Answers a posted solution: the cookie and the way on (303), or 403 where the task is not ours, not solved, too old or
  * was used before.
  */
-export function responseSolution(
+export function respondToSolution(
   client: ClientResponse,
   exchange: Exchange,
   challenges: Challenges,

@@ -17,7 +17,7 @@ import type { HttpParseError, RequestHead } from './framing.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
 import { ProxyMetrics } from '../metrics.js'
 import { Recorder } from '../records/recorder.js'
-import { assertRequest, serve } from '../serve.js'
+import { rejectRequest, serve } from '../serve.js'
 import type { ProxyContext } from '../proxy-context.js'
 import type { WorkerSites } from '../worker-sites.js'
 import type { Zones } from '../zones.js'
@@ -234,6 +234,6 @@ class ReverseProxy implements Proxy {
 
   #fault(connection: ClientConnection, fault: HttpParseError): void {
     if (connection.responding) connection.responding.faulted(fault)
-    else assertRequest(connection, fault, this.#context)
+    else rejectRequest(connection, fault, this.#context)
   }
 }

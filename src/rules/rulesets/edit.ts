@@ -57,7 +57,7 @@ export function addRule(old: Ruleset, input: RuleInput, position: Position | und
   if (old.rules.some(({ id }) => id === input.id))
     throw new InvalidInput([{ pointer: '/id', message: 'is a rule already' }])
   const rule = ruleOf(input, undefined, making)
-  assertRepeatedRef(old.rules, rule)
+  assertUniqueRef(old.rules, rule)
   return next({ ...old, rules: inserted(old.rules, rule, position) }, making)
 }
 
@@ -73,7 +73,7 @@ export function changeRule(
 ): Ruleset {
   const others = old.rules.filter(({ id }) => id !== ruleId)
   const changed = ruleOf(input, ruleIn(old, ruleId), making)
-  assertRepeatedRef(others, changed)
+  assertUniqueRef(others, changed)
   const rules = position
     ? inserted(others, changed, position)
     : old.rules.map((rule) => (rule.id === ruleId ? changed : rule))
@@ -170,7 +170,7 @@ const limitOf = (input: RateLimitInput): RateLimit => ({
   requests_to_origin: input.requests_to_origin ?? false,
 })
 
-function assertRepeatedRef(others: readonly Rule[], { ref }: Rule): void {
+function assertUniqueRef(others: readonly Rule[], { ref }: Rule): void {
   if (others.some((other) => other.ref === ref))
     throw new InvalidInput([{ pointer: '/ref', message: 'belongs to another rule of the ruleset' }])
 }

@@ -37,7 +37,7 @@ export function checkExpression(text: string, purpose: ExpressionPurpose): strin
   if (length > MAX_LENGTH) return `has ${length} characters, ${MAX_LENGTH} are allowed`
   try {
     const expression = parseFor(text, purpose)
-    assertUnknownLists(expression, purpose.list)
+    assertKnownLists(expression, purpose.list)
     return wrongType(expression, purpose.gives)
   } catch (error) {
     if (error instanceof ExprError) return told(text, purpose.pointer, error)
@@ -74,7 +74,7 @@ function told(text: string, pointer: string, error: ExprError): string {
 const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const satisfies Record<string, ListKind>
 const ITEMS = { ip: 'addresses', hostname: 'host names', asn: 'numbers of networks', redirect: 'redirects' } as const
 
-function assertUnknownLists({ text, uses }: { readonly text: string; readonly uses: Uses }, list: ListNamed): void {
+function assertKnownLists({ text, uses }: { readonly text: string; readonly uses: Uses }, list: ListNamed): void {
   for (const { name, type, span } of uses.lists) {
     const kind = list(name)
     if (kind === undefined) throw refusalAt(text, missingList(name), span)
