@@ -1,0 +1,130 @@
+import type { Binding } from '../../core/model/worker.js'
+import { embed, Literal, type Capnp } from './capnp.js'
+import type { RunnableVersion } from './types.js'
+
+/** Where bindings lead to: the other services of the same configuration. */
+export interface BindingContext {
+  readonly script: string
+  readonly version: RunnableVersion
+  /** Validation of one script: no other script and no data is reachable. */
+  readonly isolated: boolean
+  /** Name of the service of a script; that of a service that throws if the script does not exist. */
+  service(script: string): string
+  /** Name of a service of the daemon for one resource. */
+  resource(type: string, id: string): string
+  /** Script and class of a Durable Object namespace. Undefined if it does not run here. */
+  objectClass(binding: Binding): { readonly className: string; readonly serviceName?: string } | undefined
+  /** Path of the module that a part was stored as, relative to the configuration file. */
+  part(name: string): string | undefined
+}
+
+type Write = (binding: Binding, context: BindingContext) => Capnp
+
+const text = (value: unknown): Capnp => ({ text: String(value) })
+
+const unavailable: Write = ({ name, type }) => ({
+  wrapped: {
+    moduleName: 'edged-internal:unavailable',
+    innerBindings: [
+      { name: 'name', text: name },
+      { name: 'type', text: type },
+    ],
+  },
+})
+
+const part =
+  (member: 'text' | 'data' | 'wasmModule'): Write =>
+  (binding, context) => {
+    const path = context.part(String(binding['part']))
+    return path === undefined ? unavailable(binding, context) : { [member]: embed(path) }
+  }
+
+/** Names of the key formats in the configuration of the runtime, by those of the API. */
+const KEY_FORMATS: Readonly<Record<string, string>> = { raw: 'base64', pkcs8: 'pkcs8', spki: 'spki', jwk: 'jwk' }
+
+/** Returns PEM text, which the runtime expects, for the base64 of the API. */
+const pem = (label: string, base64: string): string =>
+  `-----BEGIN ${label}-----\n${base64.replaceAll(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`
+
+const cryptoKey: Write = ({ algorithm, format, usages, key_base64: base64, key_jwk: jwk }) => {
+  const label = format === 'pkcs8' ? 'PRIVATE KEY' : 'PUBLIC KEY'
+  const key = format === 'jwk' ? JSON.stringify(jwk) : format === 'raw' ? String(base64) : pem(label, String(base64))
+  return {
+    cryptoKey: {
+      [KEY_FORMATS[String(format)] ?? 'base64']: key,
+      algorithm: typeof algorithm === 'string' ? { name: algorithm } : { json: JSON.stringify(algorithm) },
+      usages: (usages as string[]).map((usage) => new Literal(usage)),
+      extractable: false,
+    },
+  }
+}
+
+const d1: Write = ({ database_id: id }, context) => {
+  const target = context.isolated
+    ? { name: context.resource('none', '') }
+    : { name: 'd1', props: { json: JSON.stringify({ database: String(id) }) } }
+  return {
+    wrapped: { moduleName: 'cloudflare-internal:d1-api', innerBindings: [{ name: 'fetcher', service: target }] },
+  }
+}
+
+const ratelimit: Write = ({ namespace_id: id, simple }, context) => ({
+  wrapped: {
+    moduleName: 'edged-internal:ratelimit',
+    innerBindings: [
+      { name: 'fetcher', service: context.resource('ratelimit', String(id)) },
+      { name: 'options', json: JSON.stringify(simple) },
+    ],
+  },
+})
+
+const durableObject: Write = (binding, context) => {
+  const found = context.objectClass(binding)
+  return found ? { durableObjectNamespace: { ...found } } : unavailable(binding, context)
+}
+
+/** How each type of binding is written. Types that are not in the table throw an error that names the binding. */
+const WRITERS: Readonly<Record<string, Write>> = {
+  plain_text: ({ text: value }) => text(value),
+  secret_text: ({ text: value }) => text(value),
+  json: ({ json }) => ({ json: JSON.stringify(json) }),
+  secret_key: cryptoKey,
+  version_metadata: (_, { version: { version } }) => ({
+    json: JSON.stringify({
+      id: version.id,
+      tag: version.annotations['workers/tag'] ?? '',
+      timestamp: version.created_on,
+    }),
+  }),
+  text_blob: part('text'),
+  data_blob: part('data'),
+  wasm_module: part('wasmModule'),
+  service: ({ service, entrypoint }, context) => ({
+    service: {
+      name: context.service(String(service)),
+      ...(entrypoint !== undefined && { entrypoint: String(entrypoint) }),
+    },
+  }),
+  assets: (_, context) => ({ service: context.resource('assets', context.version.version.id) }),
+  kv_namespace: ({ namespace_id: id }, context) => ({ kvNamespace: context.resource('kv', String(id)) }),
+  r2_bucket: ({ bucket_name: name, jurisdiction = 'default' }, context) => ({
+    r2Bucket: context.resource('r2', `${String(jurisdiction)}/${String(name)}`),
+  }),
+  queue: ({ queue_name: name }, context) => ({ queue: context.resource('queue', String(name)) }),
+  analytics_engine: ({ dataset }, context) =>
+    context.isolated
+      ? { service: context.resource('none', '') }
+      : { analyticsEngine: context.resource('analytics', String(dataset)) },
+  durable_object_namespace: durableObject,
+  d1,
+  ratelimit,
+}
+
+/** Binding types that work in a running script. */
+export const RUNNABLE_BINDINGS: ReadonlySet<string> = new Set(Object.keys(WRITERS))
+
+/** Returns one binding as the runtime reads it. */
+export function runtimeBinding(binding: Binding, context: BindingContext): Capnp {
+  const write = WRITERS[binding.type] ?? unavailable
+  return { name: binding.name, ...(write(binding, context) as Record<string, Capnp>) }
+}

@@ -1,0 +1,145 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { GENERATION_FOLDER, type RuntimeConfig } from './config.js'
+
+const MAX_STDERR_BYTES = 16 * 1024
+/** Without it a killed daemon leaves its processes running. */
+const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path))
+
+/** The process did not start. `text` is what it wrote to standard error; empty if it took too long. */
+export class StartFailed extends Error {
+  override readonly name = 'StartFailed'
+  readonly text: string
+
+  constructor(text: string) {
+    super(text === '' ? 'the runtime did not start in time' : text)
+    this.text = text
+  }
+}
+
+export interface StartOptions {
+  readonly binary: string
+  readonly config: RuntimeConfig
+  /** A folder of its own: sockets cannot be bound twice. Created here, removed when the process has ended. */
+  readonly folder: string
+  readonly experimental: boolean
+  readonly timeoutMs: number
+}
+
+/** One process of the runtime that listens on all of its sockets. */
+export class RuntimeProcess {
+  readonly folder: string
+  readonly startMs: number
+  /** Warnings that the process wrote while it started. */
+  readonly warnings: string
+  /** Resolves when the process has ended and its folder is removed. */
+  readonly ended: Promise<void>
+  readonly #child: ChildProcess
+
+  constructor(child: ChildProcess, ended: Promise<void>, of: { folder: string; startMs: number; warnings: string }) {
+    this.#child = child
+    this.ended = ended
+    this.folder = of.folder
+    this.startMs = of.startMs
+    this.warnings = of.warnings
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  socket(name: string): string {
+    return join(this.folder, name)
+  }
+
+  /** Ends the process after requests in flight, or after `ms`. */
+  async stop(ms: number): Promise<void> {
+    this.#child.kill('SIGTERM')
+    const timer = setTimeout(() => this.kill(), ms)
+    await this.ended
+    clearTimeout(timer)
+  }
+
+  /** A script in an endless loop ignores SIGTERM. */
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+}
+
+/** Starts a process. Rejects with {@link StartFailed} if it ends or if a socket does not listen in time. */
+export async function startRuntime(options: StartOptions): Promise<RuntimeProcess> {
+  const { binary, config, folder, experimental, timeoutMs } = options
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const file = join(folder, 'config.capnp')
+  await writeFile(file, config.text.replaceAll(GENERATION_FOLDER, folder), { mode: 0o600 })
+  const serve = ['serve', ...(experimental ? ['--experimental'] : []), file, 'config', '--control-fd', '3']
+  const [command = '', ...args] = [
+    ...(SETPRIV === undefined ? [] : [SETPRIV, '--pdeathsig', 'KILL', '--']),
+    binary,
+    ...serve,
+  ]
+  const begun = performance.now()
+  // The environment of the daemon has secrets.
+  const child = spawn(command, args, { cwd: folder, env: {}, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+  let stderr = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    if (stderr.length < MAX_STDERR_BYTES) stderr += chunk.toString('utf8')
+  })
+  // Output of console.log has no name of its script; traces carry it.
+  child.stdout?.resume()
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', () => resolve())
+    child.once('exit', () => resolve())
+  }).then(async () => await rm(folder, { recursive: true, force: true }))
+  const isReady = await listening(child, config.sockets.length, { ended, timeoutMs })
+  if (!isReady) {
+    const timedOut = child.exitCode === null && child.signalCode === null
+    child.kill('SIGKILL')
+    await ended
+    throw new StartFailed(timedOut ? '' : stderr || 'the runtime ended while it started')
+  }
+  const startMs = performance.now() - begun
+  // It holds secrets.
+  await rm(file, { force: true })
+  return new RuntimeProcess(child, ended, { folder, startMs, warnings: stderr })
+}
+
+/** Resolves with whether all sockets listen. */
+async function listening(
+  child: ChildProcess,
+  sockets: number,
+  { ended, timeoutMs }: { ended: Promise<void>; timeoutMs: number },
+): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const control = child.stdio[3] as Readable
+  try {
+    return await new Promise<boolean>((resolve) => {
+      let text = ''
+      control.on('data', (chunk: Buffer) => {
+        text += chunk.toString('latin1')
+        if (text.split('"event":"listen"').length > sockets) resolve(true)
+      })
+      control.on('error', () => resolve(false))
+      void ended.then(() => resolve(false))
+      timer = setTimeout(() => resolve(false), timeoutMs)
+    })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Processor time in clock ticks and resident memory in bytes. Undefined where /proc does not tell. */
+export async function processUsage(pid: number): Promise<{ cpuTicks: number; memoryBytes: number } | undefined> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'latin1')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [user = '0', system = '0'] = fields.slice(11, 13)
+    const pages = Number(fields[21] ?? 0)
+    return { cpuTicks: Number(user) + Number(system), memoryBytes: pages * 4096 }
+  } catch {
+    return undefined
+  }
+}

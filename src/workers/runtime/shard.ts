@@ -1,0 +1,323 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../core/clock.js'
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import type { StoredModule } from '../../core/model/worker.js'
+import { CONTROL_SOCKET, type RuntimeConfig } from './config.js'
+import { RuntimeProcess, StartFailed, startRuntime } from './process.js'
+import { Watchdog } from './watchdog.js'
+
+const START_TIMEOUT_MS = 30_000
+/** Requests in flight get this long before their process is killed. */
+const DRAIN_MS = 30_000
+/** A handover of Durable Object data does not wait longer for requests in flight. */
+const HANDOVER_DRAIN_MS = 10_000
+const MIN_BACKOFF_MS = 100
+const MAX_BACKOFF_MS = 10_000
+
+/** No process runs the script now. */
+export class RuntimeUnavailable extends Error {
+  override readonly name = 'RuntimeUnavailable'
+}
+
+/** A request that a process works on. */
+export interface RuntimeEntry {
+  readonly script: string
+  /** Path of the unix socket to send the request to. */
+  readonly socket: string
+  /** Milliseconds on the clock's `monotonic` scale. */
+  readonly since: number
+  /** The process was killed because of a limit, and this script is a suspect. */
+  readonly isCut: () => boolean
+  /** The request has ended. */
+  readonly done: () => void
+}
+
+/** What a shard runs. Undefined: nothing. */
+export interface ShardPlan {
+  readonly config: RuntimeConfig
+  /** Data on disk may be open in one process only: the old process ends before the new one starts. */
+  readonly exclusive: boolean
+  /** Name of the script of each socket. */
+  readonly scripts: ReadonlyMap<string, string>
+}
+
+export interface ShardDeps {
+  readonly binary: string
+  readonly folder: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly accountId: string
+  /** Computes what has to run now, without the scripts in `failed`. */
+  readonly plan: (failed: ReadonlyMap<string, string>) => ShardPlan | undefined
+  readonly readModule: (module: StoredModule) => Promise<Uint8Array>
+  /** Maximum time without a response to a health check. */
+  readonly maxStallMs: () => number
+}
+
+interface Generation {
+  readonly plan: ShardPlan
+  readonly process: RuntimeProcess
+  readonly entries: Set<RuntimeEntry>
+  readonly watchdog: Watchdog
+  /** Set while the process ends on purpose. */
+  retired: boolean
+  idle: (() => void) | undefined
+}
+
+/** The process that runs the scripts of one account, and its successors. */
+export class Shard {
+  readonly #deps: ShardDeps
+  #current: Generation | undefined
+  /** Resolves when requests may enter again. */
+  #gate: { readonly opened: Promise<void>; readonly open: () => void } | undefined
+  #applying: Promise<void> | undefined
+  #again = false
+  #closed = false
+  #number = 0
+  #backoffMs = MIN_BACKOFF_MS
+  /** Scripts that do not start, with the text of the runtime. */
+  #failed = new Map<string, string>()
+  readonly #draining = new Set<Promise<void>>()
+  readonly strikes: (scripts: readonly string[], reason: string) => void
+
+  constructor(deps: ShardDeps, strikes: (scripts: readonly string[], reason: string) => void) {
+    this.#deps = deps
+    this.strikes = strikes
+  }
+
+  /** Why a script does not run. Undefined if it runs. */
+  failure(script: string): string | undefined {
+    return this.#failed.get(script)
+  }
+
+  get pid(): number | undefined {
+    return this.#current?.process.pid
+  }
+
+  /** Sends a request to a socket. Rejects with {@link RuntimeUnavailable} if nothing listens there. */
+  enter(socket: string): RuntimeEntry | Promise<RuntimeEntry> {
+    const { opened } = this.#gate ?? {}
+    if (opened) return opened.then(async () => await this.enter(socket))
+    const generation = this.#current
+    const script = generation?.plan.scripts.get(socket)
+    if (!generation || script === undefined) return Promise.reject(new RuntimeUnavailable('the script does not run'))
+    const entry: RuntimeEntry = {
+      script,
+      socket: generation.process.socket(socket),
+      since: this.#deps.clock.monotonic(),
+      isCut: () => generation.watchdog.suspects.has(script),
+      done: () => {
+        if (generation.entries.delete(entry) && generation.entries.size === 0) generation.idle?.()
+      },
+    }
+    generation.entries.add(entry)
+    return entry
+  }
+
+  /** Brings the processes in line with the plan. Resolves when that is done; concurrent calls share the work. */
+  async apply(): Promise<void> {
+    this.#again = true
+    this.#applying ??= this.#applyAll().finally(() => {
+      this.#applying = undefined
+    })
+    await this.#applying
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#openGate()
+    await this.#applying
+    const generation = this.#current
+    this.#current = undefined
+    if (generation) await this.#retire(generation, 2000)
+    await Promise.all(this.#draining)
+    await rm(this.#deps.folder, { recursive: true, force: true })
+  }
+
+  async #applyAll(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false
+      try {
+        await this.#applyOnce()
+        this.#backoffMs = MIN_BACKOFF_MS
+      } catch (error) {
+        this.#deps.log.error({ event: 'worker_start_failed', account: this.#deps.accountId, error: messageOf(error) })
+      }
+    }
+  }
+
+  async #applyOnce(): Promise<void> {
+    const failed = new Map<string, string>()
+    for (;;) {
+      const plan = this.#deps.plan(failed)
+      try {
+        await this.#run(plan)
+        this.#failed = failed
+        return
+      } catch (error) {
+        const culprits = error instanceof StartFailed ? failingScripts(error.text) : new Map<string, string>()
+        const fresh = [...culprits].filter(([script]) => !failed.has(script))
+        if (fresh.length === 0) throw error
+        for (const [script, text] of fresh) {
+          failed.set(script, text)
+          this.#deps.log.warn({ event: 'worker_excluded', account: this.#deps.accountId, script, reason: text })
+        }
+      }
+    }
+  }
+
+  async #run(plan: ShardPlan | undefined): Promise<void> {
+    const old = this.#current
+    if (plan?.config.text === old?.plan.config.text) return
+    if (!plan) {
+      this.#current = undefined
+      if (old) this.#drain(old)
+      return
+    }
+    await this.#writeModules(plan.config.modules)
+    if (plan.exclusive && (old || this.#draining.size > 0)) await this.#handOver(plan, old)
+    else {
+      const next = await this.#start(plan)
+      this.#current = next
+      this.#openGate()
+      if (old) this.#drain(old)
+    }
+    await this.#removeModules(plan.config.modules)
+  }
+
+  /** Requests wait while the old process ends and the new one starts. */
+  async #handOver(plan: ShardPlan, old: Generation | undefined): Promise<void> {
+    this.#closeGate()
+    this.#current = undefined
+    try {
+      if (old) {
+        await this.#isIdle(old, HANDOVER_DRAIN_MS)
+        await this.#retire(old, 2000)
+      }
+      await Promise.all(this.#draining)
+      this.#current = await this.#start(plan)
+    } catch (error) {
+      if (old) this.#current = await this.#start(old.plan)
+      throw error
+    } finally {
+      this.#openGate()
+    }
+  }
+
+  async #start(plan: ShardPlan): Promise<Generation> {
+    const { binary, folder, clock, maxStallMs } = this.#deps
+    this.#number += 1
+    const process = await startRuntime({
+      binary,
+      config: plan.config,
+      folder: join(folder, String(this.#number)),
+      experimental: true,
+      timeoutMs: START_TIMEOUT_MS,
+    })
+    const entries = new Set<RuntimeEntry>()
+    const watchdog = new Watchdog({
+      process,
+      socket: process.socket(CONTROL_SOCKET),
+      clock,
+      entries,
+      maxStallMs,
+      maxMemoryBytes: memoryLimit(plan.scripts.size),
+      fault: (scripts, reason) => {
+        this.#deps.log.error({ event: 'worker_killed', account: this.#deps.accountId, scripts, reason })
+        this.strikes(scripts, reason)
+      },
+    })
+    const generation: Generation = { plan, process, entries, watchdog, retired: false, idle: undefined }
+    void process.ended.then(() => {
+      watchdog.close()
+      if (!generation.retired) this.#crashed(generation)
+    })
+    return generation
+  }
+
+  /** The process ended on its own: requests wait until its successor is ready. */
+  #crashed(generation: Generation): void {
+    if (this.#current !== generation || this.#closed) return
+    this.#current = undefined
+    this.#closeGate()
+    this.#deps.log.warn({ event: 'worker_runtime_ended', account: this.#deps.accountId, restart_ms: this.#backoffMs })
+    const wait = generation.watchdog.suspects.size > 0 ? 0 : this.#backoffMs
+    this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS)
+    void this.#deps.clock
+      .sleep(wait)
+      .then(async () => await this.apply())
+      .finally(() => this.#openGate())
+  }
+
+  #drain(generation: Generation): void {
+    const drained = this.#isIdle(generation, DRAIN_MS)
+      .then(async () => await this.#retire(generation, 1000))
+      .finally(() => this.#draining.delete(drained))
+    this.#draining.add(drained)
+  }
+
+  async #isIdle(generation: Generation, ms: number): Promise<void> {
+    if (generation.entries.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      generation.idle = resolve
+      void generation.process.ended.then(resolve)
+      timer = setTimeout(resolve, ms)
+    })
+    clearTimeout(timer)
+  }
+
+  async #retire(generation: Generation, ms: number): Promise<void> {
+    generation.retired = true
+    generation.watchdog.close()
+    await generation.process.stop(ms)
+  }
+
+  #closeGate(): void {
+    if (this.#gate) return
+    let open = (): void => undefined
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    this.#gate = { opened, open }
+  }
+
+  #openGate(): void {
+    this.#gate?.open()
+    this.#gate = undefined
+  }
+
+  get #modules(): string {
+    return join(this.#deps.folder, 'modules')
+  }
+
+  async #writeModules(modules: readonly StoredModule[]): Promise<void> {
+    await mkdir(this.#modules, { recursive: true, mode: 0o700 })
+    const existing = new Set(await readdir(this.#modules))
+    for (const module of modules)
+      if (!existing.has(module.blob))
+        await writeFile(join(this.#modules, module.blob), await this.#deps.readModule(module), { mode: 0o600 })
+  }
+
+  /** Processes have read their modules when they are ready. */
+  async #removeModules(used: readonly StoredModule[]): Promise<void> {
+    const names = new Set(used.map(({ blob }) => blob))
+    for (const name of await readdir(this.#modules))
+      if (!names.has(name)) await rm(join(this.#modules, name), { force: true })
+  }
+}
+
+const MEBIBYTE = 2 ** 20
+const memoryLimit = (scripts: number): number => (256 + 64 * Math.ceil(scripts / 10)) * MEBIBYTE
+
+/** Returns the scripts whose services the runtime names in its errors, with what it says about each. */
+export function failingScripts(text: string): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const part of text.split(/^(?=service )/m)) {
+    const [, script, rest] = /^service script:([a-z0-9_-]+)[^\s]*: ([\s\S]*)/.exec(part) ?? []
+    if (script !== undefined && rest !== undefined && !found.has(script)) found.set(script, rest.trim())
+  }
+  return found
+}

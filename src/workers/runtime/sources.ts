@@ -1,0 +1,101 @@
+/*
+ * Workers and modules of our own that run inside workerd.
+ */
+
+/** Responds to health checks, and calls `scheduled` and `queue` of the scripts that it has bindings to. */
+export const CONTROL_WORKER = `export default {
+  async fetch(request, env) {
+    if (new URL(request.url).pathname === '/ping') return new Response('pong')
+    const { target, type, event } = await request.json()
+    if (type === 'scheduled')
+      return Response.json(await env[target].scheduled({ cron: event.cron, scheduledTime: new Date(event.scheduledTime) }))
+    const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
+    const messages = event.messages.map(({ id, timestamp, attempts, format, body }) => {
+      const base = { id, timestamp: new Date(timestamp), attempts }
+      if (format === 'v8') return { ...base, serializedBody: bytes(body) }
+      if (format === 'bytes') return { ...base, body: bytes(body) }
+      const text = new TextDecoder().decode(bytes(body))
+      return { ...base, body: format === 'json' ? JSON.parse(text) : text }
+    })
+    return Response.json(await env[target].queue(event.queue, messages))
+  },
+}
+`
+
+/** Forwards trace events of a script to the daemon. */
+export const TAIL_WORKER = `export default {
+  async tail(events, env, ctx) {
+    const body = JSON.stringify({ source: ctx.props, events })
+    await env.DAEMON.fetch('http://daemon/tail', { method: 'POST', body })
+  },
+}
+`
+
+/** Rejects every request: for service bindings to a script that does not exist. */
+export const NO_SERVICE_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
+const fail = () => { throw new Error('no such service: the script of this service binding does not exist') }
+export default class extends WorkerEntrypoint {
+  constructor(ctx, env) {
+    super(ctx, env)
+    return new Proxy(this, { get: (target, name) => (name in target || typeof name === 'symbol' ? target[name] : fail) })
+  }
+  fetch() { fail() }
+}
+`
+
+/**
+ * A binding type that is not available. Reading a member must not throw, because \`process.env\` is filled from all bindings;
+ * calling a member throws.
+ */
+const UNAVAILABLE = `export default ({ name, type }) => {
+  const fail = () => { throw new Error('binding ' + name + ' (' + type + ') is not available on this server') }
+  return new Proxy(fail, { get: (_, member) => (typeof member === 'symbol' || member === 'then' || member === 'toJSON' ? undefined : fail) })
+}
+`
+
+const RATE_LIMIT = `export default ({ fetcher, options }) => ({
+  async limit({ key } = {}) {
+    if (typeof key !== 'string') throw new TypeError('limit() needs a key, which must be a string')
+    const body = JSON.stringify({ key, ...options })
+    const response = await fetcher.fetch('http://daemon/', { method: 'POST', body })
+    if (!response.ok) throw new Error('rate limit failed: ' + response.statusText)
+    return await response.json()
+  },
+})
+`
+
+/** Built-in modules that bindings use. User code cannot import internal ones. */
+export const EXTENSION_MODULES: readonly { readonly name: string; readonly source: string }[] = [
+  { name: 'edged-internal:unavailable', source: UNAVAILABLE },
+  { name: 'edged-internal:ratelimit', source: RATE_LIMIT },
+]
+
+/**
+ * The main module of the validation process. It imports the main module of the user as a namespace and reports what each
+ * export is. \`main\` is the import specifier of that module.
+ */
+export const describeSource = (main: string): string => `import * as user from ${JSON.stringify(main)}
+import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from 'cloudflare:workers'
+export * from ${JSON.stringify(main)}
+const BASES = [[DurableObject, 'durable-object'], [WorkerEntrypoint, 'entrypoint'], [WorkflowEntrypoint, 'workflow']]
+const isClass = (value) => Object.getOwnPropertyDescriptor(value, 'prototype')?.writable === false
+const members = (value, end) => {
+  const names = new Set()
+  for (let at = value; at && at !== end; at = Object.getPrototypeOf(at))
+    for (const name of Object.getOwnPropertyNames(at)) if (name !== 'constructor') names.add(name)
+  return [...names]
+}
+const describe = (value) => {
+  if (typeof value === 'function' && isClass(value)) {
+    const base = BASES.find(([base]) => value.prototype instanceof base)
+    return { kind: base ? base[1] : 'class', members: members(value.prototype, base ? base[0].prototype : Object.prototype) }
+  }
+  if (typeof value === 'object' && value !== null) return { kind: 'object', members: members(value, Object.prototype).filter((name) => typeof value[name] === 'function') }
+  return { kind: typeof value === 'function' ? 'function' : 'value', members: [] }
+}
+export default {
+  fetch() {
+    return Response.json(Object.keys(user).map((name) => ({ name, ...describe(user[name]) })))
+  },
+}
+`

@@ -1,0 +1,37 @@
+import type { Binding, StoredNamespace, StoredVersion } from '../../core/model/worker.js'
+
+/** One version of a script with everything that is needed to run it. */
+export interface RunnableVersion {
+  readonly version: StoredVersion
+  /** With secrets unencrypted. */
+  readonly bindings: readonly Binding[]
+}
+
+/** One script of an account. */
+export interface RunnableScript {
+  readonly name: string
+  /** The version that service bindings, cron, queues and Durable Objects use: the newest of the deployment. */
+  readonly primary: string
+  readonly versions: readonly RunnableVersion[]
+  readonly namespaces: readonly StoredNamespace[]
+  /** Trace events are sent to the daemon. */
+  readonly traced: boolean
+  /** Scripts that receive trace events. */
+  readonly tailConsumers: readonly string[]
+}
+
+/** Socket files and folders of one process. */
+export interface RuntimePaths {
+  /** Socket of the daemon that serves bindings. */
+  readonly resources: string
+  /** Socket of the daemon that accepts outgoing requests. */
+  readonly outbound: string
+  /** Folder of Durable Object data. Undefined: data is kept in memory. */
+  readonly objects: string | undefined
+}
+
+/** Private request headers between daemon and runtime. Removed from what clients send. */
+export const BLOB_HEADER = 'x-edged-cf'
+export const PROTO_HEADER = 'x-edged-proto'
+export const RESOURCE_HEADER = 'x-edged-resource'
+export const SCRIPT_HEADER = 'x-edged-script'
