@@ -159,6 +159,7 @@ export const ERRORS = {
   scriptNotFound: [10007, 404, 'This Worker does not exist on your account.'],
   badScriptName: [10016, 400, 'the name of a script is 1 to 63 of a-z, 0-9, _ and -, the first no -'],
   invalidScript: [10021, 400, 'the script does not fit'],
+  noHandlers: [10068, 400, 'no event handlers were registered; this script does nothing'],
   scriptTooLarge: [10027, 413, 'the modules of the script are too large'],
   scriptChanged: [10035, 412, 'If-Match does not name the current ETag of the script; read the script again'],
   tooManyScripts: [10037, 403, 'as many scripts as are allowed'],

@@ -1,5 +1,5 @@
 import type { Blobs } from '../../src/core/blobs.js'
-import { KeyValues } from '../../src/workers/storage/key-values.js'
+import { KeyValues, MAX_KEYS } from '../../src/workers/storage/key-values.js'
 import type { Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
 import { d1 } from './d1.js'
@@ -7,9 +7,6 @@ import { kvBulk } from './kv-bulk.js'
 import { kvNamespaces, namespaceRepository } from './kv-namespaces.js'
 import { kvValues } from './kv-values.js'
 import { r2 } from './r2.js'
-
-/** Keys of one account, in all of its namespaces. */
-const MAX_KEYS = 100_000
 
 /** What bindings of Workers point at: namespaces of keys and values, buckets, databases. */
 export function storage(deps: ControlDeps & { readonly blobs: () => Blobs }): Endpoint[] {

@@ -11,10 +11,11 @@ import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { withForm } from './services/multipart.js'
 import { partFaults } from './services/part-bindings.js'
-import { codeOf, prepareCode } from './services/prepared-code.js'
+import { codeOf, prepareCode, validated } from './services/prepared-code.js'
 import { toApiErrors } from './services/api-errors.js'
 import { checkIfMatch } from './request.js'
 import { ScriptResult } from './schemas.js'
+import { runsNow } from './services/running.js'
 import { saveNextVersion } from './services/next-version.js'
 
 const { main_module, body_part } = Metadata.properties
@@ -56,10 +57,11 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
       name: call.params.script_name,
       deploy: true,
       annotations: { 'workers/triggered_by': 'upload' },
-      make({ before, latest, draft: old }) {
+      async make({ before, latest, draft: old }) {
         checkIfMatch(call.request, latest.etag)
         const { main: _main, ...kept } = old
-        const draft = { ...kept, ...codeOf(code), modules }
+        const { report } = await validated(engine.runtime, { code, bindings: old.bindings, metadata: old })
+        const draft = { ...kept, ...codeOf({ ...code, report }), modules }
         refuse(partFaults(draft.bindings, [], { format: code.main?.format, files }))
         const { writes } = applyDeployment(deps.store, call.scope, { before: before.value, versions: [draft] })
         return { draft, writes, more: undefined }
@@ -86,10 +88,13 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
           { bytes, parts: most, memory: uploads },
           async (parts) => await toApiErrors(async () => await save(call, parts)),
         )
-        const messages = ignored.map((member) => ({
-          code: 10021,
-          message: `${member} of the metadata has no effect here: only the code changes`,
-        }))
+        const messages = [
+          ...(await runsNow(deps.workers(), call.scope, version)),
+          ...ignored.map((member) => ({
+            code: 10021,
+            message: `${member} of the metadata has no effect here: only the code changes`,
+          })),
+        ]
         return new ApiResponse(scriptResult(script, version) as never, { messages })
       },
     }),

@@ -143,6 +143,7 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
                 after,
               }),
           })
+          await deps.workers().runtime?.applied(scope)
           return deploymentResponse(deployment)
         })
       },

@@ -6,6 +6,7 @@ import { scriptResult } from '../../src/workers/script-summary.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
+import { runsNow } from './services/running.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { ScriptResult } from './schemas.js'
 import { UploadService } from './services/upload-service.js'
@@ -45,7 +46,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
       }),
       async handle(call) {
         const strict = call.query.bindings_inherit === 'strict'
-        const { script, version, reconciliation } = await desk.take(call, { deployed: true, strict })
+        const { script, version, reconciliation, warnings } = await desk.take(call, { deployed: true, strict })
         const result = {
           ...scriptResult(script, version),
           // Clients print it as the UUID of the version.
@@ -55,6 +56,8 @@ export function upload(deps: WorkersDeps): Endpoint[] {
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
         const messages = [
+          ...warnings.map((message) => ({ code: 10900, message })),
+          ...(await runsNow(deps.workers(), call.scope, version)),
           ...missingTargets(deps.store, call.scope, version.bindings),
           ...missingConsumers(deps.store, call.scope, script.tail_consumers),
         ]

@@ -17,6 +17,7 @@ import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
+import { runsNow } from './services/running.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { withForm } from './services/multipart.js'
 import { partFaults } from './services/part-bindings.js'
@@ -128,6 +129,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
               ...(more && { exports_reconciliation: more }),
             }
             const messages = [
+              ...(await runsNow(workers(), call.scope, version)),
               ...missingTargets(store, call.scope, version.bindings),
               ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
             ]

@@ -48,12 +48,17 @@ export function versions(deps: WorkersDeps): Endpoint[] {
       result: Version,
       async handle(call) {
         const strict = call.query.bindings_inherit === 'strict'
-        const { script, version, reconciliation } = await desk.take(call, { deployed: false, strict })
+        const { script, version, reconciliation, warnings } = await desk.take(call, { deployed: false, strict })
         const result = {
           ...versionResponse(store, call.scope, version, script),
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
-        return new ApiResponse(result, { messages: missingTargets(store, call.scope, version.bindings) })
+        return new ApiResponse(result, {
+          messages: [
+            ...warnings.map((message) => ({ code: 10900, message })),
+            ...missingTargets(store, call.scope, version.bindings),
+          ],
+        })
       },
     }),
     endpoint({

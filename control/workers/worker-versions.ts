@@ -16,6 +16,7 @@ import { ACCESS } from '../http/auth/permissions.js'
 import { saveBindings } from './services/binding-changes.js'
 import type { WorkersDeps } from './services/index.js'
 import { workerOf } from './find.js'
+import { runsNow } from './services/running.js'
 import { missingTargets } from './services/target-warnings.js'
 import { JsonModule, uploadOf } from './services/json-modules.js'
 import { toApiErrors } from './services/api-errors.js'
@@ -109,7 +110,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
         const { scope, params, body, query } = call
         const { name } = workerOf(deps, scope, params.worker_id).value
         const options = { deployed: query.deploy, strict: true, settingsStay: true }
-        const { version, reconciliation } = await toApiErrors(async () => {
+        const { version, reconciliation, warnings } = await toApiErrors(async () => {
           const upload = uploadOf(body)
           return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
         })
@@ -117,7 +118,13 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
           ...shown(store, scope, version),
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
-        return new ApiResponse(result, { messages: missingTargets(store, scope, version.bindings) })
+        return new ApiResponse(result, {
+          messages: [
+            ...warnings.map((message) => ({ code: 10900, message })),
+            ...(query.deploy ? await runsNow(deps.workers(), scope, version) : []),
+            ...missingTargets(store, scope, version.bindings),
+          ],
+        })
       },
     }),
     endpoint({

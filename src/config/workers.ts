@@ -10,8 +10,12 @@ export const Workers = Type.Object(
     runtime: Type.Enum(['auto', 'off'], {
       default: 'auto',
       description:
-        'Whether scripts run. Not in force in this version: they are kept and their assets served, none runs.',
+        'Whether scripts run: `auto` runs them if the npm package `workerd` is installed; `off` stores them and serves their assets only.',
     }),
+    max_stall: Duration(
+      '10s',
+      'Maximum time without a response to a health check of the process of an account. The process is then restarted, and the requests in flight get error 1102.',
+    ),
     upload: Type.Object(
       {
         bytes: Size('64MB', 'Of one upload, all parts together; larger ones get 413.'),

@@ -33,6 +33,7 @@ import { ListRegistry } from './list-registry.js'
 import { WorkerRegistry } from './worker-registry.js'
 import { ZoneRegistry } from './zone-registry.js'
 import { openStore } from '../store/index.js'
+import { openRuntime } from './worker-runtime.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { openVault, secretKeys } from '../store/vault.js'
 import { startWebhooks } from '../webhooks/index.js'
@@ -165,8 +166,11 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     limits: () => config.workers.assets,
   })
   const uploads = new MemoryBudget(config.workers.upload.memory)
+  const runtime = await openRuntime(config, { store, shelf, blobs, egress, zones, workers: sites, tails, clock, log })
+  if (runtime) stack.use(runtime)
+  sites.runtime = runtime
   const code = stack.use(new CodeReader())
-  const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, limits: () => config.workers }
+  const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config.workers }
   const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
   const control = stack.use(await startControl(areas, deps))
   listeners.add(portOf(control.url))
@@ -257,6 +261,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
   'webhooks.tries.per_destination': ({ webhooks }) => webhooks.tries.per_destination,
   'webhooks.breaker': ({ webhooks }) => webhooks.breaker,
+  'workers.runtime': ({ workers }) => workers.runtime,
   'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }
 

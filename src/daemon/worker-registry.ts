@@ -4,20 +4,39 @@ import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion
 import { WORKER_DOMAINS, WORKER_ROUTES, type StoredDomain, type StoredRoute } from '../core/model/worker-routing.js'
 import { account, zone as zoneScope, type Scope } from '../core/scope.js'
 import type { Change, Store, Stored } from '../core/store.js'
+import { headerOf } from '../http/headers.js'
 import type { ResponseSink } from '../edge/response.js'
 import { AssetResponse } from '../edge/assets/asset-response.js'
 import { BlobCache } from '../edge/assets/blob-cache.js'
 import type { Exchange } from '../edge/exchange.js'
 import { CLIENT_LEFT } from '../edge/forward.js'
-import { NotRunnable, type WorkerSite, type WorkerSites } from '../edge/worker-sites.js'
+import { runWorker } from '../edge/worker-run.js'
+import { NotRunnable, WorkerError, type SendTo, type WorkerSite, type WorkerSites } from '../edge/worker-sites.js'
 import type { AssetConfig } from '../workers/assets/config.js'
 import { readManifest } from '../workers/assets/manifest.js'
 import { AssetSite } from '../workers/assets/site.js'
+import type { Runtime } from '../workers/runtime/runtime.js'
 import { routeTable, type RouteTable } from '../workers/route-table.js'
 import { versionFor } from '../workers/traffic-split.js'
 
 /** Files of all sites that are at hand, counted by their paths; sites that nobody asked for lately are read again. */
 const MAX_FILES = 500_000
+
+/** A request as far as it decides which Worker responds. */
+export type WorkerRequest = Pick<Exchange, 'zone' | 'host' | 'scheme' | 'target'>
+
+/** Where the response goes, and how the code of the Worker is run if no asset fits. */
+interface AssetTarget {
+  readonly sink: ResponseSink
+  readonly run: () => () => void
+}
+
+/** The version id that a list such as `one="ID", two="ID"` has for a script. */
+const overrideOf = (name: string, field: string | undefined): string | undefined =>
+  field
+    ?.split(',')
+    .map((part) => /^\s*([a-z0-9_-]+)\s*=\s*"([0-9a-f-]{36})"\s*$/.exec(part))
+    .find((match) => match?.[1] === name)?.[2]
 
 /**
  * The Workers in force: which of them is in charge of a request, by routes and domains, and what its version answers. A
@@ -35,6 +54,8 @@ export class WorkerRegistry implements WorkerSites {
   readonly #names = new Map<string, string>()
   readonly #routes = new Map<string, RouteTable>()
   readonly #unwatch: () => void
+  /** Runs code. Undefined: this server runs no Workers. */
+  runtime: Runtime | undefined
 
   constructor(store: Store, blobs: Blobs, { cacheBytes }: { readonly cacheBytes: number }) {
     this.#store = store
@@ -50,33 +71,78 @@ export class WorkerRegistry implements WorkerSites {
   }
 
   find(exchange: Exchange): WorkerSite | undefined {
-    const { zone, host, scheme, target } = exchange
+    const found = this.scriptFor(exchange)
+    return found && this.#worker(found.scope, found.name)
+  }
+
+  /** Returns the Worker that is responsible for a URL of a zone. */
+  scriptFor({ zone, host, scheme, target }: WorkerRequest): { scope: Scope; name: string } | undefined {
     const query = target.indexOf('?')
     const routed = this.#routes.get(zone.id)?.find(scheme, host, query < 0 ? target : target.slice(0, query))
     if (routed === null) return undefined
     const domain = this.#domains.get(host)
-    if (routed !== undefined) return this.#worker(account(zone.accountId), routed)
-    return domain && domain.scope.id === zone.accountId ? this.#worker(domain.scope, domain.service) : undefined
+    if (routed !== undefined) return { scope: account(zone.accountId), name: routed }
+    return domain?.scope.id === zone.accountId ? { scope: domain.scope, name: domain.service } : undefined
+  }
+
+  /** Id of the newest version of the deployment: the one that other scripts call. */
+  primaryVersion(scope: Scope, name: string): string | undefined {
+    const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []
+    const deployment = current === undefined ? undefined : this.#store.get(WORKER_DEPLOYMENTS, scope, current)?.value
+    const versions = (deployment?.versions ?? []).flatMap(
+      ({ version_id: id }) => this.#store.get(WORKER_VERSIONS, scope, id)?.value ?? [],
+    )
+    return versions.toSorted((a, b) => b.number - a.number)[0]?.id
   }
 
   #worker(scope: Scope, name: string): WorkerSite {
     return {
-      serve: (exchange, sink) => {
-        const version = this.#version(scope, name, exchange.clientAddress)
-        if (!version?.assets) {
-          sink.fail(new NotRunnable(`the Worker ${name} has no assets and cannot be run here`))
+      serve: (exchange, sink, sendTo) => {
+        const version = this.#version(scope, name, exchange)
+        if (!version) {
+          sink.fail(new WorkerError('worker_missing', `the Worker ${name} does not exist or is not deployed`))
           return () => undefined
         }
-        return this.#response(version, version.assets, exchange, sink)
+        const run = () => this.#run(scope, version, exchange, { sink, sendTo })
+        return version.assets ? this.#response(version, version.assets, exchange, { sink, run }) : run()
       },
     }
   }
 
-  /** The version that serves a visitor: of several the same one as before. */
-  #version(scope: Scope, name: string, visitor: string): StoredVersion | undefined {
+  /** Runs the code of a version. */
+  #run(
+    scope: Scope,
+    { id, script, main, format }: StoredVersion,
+    exchange: Exchange,
+    { sink, sendTo }: { readonly sink: ResponseSink; readonly sendTo: SendTo },
+  ): () => void {
+    const { runtime } = this
+    const failure =
+      !runtime || main === undefined
+        ? new NotRunnable(`the Worker ${script} needs a runtime, and this server has none`)
+        : format === 'python'
+          ? new NotRunnable(`the Worker ${script} is written in Python, which this server does not run`)
+          : runtime.isQuarantined(scope, script)
+            ? new WorkerError('worker_limit', `the Worker ${script} exceeded limits several times`)
+            : undefined
+    if (failure || !runtime) {
+      sink.fail(failure)
+      return () => undefined
+    }
+    return runWorker(exchange, sink, sendTo, () => runtime.enter(scope, id))
+  }
+
+  /**
+   * The version that serves a request. Requests with the same key, or else of the same client, get the same version of a
+   * deployment; an override names a version of the deployment.
+   */
+  #version(scope: Scope, name: string, { clientAddress, clientHeaders }: Exchange): StoredVersion | undefined {
     const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []
     const deployment = current === undefined ? undefined : this.#store.get(WORKER_DEPLOYMENTS, scope, current)?.value
-    const id = deployment && versionFor(visitor, deployment)
+    const override = overrideOf(name, headerOf(clientHeaders, 'cloudflare-workers-version-overrides'))
+    const isDeployed = deployment?.versions.some(({ version_id: one }) => one === override)
+    const key = headerOf(clientHeaders, 'cloudflare-workers-version-key') ?? clientAddress
+    const id = isDeployed === true ? override : deployment && versionFor(key, deployment)
     return id === undefined ? undefined : this.#store.get(WORKER_VERSIONS, scope, id)?.value
   }
 
@@ -84,16 +150,17 @@ export class WorkerRegistry implements WorkerSites {
     version: StoredVersion,
     assets: NonNullable<StoredVersion['assets']>,
     exchange: Exchange,
-    sink: ResponseSink,
+    to: AssetTarget,
   ): () => void {
+    const { sink } = to
     const known = this.#sites.get(version.id)
-    if (known) return this.#send(known, exchange, sink)
+    if (known) return this.#send(known, exchange, to)
     let stop = (): void => sink.fail(CLIENT_LEFT)
     let left = false
     const begin = async (): Promise<void> => {
       try {
         const site = await this.#opened(version, assets)
-        if (!left) stop = this.#send(site, exchange, sink)
+        if (!left) stop = this.#send(site, exchange, to)
       } catch (error) {
         sink.fail(error)
       }
@@ -105,8 +172,8 @@ export class WorkerRegistry implements WorkerSites {
     }
   }
 
-  #send(site: AssetSite, exchange: Exchange, sink: ResponseSink): () => void {
-    const response = new AssetResponse(site, exchange, sink, this.#cache)
+  #send(site: AssetSite, exchange: Exchange, { sink, run }: AssetTarget): () => void {
+    const response = new AssetResponse(site, exchange, sink, { blobs: this.#cache, run })
     response.send()
     return () => response.cancel()
   }

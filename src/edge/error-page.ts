@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { preferredType } from '../http/accept.js'
+import type { WorkerErrorName } from './worker-sites.js'
 import type { ErrorPageReason } from '../rules/types.js'
 
 /** What an error answer tells. Nothing else about the inside of the proxy gets into it. */
@@ -13,7 +14,7 @@ export interface ErrorFacts {
   /** Seconds after which another try makes sense. */
   readonly retryAfter?: number | undefined
   /** The decision of a rule that this answer comes from; default: the status alone explains it. */
-  readonly reason?: ErrorPageReason | undefined
+  readonly reason?: ErrorPageReason | WorkerErrorName | undefined
 }
 
 /** A complete answer: header fields in lower case, `content-length` among them, and the body (to be left out on HEAD). */
@@ -100,7 +101,35 @@ const REASONS = {
     happened: 'This site checks visitors before they may see this page.',
     advice: 'Open the page in a browser with JavaScript and cookies, then go on from there.',
   },
-} as const satisfies Readonly<Record<ErrorPageReason, Explanation & { code: number | undefined }>>
+  worker_exception: {
+    code: 1101,
+    category: 'origin',
+    retryable: false,
+    happened: 'The Worker of this site threw an exception.',
+    advice: LATER,
+  },
+  worker_limit: {
+    code: 1102,
+    category: 'origin',
+    retryable: true,
+    happened: 'The Worker of this site exceeded a limit of this server.',
+    advice: LATER,
+  },
+  worker_loop: {
+    code: 1019,
+    category: 'origin',
+    retryable: false,
+    happened: 'The Workers of this site call each other in a loop.',
+    advice: LATER,
+  },
+  worker_missing: {
+    code: 1104,
+    category: 'origin',
+    retryable: false,
+    happened: 'The Worker of this address does not exist.',
+    advice: LATER,
+  },
+} as const satisfies Readonly<Record<ErrorPageReason | WorkerErrorName, Explanation & { code: number | undefined }>>
 
 const explanation = (status: number): Explanation =>
   EXPLANATIONS[status] ??

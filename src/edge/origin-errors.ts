@@ -7,7 +7,7 @@ import {
   TooSlow,
   WaitedTooLong,
 } from '../http/origin-errors.js'
-import { NotRunnable } from './worker-sites.js'
+import { NotRunnable, WorkerError, type WorkerErrorName } from './worker-sites.js'
 
 /** How an origin failed. A closed list, since it labels a metric. */
 export const ORIGIN_FAILURES = [
@@ -22,6 +22,7 @@ export const ORIGIN_FAILURES = [
   'overloaded',
   'not_runnable',
   'not_allowed',
+  'worker',
   'other',
 ] as const
 export type OriginFailureKind = (typeof ORIGIN_FAILURES)[number]
@@ -29,12 +30,14 @@ export type OriginFailureKind = (typeof ORIGIN_FAILURES)[number]
 /** What a failure of the origin means for the client. */
 export interface OriginFailure {
   readonly kind: OriginFailureKind
-  readonly status: 501 | 502 | 503 | 504
+  readonly status: 404 | 500 | 501 | 502 | 503 | 504 | 508
   /** For the log only: it names what is inside. */
   readonly reason: string
   readonly retryAfter?: number
   /** What the client is told besides what the status says. */
   readonly detail?: string
+  /** The error of a Worker that the error page explains. */
+  readonly workerError?: WorkerErrorName
 }
 
 const RETRY_AFTER_SECONDS = 5
@@ -55,12 +58,13 @@ export function originFailure(error: unknown): OriginFailure {
   const reason = messageOf(error)
   if (error instanceof Overloaded || error instanceof WaitedTooLong)
     return { kind: 'overloaded', status: 503, reason, retryAfter: RETRY_AFTER_SECONDS }
+  if (error instanceof WorkerError) return { kind: 'worker', status: error.status, reason, workerError: error.kind }
   if (error instanceof NotRunnable)
     return {
       kind: 'not_runnable',
       status: 501,
       reason,
-      detail: 'A Worker is in charge of this address, and Workers are not run here.',
+      detail: 'A Worker is responsible for this address, and this server runs no Workers.',
     }
   const kind = kindOf(error)
   return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason }

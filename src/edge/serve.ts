@@ -146,17 +146,27 @@ function toOrigin(
   for (const stage of context.stages) sink = stage(exchange, sink)
   if (exchange.run?.awaitsResponse) sink = new RuledResponse(sink, exchange, exchange.run, context)
 
-  const worker = context.workers?.find(exchange)
-  if (worker) {
-    client.cancel = worker.serve(exchange, sink)
-    return
-  }
-
   const switched =
     exchange.zone.websockets && asksForWebSocket(exchange, fields)
       ? (...[status, fields, origin]: Parameters<Switch>) =>
           openTunnel(client, exchange, context, { status, fields, origin })
       : undefined
+  const worker = context.workers?.find(exchange)
+  if (worker) {
+    client.cancel = worker.serve(exchange, sink, (url, to, events) => {
+      const tunnel: Switch | undefined =
+        switched &&
+        ((...args) => {
+          events?.switched()
+          switched(...args)
+        })
+      const runtime = context.origins.get(exchange.zone.id, { url })
+      const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel })
+      forward.send()
+      return () => forward.cancel()
+    })
+    return
+  }
   let origin: Origin
   try {
     origin = context.origins.get(exchange.zone.id, originTarget(exchange))

@@ -1,10 +1,13 @@
 import type { ResponseSink } from './response.js'
 import type { Exchange } from './exchange.js'
 
-/** Answers requests in the place of an origin. */
+/** Sends the request of an exchange to an origin, and the response to a sink. Returns how to cancel that. */
+export type SendTo = (url: string, sink: ResponseSink, events?: { readonly switched: () => void }) => () => void
+
+/** Responds to requests instead of an origin. */
 export interface WorkerSite {
-  /** Feeds the answer to the sink; the result stops it, for when nobody wants the answer any more. */
-  serve(exchange: Exchange, sink: ResponseSink): () => void
+  /** Sends the response to the sink. Returns how to cancel that. */
+  serve(exchange: Exchange, sink: ResponseSink, sendTo: SendTo): () => void
 }
 
 /** Finds the Worker in charge of a request. */
@@ -13,7 +16,32 @@ export interface WorkerSites {
   find(exchange: Exchange): WorkerSite | undefined
 }
 
-/** The Worker in charge has code, and there is nothing here to run it. */
+/** Errors of Workers that clients see on an error page, with the status of each. */
+export const WORKER_ERRORS = {
+  worker_loop: [1019, 508],
+  worker_exception: [1101, 500],
+  worker_limit: [1102, 503],
+  worker_missing: [1104, 404],
+} as const
+export type WorkerErrorName = keyof typeof WORKER_ERRORS
+
+/** The Worker failed. */
+export class WorkerError extends Error {
+  override readonly name = 'WorkerError'
+  readonly code: number
+  readonly status: 404 | 500 | 503 | 508
+  readonly kind: WorkerErrorName
+
+  constructor(kind: WorkerErrorName, message: string) {
+    super(message)
+    this.kind = kind
+    const [code, status] = WORKER_ERRORS[kind]
+    this.code = code
+    this.status = status
+  }
+}
+
+/** The Worker has code, and this server has no runtime for it. */
 export class NotRunnable extends Error {
   override readonly name = 'NotRunnable'
 }

@@ -42,6 +42,8 @@ export interface ConnectorDeps {
 /** Opens connections to one origin. */
 export class Connector {
   readonly tls: boolean
+  /** Path of a unix socket. Undefined: host and port. */
+  readonly #path: string | undefined
   readonly #host: string
   readonly #port: number
   readonly #serverName: string | undefined
@@ -56,7 +58,8 @@ export class Connector {
   readonly #lookup: LookupFunction
 
   constructor({ url, ca, serverName, named }: OriginTarget, deps: ConnectorDeps & { readonly zone: string }) {
-    const { protocol, hostname, port } = new URL(url)
+    const { protocol, hostname, port, pathname } = new URL(url)
+    this.#path = protocol === 'unix:' ? decodeURIComponent(pathname) : undefined
     this.tls = protocol === 'https:'
     this.#host = plain(hostname)
     this.#port = Number(port) || (this.tls ? 443 : 80)
@@ -91,6 +94,7 @@ export class Connector {
 
   /** Begins to connect. With `onread` the socket has no `data`: what comes is read into the same memory again and again. */
   open(onread?: OnReadOpts): Socket {
+    if (this.#path !== undefined) return connectTcp({ path: this.#path, ...(onread && { onread }) })
     if (isIP(this.#host)) this.#check(this.#host)
     const options = {
       host: this.#host,

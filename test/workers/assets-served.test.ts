@@ -139,7 +139,7 @@ t.test('large files on their way to clients are bounded, each counted once', asy
       fail: () => void told.push('fail'),
       onDrain: () => undefined,
     },
-    cache,
+    { blobs: cache },
   )
   response.send()
   other?.done()

@@ -53,6 +53,7 @@ export async function saveBindings(
         return { draft: { bindings }, more: undefined }
       }),
   })
+  if (deploy) await deps.workers().runtime?.applied(call.scope)
   return version
 }
 

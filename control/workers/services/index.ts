@@ -4,6 +4,7 @@ import type { Vault } from '../../../src/core/vault.js'
 import type { MemoryBudget } from '../../../src/core/memory-budget.js'
 import type { AssetUploads } from '../../../src/workers/assets/uploads.js'
 import type { CodeReader } from '../../../src/workers/code/reader.js'
+import type { Runtime } from '../../../src/workers/runtime/runtime.js'
 import type { ScriptRepository } from '../../../src/workers/script-repository.js'
 import type { KeyedEdits } from '../../resources/keyed-edits.js'
 import type { ControlDeps } from '../../http/context.js'
@@ -19,6 +20,8 @@ export interface WorkersServices {
   readonly assets: AssetUploads
   readonly code: CodeReader
   readonly tails: Tails
+  /** Runs scripts. Undefined: this server runs none. */
+  readonly runtime: Runtime | undefined
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig
 }

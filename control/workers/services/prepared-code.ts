@@ -1,3 +1,6 @@
+import type { Binding } from '../../../src/core/model/worker.js'
+import type { Runtime } from '../../../src/workers/runtime/runtime.js'
+import type { ValidatedCode } from '../../../src/workers/runtime/validation.js'
 import type { CodeReport } from '../../../src/workers/code/analyse.js'
 import type { UploadedFile } from '../../../src/workers/upload/form.js'
 import type { Metadata } from '../../../src/workers/metadata/schema.js'
@@ -27,6 +30,34 @@ export async function prepareCode(
   if (size > most)
     throw new ApiError('scriptTooLarge', undefined, `the modules have ${size} bytes, ${most} are allowed`)
   return { files, main, report: main ? await engine.code.analyse(main.format, main.main, files) : NOTHING }
+}
+
+/** Starts the code once if this server runs scripts. Throws UploadRefused if it does not start. */
+export async function validated(
+  runtime: Runtime | undefined,
+  {
+    code: { files, main, report },
+    bindings,
+    metadata,
+  }: {
+    readonly code: PreparedCode
+    readonly bindings: readonly Binding[]
+    readonly metadata: {
+      readonly compatibility_date?: string | undefined
+      readonly compatibility_flags?: readonly string[] | undefined
+    }
+  },
+): Promise<ValidatedCode> {
+  if (!runtime || !main || main.format === 'python') return { report, warnings: [] }
+  return await runtime.validate({
+    format: main.format,
+    main: main.main,
+    files,
+    bindings,
+    compatibilityDate: metadata.compatibility_date,
+    compatibilityFlags: metadata.compatibility_flags ?? [],
+    report,
+  })
 }
 
 /** What of a version follows from its code. */

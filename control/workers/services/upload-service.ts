@@ -17,7 +17,7 @@ import type { WorkersDeps } from './index.js'
 import { assertScriptQuota } from '../find.js'
 import { withForm } from './multipart.js'
 import { partFaults } from './part-bindings.js'
-import { codeOf, prepareCode, type PreparedCode } from './prepared-code.js'
+import { codeOf, prepareCode, validated, type PreparedCode } from './prepared-code.js'
 import { toApiErrors } from './api-errors.js'
 import { checkIfMatch, clientOf, scriptName } from '../request.js'
 
@@ -36,6 +36,8 @@ export interface Uploaded {
   readonly version: StoredVersion
   /** Only where the metadata had `exports`. */
   readonly reconciliation: Reconciliation | undefined
+  /** What the runtime reports about the code. */
+  readonly warnings: readonly string[]
 }
 
 /** An upload that has been read and checked by itself, whatever the script was before. */
@@ -99,7 +101,8 @@ export class UploadService {
       // Those that are kept count as well.
       if (bindings.length > most) refuse([tooManyBindings(most)])
       refuse(partFaults(bindings, metadata.bindings ?? [], { format: prepared.main?.format, files }))
-      const code = new Map(prepared.report.named.map((one) => [one.name, one.kind]))
+      const checked = await validated(workers().runtime, { code: prepared, bindings, metadata })
+      const code = new Map(checked.report.named.map((one) => [one.name, one.kind]))
       const { store } = this.#deps
       const { scope } = call
       const settled = applyExports({
@@ -117,7 +120,12 @@ export class UploadService {
         scope,
         name,
         before,
-        draft: { ...draftOf(call, prepared, settled.migration_tag), modules, bindings, ...(assets && { assets }) },
+        draft: {
+          ...draftOf(call, { ...prepared, report: checked.report }, settled.migration_tag),
+          modules,
+          bindings,
+          ...(assets && { assets }),
+        },
         change: this.#change(call, before, metadata, options, settled),
         ...(options.deployed && { deploy: this.#note(call, metadata) }),
         writes: settled.writes,
@@ -131,7 +139,7 @@ export class UploadService {
             after,
           }),
       })
-      return { ...saved, reconciliation: settled.reconciliation }
+      return { ...saved, reconciliation: settled.reconciliation, warnings: checked.warnings }
     })
   }
 

@@ -18,15 +18,24 @@ export class AssetResponse {
   readonly #exchange: Exchange
   readonly #sink: ResponseSink
   readonly #blobs: BlobCache
+  /** Runs the code of the Worker. Returns how to cancel that. */
+  readonly #run: (() => () => void) | undefined
+  #cancelRun: (() => void) | undefined
   #lent: Lent | undefined
   #rest: Buffer | undefined
   #over = false
 
-  constructor(site: AssetSite, exchange: Exchange, sink: ResponseSink, blobs: BlobCache) {
+  constructor(
+    site: AssetSite,
+    exchange: Exchange,
+    sink: ResponseSink,
+    { blobs, run }: { readonly blobs: BlobCache; readonly run?: (() => () => void) | undefined },
+  ) {
     this.#site = site
     this.#exchange = exchange
     this.#sink = sink
     this.#blobs = blobs
+    this.#run = run
   }
 
   send(): void {
@@ -47,12 +56,17 @@ export class AssetResponse {
         this.#empty(405, ['allow', 'GET, HEAD'])
         break
       case 'worker':
-        this.#sink.fail(new NotRunnable('the Worker cannot be run here'))
+        if (this.#run) this.#cancelRun = this.#run()
+        else this.#sink.fail(new NotRunnable('this server runs no Workers'))
     }
   }
 
   /** Nobody wants the answer any more. */
   cancel(): void {
+    if (this.#cancelRun) {
+      this.#cancelRun()
+      return
+    }
     this.#giveBack()
     this.#sink.fail(CLIENT_LEFT)
   }

@@ -98,11 +98,17 @@ export class ClientResponse implements ResponseSink, Responding {
       this.#cut()
       return
     }
-    const { kind, status, reason, retryAfter, detail } = originFailure(error)
+    const { kind, status, reason, retryAfter, detail, workerError } = originFailure(error)
     this.#context.metrics.originFailed(kind)
     this.#log('request_failed', { status, kind, reason, cut: this.connection.writer.begun })
     if (this.connection.writer.begun) this.#cut()
-    else this.page({ status, retryAfter, ...(detail !== undefined && { detail }) })
+    else
+      this.page({
+        status,
+        retryAfter,
+        ...(detail !== undefined && { detail }),
+        ...(workerError && { reason: workerError }),
+      })
   }
 
   onDrain(listener: () => void): void {

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http'
 import { CR, IN_TARGET, IN_TOKEN, KINDS, LF, SPACE } from '../../core/bytes.js'
 import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../../http/message-reader.js'
+import type { WorkerErrorName } from '../worker-sites.js'
 import type { ErrorPageReason } from '../../rules/types.js'
 
 /** Why a request is refused: the status of the answer, and a sentence for it. */
@@ -10,7 +11,7 @@ export interface HttpParseError {
   /** Further fields of the answer. */
   readonly headers?: Readonly<Record<string, string>>
   /** The decision of a rule that it comes from. */
-  readonly reason?: ErrorPageReason
+  readonly reason?: ErrorPageReason | WorkerErrorName
   /** Seconds after which another try makes sense. */
   readonly retryAfter?: number | undefined
 }

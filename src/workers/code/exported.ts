@@ -164,9 +164,13 @@ const baseOf = (name: string): Exported => ({
   handlers: [],
 })
 
+/** The members of an export that the runtime calls. */
+export const exportedHandlers = (kind: ExportKind, members: readonly string[]): string[] =>
+  CALLED[kind].filter((name) => members.includes(name))
+
 const called = (kind: ExportKind, members: readonly string[]): Exported => ({
   kind,
-  handlers: CALLED[kind].filter((name) => members.includes(name)),
+  handlers: exportedHandlers(kind, members),
 })
 
 /** What a helper such as `__name(class ..., "X")` is called with. */

@@ -79,6 +79,7 @@ const ratelimit: Write = ({ namespace_id: id, simple }, context) => ({
 })
 
 const durableObject: Write = (binding, context) => {
+  if (context.isolated) return { service: context.resource('none', '') }
   const found = context.objectClass(binding)
   return found ? { durableObjectNamespace: { ...found } } : unavailable(binding, context)
 }
@@ -102,7 +103,7 @@ const WRITERS: Readonly<Record<string, Write>> = {
   service: ({ service, entrypoint }, context) => ({
     service: {
       name: context.service(String(service)),
-      ...(entrypoint !== undefined && { entrypoint: String(entrypoint) }),
+      ...(typeof entrypoint === 'string' && { entrypoint }),
     },
   }),
   assets: (_, context) => ({ service: context.resource('assets', context.version.version.id) }),

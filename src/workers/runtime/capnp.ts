@@ -30,7 +30,11 @@ const isList = (value: object): value is readonly Capnp[] => Array.isArray(value
 
 /** Control characters, quotes and backslashes are escaped, so user text cannot end the string. */
 const quoted = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex
   `"${Buffer.from(text)
     .toString()
-    .replaceAll(/["\\\u0000-\u001f\u007f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`)}"`
+    .replaceAll(/["\\\p{Cc}]/gu, escaped)}"`
+
+const escaped = (char: string): string => {
+  const code = char.charCodeAt(0)
+  return code > 0x7f ? char : `\\x${code.toString(16).padStart(2, '0')}`
+}

@@ -1,7 +1,7 @@
 import type { Binding, StoredModule, StoredNamespace } from '../../core/model/worker.js'
 import { partNamed } from '../upload/modules.js'
 import { runtimeBinding, type BindingContext } from './bindings.js'
-import { capnpText, embed, Literal, VOID, type Capnp } from './capnp.js'
+import { capnpText, embed, VOID, type Capnp, type Literal } from './capnp.js'
 import { CONTROL_WORKER, EXTENSION_MODULES, NO_SERVICE_WORKER, TAIL_WORKER } from './sources.js'
 import {
   BLOB_HEADER,

@@ -19,6 +19,7 @@ import type { ScriptRepository } from '../script-repository.js'
 import { CONTROL_SOCKET, runtimeConfig } from './config.js'
 import { serveResources, type ResourceHandlers } from './resource-server.js'
 import { Shard, type RuntimeEntry, type ShardPlan } from './shard.js'
+import { Validator, type CodeToValidate, type ValidatedCode } from './validation.js'
 import { Quarantine } from './quarantine.js'
 import type { RunnableScript, RuntimePaths } from './types.js'
 
@@ -41,8 +42,6 @@ export interface RuntimeDeps {
   readonly isTraced: (scope: Scope, script: StoredScript) => boolean
   /** Maximum time without a response to a health check. */
   readonly maxStallMs: () => number
-  /** The newest compatibility date of the runtime, once it is known. */
-  readonly newestDate: () => string | undefined
 }
 
 interface Account {
@@ -57,6 +56,8 @@ export class Runtime {
   readonly #accounts = new Map<string, Promise<Account>>()
   readonly #shards = new Map<string, Shard>()
   readonly #quarantine: Quarantine
+  readonly #validator: Validator
+  #newestDate: string | undefined
   readonly #unwatch: () => void
   #number = 0
   #closed = false
@@ -64,6 +65,7 @@ export class Runtime {
   private constructor(deps: RuntimeDeps, folder: string) {
     this.#deps = deps
     this.#folder = folder
+    this.#validator = new Validator(deps.binary, folder)
     this.#quarantine = new Quarantine(deps.clock)
     this.#unwatch = deps.store.watch((changes) => this.#changed(changes))
   }
@@ -83,6 +85,11 @@ export class Runtime {
     if (this.#closed) return
     const { shard } = await this.#account(scope)
     await shard.apply()
+  }
+
+  /** Starts code once, before it is stored. Throws UploadRefused if it does not start. */
+  async validate(code: CodeToValidate): Promise<ValidatedCode> {
+    return await this.#validator.validate(code)
   }
 
   /** Why the deployed script does not run. Undefined if it runs. */
@@ -167,6 +174,7 @@ export class Runtime {
 
   async #open(scope: Scope): Promise<Account> {
     const { binary, clock, log, shelf, resources, outbound, maxStallMs, objects } = this.#deps
+    this.#newestDate ??= await this.#validator.newestDate()
     this.#number += 1
     const folder = join(this.#folder, String(this.#number))
     await mkdir(folder, { mode: 0o700 })
@@ -195,14 +203,14 @@ export class Runtime {
   }
 
   #plan(scope: Scope, paths: RuntimePaths, failed: ReadonlyMap<string, string>): ShardPlan | undefined {
-    const { store, newestDate } = this.#deps
+    const { store } = this.#deps
     const scripts = store.list(WORKER_SCRIPTS, scope).flatMap(({ value }) => {
       const runnable = failed.has(value.name) ? undefined : this.#runnable(scope, value)
       return runnable ? [runnable] : []
     })
     const databases = store.list(D1_DATABASES, scope).map(({ id }) => id)
     if (scripts.length === 0 && databases.length === 0) return undefined
-    const config = runtimeConfig({ scripts, databases, paths, newestDate: newestDate() })
+    const config = runtimeConfig({ scripts, databases, paths, newestDate: this.#newestDate })
     const sockets = scripts.flatMap(({ name, versions }) => versions.map(({ version }) => [version.id, name] as const))
     return {
       config,

@@ -5,7 +5,7 @@ import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { StoredModule } from '../../core/model/worker.js'
 import { CONTROL_SOCKET, type RuntimeConfig } from './config.js'
-import { RuntimeProcess, StartFailed, startRuntime } from './process.js'
+import { StartFailed, startRuntime, type RuntimeProcess } from './process.js'
 import { Watchdog } from './watchdog.js'
 
 const START_TIMEOUT_MS = 30_000
@@ -96,13 +96,25 @@ export class Shard {
     return this.#current?.process.pid
   }
 
-  /** Sends a request to a socket. Rejects with {@link RuntimeUnavailable} if nothing listens there. */
+  /**
+   * Reserves a request at a socket. A version that was just deployed is waited for. Throws or rejects with
+   * {@link RuntimeUnavailable} if nothing listens there.
+   */
   enter(socket: string): RuntimeEntry | Promise<RuntimeEntry> {
-    const { opened } = this.#gate ?? {}
-    if (opened) return opened.then(async () => await this.enter(socket))
+    const generation = this.#gate ? undefined : this.#current
+    const script = generation?.plan.scripts.get(socket)
+    return generation && script !== undefined ? this.#entry(generation, script, socket) : this.#enterLater(socket)
+  }
+
+  async #enterLater(socket: string): Promise<RuntimeEntry> {
+    await (this.#gate?.opened ?? this.apply())
     const generation = this.#current
     const script = generation?.plan.scripts.get(socket)
-    if (!generation || script === undefined) return Promise.reject(new RuntimeUnavailable('the script does not run'))
+    if (!generation || script === undefined) throw new RuntimeUnavailable('the script does not run')
+    return this.#entry(generation, script, socket)
+  }
+
+  #entry(generation: Generation, script: string, socket: string): RuntimeEntry {
     const entry: RuntimeEntry = {
       script,
       socket: generation.process.socket(socket),
@@ -230,11 +242,14 @@ export class Shard {
       },
     })
     const generation: Generation = { plan, process, entries, watchdog, retired: false, idle: undefined }
-    void process.ended.then(() => {
-      watchdog.close()
-      if (!generation.retired) this.#crashed(generation)
-    })
+    void this.#watchEnd(generation)
     return generation
+  }
+
+  async #watchEnd(generation: Generation): Promise<void> {
+    await generation.process.ended
+    generation.watchdog.close()
+    if (!generation.retired) this.#crashed(generation)
   }
 
   /** The process ended on its own: requests wait until its successor is ready. */
@@ -277,10 +292,7 @@ export class Shard {
 
   #closeGate(): void {
     if (this.#gate) return
-    let open = (): void => undefined
-    const opened = new Promise<void>((resolve) => {
-      open = resolve
-    })
+    const { promise: opened, resolve: open } = deferred()
     this.#gate = { opened, open }
   }
 
@@ -307,6 +319,12 @@ export class Shard {
     for (const name of await readdir(this.#modules))
       if (!names.has(name)) await rm(join(this.#modules, name), { force: true })
   }
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  const steps: (() => void)[] = []
+  const promise = new Promise<void>((resolve) => steps.push(resolve))
+  return { promise, resolve: () => steps[0]?.() }
 }
 
 const MEBIBYTE = 2 ** 20

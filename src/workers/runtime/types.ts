@@ -35,3 +35,14 @@ export const BLOB_HEADER = 'x-edged-cf'
 export const PROTO_HEADER = 'x-edged-proto'
 export const RESOURCE_HEADER = 'x-edged-resource'
 export const SCRIPT_HEADER = 'x-edged-script'
+
+/** Names of fields that clients and scripts must not set. */
+export const PRIVATE_HEADERS: ReadonlySet<string> = new Set([
+  BLOB_HEADER,
+  PROTO_HEADER,
+  RESOURCE_HEADER,
+  SCRIPT_HEADER,
+  'cdn-loop',
+  'cf-visitor',
+  'x-real-ip',
+])

@@ -8,6 +8,9 @@ import { VersionConflict, type Store, type Stored, type Write } from '../../core
 /** Bytes of a key, of a value, and of the JSON of its metadata. */
 export const KV_LIMITS = { key: 512, value: 25 * 1024 * 1024, metadata: 1024 } as const
 
+/** Maximum number of keys of an account, in all of its namespaces. */
+export const MAX_KEYS = 100_000
+
 /** Larger values are blobs: records stay in memory. */
 const MAX_INLINE_BYTES = 1024
 

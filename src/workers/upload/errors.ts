@@ -1,6 +1,7 @@
 /** Ways in which an upload is refused; each is a row of the API's errors. */
 export type UploadIssueKind =
   | 'invalidScript'
+  | 'noHandlers'
   | 'unnamedBinding'
   | 'variableTooLarge'
   | 'tooManyBindings'

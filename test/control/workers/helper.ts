@@ -52,6 +52,7 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
           blobs,
           shelf: shelfOf(deps.store),
           assets: uploadsOver(deps.store, blobs, clock),
+          runtime: undefined,
           code: new CodeReader(),
           tails: made,
           uploads: new MemoryBudget(Infinity),

@@ -112,6 +112,7 @@ export async function uploader(
         blobs,
         limits: () => config,
         uploads: new MemoryBudget(config.upload.memory),
+        runtime: undefined,
         code: new CodeReader(),
         tails: new Tails({ store, clock }),
         shelf: new ScriptRepository({

@@ -34,6 +34,7 @@ async function api(t: Test) {
         shelf: {} as ScriptRepository,
         assets: uploadsOver(deps.store, blobs, clock),
         uploads: new MemoryBudget(Infinity),
+        runtime: undefined,
         code: new CodeReader(),
         tails: new Tails({ store: deps.store, clock }),
         limits: () => limits,

@@ -1,0 +1,30 @@
+import type { Scope } from '../../../src/core/scope.js'
+import type { StoredVersion } from '../../../src/core/model/worker.js'
+import type { Message } from '../../http/endpoint.js'
+import type { WorkersServices } from './index.js'
+
+/** Waits until a deployed version runs. Returns a message if it does not run. */
+export async function runsNow(
+  { runtime }: Pick<WorkersServices, 'runtime'>,
+  scope: Scope,
+  { script, main, format }: Pick<StoredVersion, 'script' | 'main' | 'format'>,
+): Promise<Message[]> {
+  if (main === undefined) return []
+  if (!runtime)
+    return [
+      {
+        code: 10901,
+        message: 'this server runs no scripts: its npm package workerd is not installed, or workers.runtime is off',
+      },
+    ]
+  if (format === 'python')
+    return [
+      {
+        code: 10901,
+        message: 'Python Workers need a runtime bundle that this server does not have: the script does not run',
+      },
+    ]
+  await runtime.applied(scope)
+  const failure = runtime.failure(scope, script)
+  return failure === undefined ? [] : [{ code: 10902, message: `the script does not run: ${failure}` }]
+}

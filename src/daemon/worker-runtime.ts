@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import type { Config } from '../config/schema.js'
+import type { Blobs } from '../core/blobs.js'
+import type { Clock } from '../core/clock.js'
+import type { Log } from '../core/log.js'
+import type { Store } from '../core/store.js'
+import type { Zones } from '../edge/zones.js'
+import type { Egress } from '../egress/egress.js'
+import type { Tails } from '../../control/workers/services/tail-sessions.js'
+import { findWorkerd } from '../workers/runtime/binary.js'
+import { kvResource } from '../workers/runtime/resources/kv.js'
+import type { ResourceHandler } from '../workers/runtime/resource-server.js'
+import { Runtime } from '../workers/runtime/runtime.js'
+import type { ScriptRepository } from '../workers/script-repository.js'
+import { KeyValues, MAX_KEYS } from '../workers/storage/key-values.js'
+import { outboundServer } from './worker-outbound.js'
+import type { WorkerRegistry } from './worker-registry.js'
+
+export interface RuntimeParts {
+  readonly store: Store
+  readonly shelf: ScriptRepository
+  readonly blobs: Blobs
+  readonly egress: Egress
+  readonly zones: Zones
+  readonly workers: WorkerRegistry
+  readonly tails: Tails
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
+export async function openRuntime(config: Config, parts: RuntimeParts): Promise<Runtime | undefined> {
+  const { store, shelf, blobs, egress, zones, workers, clock, log } = parts
+  const binary = config.workers.runtime === 'off' ? undefined : findWorkerd()
+  if (binary === undefined) {
+    log.info({
+      event: 'workers_do_not_run',
+      reason: config.workers.runtime === 'off' ? 'workers.runtime is off' : 'the npm package workerd is not installed',
+    })
+    return undefined
+  }
+  const values = new KeyValues({ store, blobs: () => blobs, clock }, MAX_KEYS)
+  const resources = new Map<string, ResourceHandler>([['kv', kvResource({ store, clock, values })]])
+  return await Runtime.open({
+    binary,
+    store,
+    shelf,
+    clock,
+    log,
+    objects: join(config.data, 'workers'),
+    resources,
+    outbound: (scope) => outboundServer({ zones, workers, egress, log }, scope),
+    isTraced: () => false,
+    maxStallMs: () => config.workers.max_stall,
+  })
+}

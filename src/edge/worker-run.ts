@@ -1,0 +1,151 @@
+import { headerOf, type RawHeaders } from '../http/headers.js'
+import { ConnectionLost } from '../http/origin-errors.js'
+import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER } from '../workers/runtime/types.js'
+import type { RuntimeEntry } from '../workers/runtime/shard.js'
+import type { Exchange } from './exchange.js'
+import { CLIENT_LEFT } from './forward.js'
+import type { ResponseSink } from './response.js'
+import { WorkerError, type SendTo } from './worker-sites.js'
+
+/** A request that passed so many Workers is in a loop. */
+const MAX_HOPS = 16
+const HOP_NAME = 'edged'
+const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Sends the request of an exchange to the runtime. `enter` reserves a place in the process of the script. */
+export function runWorker(
+  exchange: Exchange,
+  sink: ResponseSink,
+  sendTo: SendTo,
+  enter: () => RuntimeEntry | Promise<RuntimeEntry>,
+): () => void {
+  const hops = hopsOf(exchange.clientHeaders)
+  if (hops >= MAX_HOPS) {
+    sink.fail(new WorkerError('worker_loop', `the request passed ${hops} Workers`))
+    return () => undefined
+  }
+  exchange.headers = workerHeaders(exchange, hops + 1)
+  let cancel: (() => void) | undefined
+  let isLeft = false
+  const send = (entry: RuntimeEntry, isLast: boolean): void => {
+    if (isLeft) {
+      entry.done()
+      return
+    }
+    const again = !isLast && REPEATABLE.has(exchange.method) ? retry : undefined
+    const response = new WorkerResponse(exchange, sink, entry, again)
+    cancel = sendTo(`unix:${encodeURI(entry.socket)}`, response, { switched: entry.done })
+  }
+  const begin = (isLast: boolean): void => {
+    let entered: RuntimeEntry | Promise<RuntimeEntry>
+    try {
+      entered = enter()
+    } catch (error) {
+      sink.fail(error)
+      return
+    }
+    if (entered instanceof Promise)
+      entered
+        .then((entry) => send(entry, isLast))
+        .catch((error: unknown) => {
+          sink.fail(new WorkerError('worker_limit', error instanceof Error ? error.message : String(error)))
+        })
+    else send(entered, isLast)
+  }
+  const retry = (): void => begin(true)
+  begin(false)
+  return () => {
+    isLeft = true
+    cancel?.()
+    sink.fail(CLIENT_LEFT)
+  }
+}
+
+/** The response of the runtime. Its own error response becomes an error page. */
+class WorkerResponse implements ResponseSink {
+  readonly copies: boolean
+  readonly #exchange: Exchange
+  readonly #sink: ResponseSink
+  readonly #entry: RuntimeEntry
+  /** Sends the request again. Undefined if that is not safe. */
+  readonly #retry: (() => void) | undefined
+  #isBegun = false
+  #isOver = false
+
+  constructor(exchange: Exchange, sink: ResponseSink, entry: RuntimeEntry, retry: (() => void) | undefined) {
+    this.#exchange = exchange
+    this.#sink = sink
+    this.copies = sink.copies ?? false
+    this.#entry = entry
+    this.#retry = retry
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.#isBegun = true
+    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) {
+      this.#isOver = true
+      this.#entry.done()
+      this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry.script} threw an exception`))
+    } else this.#sink.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#isOver ? true : this.#sink.data(chunk)
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#entry.done()
+    this.#sink.end()
+  }
+
+  fail(error: unknown): void {
+    if (this.#isOver) {
+      this.#sink.fail(error)
+      return
+    }
+    this.#isOver = true
+    this.#entry.done()
+    if (this.#entry.isCut())
+      this.#sink.fail(new WorkerError('worker_limit', `the Worker ${this.#entry.script} exceeded a limit`))
+    else if (!this.#isBegun && this.#retry && isLost(error)) this.#retry()
+    else this.#sink.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#sink.onDrain(listener)
+  }
+}
+
+const LOST: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'])
+const isLost = (error: unknown): boolean =>
+  error instanceof ConnectionLost || LOST.has((error as { code?: unknown } | null)?.code)
+
+/** The runtime closes the connection after an exception; it removes such a field from responses of scripts. */
+const isRuntimeError = (headers: RawHeaders): boolean =>
+  headerOf(headers, 'connection')?.toLowerCase() === 'close' &&
+  headerOf(headers, 'content-length') === '21' &&
+  headerOf(headers, 'content-type') === undefined
+
+/** The header fields that the script sees, and the private ones for the runtime. */
+function workerHeaders(exchange: Exchange, hops: number): string[] {
+  const { clientAddress, scheme, headers } = exchange
+  const sent: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!
+    if (!PRIVATE_HEADERS.has(name.toLowerCase())) sent.push(name, headers[i + 1]!)
+  }
+  sent.push('x-real-ip', clientAddress, 'cf-visitor', `{"scheme":"${scheme}"}`)
+  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, PROTO_HEADER, scheme, BLOB_HEADER, requestCf(exchange))
+  return sent
+}
+
+/** `request.cf`: what the proxy knows, nothing invented. */
+const requestCf = ({ httpVersion }: Exchange): string => `{"httpProtocol":"HTTP/${httpVersion}"}`
+
+function hopsOf(headers: RawHeaders): number {
+  const field = headerOf(headers, 'cdn-loop')
+  const [, hops] = (field !== undefined && /\bedged; n=(\d{1,3})/.exec(field)) || []
+  return hops === undefined ? 0 : Number(hops)
+}
