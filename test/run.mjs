@@ -4,22 +4,18 @@
  * process, this took more than half of the CPU time of all tests.
  */
 import { spawn } from 'node:child_process'
-import { mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { Parser } from 'tap-parser'
 import { glob } from 'tinyglobby'
+import { convert, link } from './build.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUT = '.build'
-const CODE = ['src', 'control', 'pipelines', 'sinks', 'test']
-/** Linked into the build as they are, for tests that find them beside themselves. */
-const LINKS = ['config', 'demo', 'dist', 'README.md', 'test/fixtures', 'test/peers', 'test/bench']
-const LINKED_FILES = ['test/**/*.{mjs,c,py}']
 const TIMEOUT_SECONDS = 900
 /** Characters shown of one diagnostic, such as the difference between two values. */
 const MAX_DIAGNOSTIC = 4000
@@ -29,7 +25,8 @@ const GRACE_SECONDS = 20
 process.chdir(ROOT)
 const started = performance.now()
 const files = await testFiles(process.argv.slice(2))
-await convert()
+await convert(OUT)
+await link(OUT)
 const results = await runAll(files)
 process.exitCode = report(results)
 
@@ -44,24 +41,6 @@ async function testFiles(paths) {
     process.exit(2)
   }
   return found.sort((a, b) => statSync(b).size - statSync(a).size)
-}
-
-/** Converts all code to JavaScript in `.build` and links the other files that tests read by their place. */
-async function convert() {
-  const ignore = ['**/node_modules/**']
-  const entryPoints = await glob(
-    CODE.map((folder) => `${folder}/**/*.ts`),
-    { ignore },
-  )
-  const options = { outdir: OUT, outbase: '.', format: 'esm', platform: 'node', target: 'node20' }
-  await build({ ...options, entryPoints, sourcemap: 'inline', sourcesContent: false, logLevel: 'warning' })
-  const linked = await glob(LINKED_FILES, { ignore: [...ignore, 'test/{bench,fixtures,peers}/**'] })
-  for (const path of [...LINKS, ...linked]) {
-    const place = join(OUT, path)
-    mkdirSync(dirname(place), { recursive: true })
-    rmSync(place, { force: true })
-    symlinkSync(join(ROOT, path), place)
-  }
 }
 
 async function runAll(files) {
@@ -110,7 +89,7 @@ function isOk({ status, failures, passed, skips }) {
 }
 
 function print(result) {
-  const { file, passed, failures, skips, seconds, errors } = result
+  const { file, passed, failures, skips, seconds, output, errors, status } = result
   const counts = `${passed} passed${skips.length > 0 ? `, ${skips.length} skipped` : ''}`
   console.log(`${isOk(result) ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(5)} s  ${file}  ${counts}`)
   if (isOk(result)) return
@@ -121,8 +100,11 @@ function print(result) {
       console.log(`    ${key}: ${shown.includes('\n') ? shown.replace(/^/gm, '      ').replace(/^/, '\n') : shown}`)
     }
   }
-  if (failures.length === 0)
-    console.log(`  ended with ${result.status} after ${passed} checks\n${result.output.slice(-4000)}`)
+  if (failures.length === 0) {
+    // A test that threw has no failed check of its own.
+    const at = Math.max(output.search(/^ *not ok/m), 0)
+    console.log(`  ended with ${status} after ${passed} checks\n${output.slice(at, at + MAX_DIAGNOSTIC)}`)
+  }
   if (errors !== '') console.log(errors.slice(-8000).replace(/^/gm, '  | '))
 }
 

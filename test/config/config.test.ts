@@ -253,10 +253,10 @@ t.test('a place for dead letters is one that jobs may have', (t) => {
   t.doesNotThrow(read(`dead_letter: file:///etc/edged/dead/a\n  ${under}`))
   t.throws(
     read(`${under}\n  dead_letter: file:///etc/edged/other`),
-    /f.yaml:3:3: logpush.dead_letter is a file, but not/,
+    /f.yaml:3:3: logpush.dead_letter is not below a folder/,
   )
-  t.throws(read('dead_letter: http://a.test/'), /f.yaml:2:3: logpush.dead_letter needs TLS/)
-  t.throws(read('dead_letter: "stdout:"'), /logpush.dead_letter is standard output/)
+  t.throws(read('dead_letter: http://a.test/'), /f.yaml:2:3: logpush.dead_letter must use TLS/)
+  t.throws(read('dead_letter: "stdout:"'), /logpush.dead_letter is allowed in pipeline files only/)
   t.throws(read('dead_letter: nowhere'), /logpush.dead_letter must begin with/)
   t.end()
 })

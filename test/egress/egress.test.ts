@@ -247,6 +247,39 @@ t.test('connections that are not for HTTP pass the same guard', async (t) => {
   await t.rejects(egress.connect({ ...hangs, timeoutMs, signal: gone.signal }), { name: 'AbortError' })
 })
 
+/** First and last addresses of networks that are not public, with their public neighbours. */
+const CLOSED: readonly (readonly [first: string, last: string, before: string | null, after: string | null])[] = [
+  ['0.0.0.0', '0.255.255.255', null, '1.0.0.0'],
+  ['10.0.0.0', '10.255.255.255', '9.255.255.255', '11.0.0.0'],
+  ['100.64.0.0', '100.127.255.255', '100.63.255.255', '100.128.0.0'],
+  ['127.0.0.0', '127.255.255.255', '126.255.255.255', '128.0.0.0'],
+  ['168.63.129.16', '168.63.129.16', '168.63.129.15', '168.63.129.17'],
+  ['169.254.0.0', '169.254.255.255', '169.253.255.255', '169.255.0.0'],
+  ['172.16.0.0', '172.31.255.255', '172.15.255.255', '172.32.0.0'],
+  ['192.0.0.0', '192.0.0.255', '191.255.255.255', '192.0.1.0'],
+  ['192.0.2.0', '192.0.2.255', '192.0.1.255', '192.0.3.0'],
+  ['192.88.99.0', '192.88.99.255', '192.88.98.255', '192.88.100.0'],
+  ['192.168.0.0', '192.168.255.255', '192.167.255.255', '192.169.0.0'],
+  ['198.18.0.0', '198.19.255.255', '198.17.255.255', '198.20.0.0'],
+  ['198.51.100.0', '198.51.100.255', '198.51.99.255', '198.51.101.0'],
+  ['203.0.113.0', '203.0.113.255', '203.0.112.255', '203.0.114.0'],
+  ['224.0.0.0', '239.255.255.255', '223.255.255.255', null],
+  ['240.0.0.0', '255.255.255.255', null, null],
+  ['::', '1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', null, '2000::'],
+  ['2001::', '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff', '2000:ffff::', '2001:200::'],
+  ['2001:db8::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', '2001:db7::', '2001:db9::'],
+  ['2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:ffff::', '2003::'],
+  ['3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff', '3ffe:ffff::', '3fff:1000::'],
+  ['4000::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:1000::', null],
+]
+
+t.test('every network that is not public is closed from its first address to its last', async (t) => {
+  for (const [first, last, before, after] of CLOSED) {
+    for (const address of [first, last]) t.notOk(isPublic(address), address)
+    for (const address of [before, after]) if (address !== null) t.ok(isPublic(address), address)
+  }
+})
+
 t.test('public addresses are told from all others', async (t) => {
   for (const address of ['1.1.1.1', '168.63.129.17', '223.255.255.255', '2600::', '2003::1', '3ffe::1'])
     t.ok(isPublic(address), address)

@@ -162,9 +162,9 @@ t.test('the worked examples pass their own tests', async (t) => {
   t.ok(names.length >= 5)
   for (const name of names) {
     const out = t.capture(process.stdout, 'write', () => true)
-    const program = new Command('edged').exitOverride()
-    testCommand(program)
-    await program.parseAsync(['test', join(folder, name)], { from: 'user' })
+    const command = new Command('test').exitOverride()
+    testCommand(command)
+    await command.parseAsync([join(folder, name)], { from: 'user' })
     const text = out()
       .map(({ args }) => String(args[0]))
       .join('')

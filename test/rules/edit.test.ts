@@ -111,7 +111,8 @@ t.test('whatever is done, versions grow by one, rules stay who they are, and wha
           if (error instanceof InvalidInput && error.issues.every(({ pointer }) => pointer.endsWith('/ref'))) continue
           throw error
         }
-        if (!next) continue
+        // A change that changes nothing returns the ruleset itself.
+        if (!next || (next === now && 'change' in one)) continue
         applied++
         if (JSON.stringify(now) !== before) throw new Error('the old ruleset was changed')
         if (Number(next.version) !== Number(now.version) + 1) throw new Error('the version did not grow by one')

@@ -76,6 +76,12 @@ t.test('a token gives no more than it has', async (t) => {
     { effect: 'deny', permission_groups: [{ name: 'Logs Write' }], resources: everywhere },
   ])
   t.match(await make(as(denied.body.result.value), [POLICY]), { status: 403, body: { errors: [{ code: 10042 }] } })
+  const all: object[] = [{ effect: 'allow', permission_groups: [{ name: '*' }], resources: everywhere }]
+  t.match(
+    await make(as(denied.body.result.value), all),
+    { status: 403, body: { errors: [{ code: 10042 }] } },
+    'a token that is denied something does not create one that is denied nothing',
+  )
   const strong = await make(call, [{ effect: 'allow', permission_groups: [{ name: '*' }], resources: everywhere }])
   t.equal(
     (await by('PUT', `/user/tokens/${strong.body.result.id}/value`, {})).status,

@@ -46,7 +46,7 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
   t.equal((await api.upload('w', { migrations: gone })).body.result.migration_tag, 'v2')
   t.same(errorsOf(await api.upload('w', { migrations: gone })), [[10079, '/migrations/old_tag']])
 
-  const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
+  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
   const made = await api.upload('x', { exports, bindings: [binding] }, room)
   t.match(made.body.result, {
     exports,
@@ -70,7 +70,7 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
     },
   })
   await api.upload('y', { bindings: [{ ...binding, script_name: 'x' }] })
-  const deleted = { exports: { QuotaReservation: { type: 'durable-object', state: 'deleted' } } }
+  const deleted = { exports: { Room: { type: 'durable-object', state: 'deleted' } } }
   t.match((await api.upload('x', deleted)).body.errors, [
     { code: 100402, source: { pointer: '/exports/Room' }, meta: { details: [{ referencing_scripts: ['y'] }] } },
   ])
@@ -83,7 +83,7 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
 t.test('a class moves from one script to another in two phases', async (t) => {
   const api = await uploader(t)
   const room = `import { DurableObject } from 'cloudflare:workers'\nexport class Room extends DurableObject {}\n${PLAIN}`
-  const entry = (change: object) => ({ exports: { QuotaReservation: { type: 'durable-object', ...change } } })
+  const entry = (change: object) => ({ exports: { Room: { type: 'durable-object', ...change } } })
   await api.upload('src', entry({ storage: 'sqlite' }), room)
   t.same(errorsOf(await api.upload('src', entry({ state: 'transferred', transferred_to: 'dst' }))), [
     [100402, '/exports/Room'],
@@ -94,7 +94,7 @@ t.test('a class moves from one script to another in two phases', async (t) => {
     room,
   )
   t.match(waits.body.result, {
-    exports: { QuotaReservation: { state: 'expecting-transfer' } },
+    exports: { Room: { state: 'expecting-transfer' } },
     exports_reconciliation: { transfer_pending: [{ class: 'Room', from: 'src' }] },
   })
   const handed = await api.upload('src', entry({ state: 'transferred', transferred_to: 'dst' }))
@@ -256,6 +256,13 @@ t.test('limits', async (t) => {
   )
   t.same(await outcome(good(10_000)), [413, 10027])
   t.same(await outcome(good(50_000)), [413, 10413])
+  const chunked = await fetch(`${api.url}${SCRIPTS}/w`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${ADMIN}`, 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
+    body: new Blob([form(good(50_000))]).stream(),
+    duplex: 'half',
+  })
+  t.match([chunked.status, await chunked.json()], [413, { errors: [{ code: 10413 }] }], 'no Content-Length')
   t.same(await outcome([metadataPart({ x: 'y'.repeat(6000) }), modulePart('w.js', '')]), [400, 10021])
   t.same(
     await outcome(good(1, ...['a', 'b', 'c', 'd'].map((name) => modulePart(name, '', 'text/plain')))),

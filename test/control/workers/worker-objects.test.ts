@@ -232,7 +232,7 @@ t.test('a version that does not fit is refused, and nothing is stored', async (t
   const api = await uploader(t)
   await api.call('POST', WORKERS, { name: 'app' })
   const before = [...api.store.records()].length
-  const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
+  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
   const REFUSED: readonly (readonly [what: string, body: object, code: number, pointer?: string, query?: string])[] = [
     ['no module', {}, 10021],
     ['an unknown member', { ...code(), keep_bindings: [] }, 10021, '/keep_bindings'],

@@ -275,7 +275,7 @@ t.test('exports without Durable Object classes list the classes of the code that
 t.test('exports among settings are reconciled', async (t) => {
   const api = await uploader(t)
   await api.upload('app', {}, ROOM)
-  const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
+  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
   t.match((await patch(api, { exports })).body.result, { exports, exports_reconciliation: { created: ['Room'] } })
   t.match((await patch(api, { logpush: true })).body.result, { exports, exports_reconciliation: undefined })
   t.same(first(await patch(api, { exports: {} })), [400, 100402, undefined])

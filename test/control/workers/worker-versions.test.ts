@@ -4,7 +4,7 @@ import type { TestResponse } from '../client.js'
 import { metadataPart, modulePart, PLAIN, SCOPE, SCRIPTS, uploader, type Uploader } from './upload-helper.js'
 
 const ROOM = `import { DurableObject } from 'cloudflare:workers'\nexport class Room extends DurableObject {}\n${PLAIN}`
-const exports = { QuotaReservation: { type: 'durable-object', storage: 'sqlite' } }
+const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
 const binding = { name: 'ROOM', type: 'durable_object_namespace', class_name: 'Room' }
 const asVersion = { method: 'POST', below: '/versions' }
 
@@ -188,7 +188,7 @@ t.test('exports of a version are reconciled when it is deployed', async (t) => {
   })
   t.same(errorsOf(refused), [[100402, '/versions/0/version_id']])
   const gone = await version(api, 'app', {
-    exports: { QuotaReservation: { type: 'durable-object', state: 'deleted' } },
+    exports: { Room: { type: 'durable-object', state: 'deleted' } },
   })
   t.match(gone.body.result, {
     resources: { script_runtime: { exports: {} } },

@@ -1,0 +1,148 @@
+/**
+ * Guards that a test must notice the absence of. `npm run mutants` replaces `text`, which occurs once in `file`, by
+ * `without`, and runs `test`, the nearest test file.
+ */
+export interface Mutant {
+  readonly file: string
+  readonly text: string
+  readonly without: string
+  readonly test: string
+}
+
+const of = (file: string, test: string, ...guards: readonly (readonly [text: string, without: string])[]): Mutant[] =>
+  guards.map(([text, without]) => ({ file, text, without, test }))
+
+export const MUTANTS: readonly Mutant[] = [
+  // Who may do what.
+  ...of(
+    'control/http/auth/policies.ts',
+    'test/control/tokens/tokens-zones.test.ts',
+    [`if (giver.some(({ effect }) => effect === 'deny')) return false`, ''],
+    [`.every((grant) => grant.permissions.every((permission) => mayGive(permission, grant)))`, '.every(() => true)'],
+  ),
+  ...of('control/http/auth/access.ts', 'test/control/http/auth.test.ts', [
+    `touching.every(({ effect }) => effect === 'allow')`,
+    'true',
+  ]),
+  ...of(
+    'control/http/auth/authenticate.ts',
+    'test/control/http/auth.test.ts',
+    [`if (status !== 'active') throw`, 'if (false) throw'],
+    [`not_before !== undefined && Date.parse(not_before) > now`, 'false'],
+    [`token.expires_on !== undefined && Date.parse(token.expires_on) <= now`, 'false'],
+    [`if (!pair || !sameHash(pair.hash, hash))`, 'if (!pair)'],
+  ),
+  ...of(
+    'control/http/scope.ts',
+    'test/control/http/auth.test.ts',
+    [`if (!mayUse(caller, [], { account: id }))`, 'if (false)'],
+    [`if (!mayUse(caller, permissions, where))`, 'if (false)'],
+  ),
+  ...of('control/http/json-limits.ts', 'test/control/http/frame.test.ts', [
+    `if (path.length >= MAX_DEPTH) {`,
+    'if (false) {',
+  ]),
+
+  // Bodies of uploads.
+  ...of(
+    'control/workers/services/multipart.ts',
+    'test/control/workers/upload-rejected.test.ts',
+    [`if (this.#taken + value.length > this.#limits.bytes) throw this.#tooLarge()`, ''],
+    [`if (!this.#limits.memory.take(value.length))`, 'if (false)'],
+    [`if (coding !== 'identity') throw`, 'if (false) throw'],
+  ),
+
+  // Addresses that nothing connects to.
+  ...of(
+    'src/egress/addresses.ts',
+    'test/egress/egress.test.ts',
+    [`  ['0.0.0.0', 8],\n`, ''],
+    [`  ['10.0.0.0', 8],\n`, ''],
+    [`  ['100.64.0.0', 10],\n`, ''],
+    [`  ['127.0.0.0', 8],\n`, ''],
+    [`  ['168.63.129.16', 32],\n`, ''],
+    [`  ['169.254.0.0', 16],\n`, ''],
+    [`  ['172.16.0.0', 12],\n`, ''],
+    [`  ['192.0.0.0', 24],\n`, ''],
+    [`  ['192.168.0.0', 16],\n`, ''],
+    [`  ['198.18.0.0', 15],\n`, ''],
+    [`  ['224.0.0.0', 4],\n`, ''],
+    [`  ['240.0.0.0', 4],\n`, ''],
+    [`  ['2001::', 23],\n`, ''],
+    [`  ['2002::', 16],\n`, ''],
+    [`family !== 6 || address.includes('%')`, 'family !== 6'],
+    [`globalUnicast.check(address, 'ipv6') && `, ''],
+  ),
+  ...of(
+    'src/egress/guarded-egress.ts',
+    'test/egress/egress.test.ts',
+    [`|| !addresses.every((address) => this.allows(address, port))`, ''],
+    [`if (!this.#gate.mayDial(host, port)) throw new NotPublic()`, ''],
+    [`mayDial: (host, port) => isIP(host) === 0 || this.allows(host, port)`, 'mayDial: () => true'],
+  ),
+  ...of(
+    'src/egress/public-url.ts',
+    'test/egress/egress.test.ts',
+    [`if (url.port === '0') throw`, 'if (false) throw'],
+    [`if (/^https:\\/\\/[^/?#]*@/i.test(text)) throw`, 'if (false) throw'],
+  ),
+
+  // Framing of requests and responses.
+  ...of(
+    'src/http/message-reader.ts',
+    'test/edge/client/refusal.test.ts',
+    [`if (this.length === undefined || this.coding === undefined) return true`, 'return true'],
+    [`if (this.length !== undefined) return`, 'if (false) return'],
+    [`if (!/^\\d{1,15}$/.test(value)) return`, 'if (false) return'],
+    [`if (this.minor === 0) return`, 'if (false) return'],
+    [`if (++this.#fields > this.limits.header_count)`, 'if (false)'],
+    [`if (++this.at > MAX_SIZE_DIGITS)`, 'if (++this.at > 100)'],
+    [`else if (++this.#extensions > MAX_EXTENSIONS) return`, 'else if (false) return'],
+    [`if (chunk[i] !== COLON) return`, 'if (false) return'],
+  ),
+  ...of(
+    'src/edge/client/framing.ts',
+    'test/edge/client/refusal.test.ts',
+    [`if (++this.#emptyLines > MAX_EMPTY_LINES) return`, 'if (false) return'],
+    [`if (++this.at > MAX_METHOD) return`, 'if (++this.at > 1e9) return'],
+    [`if (KNOWN_METHODS.has(method)) this`, 'if (true) this'],
+  ),
+  ...of('src/edge/client/client-address.ts', 'test/edge/client/proxy-clients.test.ts', [
+    `if (forwardedFor === undefined || !trusted(peer)) return address`,
+    'if (forwardedFor === undefined) return address',
+  ]),
+  ...of('src/edge/client/server.ts', 'test/edge/client/proxy-clients.test.ts', [
+    `|| (counted && held >= perAddress)`,
+    '',
+  ]),
+
+  // Durability.
+  ...of(
+    'src/disk/durable-write.ts',
+    'test/disk/durable-write.test.ts',
+    [`await file.datasync()`, ''],
+    [`await folder.sync()`, ''],
+    [`await syncFolder(disk, folder)\n}`, '}'],
+    [`await syncFolder(disk, dirname(created))`, ';'],
+  ),
+  ...of('src/store/level-format.ts', 'test/store/durability.test.ts', [`{ sync: true }`, '{ sync: false }']),
+  ...of('pipelines/logpush/spool/durable-spool.ts', 'test/pipelines/logpush/spool-model.test.ts', [
+    `await file.datasync()`,
+    '',
+  ]),
+  ...of('pipelines/logpush/spool/cursors.ts', 'test/pipelines/logpush/spool-model.test.ts', [
+    `await file.datasync()`,
+    '',
+  ]),
+  ...of('pipelines/logpush/spool/recover.ts', 'test/pipelines/logpush/spool-model.test.ts', [
+    `await file.datasync()`,
+    '',
+  ]),
+
+  // What webhooks are sent.
+  ...of('src/webhooks/header-rules.ts', 'test/control/webhooks/webhooks.test.ts', [
+    `if (RESERVED.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix)))`,
+    'if (false)',
+  ]),
+  ...of('src/webhooks/http-post.ts', 'test/webhooks/sender.test.ts', [`if (read >= MAX_READ_BYTES) enough()`, '']),
+]
