@@ -41,10 +41,10 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, shelf.making())
-      return { ...shelf.created(actor, made), hints: rulesHints(made.rules) }
+      return { ...shelf.created(actor, made), hints: rulesHints(made.rules, made.phase) }
     }
     const next = replaceRuleset(old, given, shelf.making())
-    return { ...shelf.changed(actor, stored, next), hints: rules ? rulesHints(next.rules) : [] }
+    return { ...shelf.changed(actor, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
   }
 
   return [

@@ -2,7 +2,7 @@ import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Rule, Ruleset } from '../../src/core/model/ruleset.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { addRule, changeRule, patched, removeRule, ruleIn } from '../../src/rules/rulesets/edit.js'
-import { rulesHints } from '../../src/rules/rulesets/hints.js'
+import { ruleHints, type Hint } from '../../src/rules/rulesets/hints.js'
 import { PlacedRule, Position, RulePatch } from '../../src/rules/rulesets/rule-input.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -119,13 +119,13 @@ function checked<T>({ issues }: Place, check: () => T): T {
   throw new InvalidInput(issues)
 }
 
-/** The hints about one rule of a ruleset; pointers are relative to it. */
-function ownHints({ rules }: Ruleset, ruleId: string | undefined): Issue[] {
-  const at = `/rules/${rules.findIndex(({ id }) => id === ruleId)}/`
-  return rulesHints(rules).flatMap(({ pointer, message }) =>
-    pointer.startsWith(at) ? [{ pointer: pointer.slice(at.length - 1), message }] : [],
+/** Returns the hints about one rule of a ruleset; pointers are relative to it. */
+const ownHints = ({ rules, phase }: Ruleset, ruleId: string | undefined): Hint[] =>
+  ruleHints(
+    rules,
+    rules.findIndex(({ id }) => id === ruleId),
+    phase,
   )
-}
 
 function known(ruleset: Ruleset, ruleId: string): Rule {
   const rule = ruleIn(ruleset, ruleId)

@@ -1,4 +1,3 @@
-import type { Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
 import {
   ENTRY_POINTS,
@@ -13,6 +12,7 @@ import { account, type Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
 import { ENTRY_KIND, type Level } from '../../src/rules/phases.js'
 import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
+import type { Hint } from '../../src/rules/rulesets/hints.js'
 import { audit, type Actor } from '../resources/audit.js'
 import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -26,7 +26,7 @@ export interface Decided {
   readonly writes: readonly Write[]
   readonly audit: readonly AuditEntry[]
   /** What the caller may want to know of the result, below its rules. */
-  readonly hints?: readonly Issue[]
+  readonly hints?: readonly Hint[]
 }
 
 /** What a write answers. */
@@ -160,12 +160,9 @@ export class RulesetRepository {
   }
 }
 
-/** Code of the messages that are hints. */
-const HINT = 20100
-
 const written = (result: Ruleset | null, { hints = [] }: Decided): Written =>
   new ApiResponse(result, {
-    messages: hints.map(({ pointer, message }) => ({ code: HINT, message, source: { pointer } })),
+    messages: hints.map(({ code, pointer, message }) => ({ code, message, source: { pointer } })),
   })
 
 export const levelOf = ({ type }: Scope): Level => (type === 'account' ? 'account' : 'zone')

@@ -69,7 +69,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
             )
           const rules = check.rules(call, body, body.rules)
           const made = createRuleset({ ...body, rules: rules ?? [] }, shelf.making())
-          return { ...shelf.created(call, made), hints: rulesHints(made.rules) }
+          return { ...shelf.created(call, made), hints: rulesHints(made.rules, made.phase) }
         }),
     }),
     endpoint({
@@ -102,7 +102,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
           const { description } = body
           const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
           const next = replaceRuleset(old, change, shelf.making())
-          return { ...shelf.changed(call, stored, next), hints: rules ? rulesHints(next.rules) : [] }
+          return { ...shelf.changed(call, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
         }),
     }),
     endpoint({

@@ -59,6 +59,7 @@ export class ListRegistry {
       get: (name, type): NamedList => ({
         has: (value) => {
           const list = this.#named(accountId, name)
+          if (list?.kind === 'redirect') return type === 'Bytes' && list.table.find?.(value as Bytes) !== undefined
           return list?.kind === KIND_FOR[type] && list.table.has?.(value) === true
         },
       }),

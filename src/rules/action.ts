@@ -35,6 +35,8 @@ export interface Action {
   expressions(params: Parameters): readonly ExpressionUse[]
   /** Valid `action_parameters` as they are stored: other spellings of a member become the one of the manual. */
   stored(params: Parameters): Parameters
+  /** The members of valid `action_parameters` that are stored without effect here; pointers are relative to them. */
+  inert(params: Parameters): readonly string[]
   /** Makes what a rule with these valid parameters does. Once, when it is loaded. Throws where an expression is broken. */
   prepare(params: Parameters, context: ActionContext): Effect
 }
@@ -56,12 +58,13 @@ export interface ActionSpec<P extends TObject> {
   readonly check?: (params: Static<P>, place: RulePlace) => readonly Issue[]
   readonly expressions?: (params: Static<P>) => readonly ExpressionUse[]
   readonly stored?: (params: Static<P>) => Parameters
+  readonly inert?: (params: Static<P>) => readonly string[]
   readonly prepare: (params: Static<P>, context: ActionContext) => Effect
 }
 
 /** Describes an action. */
 export function action<P extends TObject>(spec: ActionSpec<P>): Action {
-  const { check, expressions, stored, prepare, ...rest } = spec
+  const { check, expressions, stored, inert, prepare, ...rest } = spec
   const shape = issuesOf(spec.params)
   return {
     managedPhases: [],
@@ -74,6 +77,7 @@ export function action<P extends TObject>(spec: ActionSpec<P>): Action {
     },
     expressions: (params) => expressions?.(params as Static<P>) ?? [],
     stored: (params) => stored?.(params as Static<P>) ?? params,
+    inert: (params) => inert?.(params as Static<P>) ?? [],
     prepare: (params, context) => prepare(params as Static<P>, context),
   }
 }

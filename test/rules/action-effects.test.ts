@@ -283,9 +283,40 @@ t.test('serve_error answers in place of errors only', async (t) => {
   t.match(await ask({ path: '/broken' }), { status: 502, text: '{"e":1}' }, 'also where the origin gave no answer')
 })
 
-t.test('serve_error with a stored page and another status gives the page for that status', async (t) => {
+t.test('serve_error with a stored page of an older version gives the page for its status', async (t) => {
   const { ask } = await site(t, one('http_custom_errors', 'serve_error', { asset_name: 'sorry', status_code: 404 }))
   t.match(await ask({ path: '/status/500' }), { status: 404, text: /404/, headers: { 'content-type': /html/ } })
+})
+
+t.test('serve_error replaces the pages of block and rate limit rules, not the response of a rule', async (t) => {
+  const custom = (expression: string): TestRuleset => ({
+    phase: 'http_custom_errors',
+    rules: [
+      { action: 'serve_error', expression, action_parameters: { content: 'own page', content_type: 'text/plain' } },
+    ],
+  })
+  const block = (more: Partial<TestRule> = {}): TestRuleset => ({
+    phase: 'http_request_firewall_custom',
+    rules: [{ action: 'block', ...more }],
+  })
+  const waf = 'cf.response.1xxx_code eq 1020 and cf.response.error_type eq "waf" and http.response.code eq 403'
+  const blocked = await site(t, [block(), custom(waf)])
+  t.match(await blocked.ask(), { status: 403, text: 'own page', headers: { 'content-type': 'text/plain' } })
+  t.equal(blocked.seen.length, 0)
+
+  const limited = await site(t, [
+    { phase: 'http_ratelimit', rules: [{ action: 'block' }] },
+    custom('cf.response.1xxx_code eq 1015 and cf.response.error_type eq "ratelimit" and http.response.code eq 429'),
+  ])
+  t.match(await limited.ask(), { status: 429, text: 'own page' })
+
+  const response = { status_code: 418, content_type: 'text/plain', content: 'tea' }
+  const own = await site(t, [block({ action_parameters: { response } }), custom('true')])
+  t.match(await own.ask(), { status: 418, text: 'tea' })
+
+  const challenged = await site(t, [block({ action: 'managed_challenge' }), custom('true')])
+  t.match(await challenged.ask(), { status: 403, headers: { 'cf-mitigated': 'challenge' } })
+  t.notMatch(await challenged.ask(), { text: 'own page' }, 'challenges stay')
 })
 
 t.test('set_config switches conversion on', async (t) => {

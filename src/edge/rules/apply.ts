@@ -5,6 +5,7 @@ import { bufferBody } from './body-buffer.js'
 import { fieldContext } from '../../rules/fields/index.js'
 import type { ProxyContext } from '../proxy-context.js'
 import type { RequestBody } from '../client/request-body.js'
+import type { RawHeaders } from '../../http/headers.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 import type { ZoneRules } from '../../rules/engine/zone-rules.js'
@@ -53,23 +54,47 @@ const EDGE_ERRORS = {
 
 function response(client: ClientResponse, exchange: Exchange, run: Run, ending: TerminalAction): void {
   if (ending.kind === 'page' && ending.reason) exchange.edgeError = EDGE_ERRORS[ending.reason]
-  if (ending.kind !== 'close') {
-    const headers = ending.kind === 'answer' ? ending.headers : Object.entries(ending.headers ?? {}).flat()
-    exchange.response = { status: ending.status, headers, originHeaders: undefined }
-    run.responded()
-    run.response('http_log_custom_fields')
-  }
+  if (ending.kind !== 'close') show(exchange, run, ending)
+  const sent = (ending.kind === 'page' && customError(exchange, run, ending)) || ending
+  if (sent.kind !== 'close') run.response('http_log_custom_fields')
   run.finish(undefined)
-  switch (ending.kind) {
+  switch (sent.kind) {
     case 'close':
       client.fail(new ForcedClose())
       break
     case 'page':
-      client.page(ending)
+      client.page(sent)
       break
     case 'answer':
-      client.head(ending.status, [...ending.headers, 'content-length', String(ending.body.length)])
-      if (exchange.method !== 'HEAD' && ending.body.length > 0) client.data(ending.body)
+      client.head(sent.status, [...sent.headers, 'content-length', String(sent.body.length)])
+      if (exchange.method !== 'HEAD' && sent.body.length > 0) client.data(sent.body)
       client.end()
   }
+}
+
+type RuleResponse = Exclude<TerminalAction, { kind: 'close' }>
+
+/** Makes the response of a rule the one that rules of response phases read. */
+function show(exchange: Exchange, run: Run, ending: RuleResponse): void {
+  exchange.response = { status: ending.status, headers: headersOf(ending), originHeaders: undefined }
+  run.responded()
+}
+
+function headersOf(ending: RuleResponse): RawHeaders {
+  if (ending.kind === 'answer') return ending.headers
+  const { retryAfter, headers = {} } = ending
+  const retry = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]
+  return ['cache-control', 'no-store', ...retry, ...Object.entries(headers).flat()]
+}
+
+/** Returns the custom error for a page of a rule, if there is one. Challenges stay as they are: clients have to solve them. */
+function customError(
+  exchange: Exchange,
+  run: Run,
+  { reason }: TerminalAction & { kind: 'page' },
+): TerminalAction | undefined {
+  if (reason === 'challenge_required') return undefined
+  const custom = run.response('http_custom_errors')
+  if (custom && custom.kind !== 'close') show(exchange, run, custom)
+  return custom
 }

@@ -6,7 +6,7 @@ import { needsBody } from '../../rules/fields/index.js'
 import { CredentialCheck } from '../../rules/limits/exposed-credentials.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
-import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
+import type { ActionContext, ChallengeKind, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
 
 /** What rules remember of visitors: how often they came, and who of them has passed a challenge. */
 export interface ConditionDeps {
@@ -19,7 +19,7 @@ export interface ConditionDeps {
 export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<RuleDeps, 'challenge' | 'condition'> {
   return {
     // All kinds have the same page: there is no service here that could tell which visitors deserve which.
-    challenge: (_kind, run) => (passed(run) ? undefined : challenged(run)),
+    challenge: (kind, run) => (isRelaxed(kind, run) || passed(run) ? undefined : challenged(run)),
     condition(rule, context) {
       const conditions: Condition[] = []
       if (rule.exposed_credential_check) conditions.push(credentials(rule.id, rule.exposed_credential_check, context))
@@ -86,6 +86,10 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
     }
   }
 }
+
+/** The security level of the request switches managed challenges off. */
+const isRelaxed = (kind: ChallengeKind, { exchange: { settings } }: RuleRun): boolean =>
+  kind === 'managed_challenge' && (settings.security_level === 'off' || settings.security_level === 'essentially_off')
 
 const readsBody = (uses: readonly Uses[]): boolean => uses.some(needsBody)
 

@@ -68,7 +68,7 @@ export const HTTP_FIELDS: readonly FieldInfo[] = [
     'Array<String>',
     'request',
     'Accept-Language tags by descending q, "*" dropped',
-    { phases: TRANSFORM_PHASES },
+    { phases: [...TRANSFORM_PHASES, 'http_request_redirect'] },
   ),
   field('http.request.body.raw', 'String', 'request_body', 'request body (possibly cut, see truncated)'),
   field('http.request.body.truncated', 'Boolean', 'request_body', 'body fields hold only a part of the body'),

@@ -9,6 +9,7 @@ export const ddosDynamic = action({
   managedPhases: ['http_ratelimit'],
   optional: true,
   params: Type.Object({}, strict),
+  inert: () => [''],
   prepare: () => () => undefined,
   examples: [{ phase: 'ddos_l7', params: {} }],
 })

@@ -78,6 +78,8 @@ export const execute = action({
     ...repeats('/overrides/rules', rules, ({ id }: { id: string }) => id, 'id'),
   ],
 
+  inert: ({ matched_data }) => (matched_data ? ['/matched_data'] : []),
+
   prepare: (params) => (run) => run.execute(params),
 
   examples: [

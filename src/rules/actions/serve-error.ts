@@ -17,13 +17,15 @@ const OF_THE_BODY = [
 
 export const serveError = action({
   name: 'serve_error',
-  summary: 'Answers in place of an error of the origin.',
+  summary: 'Replaces error responses: of the origin, of the proxy and of block and rate limit rules.',
   phases: ['http_custom_errors'],
 
   params: Type.Object(
     {
       content: Type.Optional(Type.String({ minLength: 1, maxLength: 10_240, description: 'The body.' })),
-      asset_name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'A stored body.' })),
+      asset_name: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 200, description: 'A stored page; refused here.' }),
+      ),
       content_type: Type.Optional(Type.Enum(['application/json', 'text/html', 'text/plain', 'text/xml'])),
       status_code: Type.Optional(
         Type.Integer({ minimum: 400, maximum: 999, description: 'Default: that of the origin.' }),
@@ -32,14 +34,17 @@ export const serveError = action({
     strict,
   ),
 
-  check: (params) => oneOfTwo('', params, 'content', 'asset_name'),
+  check: (params) =>
+    params.asset_name === undefined
+      ? oneOfTwo('', params, 'content', 'asset_name')
+      : [{ pointer: '/asset_name', message: 'stored pages are not part of this installation; use content' }],
 
   prepare({ content, content_type: type = 'text/html', status_code }) {
     const body = content === undefined ? undefined : Buffer.from(content)
     return ({ exchange: { response } }) => {
       if (!response || response.status < 400) return false
       const status = status_code ?? response.status
-      // A body that is stored elsewhere cannot be had here: the page for the status says what there is to say.
+      // Stored by an older version, with the name of a page that is not stored here.
       if (!body) return { kind: 'page', status }
       const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, response.headers)
       return { kind: 'answer', status, headers: [...headers, 'content-type', type], body }
@@ -51,6 +56,5 @@ export const serveError = action({
       phase: 'http_custom_errors',
       params: { content: '{"error":"gone"}', content_type: 'application/json', status_code: 410 },
     },
-    { phase: 'http_custom_errors', params: { asset_name: 'sorry', content_type: 'text/html' } },
   ],
 })

@@ -80,6 +80,11 @@ export const setCacheControl = action({
       ]),
     ),
 
+  inert: (params) =>
+    directives(params).flatMap(([name, { vendor_only, cloudflare_only }]) =>
+      (vendor_only ?? cloudflare_only) ? [`/${name}`] : [],
+    ),
+
   prepare(params) {
     const changes = directives(params)
       .filter(([, { vendor_only, cloudflare_only }]) => !(vendor_only ?? cloudflare_only))

@@ -98,6 +98,9 @@ const Params = NotEmpty({
 
 const ON_RESPONSE = new Set(['strip_etags', 'strip_last_modified', 'strip_set_cookie'])
 
+/** What has an effect without a cache. */
+const EFFECTIVE = new Set([...ON_RESPONSE, 'read_timeout'])
+
 export const setCacheSettings = action({
   name: 'set_cache_settings',
   summary: 'Changes how the answer is cached, and goes on.',
@@ -118,6 +121,8 @@ export const setCacheSettings = action({
       ...varyIssues(params.vary?.headers ?? {}),
     ]
   },
+
+  inert: (params) => Object.keys(params).flatMap((name) => (EFFECTIVE.has(name) ? [] : [`/${name}`])),
 
   prepare: (params) => (run) => {
     const { exchange } = run

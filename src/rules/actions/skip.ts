@@ -8,6 +8,9 @@ import { excludes, HexId, NotEmpty, repeats } from './shared.js'
 const HEX_ID = /^[0-9a-f]{32}$/
 const PRODUCTS = ['bic', 'hot', 'rateLimit', 'securityLevel', 'uaBlock', 'waf', 'zoneLockdown']
 
+/** Products whose work is done here: by phases, and by the security level. */
+const EFFECTIVE_PRODUCTS = new Set(['rateLimit', 'securityLevel', 'waf'])
+
 const Ids = (what: string) => Type.Array(HexId(what), { minItems: 1, maxItems: 1000 })
 
 export const skip = action({
@@ -60,6 +63,9 @@ export const skip = action({
         issues.push({ pointer: `/rules/${pointerToken(id)}`, message: 'the name must be the id of a ruleset' })
     return issues
   },
+
+  inert: ({ products = [] }) =>
+    products.flatMap((name, index) => (EFFECTIVE_PRODUCTS.has(name) ? [] : [`/products/${index}`])),
 
   prepare(params) {
     const relaxed = params.products?.includes('securityLevel')

@@ -9,6 +9,7 @@ export const transformResponseHtml = action({
   phases: ['http_request_firewall_custom', 'http_request_firewall_managed', 'http_response_firewall_managed'],
   managedPhases: MANAGED_REQUEST_PHASES,
   params: Type.Object({ link_maze: Type.Object({}, strict) }, strict),
+  inert: () => ['/link_maze'],
   prepare: () => () => undefined,
   examples: [{ phase: 'http_request_firewall_managed', params: { link_maze: {} } }],
 })

@@ -37,7 +37,7 @@ export function checkExpression(text: string, purpose: ExpressionPurpose): strin
   if (length > MAX_LENGTH) return `has ${length} characters, ${MAX_LENGTH} are allowed`
   try {
     const expression = parseFor(text, purpose)
-    assertKnownLists(expression, purpose.list)
+    assertKnownLists(expression, purpose)
     return wrongType(expression, purpose.gives)
   } catch (error) {
     if (error instanceof ExprError) return told(text, purpose.pointer, error)
@@ -74,12 +74,18 @@ function told(text: string, pointer: string, error: ExprError): string {
 const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const satisfies Record<string, ListKind>
 const ITEMS = { ip: 'addresses', hostname: 'host names', asn: 'numbers of networks', redirect: 'redirects' } as const
 
-function assertKnownLists({ text, uses }: { readonly text: string; readonly uses: Uses }, list: ListNamed): void {
+/** Throws if an expression names a list that does not exist or is of another kind. */
+function assertKnownLists(
+  { text, uses }: { readonly text: string; readonly uses: Uses },
+  purpose: ExpressionPurpose,
+): void {
   for (const { name, type, span } of uses.lists) {
-    const kind = list(name)
+    const kind = purpose.list(name)
     if (kind === undefined) throw refusalAt(text, missingList(name), span)
-    if (kind !== KIND_FOR[type])
-      throw refusalAt(text, `the list $${name} holds ${ITEMS[kind]}, ${ITEMS[KIND_FOR[type]]} are asked for`, span)
+    // Bulk redirects: true if the list has a redirect for the URL.
+    const redirects = kind === 'redirect' && type === 'Bytes' && purpose.phase === 'http_request_redirect'
+    if (kind !== KIND_FOR[type] && !redirects)
+      throw refusalAt(text, `the list $${name} holds ${ITEMS[kind]}; ${ITEMS[KIND_FOR[type]]} are required`, span)
   }
 }
 

@@ -1,11 +1,20 @@
 import type { Issue } from '../../core/errors.js'
 import type { Rule } from '../../core/model/ruleset.js'
-import { ACTIONS } from '../actions/index.js'
 import { ExprError, lint, lintRules, parse, parseValue, type Expression } from '../../expr/index.js'
+import { ACTIONS } from '../actions/index.js'
 import { KEY_SCHEME } from '../limits/key.js'
+import { phaseNamed } from '../phases.js'
 import { expressionsOf } from './validate.js'
 
-/** Enough to look through at once. */
+/** A message about rules that are valid. */
+export interface Hint extends Issue {
+  readonly code: number
+}
+
+/** Code of hints at what the author of a rule may not have meant. */
+const DOUBTFUL = 20100
+/** Code of the message for what is stored without effect here. */
+const INERT = 10900
 const MAX_HINTS = 100
 
 /** Actions after which no further rule of the phase runs. */
@@ -19,39 +28,69 @@ const TERMINATING = new Set([
   'serve_error',
 ])
 
-/** What is allowed in the rules of a ruleset and yet hardly meant, at most a hundred; pointers as `/rules/0/expression`. */
-export function rulesHints(rules: readonly Rule[]): Issue[] {
-  const hints: Issue[] = []
-  const running: { readonly expression: Expression; readonly terminating: boolean; readonly index: number }[] = []
+/** Returns hints about the rules of a ruleset, at most 100; pointers as `/rules/0/expression`. */
+export function rulesHints(rules: readonly Rule[], phase?: string): Hint[] {
+  const hints: Hint[] = []
   for (const [index, rule] of rules.entries()) {
     const at = `/rules/${index}`
-    for (const { pointer, text, gives } of expressionsOf(rule, ACTIONS.get(rule.action))) {
-      if (gives === 'filter') {
-        const expression = parsed(() => parse(text))
-        if (expression === undefined) continue
-        hints.push(...told(`${at}${pointer}`, expression))
-        if (pointer === '/expression' && rule.enabled) running.push({ expression, terminating: ends(rule), index })
-      } else {
-        const expression = parsed(() => parseValue(text, gives === 'key' ? { scheme: KEY_SCHEME } : {}))
-        if (expression !== undefined) hints.push(...told(`${at}${pointer}`, expression))
-      }
-    }
+    hints.push(...ownHints(rule, phase).map((hint) => ({ ...hint, pointer: `${at}${hint.pointer}` })))
+    if (hints.length >= MAX_HINTS) break
   }
-  for (const { hidden, hider } of lintRules(running)) {
-    const number = (running[hider]?.index ?? 0) + 1
-    hints.push({
-      pointer: `/rules/${running[hidden]?.index}/expression`,
-      message: `the rule is never reached: rule ${number} matches every request and ends the evaluation`,
-    })
-  }
+  for (const { hidden, hider } of hiddenRules(rules))
+    hints.push({ ...neverReached(hider), pointer: `/rules/${hidden}/expression` })
   return hints.slice(0, MAX_HINTS)
 }
 
+/** Returns hints about one rule of a ruleset; pointers are relative to it. */
+export function ruleHints(rules: readonly Rule[], index: number, phase: string): Hint[] {
+  const rule = rules[index]
+  if (rule === undefined) return []
+  const found = hiddenRules(rules).find(({ hidden }) => hidden === index)
+  const hints = ownHints(rule, phase)
+  return [...hints, ...(found ? [{ ...neverReached(found.hider), pointer: '/expression' }] : [])].slice(0, MAX_HINTS)
+}
+
+const neverReached = (hider: number) => ({
+  code: DOUBTFUL,
+  message: `the rule is never reached: rule ${hider + 1} matches every request and ends the evaluation`,
+})
+
+function ownHints(rule: Rule, phase: string | undefined): Hint[] {
+  const action = ACTIONS.get(rule.action)
+  const doubtful = expressionsOf(rule, action).flatMap(({ pointer, text, gives }): Hint[] => {
+    const expression = parsed(() =>
+      gives === 'filter' ? parse(text) : parseValue(text, gives === 'key' ? { scheme: KEY_SCHEME } : {}),
+    )
+    return (expression ? lint(expression) : []).map(({ message }) => ({ code: DOUBTFUL, pointer, message }))
+  })
+  const inert = [
+    ...(phase !== undefined && phaseNamed(phase)?.layer === 'network' ? ['/action'] : []),
+    ...(action?.inert(rule.action_parameters ?? {}) ?? []).map((pointer) =>
+      rule.action_parameters === undefined ? '/action' : `/action_parameters${pointer}`,
+    ),
+  ]
+  return [...doubtful, ...inert.map((pointer) => ({ code: INERT, pointer, message: 'stored, without effect here' }))]
+}
+
+/** The rules that no request reaches, with the rule that ends the evaluation before them. */
+function hiddenRules(rules: readonly Rule[]): readonly { readonly hidden: number; readonly hider: number }[] {
+  const running: { readonly expression: Expression; readonly terminating: boolean; readonly index: number }[] = []
+  for (const [index, rule] of rules.entries()) {
+    if (!rule.enabled) continue
+    // Only an expression with the word can be true for every request; the others need no parsing.
+    const expression = ends(rule) && rule.expression.includes('true') ? parsed(() => parse(rule.expression)) : NEVER
+    if (expression !== undefined) running.push({ expression, terminating: ends(rule), index })
+  }
+  return lintRules(running).map(({ hidden, hider }) => ({
+    hidden: running[hidden]?.index ?? -1,
+    hider: running[hider]?.index ?? -1,
+  }))
+}
+
+const NEVER = parse('false')
+
 // A rate limit ends the evaluation only of the requests beyond it.
 const ends = ({ action, ratelimit }: Rule): boolean => TERMINATING.has(action) && ratelimit === undefined
-
-const told = (pointer: string, expression: Parameters<typeof lint>[0]): Issue[] =>
-  lint(expression).map(({ message }) => ({ pointer, message }))
 
 /** Undefined for what does not parse: rules may have been stored when the language knew other names. */
 function parsed<T>(parse: () => T): T | undefined {

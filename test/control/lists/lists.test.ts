@@ -347,6 +347,17 @@ t.test('changes are in force for the proxy at once, of one account and not of ot
   t.equal(given.has(address('192.0.2.77')), false)
 })
 
+t.test('a redirect list holds the URLs that it has a redirect for', async (t) => {
+  const api = await client(t)
+  const redirect = { source_url: 'example.com/old', target_url: 'https://example.com/new' }
+  const served = new ListRegistry(api.store, [{ name: 'moved', kind: 'redirect', items: [{ redirect }] }])
+  t.teardown(() => served.close())
+  const moved = served.lists(ACCOUNT).get('moved', 'Bytes')!
+  t.equal(moved.has('http://example.com/old'), true)
+  t.equal(moved.has('http://example.com/older'), false)
+  t.equal(served.lists(ACCOUNT).get('moved', 'Ip')!.has(parseIp('192.0.2.1')!), false)
+})
+
 t.test('a list of a hundred thousand addresses is stored, changed and asked', async (t) => {
   const api = await client(t)
   const served = new ListRegistry(api.store, [])

@@ -76,7 +76,7 @@ const REFUSED: [what: string, phase: PhaseName, rule: object, pointer: string, m
     FIREWALL,
     { expression: 'ssl and http.host in $office' },
     '/expression',
-    /\n {8}\^+ the list \$office holds addresses, host names are asked for$/,
+    /\n {8}\^+ the list \$office holds addresses; host names are required$/,
   ],
   ['a list of redirects', FIREWALL, { expression: 'http.host in $moved' }, '/expression', /holds redirects/],
   [
@@ -191,6 +191,14 @@ const ACCEPTED: [phase: PhaseName, rule: object][] = [
   ['http_ratelimit', counted({ characteristics: ['lookup_json_string(http.request.body.raw, "a")'] })],
   ['http_request_transform', rewritten('regex_replace(http.request.uri.path, "^/a/", "/b/")')],
   ['http_request_transform', rewritten('to_string(ip.src)')],
+  [
+    'http_request_redirect',
+    {
+      expression: 'http.request.full_uri in $moved and any(http.request.accepted_languages[*] == "de")',
+      action: 'redirect',
+      action_parameters: { from_list: { name: 'moved', key: 'http.request.full_uri' } },
+    },
+  ],
 ]
 
 t.test('expressions of every use are accepted', async (t) => {
@@ -234,6 +242,42 @@ t.test('what is hardly meant is told in messages, of writes and of dry runs', as
   const id = created.body.result.rules[3].id
   const moved = await api.call('PATCH', `${at}/rules/${id}`, { position: { index: 1 } })
   t.same(moved.body.messages, [])
+})
+
+/** Rules with members that have no effect here, and their pointers. */
+const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
+  [
+    'http_config_settings',
+    { action: 'set_config', action_parameters: { ssl: 'full', content_converter: false, security_level: 'high' } },
+    '/action_parameters/ssl',
+    '/action_parameters/security_level',
+  ],
+  ['http_config_settings', { action: 'set_config', action_parameters: { security_level: 'off' } }],
+  [
+    'http_request_cache_settings',
+    { action: 'set_cache_settings', action_parameters: { cache: true, strip_etags: true } },
+    '/action_parameters/cache',
+  ],
+  [FIREWALL, { action: 'skip', action_parameters: { products: ['waf', 'bic'] } }, '/action_parameters/products/1'],
+  [FIREWALL, { action: 'ddos_dynamic' }, '/action'],
+  ['magic_transit', { action: 'block' }, '/action'],
+]
+
+t.test('what is stored without effect is named in messages of the write', async (t) => {
+  const { call } = await client(t, { config })
+  for (const [phase, rule, ...pointers] of INERT) {
+    const { status, body } = await call('PUT', path(phase), { rules: [{ expression: 'true', ...rule }] })
+    const found = body.messages.map((message: { code: number; source: { pointer: string } }) => [
+      message.code,
+      message.source.pointer,
+    ])
+    t.equal(status, 200, JSON.stringify(body.errors))
+    t.same(
+      found,
+      pointers.map((pointer) => [10900, `/rules/0${pointer}`]),
+      JSON.stringify(rule),
+    )
+  }
 })
 
 t.test('hints stop at a hundred', async (t) => {
