@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import got from 'got'
+import { InvalidInput } from '../../src/core/errors.js'
+import { NotPublic } from '../../src/egress/egress.js'
 import { hostOf, portOf, publicUrl } from '../../src/egress/public-url.js'
 import { testEgress } from '../helpers/egress.js'
 import { recordDialled } from './dialled.js'
@@ -27,15 +29,28 @@ async function judge(text: string, dns: readonly string[][]): Promise<Verdict> {
     const url = publicUrl(text)
     await egress.check(hostOf(url), portOf(url))
     const agent = { http: agents.http, https: agents.https }
-    await got.post(url, { agent, followRedirect: false, retry: { limit: 0 }, body: 'x' }).catch(() => {})
-  } catch {
-    return { verdict: 'reject', dialled: recorder.addresses }
+    await got.post(url, { agent, followRedirect: false, retry: { limit: 0 }, body: 'x' })
+    throw new Error('a connection was made')
+  } catch (error) {
+    // Any other error, such as one of the URL parser of the client, fails the case.
+    if (isOurs(error)) return { verdict: 'reject', dialled: recorder.addresses }
+    if (recorder.addresses.length === 0 || !isConnectionRefused(error)) throw error
+    return { verdict: 'accept', dialled: recorder.addresses }
   } finally {
     recorder.restore()
     agents.destroy()
   }
-  return { verdict: recorder.addresses.length > 0 ? 'accept' : 'reject', dialled: recorder.addresses }
 }
+
+/** Whether the product itself refused the destination: by its form, or by its addresses. */
+function isOurs(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof NotPublic || cause instanceof InvalidInput) return true
+  return false
+}
+
+/** The recorder of connections refuses all of them. */
+const isConnectionRefused = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
 
 function* casesOf({ cases }: Document): Generator<Case> {
   for (const { url, dns = [], expect, why } of cases) {
