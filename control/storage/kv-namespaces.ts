@@ -9,7 +9,7 @@ import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 
-export const NAMESPACES = '/storage/kv/namespaces'
+const NAMESPACES = '/storage/kv/namespaces'
 export const NAMESPACE = `${NAMESPACES}/:namespace_id` as const
 const scopes = ['account'] as const
 

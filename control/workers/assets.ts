@@ -90,7 +90,7 @@ function bearer({ headers }: IncomingMessage): string {
 }
 
 /** What uploads throw, in the client's terms. */
-export function refused(error: unknown): unknown {
+function refused(error: unknown): unknown {
   if (error instanceof BadToken) return new ApiError('badAssetToken', undefined, error.message)
   if (error instanceof BadFile) return new ApiError('badAssets', `/${error.hash}`, error.message)
   return error

@@ -20,7 +20,7 @@ interface SettingType {
 }
 
 /** Every zone setting that the API knows. */
-export const SETTINGS: ReadonlyMap<string, SettingType> = new Map([
+const SETTINGS: ReadonlyMap<string, SettingType> = new Map([
   [
     'content_converter',
     {

@@ -1,7 +1,7 @@
 import { holds, lengthOf } from './characters.js'
 
 /** Lists and quotes inside each other that are written; deeper ones are taken for part of the one around them. */
-export const MAX_DEPTH = 64
+const MAX_DEPTH = 64
 
 /** Characters spent on indentation and quote marks; a page that needs more has no reader. */
 const MAX_INDENTATION = 16 * 1024 * 1024

@@ -18,7 +18,7 @@ export interface ObjectStore {
 export type ContentType = 'application/gzip' | 'text/plain'
 
 /** A body is sent whole up to this size, and in parts of half of it beyond. */
-export const WHOLE_BYTES = 16 * 1024 * 1024
+const WHOLE_BYTES = 16 * 1024 * 1024
 export const PART_BYTES = WHOLE_BYTES / 2
 
 /** A destination where each batch is an object: `<folder>/<name>.log.gz`. */

@@ -1,6 +1,6 @@
-import ipaddr from 'ipaddr.js'
 import type { Issue } from '../core/errors.js'
 import { accessIssues } from '../core/permissions.js'
+import { parseIp } from '../expr/ip.js'
 import { trustedFieldIssue } from '../rules/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
@@ -100,7 +100,7 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
   for (const [at, name] of (zone.hostnames ?? []).entries()) {
-    if (!HOSTNAME.test(name) && !ipaddr.isValid(name.replace(/^\[|\]$/g, '')))
+    if (!HOSTNAME.test(name) && parseIp(name.replace(/^\[|\]$/g, '')) === undefined)
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `is no host name: ${name}` })
     const other = config.zones.findIndex((zone, i) => i < index && zone.hostnames?.includes(name))
     if (other >= 0)
@@ -109,5 +109,10 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
   return issues
 }
 
-const isCidr = (text: string): boolean => ipaddr.isValidCIDR(text) || ipaddr.isValid(text)
+/** Whether a text is an address, or a network in CIDR form. */
+function isCidr(text: string): boolean {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const ip = parseIp(address)
+  return ip !== undefined && (bits === undefined || Number(bits) <= (typeof ip === 'number' ? 32 : 128))
+}
 const portOf = (listen: string): number => Number(listen.slice(listen.lastIndexOf(':') + 1))

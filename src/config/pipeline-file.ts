@@ -135,7 +135,7 @@ interface PipelineContext {
 }
 
 /** A pipeline, or all that is wrong with it. */
-export function readPipeline(given: unknown, { folder, name, inside, checks }: PipelineContext): Pipeline | Issue[] {
+function readPipeline(given: unknown, { folder, name, inside, checks }: PipelineContext): Pipeline | Issue[] {
   if (!isObject(given)) return [{ pointer: '', message: 'must be a pipeline: source, dataset, destination_conf' }]
   const source = given['source'] === 'stdin' ? { stdin: true } : given['source']
   const document: Record<string, unknown> = { ...given, ...(source !== undefined && { source }) }

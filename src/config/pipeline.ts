@@ -117,8 +117,8 @@ export function filesOf({ file, follow = false }: FileSource): {
   return 'paths' in file ? { paths: file.paths, follow: file.follow ?? follow } : { paths: file, follow }
 }
 
-export type HttpSource = Static<typeof HttpSource>
-export type RedisSource = Static<typeof RedisSource>
+type HttpSource = Static<typeof HttpSource>
+type RedisSource = Static<typeof RedisSource>
 export type Source = Static<(typeof SOURCE_SCHEMAS)[SourceKind]>
 
 const PipelineTest = Type.Object(

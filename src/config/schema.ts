@@ -385,6 +385,5 @@ export const ConfigFile = Type.Object(
 export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly pipelines: readonly Pipeline[] }
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']
-export type WebhooksConfig = Config['webhooks']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]

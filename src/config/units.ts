@@ -30,13 +30,13 @@ export const Size = (byDefault: string, description: string) =>
   )
 
 /** Milliseconds of `10s`, or undefined where the text is no duration. */
-export function milliseconds(text: string): number | undefined {
+function milliseconds(text: string): number | undefined {
   const [, number, unit] = DURATION.exec(text) ?? []
   return number === undefined ? undefined : Number(number) * MILLISECONDS[unit as keyof typeof MILLISECONDS]
 }
 
 /** Bytes of `16KB`, or undefined where the text is no size. */
-export function bytes(text: string): number | undefined {
+function bytes(text: string): number | undefined {
   const [, number, unit] = SIZE.exec(text) ?? []
   return number === undefined ? undefined : Math.floor(Number(number) * BYTES[unit as keyof typeof BYTES])
 }

@@ -1,5 +1,5 @@
 /** Bytes of ASCII that the readers of text formats look for, and what the others are good for in HTTP. */
-export const TAB = 0x09
+const TAB = 0x09
 export const LF = 0x0a
 export const CR = 0x0d
 export const SPACE = 0x20

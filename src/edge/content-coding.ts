@@ -58,7 +58,7 @@ export interface Decoded {
 export const MAX_ENCODED_BYTES = MAX_HTML_BYTES + 65_536
 
 /** Undoes one content coding in the thread pool. A chunk that was written must not change until more is asked for. */
-export class Decoder implements Decoded {
+class Decoder implements Decoded {
   readonly #make: MakeDecoder
   readonly #to: Decoded
   readonly #drained: () => void

@@ -34,7 +34,7 @@ export function ipSet(ranges: readonly IpRange[]): (value: Value) => boolean {
 }
 
 /** Ranges in order, those that overlap as one: first and last in turn. */
-export function merge<T extends Ip>(ranges: readonly (readonly T[])[]): readonly T[] {
+function merge<T extends Ip>(ranges: readonly (readonly T[])[]): readonly T[] {
   const sorted = [...ranges].sort(([a], [b]) => ((a as T) < (b as T) ? -1 : (a as T) > (b as T) ? 1 : 0))
   const merged: T[] = []
   for (const [first, last] of sorted as [T, T][]) {
@@ -47,7 +47,7 @@ export function merge<T extends Ip>(ranges: readonly (readonly T[])[]): readonly
 }
 
 /** Whether a value lies in one of the merged ranges. */
-export function within<T extends Ip>(merged: readonly T[], value: T): boolean {
+function within<T extends Ip>(merged: readonly T[], value: T): boolean {
   let low = 0
   let high = merged.length >> 1
   while (low < high) {

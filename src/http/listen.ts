@@ -16,7 +16,7 @@ export function hostAndPort(address: string): { host: string; port: number } {
 }
 
 /** The base URL of a server that listens. */
-export function urlOf(server: Server): string {
+function urlOf(server: Server): string {
   const { address, port } = server.address() as AddressInfo
   return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }

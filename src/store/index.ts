@@ -9,7 +9,7 @@ import type { StoreOptions } from './options.js'
 type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
 
 /** Every kind of store, by what its URL starts with. */
-export const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
+const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
   ['embedded', (_url, options) => openLevel(options)],
   ['memory', (_url, options) => openMemory(options)],
   ['redis', openRedis],

@@ -120,6 +120,9 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     'f.yaml:1:1: is a pipeline file: edged run FILE runs it',
   ],
   ['no CIDR', 'proxy: { trusted_proxies: [nobody] }', /^f.yaml:1:28: proxy.trusted_proxies.0 must be a CIDR/],
+  ['too long a prefix', 'proxy: { trusted_proxies: [10.0.0.0/33] }', /proxy.trusted_proxies.0 must be a CIDR/],
+  ['two prefixes', 'proxy: { trusted_proxies: [10.0.0.0/8/8] }', /proxy.trusted_proxies.0 must be a CIDR/],
+  ['a short address', 'proxy: { trusted_proxies: [10.1/8] }', /proxy.trusted_proxies.0 must be a CIDR/],
   ['a list where an object belongs', 'proxy: []', /^f.yaml:1:1: proxy must be object/],
   [
     'a short token',

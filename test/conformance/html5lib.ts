@@ -26,7 +26,7 @@ const CONTENT: Readonly<Record<string, Content>> = {
 }
 
 /** The tokens of a page handed over in the given pieces, with neighbouring text joined. */
-export function tokensOf(pieces: Iterable<string>, within?: { content: Content; element: string }): Token[] {
+function tokensOf(pieces: Iterable<string>, within?: { content: Content; element: string }): Token[] {
   const tokens: Token[] = []
   const tokenizer = new HtmlTokenizer(
     {

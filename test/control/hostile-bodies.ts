@@ -18,7 +18,7 @@ export function randomNumbers(seed: number): () => number {
 const deep = (levels: number): unknown => (levels === 0 ? [] : [deep(levels - 1)])
 
 /** JSON that code may take for something else. */
-export const HOSTILE: readonly unknown[] = [
+const HOSTILE: readonly unknown[] = [
   null,
   true,
   false,

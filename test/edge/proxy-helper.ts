@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 
 export const HOST = 'Host: example.test\r\n'
-export const LAST = 'Connection: close\r\n'
+const LAST = 'Connection: close\r\n'
 
 /** A request that is the last one on its connection; `head`: more lines of its head. */
 export const page = (head = '', method = 'GET', target = '/') =>

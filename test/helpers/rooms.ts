@@ -34,7 +34,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/workers': {},
   'src/config': {
     may: ['src/lists', 'src/rules', 'src/egress', 'pipelines/records'],
-    files: ['pipelines/logpush/compiled-job.ts', 'pipelines/logpush/spool/json-text.ts'],
+    files: ['src/expr/ip.ts', 'pipelines/logpush/compiled-job.ts', 'pipelines/logpush/spool/json-text.ts'],
   },
   'src/edge': { may: ['src/http', 'src/expr', 'src/rules', 'src/workers', 'pipelines/markdown'], types: CONFIG_TYPES },
   'pipelines/markdown': { pure: true },

@@ -16,9 +16,9 @@ import { StoredDeliveries } from '../../src/webhooks/delivery-store.js'
 import { WebhookSender, type SenderOptions } from '../../src/webhooks/sender.js'
 
 export const ACCOUNT = account('a'.repeat(32))
-export const vault = new Keyring([randomBytes(32)])
+const vault = new Keyring([randomBytes(32)])
 
-export const OPTIONS: SenderOptions = {
+const OPTIONS: SenderOptions = {
   retry_schedule: [5000, 300_000, 1_800_000],
   timeout: 20_000,
   per_destination: 4,

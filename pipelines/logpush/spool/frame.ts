@@ -15,7 +15,7 @@ import type { Position } from './types.js'
 
 export const HEADER_BYTES = 36
 /** A frame is never larger: a header that says otherwise is none. */
-export const MAX_FRAME_BYTES = 64 * 2 ** 20
+const MAX_FRAME_BYTES = 64 * 2 ** 20
 
 /** Kinds of frames, which are versions of the form as well. */
 export const RECORDS = 1

@@ -16,7 +16,7 @@ import { HEADER_BYTES, type FrameParts } from './frame.js'
 import { jsonText } from './json-text.js'
 
 /** Frames are closed at this size; one with a single larger record is larger. */
-export const FRAME_BYTES = 256 * 1024
+const FRAME_BYTES = 256 * 1024
 /** No more records in a frame than this. */
 const FRAME_RECORDS = 16_384
 /** A record whose values have more bytes is refused. */

@@ -36,7 +36,7 @@ export interface Damage {
   readonly to: number
 }
 
-export const segmentName = (first: Position): string => `${String(first).padStart(16, '0')}.seg`
+const segmentName = (first: Position): string => `${String(first).padStart(16, '0')}.seg`
 
 /** The position in the name of a segment; undefined for other files. */
 export function segmentFirst(name: string): Position | undefined {

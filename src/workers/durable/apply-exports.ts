@@ -134,7 +134,7 @@ interface Referenced {
 }
 
 /** Other scripts that have a binding to a class in a version that serves requests, or in their latest one. */
-export function referencing(store: Store, scope: Scope, { script, className, namespaceId }: Referenced): string[] {
+function referencing(store: Store, scope: Scope, { script, className, namespaceId }: Referenced): string[] {
   const points = ({ type, class_name, script_name, namespace_id }: Binding): boolean =>
     type === 'durable_object_namespace' &&
     ((class_name === className && script_name === script) ||

@@ -18,7 +18,7 @@ const FIELDS: readonly Field[] = ['storage', 'container', 'renamed_to', 'transfe
 const SCRIPT_NAME = /^[a-z0-9_][a-z0-9-_]*$/
 
 /** A name that JavaScript can give to a class (ECMA-262, 12.7). */
-export const isIdentifier = (text: string): boolean => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(text)
+const isIdentifier = (text: string): boolean => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(text)
 
 /** What is wrong with the entries of `exports`; pointers into the map. */
 export function exportIssues(exports: Readonly<Record<string, ExportEntry>>): Issue[] {

@@ -121,9 +121,6 @@ const WRITERS: Readonly<Record<string, Write>> = {
   ratelimit,
 }
 
-/** Binding types that work in a running script. */
-export const RUNNABLE_BINDINGS: ReadonlySet<string> = new Set(Object.keys(WRITERS))
-
 /** Returns one binding as the runtime reads it. */
 export function runtimeBinding(binding: Binding, context: BindingContext): Capnp {
   const write = WRITERS[binding.type] ?? unavailable

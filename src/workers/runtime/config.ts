@@ -16,7 +16,7 @@ import {
 /** Placeholder for the folder of the generation: the text is compared before there is a folder. */
 export const GENERATION_FOLDER = '@generation@'
 /** Folder of module files, relative to the configuration file. */
-export const MODULES_FOLDER = '../modules'
+const MODULES_FOLDER = '../modules'
 
 /** Name of the socket of health checks, cron and queues. */
 export const CONTROL_SOCKET = 'control'

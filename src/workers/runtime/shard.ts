@@ -17,7 +17,7 @@ const MIN_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 10_000
 
 /** No process runs the script now. */
-export class RuntimeUnavailable extends Error {
+class RuntimeUnavailable extends Error {
   override readonly name = 'RuntimeUnavailable'
 }
 

@@ -98,7 +98,7 @@ export async function postureClient(t: Test, config: Partial<ControlConfig> = {}
 }
 
 export const BASIC = { authentication_type: 'Basic Auth', headers: [{ key: 'Authorization', value: 'Basic YTpi' }] }
-export const NONE = { authentication_type: 'None' }
+const NONE = { authentication_type: 'None' }
 
 export const webhook = (change: object = {}) => ({
   label: 'Channel',

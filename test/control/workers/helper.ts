@@ -26,7 +26,7 @@ export interface WorkersClient extends Client {
 }
 
 /** The configuration's defaults. */
-export const workersConfig = (): WorkersConfig => parser(Workers, { defaults: true })({})
+const workersConfig = (): WorkersConfig => parser(Workers, { defaults: true })({})
 
 /** The API of the Workers area alone, over a memory store. */
 export async function workersClient(t: Test, options: Parameters<typeof client>[1] = {}): Promise<WorkersClient> {

@@ -48,7 +48,7 @@ export interface Arrived {
 export type Response = (batch: Arrived, attempt: number, signal: AbortSignal) => void | Promise<void>
 
 /** A destination that does as it is told. */
-export class ScriptedSink {
+class ScriptedSink {
   readonly arrived: Arrived[] = []
   /** Every attempt, those that failed too. */
   readonly attempts: Arrived[] = []
