@@ -45,7 +45,7 @@ export class SpoolEmitter implements Emitter {
     this.#options = options
     if (options.metrics !== undefined) {
       this.#dropped = new Counter({
-        name: 'edged_logpush_dropped_events_total',
+        name: 'edged_logpush_events_dropped_total',
         help: 'Events of the daemon that did not become log records, by the reason.',
         labelNames: ['dataset', 'scope', 'reason'],
         registers: [options.metrics],

@@ -114,7 +114,7 @@ class JobManager implements Logpush {
   constructor(deps: LogpushDeps, staging: BatchBuffer) {
     const { open, random = Math.random } = deps
     const options = deps.options()
-    const { at_once: atOnce, per_destination: perDestination, timeout: timeoutMs } = options.uploads
+    const { in_flight: atOnce, in_flight_per_destination: perDestination, timeout: timeoutMs } = options.uploads
     const uploads = new Uploads({ atOnce, perDestination, timeoutMs }, deps)
     this.#deadLetter = deadLetter(options.dead_letter === undefined ? undefined : open(options.dead_letter), uploads)
     this.#deps = deps
@@ -255,7 +255,7 @@ class JobManager implements Logpush {
 
   /** Whether the place of a job stays, whatever becomes of the job. */
   #keeps(job: LogpushJob): boolean {
-    return job.enabled || this.#deps.options().keep_while_disabled
+    return job.enabled || this.#deps.options().retain_while_disabled
   }
 
   async #entry(id: string, dataset: string, scope: Scope): Promise<Entry> {

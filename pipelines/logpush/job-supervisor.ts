@@ -23,8 +23,8 @@ const FAULT_PAUSE_MS = 30_000
 /** The options of log push that its jobs read; times in ms. */
 export interface LogpushOptions {
   readonly uploads: {
-    readonly at_once: number
-    readonly per_destination: number
+    readonly in_flight: number
+    readonly in_flight_per_destination: number
     readonly timeout: number
     readonly drain_timeout: number
     /** 0: never. */
@@ -32,7 +32,7 @@ export interface LogpushOptions {
   }
   readonly filter: FilterLimits
   readonly dead_letter?: string
-  readonly keep_while_disabled: boolean
+  readonly retain_while_disabled: boolean
 }
 
 export interface TaskDeps extends SessionDeps {

@@ -38,13 +38,16 @@ export function logpushMetrics(registry: Metrics, lags: () => Iterable<Lag>): (j
     new Counter({ name: `edged_logpush_${name}_total`, help, labelNames: ['job', ...labelNames], registers })
 
   const read = counter('records_read', 'Records that jobs looked at.')
-  const kept = counter('records_kept', 'Records that passed filter and sampling; again for each time a batch is made.')
+  const kept = counter(
+    'records_selected',
+    'Records that passed filter and sampling. Counted again each time a batch is created.',
+  )
   const delivered = counter('records_delivered', 'Records that arrived.')
   const dropped = counter('records_dropped', 'Records that were not delivered and never will be.', 'reason')
   const bytes = counter('delivered_bytes', 'Text that arrived, before compression.')
   const batches = counter('upload_attempts', 'Attempts to deliver a batch.', 'outcome')
   const success = new Gauge({
-    name: 'edged_logpush_last_success_seconds',
+    name: 'edged_logpush_last_success_timestamp_seconds',
     help: 'When a batch arrived last, seconds since 1970.',
     labelNames: ['job'],
     registers,

@@ -6,6 +6,7 @@ import { issuesOf, parser, soundMembers } from '../core/schema.js'
 import { crossCheck, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
+import { withNewNames } from './renamed.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
@@ -39,7 +40,7 @@ export function readConfig(
   if (isNode(listed)) keepDigits(listed)
   return yaml.checked((value, refuse) => {
     const given = value ?? {}
-    const issues = [...wrongShape(given)]
+    const issues = withNewNames(wrongShape(given))
     // Sections that are wrong in form stand as if they were absent, so that the others are looked at as well.
     if (issues.some(({ pointer }) => pointer === '')) refuse(issues)
     const sound = soundMembers(given, issues)

@@ -2,61 +2,61 @@ import { Type } from 'typebox'
 import { strict } from '../core/schema.js'
 import { Duration, Size } from './units.js'
 
-const Places = (byDefault: number, description: string) =>
+const Limit = (byDefault: number, description: string) =>
   Type.Integer({ minimum: 1, maximum: 10_000, default: byDefault, description })
 
 const Filter = Type.Object(
   {
-    comparisons: Places(30, 'Comparisons of one filter.'),
-    bytes: Places(1000, 'Text of one filter, in bytes.'),
+    comparisons: Limit(30, 'Maximum comparisons in one filter.'),
+    bytes: Limit(1000, 'Maximum size of one filter in bytes.'),
   },
-  { ...strict, default: {}, description: 'How large the filter of a job may be.' },
+  { ...strict, default: {}, description: 'Limits for the filter of a job.' },
 )
 
 const Destinations = Type.Object(
   {
     allow_plain_http: Type.Boolean({
       default: false,
-      description: 'Destinations without TLS, and with certificates that do not fit where they ask for it.',
+      description: 'Allows destinations without TLS, and destinations that ask to skip certificate verification.',
     }),
     allow_file_under: Type.Array(Type.String({ minLength: 1 }), {
       default: [],
-      description: 'Folders below which file:// destinations may write.',
+      description: 'Folders that file:// destinations can write to, including their subfolders.',
     }),
   },
-  { ...strict, default: {}, description: 'Where jobs may send.' },
+  { ...strict, default: {}, description: 'Allowed destinations of jobs.' },
 )
 
 const Uploads = Type.Object(
   {
-    at_once: Places(32, 'Uploads under way, all jobs together. Jobs that fail wait for places of their own.'),
-    per_destination: Places(4, 'Uploads under way to one host or bucket.'),
-    timeout: Duration('5m', 'One upload may take this long.'),
-    drain_timeout: Duration('10s', 'Uploads under way have this long to finish when the daemon stops.'),
-    disable_after: Duration('24h', 'A job that has failed for this long is disabled. 0s: never.'),
+    in_flight: Limit(32, 'Maximum concurrent uploads of all jobs. Failing jobs use separate slots.'),
+    in_flight_per_destination: Limit(4, 'Maximum concurrent uploads to one host or bucket.'),
+    timeout: Duration('5m', 'Maximum duration of one upload.'),
+    drain_timeout: Duration('10s', 'Time that uploads in flight have to finish when the daemon stops.'),
+    disable_after: Duration('24h', 'A job is disabled after failing for this long without a success. 0s: never.'),
   },
   {
     ...strict,
     default: {},
     description:
-      'A failed upload is tried again: after 1s to 60s, or what Retry-After says; after 1m to 5m where the destination ' +
-      'refuses it.',
+      'A failed upload is retried after 1s to 60s, or after the time in Retry-After; after 1m to 5m if the destination ' +
+      'rejects it.',
   },
 )
 
 /** The section `logpush` of the configuration. */
 export const Logpush = Type.Object(
   {
-    jobs_per_scope: Type.Integer({ minimum: 0, default: 4, description: 'Jobs of one account or zone.' }),
+    jobs_per_scope: Type.Integer({ minimum: 0, default: 4, description: 'Maximum jobs per account or zone.' }),
     retention_bytes: Size(
       '10GB',
-      'Records kept on disk until they are delivered; beyond it ingest is refused, and the oldest records go for those ' +
-        'of the proxy.',
+      'Maximum size of undelivered records on disk. Beyond it, ingest is rejected, and records of the proxy replace the ' +
+        'oldest records.',
     ),
-    retention_age: Duration('7d', 'Records older than this are dropped, delivered or not.'),
-    keep_while_disabled: Type.Boolean({
+    retention_age: Duration('7d', 'Records older than this are deleted, delivered or not.'),
+    retain_while_disabled: Type.Boolean({
       default: false,
-      description: 'A job that is disabled finds the records of that time when it is enabled again.',
+      description: 'Retains the records of a disabled job, so that it delivers them after it is enabled again.',
     }),
     filter: Filter,
     destinations: Destinations,
@@ -66,11 +66,11 @@ export const Logpush = Type.Object(
         minLength: 1,
         maxLength: 4096,
         description:
-          'Destination for records that the destination of their job never takes: too large, or refused for what is in ' +
-          'them. None: dropped and counted.',
+          'Destination for records that the destination of their job rejects because of their size or content. Without ' +
+          'it, they are dropped and counted.',
         examples: ['file:///var/lib/edged/dead-letter'],
       }),
     ),
   },
-  { ...strict, default: {}, description: 'Jobs that deliver log records.' },
+  { ...strict, default: {}, description: 'Log push: jobs that deliver log records.' },
 )

@@ -62,10 +62,10 @@ const OriginLimits = Type.Object(
     headers_timeout: Duration('60s', 'From the end of the request to the header fields of the answer.'),
     body_timeout: Duration('100s', 'Between two reads of the answer.'),
     keep_alive_timeout: Duration('4s', 'An idle connection to an origin stays open for this long.'),
-    waiting_timeout: Duration('30s', 'A request that waits this long for a connection to become free gets 503.'),
+    queue_timeout: Duration('30s', 'Maximum time that a request waits for a connection. Then it gets 503.'),
     header_bytes: Size('64KiB', 'Header fields of one answer; larger ones become 502.'),
     connections: Type.Integer({ minimum: 1, default: 256, description: 'Open connections to one origin.' }),
-    waiting: Count(4096, 'Requests that wait for a connection to one origin; more get 503.'),
+    queue_size: Count(4096, 'Maximum requests that wait for a connection to one origin. More get 503.'),
   },
   { ...strict, default: {}, description: 'What an origin may take.' },
 )
@@ -78,7 +78,7 @@ const Challenge = Type.Object(
       default: 17,
       description: 'A browser makes 2 to the power of this many tries, on average: 17 takes well under a second.',
     }),
-    clearance: Duration('30m', 'A visitor who has passed is not challenged again for this long.'),
+    clearance_lifetime: Duration('30m', 'Time during which a visitor who passed is not challenged again.'),
   },
   { ...strict, default: {}, description: 'What challenge rules ask of a visitor.' },
 )
@@ -116,7 +116,7 @@ const Proxy = Type.Object(
     drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
     limits: ProxyLimits,
     origin: OriginLimits,
-    rate_limit_keys: Type.Integer({
+    max_rate_limit_keys: Type.Integer({
       minimum: 1,
       default: 1_000_000,
       description:

@@ -4,59 +4,66 @@ import { Duration, Size } from './units.js'
 
 const Count = (byDefault: number, description: string) => Type.Integer({ minimum: 0, default: byDefault, description })
 
-const Places = (byDefault: number, description: string) => Type.Integer({ minimum: 1, default: byDefault, description })
+const Limit = (byDefault: number, description: string) => Type.Integer({ minimum: 1, default: byDefault, description })
 
 /** The section `webhooks`. */
 export const Webhooks = Type.Object(
   {
-    retry_schedule: Type.Array(Duration('5s', 'Between a try that failed and the next.'), {
+    retry_schedule: Type.Array(Duration('5s', 'Time between a failed attempt and the next one.'), {
       maxItems: 100,
       default: ['5s', '5m', '30m', '2h', '5h', '10h', '14h', '20h', '24h'],
-      description: 'Between the tries of a delivery, the first one being made at once; then the delivery has failed.',
+      description:
+        'Times between the attempts of a delivery. The first attempt is immediate. After the last one the delivery has failed.',
     }),
-    timeout: Duration('15s', 'For one try, the connection included.'),
-    tries: Type.Object(
+    timeout: Duration('15s', 'Maximum duration of one attempt, including the connection.'),
+    attempts: Type.Object(
       {
-        at_once: Places(256, 'Tries under way, all destinations together.'),
-        per_destination: Places(
+        in_flight: Limit(256, 'Maximum concurrent delivery attempts to all webhooks together.'),
+        in_flight_per_destination: Limit(
           4,
-          'Tries under way to one webhook. It begins with one, and gets more as they succeed.',
+          'Maximum concurrent attempts per webhook. Starts at 1 and grows with each success.',
         ),
       },
-      { ...strict, default: {}, description: 'How many deliveries are made side by side.' },
+      { ...strict, default: {}, description: 'Concurrent delivery attempts.' },
     ),
-    breaker: Type.Object(
+    circuit_breaker: Type.Object(
       {
-        failures: Places(10, 'Failures in a row after which a destination is left alone for a while.'),
-        open: Duration('30s', 'For so long, twice as long each time that the try after it fails.'),
-        most: Duration('15m', 'But never longer than this.'),
+        failures: Limit(10, 'Consecutive failures after which deliveries to a webhook pause.'),
+        open_for: Duration(
+          '30s',
+          'Duration of the pause. Doubles after each failed trial attempt, up to `max_open_for`.',
+        ),
+        max_open_for: Duration('15m', 'Maximum duration of the pause.'),
       },
       {
         ...strict,
         default: {},
-        description: 'Spares a destination that fails, and the tries that would be wasted on it.',
+        description: 'Circuit breaker: pauses deliveries to a webhook after repeated failures.',
       },
     ),
-    disable_after: Duration('5d', 'A webhook that has only failed for this long is disabled. 0s: never.'),
-    drain_timeout: Duration('10s', 'Tries under way have this long to end when the daemon stops.'),
-    keep: Type.Object(
+    disable_after: Duration('5d', 'A webhook is disabled after failing for this long without a success. 0s: never.'),
+    drain_timeout: Duration('10s', 'Time that attempts in flight have to finish when the daemon stops.'),
+    retention: Type.Object(
       {
-        jobs: Places(10_000, 'Deliveries of one account that are over; the newest stay.'),
-        age: Duration('30d', 'Those whose last try is longer ago go in any case.'),
+        jobs: Limit(10_000, 'Maximum finished deliveries stored per account. The oldest are deleted first.'),
+        age: Duration('30d', 'Finished deliveries older than this are deleted.'),
       },
-      { ...strict, default: {}, description: 'How long deliveries that are over can be seen.' },
+      { ...strict, default: {}, description: 'How long finished deliveries are stored.' },
     ),
     quotas: Type.Object(
       {
-        webhooks: Count(100, 'Webhooks.'),
-        policies: Count(500, 'Policies.'),
-        findings: Count(20_000, 'Findings.'),
-        instances: Count(500_000, 'Finding instances; more are refused.'),
-        pending: Count(50_000, 'Deliveries that wait; more are refused, and findings whose policies would make more.'),
-        pending_bytes: Size('256MB', 'Payloads of deliveries that wait.'),
+        webhooks: Count(100, 'Maximum webhooks.'),
+        policies: Count(500, 'Maximum policies.'),
+        findings: Count(20_000, 'Maximum findings.'),
+        instances: Count(500_000, 'Maximum finding instances. More are rejected.'),
+        pending: Count(
+          50_000,
+          'Maximum pending deliveries. More are rejected, and so are findings whose policies would create more.',
+        ),
+        pending_bytes: Size('256MB', 'Maximum size of the payloads of pending deliveries.'),
       },
-      { ...strict, default: {}, description: 'What one account may have.' },
+      { ...strict, default: {}, description: 'Limits per account.' },
     ),
   },
-  { ...strict, default: {}, description: 'Posture findings and the webhooks that they are sent to.' },
+  { ...strict, default: {}, description: 'Posture findings and the webhooks that receive them.' },
 )

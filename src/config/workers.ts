@@ -34,7 +34,7 @@ export const Workers = Type.Object(
       },
       { ...strict, default: {}, description: 'Static assets of scripts.' },
     ),
-    keep: Type.Object(
+    retention: Type.Object(
       {
         versions: Places(100, 'Versions of one script; older ones go, but for those that are deployed.'),
         deployments: Places(20, 'Deployments of one script; older ones go.'),

@@ -57,7 +57,12 @@ export function readYaml(text: string, file: string, environment: Environment): 
   const refuse = (issues: readonly Issue[]): void => {
     if (issues.length === 0) return
     const faults = issues.map(({ pointer, message }) =>
-      place(offsetOf(document, pointer), pointer ? `${pointer.slice(1).replaceAll('/', '.')} ${message}` : message),
+      place(
+        offsetOf(document, pointer),
+        pointer && !message.startsWith('unknown option')
+          ? `${pointer.slice(1).replaceAll('/', '.')} ${message}`
+          : message,
+      ),
     )
     throw new BadConfig(faults.toSorted((a, b) => a.line - b.line || a.column - b.column))
   }

@@ -95,7 +95,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   store.tell = auditLog(logpush.emitter, () => config)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
-  const { rate_limit_keys: maxKeys, challenge } = config.proxy
+  const { max_rate_limit_keys: maxKeys, challenge } = config.proxy
   const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
   const challenges = new Challenges(keys.derive('challenge'), clock, challenge)
   const lists = stack.use(new ListRegistry(store, config.lists))
@@ -156,8 +156,8 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     }),
   )
   const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
-  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config.workers.keep.orphans }))
-  const shelf = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config.workers.keep })
+  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config.workers.retention.orphans }))
+  const shelf = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config.workers.retention })
   const assets = new AssetUploads({
     store,
     blobs,
@@ -191,7 +191,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     }
     listeners.add(proxy.port)
     warnOfRestart(config, next, log)
-    limits.limiter.maxKeys = next.proxy.rate_limit_keys
+    limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
     challenges.options = next.proxy.challenge
     geo.use(databases)
     egress.use(ways)
@@ -232,7 +232,7 @@ const urlOf = ({ address, port }: { address: string; port: number }): string =>
 
 function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
   const seconds = new Histogram({
-    name: 'edged_api_request_seconds',
+    name: 'edged_api_request_duration_seconds',
     help: 'Answered API requests by method, pattern of the path and status.',
     labelNames: ['method', 'path', 'status'],
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
@@ -256,11 +256,11 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
   'logpush.retention_age': ({ logpush }) => logpush.retention_age,
   'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,
-  'logpush.uploads.at_once': ({ logpush }) => logpush.uploads.at_once,
-  'logpush.uploads.per_destination': ({ logpush }) => logpush.uploads.per_destination,
+  'logpush.uploads.in_flight': ({ logpush }) => logpush.uploads.in_flight,
+  'logpush.uploads.in_flight_per_destination': ({ logpush }) => logpush.uploads.in_flight_per_destination,
   'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
-  'webhooks.tries.per_destination': ({ webhooks }) => webhooks.tries.per_destination,
-  'webhooks.breaker': ({ webhooks }) => webhooks.breaker,
+  'webhooks.attempts.in_flight_per_destination': ({ webhooks }) => webhooks.attempts.in_flight_per_destination,
+  'webhooks.circuit_breaker': ({ webhooks }) => webhooks.circuit_breaker,
   'workers.runtime': ({ workers }) => workers.runtime,
   'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }

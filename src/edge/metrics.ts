@@ -58,20 +58,20 @@ export class ProxyMetrics {
     gauged('edged_proxy_requests_in_flight', 'Requests being answered.', () => this.inFlight)
     gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
     gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
-    counted('edged_proxy_connections_dropped_total', 'Connections above a limit.', () => this.dropped)
+    counted('edged_proxy_connections_rejected_total', 'Connections above a limit.', () => this.dropped)
     counted(
-      'edged_proxy_requests_refused_total',
+      'edged_proxy_requests_rejected_total',
       'Requests that reached no zone: malformed, oversized, unknown host.',
       () => this.#refused,
     )
     counted('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
     counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
-    counted('edged_proxy_sent_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
+    counted('edged_proxy_response_body_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
 
     gauged('edged_proxy_buffer_bytes', 'Bytes buffered while one side of a request is slow.', () => buffers.used)
-    gauged('edged_rule_bodies_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
+    gauged('edged_rule_body_buffer_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
     counted(
-      'edged_rule_bodies_cut_total',
+      'edged_rule_bodies_truncated_total',
       'Times that this memory was used up, so that rules saw less of a body.',
       () => bodies.refusals,
     )
@@ -79,7 +79,7 @@ export class ProxyMetrics {
     labelled('edged_proxy_requests_total', 'Answered requests by class of status.', 'class', this.#byClass)
     labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)
     this.#duration = new PlainHistogram(metrics, {
-      name: 'edged_proxy_request_seconds',
+      name: 'edged_proxy_request_duration_seconds',
       help: 'From the head of a request to the end of its answer.',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100],
     })

@@ -76,7 +76,7 @@ export class GuardedEgress implements Egress {
     this.#resolve = resolve
     this.#log = log
     this.#open = new Gauge({
-      name: 'edged_egress_open',
+      name: 'edged_egress_allow_rules',
       help: 'Entries of egress.allow_cidrs and egress.resolver_overrides: ways to addresses that are closed otherwise.',
       registers: [metrics],
     })

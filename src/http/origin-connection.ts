@@ -41,10 +41,10 @@ export interface OriginLimits {
   readonly headers_timeout: number
   readonly body_timeout: number
   readonly keep_alive_timeout: number
-  readonly waiting_timeout: number
+  readonly queue_timeout: number
   readonly header_bytes: number
   readonly connections: number
-  readonly waiting: number
+  readonly queue_size: number
 }
 
 /** The two ends of a connection to an origin. */

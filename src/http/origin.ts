@@ -97,7 +97,7 @@ export class Origin implements ConnectionOwner {
   /** Ends what takes too long. To be called repeatedly, with the milliseconds since the last call. */
   tick(ms: number): void {
     for (const connection of this.#connections) connection.tick(ms)
-    for (const request of this.#queue.expired(ms, this.limits.waiting_timeout))
+    for (const request of this.#queue.expired(ms, this.limits.queue_timeout))
       request.fail(new WaitedTooLong('no connection to the origin became free'))
     if (this.active === 0) this.idleMs += ms
     this.#settle()

@@ -81,8 +81,8 @@ export class Origins {
   /** One timer for all that may take too long, often enough for each limit to be kept within a quarter of it. */
   #tickEvery(limits: OriginLimits): void {
     clearInterval(this.#timer)
-    const { connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, waiting_timeout } = limits
-    const shortest = Math.min(connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, waiting_timeout)
+    const { connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, queue_timeout } = limits
+    const shortest = Math.min(connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, queue_timeout)
     const ms = Math.min(1000, Math.max(20, Math.floor(shortest / 4)))
     this.#timer = setInterval(() => this.#tick(ms), ms)
     this.#timer.unref()

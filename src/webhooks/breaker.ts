@@ -3,9 +3,9 @@ export interface BreakerOptions {
   /** Failures in a row that open it. */
   readonly failures: number
   /** It opens for so long, twice as long each time that the try after it fails. Milliseconds. */
-  readonly open: number
+  readonly open_for: number
   /** But never longer than this. */
-  readonly most: number
+  readonly max_open_for: number
 }
 
 /**
@@ -51,7 +51,7 @@ export class Breaker {
     if (this.#failures < this.#options.failures) return
     // Tries that were under way when it opened tell nothing new.
     if (this.#open && now < this.#until) return
-    this.#pause = this.#pause === 0 ? this.#options.open : Math.min(2 * this.#pause, this.#options.most)
+    this.#pause = this.#pause === 0 ? this.#options.open_for : Math.min(2 * this.#pause, this.#options.max_open_for)
     this.#until = now + this.#pause
     this.#open = true
   }

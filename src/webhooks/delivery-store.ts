@@ -55,7 +55,7 @@ export class StoredDeliveries implements Deliveries {
     this.#clock = clock
     this.#limits = limits
     this.#accepted = new Counter({
-      name: 'edged_webhook_accepted_total',
+      name: 'edged_webhook_deliveries_accepted_total',
       help: 'Deliveries accepted by this daemon.',
       registers: [metrics],
     })

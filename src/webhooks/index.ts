@@ -6,8 +6,8 @@ import { WebhookTester } from './tester.js'
 export type { SenderOptions } from './sender.js'
 
 /** The section `webhooks` of the configuration, as far as deliveries go. */
-export interface DeliveryConfig extends Omit<SenderOptions, 'per_destination' | 'at_once'> {
-  readonly tries: Pick<SenderOptions, 'per_destination' | 'at_once'>
+export interface DeliveryConfig extends Omit<SenderOptions, 'in_flight_per_destination' | 'in_flight'> {
+  readonly attempts: Pick<SenderOptions, 'in_flight_per_destination' | 'in_flight'>
   readonly quotas: { readonly pending: number; readonly pending_bytes: number }
 }
 
@@ -17,7 +17,7 @@ const flat = new WeakMap<DeliveryConfig, SenderOptions>()
 function optionsOf(config: DeliveryConfig): SenderOptions {
   let options = flat.get(config)
   if (options === undefined) {
-    const { tries, ...more } = config
+    const { attempts: tries, ...more } = config
     flat.set(config, (options = { ...more, ...tries }))
   }
   return options

@@ -16,7 +16,7 @@ export function senderMetrics(
 ): SenderMetrics {
   const registers = [metrics]
   const ended = new Counter({
-    name: 'edged_webhook_tries_total',
+    name: 'edged_webhook_attempts_total',
     help: 'Tries to deliver to webhooks by what came of them; failed: the last try of a delivery.',
     labelNames: ['outcome'],
     registers,
@@ -30,25 +30,25 @@ export function senderMetrics(
         this.set(value())
       },
     })
-  gauge('edged_webhook_pending', 'Deliveries that this daemon has yet to make.', () =>
+  gauge('edged_webhook_deliveries_pending', 'Deliveries that this daemon has yet to make.', () =>
     [...queues()].reduce((sum, { owned, size }) => sum + (owned ? size : 0), 0),
   )
-  gauge('edged_webhook_under_way', 'Tries under way.', () =>
+  gauge('edged_webhook_attempts_in_flight', 'Tries under way.', () =>
     [...queues()].reduce((sum, { underWay }) => sum + underWay, 0),
   )
   const waiting = 'Age of the oldest delivery that this daemon has yet to make, disabled webhooks aside.'
-  gauge('edged_webhook_oldest_pending_seconds', waiting, () => {
+  gauge('edged_webhook_oldest_pending_age_seconds', waiting, () => {
     let oldest = Infinity
     for (const queue of queues())
       if (queue.owned && queue.enabled) for (const id of queue.ids()) oldest = Math.min(oldest, acceptedAt(id))
     return oldest === Infinity ? 0 : Math.max(0, (now() - oldest) / 1000)
   })
-  gauge('edged_webhook_breakers_open', 'Destinations that are left alone for now.', () =>
+  gauge('edged_webhook_circuit_breakers_open', 'Destinations that are left alone for now.', () =>
     [...queues()].reduce((sum, { breaker }) => sum + Number(breaker.isOpen), 0),
   )
   return {
     tries: new Histogram({
-      name: 'edged_webhook_try_seconds',
+      name: 'edged_webhook_attempt_duration_seconds',
       help: 'How long tries took.',
       buckets: [0.01, 0.05, 0.25, 1, 5, 15],
       registers,

@@ -29,14 +29,14 @@ export interface SenderOptions {
   /** For one try. */
   readonly timeout: number
   /** Tries under way: to one destination, and all together. */
-  readonly per_destination: number
-  readonly at_once: number
-  readonly breaker: BreakerOptions
+  readonly in_flight_per_destination: number
+  readonly in_flight: number
+  readonly circuit_breaker: BreakerOptions
   /** A webhook that has failed for so long is disabled; 0: never. */
   readonly disable_after: number
   /** Tries under way have so long to end when the daemon stops. */
   readonly drain_timeout: number
-  readonly keep: RetentionOptions
+  readonly retention: RetentionOptions
 }
 
 export interface SenderDeps {
@@ -88,7 +88,7 @@ export class WebhookSender {
     // Each try under way listens to it.
     setMaxListeners(0, this.#giveUp.signal)
     this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, sharedAs)
-    this.#retention = new Retention(store, clock, () => deps.options.keep)
+    this.#retention = new Retention(store, clock, () => deps.options.retention)
     const counts = senderMetrics(
       metrics,
       () => [...this.#targets.values()].map(({ queue }) => queue),
@@ -216,7 +216,7 @@ export class WebhookSender {
   /** Begins as many tries as may be under way, one for each lane in turn. */
   #pump(): void {
     const { clock, options } = this.#deps
-    while (this.#underWay < options.at_once && !this.#closing.signal.aborted) {
+    while (this.#underWay < options.in_flight && !this.#closing.signal.aborted) {
       const target = this.#ready.shift()
       if (target === undefined) return
       const { queue } = target

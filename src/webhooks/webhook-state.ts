@@ -23,14 +23,14 @@ export interface WebhookState {
 export interface WebhookStateDeps extends DestinationDeps {
   readonly options: {
     readonly retry_schedule: readonly number[]
-    readonly per_destination: number
-    readonly breaker: BreakerOptions
+    readonly in_flight_per_destination: number
+    readonly circuit_breaker: BreakerOptions
   }
 }
 
 /** A target with nothing in its lane, which is nobody's yet. */
 export function newWebhookState(deps: WebhookStateDeps, scope: Scope, webhookId: string): WebhookState {
-  const { per_destination: most, breaker } = deps.options
+  const { in_flight_per_destination: most, circuit_breaker: breaker } = deps.options
   const target: WebhookState = {
     queue: new DeliveryQueue(scope, webhookId, new Breaker(breaker), most),
     destination: new DestinationOf(deps, scope, webhookId, most),

@@ -25,11 +25,11 @@ export async function benchSender(store, folder, port, paths) {
   const config = {
     retry_schedule: [5000],
     timeout: 15_000,
-    tries: { at_once: 256, per_destination: 4 },
-    breaker: { failures: 10, open: 30_000, most: 900_000 },
+    attempts: { in_flight: 256, in_flight_per_destination: 4 },
+    circuit_breaker: { failures: 10, open_for: 30_000, max_open_for: 900_000 },
     disable_after: 0,
     drain_timeout: 1000,
-    keep: { jobs: 1e9, age: 1e12 },
+    retention: { jobs: 1e9, age: 1e12 },
     quotas: { pending: 1e9, pending_bytes: 1e12 },
   }
   const at = new Date().toISOString()

@@ -9,6 +9,7 @@ import { documented } from '../../src/config/document.js'
 import { forEditors } from '../../src/config/editor-schema.js'
 import { BadConfig, loadConfig, readConfig } from '../../src/config/load.js'
 import { PipelineFile } from '../../src/config/pipeline.js'
+import { RENAMED } from '../../src/config/renamed.js'
 import { ConfigFile } from '../../src/config/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
@@ -197,6 +198,17 @@ t.test('a plain scalar from the environment may be a number, a quoted one stays 
   const config = readConfig('proxy:\n  limits:\n    header_count: ${COUNT}', 'f.yaml', { COUNT: '7' })
   t.equal(config.proxy.limits.header_count, 7)
   t.match(faults('proxy:\n  limits:\n    header_count: "${COUNT}"', { COUNT: '7' }), [/header_count must be integer/])
+})
+
+t.test('an option that was renamed is reported with its new name', async (t) => {
+  t.match(faults('logpush:\n  uploads:\n    at_once: 3'), [
+    'f.yaml:3:5: unknown option `at_once`; it is now `in_flight`',
+  ])
+  for (const [pointer, now] of Object.entries(RENAMED)) {
+    const names = pointer.slice(1).split('/')
+    const yaml = names.map((name, depth) => `${'  '.repeat(depth)}${name}:`).join('\n')
+    t.match(faults(`${yaml} 1`).join(), `unknown option \`${names.at(-1)}\`; it is now \`${now}\``, pointer)
+  }
 })
 
 t.test('full.yaml is what the schema says, and valid', async (t) => {

@@ -207,7 +207,7 @@ async function killLoop(t: Test, folder: string, store: string): Promise<void> {
   const daemon = await startDaemon(t, config, folder)
   // On Redis what the killed daemon was to send is taken over when its lease has run out.
   await until(() => [...accepted].every((id) => arrived.has(id)))
-  await until(async () => (await daemon.metric('edged_webhook_pending')) === 0)
+  await until(async () => (await daemon.metric('edged_webhook_deliveries_pending')) === 0)
   const missing = [...accepted].filter((id) => !arrived.has(id))
   t.strictSame(missing, [], `${accepted.size} accepted deliveries arrived`)
   const twice = [...arrived.values()].reduce((sum, times) => sum + times - 1, 0)

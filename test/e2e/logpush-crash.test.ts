@@ -225,14 +225,14 @@ t.test(
     const next = {
       jobs_per_scope: 0,
       retention_bytes: '1GB',
-      uploads: { at_once: 2, disable_after: '1h' },
+      uploads: { in_flight: 2, disable_after: '1h' },
       dead_letter: into.url,
     }
     await daemon.reload(configFor(into, next))
     const told = daemon.lines.filter((line) => line.includes('restart_needed'))
     t.strictSame(
       told.map((line) => (JSON.parse(line) as { section: string }).section),
-      ['logpush.retention_bytes', 'logpush.dead_letter', 'logpush.uploads.at_once'],
+      ['logpush.retention_bytes', 'logpush.dead_letter', 'logpush.uploads.in_flight'],
     )
     const response = await call(daemon, '/logpush/jobs', JSON.stringify({ destination_conf: into.url }))
     t.equal(response.status, 403, await response.text())

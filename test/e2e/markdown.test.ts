@@ -11,7 +11,7 @@ const MARKDOWN = 'text/markdown; charset=utf-8'
 const PAGE = `<!doctype html><title>x</title><header>gone</header><h1>A page</h1>${'<p>Some <b>text</b>.</p>\n'.repeat(300)}`
 
 const port = (daemon: Daemon): number => Number(new URL(daemon.proxy).port)
-const held = async (daemon: Daemon) => await daemon.metric('edged_markdown_held_bytes')
+const held = async (daemon: Daemon) => await daemon.metric('edged_markdown_buffered_bytes')
 const pages = async (daemon: Daemon, outcome: string) =>
   await daemon.metric(`edged_markdown_pages_total{outcome="${outcome}"}`)
 

@@ -36,7 +36,7 @@ t.test(
         ca_file: CA_FILE,
         resolver_overrides: { 'receiver.test': ['127.0.0.1'] },
       },
-      webhooks: { tries: { per_destination: PER_DESTINATION } },
+      webhooks: { attempts: { in_flight_per_destination: PER_DESTINATION } },
     })
     const one = await startDaemon(t, config, join(folder, 'one'))
     const two = await startDaemon(t, config, join(folder, 'two'))
@@ -76,7 +76,7 @@ t.test(
     await until(async () => (await Promise.all(webhooks.map(async (id) => await seen(two, id)))).every(Boolean))
     await Promise.all([send(one, webhooks.slice(0, HOOKS / 2)), send(two, webhooks.slice(HOOKS / 2))])
     const delivered = async (daemon: Daemon) =>
-      (await daemon.metric('edged_webhook_tries_total{outcome="delivered"}')) ?? 0
+      (await daemon.metric('edged_webhook_attempts_total{outcome="delivered"}')) ?? 0
     await until(() => arrived.size === accepted.size)
     await until(async () => (await delivered(one)) + (await delivered(two)) === HOOKS * INSTANCES)
     t.ok((await delivered(one)) > 0 && (await delivered(two)) > 0, 'both have work')
@@ -90,7 +90,7 @@ t.test(
     one.signal('SIGKILL')
     await one.ended
     await until(() => [...accepted].every((id) => arrived.has(id)))
-    await until(async () => (await two.metric('edged_webhook_pending')) === 0)
+    await until(async () => (await two.metric('edged_webhook_deliveries_pending')) === 0)
     const twice = [...arrived.values()].reduce((sum, times) => sum + times - 1, 0)
     t.ok(twice <= HOOKS * PER_DESTINATION, `${twice} came twice, no more than were under way`)
   },

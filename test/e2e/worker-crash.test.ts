@@ -21,7 +21,7 @@ const DAY = 86_400_000
 const CONFIG = configuration('http://127.0.0.1:9', {
   zones: [{ id: ZONE, account: ACCOUNT, name: 'example.test', origin: 'http://127.0.0.1:9' }],
   control: { listen: '127.0.0.1:0', rate_limit: { requests: 0 } },
-  workers: { keep: { versions: 3 } },
+  workers: { retention: { versions: 3 } },
 })
 
 /** One script that somebody uploads over and over: what was acknowledged last, and what may be under way. */

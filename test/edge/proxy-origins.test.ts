@@ -122,7 +122,7 @@ t.test('slow origins are a 504', async (t) => {
 t.test('too many requests for one origin are a 503', async (t) => {
   const waiting: (() => void)[] = []
   const { url } = await startOrigin(t, (_request, response) => waiting.push(() => response.end('x')))
-  const { port, metrics } = await startProxy(t, url, { yaml: '{ origin: { connections: 2, waiting: 1 } }' })
+  const { port, metrics } = await startProxy(t, url, { yaml: '{ origin: { connections: 2, queue_size: 1 } }' })
   const three = [1, 2, 3].map(async () => await sendRaw(port, page()))
   await until(async () => (await metric(metrics, 'edged_proxy_requests_in_flight')) === 3)
   const fourth = await sendRaw(port, page())
@@ -141,7 +141,7 @@ t.test('too many requests for one origin are a 503', async (t) => {
 t.test('a request does not wait for a connection for ever', async (t) => {
   let asked = 0
   const { url } = await startOrigin(t, () => asked++)
-  const { port } = await startProxy(t, url, { yaml: '{ origin: { connections: 1, waiting_timeout: 10ms } }' })
+  const { port } = await startProxy(t, url, { yaml: '{ origin: { connections: 1, queue_timeout: 10ms } }' })
   const stuck = connect(port, '127.0.0.1')
   stuck.write(page())
   await until(() => asked === 1)

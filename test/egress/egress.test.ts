@@ -202,7 +202,7 @@ t.test('what a new configuration closes is closed for connections that are there
   t.teardown(() => agents.destroy())
   const url = `http://127.0.0.1:${server.port}/`
   t.match(lines, [{ level: 40, event: 'egress_open', allow_cidrs: [`127.0.0.1/32:${server.port}`] }])
-  t.equal(await metric(metrics, 'edged_egress_open'), 1)
+  t.equal(await metric(metrics, 'edged_egress_allow_rules'), 1)
 
   t.equal(await status(url, agents), 200)
   egress.use(await readEgress(open.config))
@@ -215,7 +215,7 @@ t.test('what a new configuration closes is closed for connections that are there
   t.same(await Promise.all(slow), [200, 200], 'requests under way get their answers')
   t.type(await waiting, NotPublic, 'a request that waited for their connection does not get it')
   t.type(await status(url, agents), NotPublic)
-  t.equal(await metric(metrics, 'edged_egress_open'), 0)
+  t.equal(await metric(metrics, 'edged_egress_allow_rules'), 0)
   t.equal(lines.length, 1)
 })
 

@@ -16,10 +16,10 @@ const LIMITS: OriginLimits = {
   headers_timeout: 5000,
   body_timeout: 5000,
   keep_alive_timeout: 4000,
-  waiting_timeout: 5000,
+  queue_timeout: 5000,
   header_bytes: 4096,
   connections: 2,
-  waiting: 8,
+  queue_size: 8,
 }
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -170,7 +170,7 @@ t.test('a stale connection is told from one that breaks', async (t) => {
 
 t.test('requests wait their turn, and leave the queue when nobody wants them', async (t) => {
   const held: (() => void)[] = []
-  const { origin } = await start(t, (socket) => held.push(() => socket.write(OK)), { connections: 1, waiting: 2 })
+  const { origin } = await start(t, (socket) => held.push(() => socket.write(OK)), { connections: 1, queue_size: 2 })
   const [first, second, third] = [new Asked('/1'), new Asked('/2'), new Asked('/3')]
   for (const request of [first, second, third]) origin.send(request)
   t.throws(() => origin.send(new Asked('/4')), Overloaded)
@@ -205,7 +205,7 @@ t.test('a request that gives up takes its connection with it, and makes room', a
 })
 
 t.test('nobody waits for a connection for ever', async (t) => {
-  const { origin } = await start(t, () => undefined, { connections: 1, waiting_timeout: 40 })
+  const { origin } = await start(t, () => undefined, { connections: 1, queue_timeout: 40 })
   origin.send(new Asked())
   const waiting = new Asked()
   origin.send(waiting)
@@ -432,7 +432,7 @@ t.test('one client leaves connections and places in the queue to others', async 
       if (request.includes('/quick')) socket.write(OK)
       else held.push(() => socket.write(OK))
     },
-    { connections: 16, waiting: 16 },
+    { connections: 16, queue_size: 16 },
   )
   const slow = Array.from({ length: 16 }, () => new Asked('/slow', { client: 'a' }))
   for (const request of slow) origin.send(request)

@@ -452,8 +452,8 @@ t.test('rules on bodies in the proxy', async (t) => {
 
   const leaving = connect(port, '127.0.0.1')
   leaving.write(request('q=good', form).slice(0, -3))
-  await until(async () => (await metric(metrics, 'edged_rule_bodies_bytes')) > 0)
+  await until(async () => (await metric(metrics, 'edged_rule_body_buffer_bytes')) > 0)
   leaving.destroy()
-  await until(async () => (await metric(metrics, 'edged_rule_bodies_bytes')) === 0)
-  t.equal(await metric(metrics, 'edged_rule_bodies_cut_total'), 0)
+  await until(async () => (await metric(metrics, 'edged_rule_body_buffer_bytes')) === 0)
+  t.equal(await metric(metrics, 'edged_rule_bodies_truncated_total'), 0)
 })

@@ -10,7 +10,7 @@ import { Exchange } from '../../src/edge/exchange.js'
 import { startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 
 const KEY = Buffer.alloc(32, 7)
-const OPTIONS = { difficulty: 8, clearance: 1_800_000 }
+const OPTIONS = { difficulty: 8, clearance_lifetime: 1_800_000 }
 const BROWSER = 'text/html,application/xhtml+xml,*/*;q=0.8'
 
 function handClock() {

@@ -237,7 +237,7 @@ t.test('an outage of shared counters is told once, counted each time, and over w
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   const clock = { ...handClock(), sleep }
-  const failures = async () => await metric(metrics, 'edged_rate_limit_exchange_failures_total')
+  const failures = async () => await metric(metrics, 'edged_rate_limit_sync_failures_total')
   shared.down = true
   limiter.count(limit(), 'a')
   const sharing = shareCounts(limiter, shared, { clock, log, metrics })

@@ -124,7 +124,11 @@ t.test('Retry-After is waited for, up to a day', async (t) => {
 t.test('first tries go before retries that are due', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(500))
-  const options = { per_destination: 1, breaker: { failures: 1, open: 60_000, most: 60_000 }, retry_schedule: [1000] }
+  const options = {
+    in_flight_per_destination: 1,
+    circuit_breaker: { failures: 1, open_for: 60_000, max_open_for: 60_000 },
+    retry_schedule: [1000],
+  }
   const bench = new Workbench(t, await openEgress([to.server]), { clock, options })
   const id = await bench.webhook(to.url())
   const [retried = ''] = await bench.send(id)
@@ -166,7 +170,7 @@ t.test('a compressed response is stored as text', async (t) => {
 
 t.test('410 disables the webhook; what waits for it goes when it is enabled again', async (t) => {
   const to = await receiver(t, status(410))
-  const bench = new Workbench(t, await openEgress([to.server]), { options: { per_destination: 1 } })
+  const bench = new Workbench(t, await openEgress([to.server]), { options: { in_flight_per_destination: 1 } })
   const id = await bench.webhook(to.url())
   const [gone = '', waits = ''] = await bench.send(id, id)
   await until(() => bench.status(id) === 'disabled')
@@ -279,7 +283,7 @@ t.test('what is sent once more in the moment it is over goes again', async (t) =
 
 t.test('first tries are made in the order of acceptance', async (t) => {
   const to = await receiver(t)
-  const bench = new Workbench(t, await openEgress([to.server]), { options: { per_destination: 1 } })
+  const bench = new Workbench(t, await openEgress([to.server]), { options: { in_flight_per_destination: 1 } })
   const id = await bench.webhook(to.url())
   const jobs = await bench.send(...Array.from({ length: 50 }, () => id))
   await until(() => to.received.length === 50)
@@ -377,7 +381,7 @@ t.test('receivers that hang, trickle, flood, reset or lie delay nobody else', as
 
   const bad = [hangs, trickles, floods, resets, redirects]
   const egress = await openEgress([...healthy, ...bad].map(({ server }) => server).concat(plain as never))
-  const bench = new Workbench(t, egress, { options: { at_once: 24 } })
+  const bench = new Workbench(t, egress, { options: { in_flight: 24 } })
   const ids: string[] = []
   for (const each of bad) {
     const id = await bench.webhook(each.url())
@@ -496,7 +500,7 @@ t.test('what is over is forgotten beyond a number, the oldest first', async (t) 
   const jobs = await bench.send(...Array.from({ length: 12 }, () => id))
   await until(() => jobs.every((job) => bench.state(job)?.status === 'completed'))
   for (const kept of [5, 3]) {
-    bench.options.keep = { jobs: kept, age: 1e9 }
+    bench.options.retention = { jobs: kept, age: 1e9 }
     await pass(clock, () => bench.deliveries.list(ACCOUNT, {}, 0, 100).total === kept, 60_000)
     t.strictSame(
       bench.deliveries.list(ACCOUNT, {}, 0, 100).jobs.map(({ delivery }) => delivery.id),

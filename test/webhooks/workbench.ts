@@ -21,12 +21,12 @@ const vault = new Keyring([randomBytes(32)])
 const OPTIONS: SenderOptions = {
   retry_schedule: [5000, 300_000, 1_800_000],
   timeout: 20_000,
-  per_destination: 4,
-  at_once: 64,
-  breaker: { failures: 10, open: 30_000, most: 900_000 },
+  in_flight_per_destination: 4,
+  in_flight: 64,
+  circuit_breaker: { failures: 10, open_for: 30_000, max_open_for: 900_000 },
   disable_after: 432_000_000,
   drain_timeout: 1000,
-  keep: { jobs: 10_000, age: 86_400_000 },
+  retention: { jobs: 10_000, age: 86_400_000 },
 }
 
 export const memory = (clock: Clock): Store =>

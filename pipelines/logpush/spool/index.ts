@@ -119,13 +119,13 @@ class FolderSpools implements Spools {
     if (metrics !== undefined) {
       const registers = [metrics]
       this.#lost = new Counter({
-        name: 'edged_logpush_lost_records_total',
+        name: 'edged_logpush_records_lost_total',
         help: 'Accepted log records that do not reach every reader, by what became of them.',
         labelNames: ['dataset', 'scope', 'reason'],
         registers,
       })
       this.#failures = new Counter({
-        name: 'edged_logpush_spool_failures_total',
+        name: 'edged_logpush_spool_append_failures_total',
         help: 'Appends that the disk refused.',
         registers,
       })

@@ -12,7 +12,7 @@ export interface ChallengeOptions {
   /** Zero bits that the proof of work has to begin with. */
   readonly difficulty: number
   /** Milliseconds that a solved challenge is good for. */
-  readonly clearance: number
+  readonly clearance_lifetime: number
 }
 
 /** The cookie that says that its visitor has solved a challenge. */
@@ -103,7 +103,7 @@ export class Challenges {
 
   /** The header fields for a visitor who has solved the task: a cookie, and the way on. Undefined where that is not so. */
   solved(exchange: RuleExchange, { ticket: text, nonce, to }: Solution): Readonly<Record<string, string>> | undefined {
-    const { difficulty, clearance } = this.options
+    const { difficulty, clearance_lifetime: clearance } = this.options
     const now = this.#clock.now()
     const ticket = this.#tasks.read(text, now, [...boundTo(exchange, exchange.host), String(difficulty)])
     if (!ticket || !provesWork(ticket.id, nonce, difficulty) || !this.#solved.add(ticket.id)) return undefined

@@ -51,7 +51,7 @@ function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome)
   })
   for (const outcome of OUTCOMES) pages.inc({ outcome }, 0)
   const held = new Gauge({
-    name: 'edged_markdown_held_bytes',
+    name: 'edged_markdown_buffered_bytes',
     help: 'Memory that pages take which are held back until it is known whether they can be converted.',
     registers: [],
     collect() {

@@ -20,7 +20,7 @@ export function shareCounts(
   { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics },
 ): Closable {
   const failures = new Counter({
-    name: 'edged_rate_limit_exchange_failures_total',
+    name: 'edged_rate_limit_sync_failures_total',
     help: 'Exchanges of counts with other machines that failed; meanwhile this one goes by its own.',
     registers: [metrics],
   })

@@ -36,7 +36,7 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
   let shelf: ScriptRepository | undefined
   let tails: Tails | undefined
   const shelfOf = (store: Store): ScriptRepository =>
-    (shelf ??= new ScriptRepository({ store, blobs, vault, clock, keep: () => config.keep }))
+    (shelf ??= new ScriptRepository({ store, blobs, vault, clock, keep: () => config.retention }))
   const vault = new Keyring([randomBytes(32)])
   const api = await client(t, {
     ...options,

@@ -97,7 +97,7 @@ export async function uploader(
   const config = {
     ...defaults,
     upload: { ...defaults.upload, ...change.upload },
-    keep: { ...defaults.keep, ...change.keep },
+    retention: { ...defaults.retention, ...change.retention },
     quotas: { ...defaults.quotas, ...change.quotas },
   }
   const vault = new Keyring([randomBytes(32)])
@@ -120,7 +120,7 @@ export async function uploader(
           blobs,
           vault,
           clock,
-          keep: () => config.keep,
+          keep: () => config.retention,
         }),
         assets: new AnyManifest({
           store,

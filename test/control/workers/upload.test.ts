@@ -248,7 +248,7 @@ t.test('If-Match is honoured, and uploads of one script are ordered', async (t) 
 })
 
 t.test('older versions go, those that serve requests stay', async (t) => {
-  const api = await uploader(t, { keep: { versions: 2, deployments: 2 } })
+  const api = await uploader(t, { retention: { versions: 2, deployments: 2 } })
   for (let i = 0; i < 5; i++) await api.upload('w', {})
   t.same(
     api.store

@@ -187,7 +187,7 @@ t.test('malformed and ambiguous requests are refused, reach no origin and end th
   }
   t.strictSame(reached, [])
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
-  t.equal(await metric(metrics, 'edged_proxy_requests_refused_total'), REFUSED.length)
+  t.equal(await metric(metrics, 'edged_proxy_requests_rejected_total'), REFUSED.length)
 })
 
 t.test('a byte at a time makes no difference', async (t) => {

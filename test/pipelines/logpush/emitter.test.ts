@@ -25,7 +25,7 @@ async function opened(t: Test) {
   const emitter = new SpoolEmitter({ spools, clock: still, log: silentLog, metrics })
   t.teardown(() => emitter.close())
   const dropped = async () => {
-    const { values } = await metrics.getSingleMetric('edged_logpush_dropped_events_total')!.get()
+    const { values } = await metrics.getSingleMetric('edged_logpush_events_dropped_total')!.get()
     return Object.fromEntries(values.map(({ labels, value }) => [labels['reason'], value]))
   }
   const lines = async () => {

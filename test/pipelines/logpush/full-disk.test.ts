@@ -28,7 +28,7 @@ t.test('where the disk takes no files, batches become so small that they need no
 })
 
 t.test('a batch that was under way before the disk became full goes out in smaller ones', async (t) => {
-  const bench = await Bench.open(t, { keep_while_disabled: true })
+  const bench = await Bench.open(t, { retain_while_disabled: true })
   const sink = bench.sink()
   const records = bulky(0, 3000)
   sink.response = async (_batch, _attempt, signal) => {

@@ -266,7 +266,7 @@ t.test('a job of the configuration is not disabled, and its place in the spool o
 })
 
 t.test("a destination that never answers is given up, and stands in nobody's way", async (t) => {
-  const bench = await Bench.open(t, { uploads: { ...DEFAULTS.uploads, at_once: 2, per_destination: 1 } })
+  const bench = await Bench.open(t, { uploads: { ...DEFAULTS.uploads, in_flight: 2, in_flight_per_destination: 1 } })
   const hang = bench.sink('test://hangs')
   hang.response = async () => await new Promise<void>(() => {})
   await bench.job(1, { to: 'test://hangs' })
@@ -329,7 +329,7 @@ t.test('no batch goes beyond midnight where a destination has a folder for each 
 })
 
 t.test('where the operator wants it, a disabled job finds the records of that time', async (t) => {
-  const bench = await Bench.open(t, { keep_while_disabled: true })
+  const bench = await Bench.open(t, { retain_while_disabled: true })
   await bench.job(1)
   await bench.change(1, { enabled: false })
   await bench.write(...rays(0, 2))

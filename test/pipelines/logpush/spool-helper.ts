@@ -23,7 +23,7 @@ export async function spoolsIn(t: Test, folder: string, options: Partial<SpoolsO
   t.teardown(() => spools.close())
   /** Records that were lost, by reason. */
   const lost = async () => {
-    const { values } = await metrics.getSingleMetric('edged_logpush_lost_records_total')!.get()
+    const { values } = await metrics.getSingleMetric('edged_logpush_records_lost_total')!.get()
     const sums: Record<string, number> = {}
     for (const { labels, value } of values) sums[labels['reason']!] = (sums[labels['reason']!] ?? 0) + value
     return sums
