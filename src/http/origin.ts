@@ -129,7 +129,7 @@ export class Origin implements ConnectionOwner {
   }
 
   #mayQueue(client: string | undefined): boolean {
-    const { waiting } = this.limits
+    const { queue_size: waiting } = this.limits
     if (this.#queue.size >= waiting) return false
     if (client === undefined || waiting < QUEUE_SHARE || this.#queue.size < waiting / 2) return true
     return this.#queue.sizeOf(client) < waiting / QUEUE_SHARE
