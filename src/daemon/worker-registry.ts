@@ -85,6 +85,17 @@ export class WorkerRegistry implements WorkerSites {
     return domain?.scope.id === zone.accountId ? { scope: domain.scope, name: domain.service } : undefined
   }
 
+  /** The files of a version as its assets binding serves them. Undefined if it has none. */
+  async assetSite(scope: Scope, id: string): Promise<AssetSite | undefined> {
+    const version = this.#store.get(WORKER_VERSIONS, scope, id)?.value
+    if (!version?.assets) return undefined
+    const key = `${id} files`
+    const known = this.#sites.get(key)
+    if (known) return known
+    const { main: _code, ...files } = version
+    return await this.#open({ ...files, id: key }, version.assets)
+  }
+
   /** Id of the newest version of the deployment: the one that other scripts call. */
   primaryVersion(scope: Scope, name: string): string | undefined {
     const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []

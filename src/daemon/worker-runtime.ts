@@ -8,11 +8,14 @@ import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import { findWorkerd } from '../workers/runtime/binary.js'
+import { emptyCache } from '../workers/runtime/resources/cache.js'
+import { ratelimitResource } from '../workers/runtime/resources/ratelimit.js'
 import { kvResource } from '../workers/runtime/resources/kv.js'
 import type { ResourceHandler } from '../workers/runtime/resource-server.js'
 import { Runtime } from '../workers/runtime/runtime.js'
 import type { ScriptRepository } from '../workers/script-repository.js'
 import { KeyValues, MAX_KEYS } from '../workers/storage/key-values.js'
+import { assetsResource } from './worker-assets.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
 
@@ -40,7 +43,12 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     return undefined
   }
   const values = new KeyValues({ store, blobs: () => blobs, clock }, MAX_KEYS)
-  const resources = new Map<string, ResourceHandler>([['kv', kvResource({ store, clock, values })]])
+  const resources = new Map<string, ResourceHandler>([
+    ['kv', kvResource({ store, clock, values })],
+    ['ratelimit', ratelimitResource(clock)],
+    ['assets', assetsResource(workers, blobs)],
+    ['cache', emptyCache],
+  ])
   return await Runtime.open({
     binary,
     store,

@@ -9,7 +9,7 @@ export interface BindingContext {
   /** Validation of one script: no other script and no data is reachable. */
   readonly isolated: boolean
   /** Name of the service of a script; that of a service that throws if the script does not exist. */
-  service(script: string): string
+  service(script: string): { readonly name: string; readonly hasEntrypoints: boolean }
   /** Name of a service of the daemon for one resource. */
   resource(type: string, id: string): string
   /** Script and class of a Durable Object namespace. Undefined if it does not run here. */
@@ -100,22 +100,15 @@ const WRITERS: Readonly<Record<string, Write>> = {
   text_blob: part('text'),
   data_blob: part('data'),
   wasm_module: part('wasmModule'),
-  service: ({ service, entrypoint }, context) => ({
-    service: {
-      name: context.service(String(service)),
-      ...(typeof entrypoint === 'string' && { entrypoint }),
-    },
-  }),
+  service: ({ service, entrypoint }, context) => {
+    const { name, hasEntrypoints } = context.service(String(service))
+    return { service: { name, ...(typeof entrypoint === 'string' && hasEntrypoints && { entrypoint }) } }
+  },
   assets: (_, context) => ({ service: context.resource('assets', context.version.version.id) }),
   kv_namespace: ({ namespace_id: id }, context) => ({ kvNamespace: context.resource('kv', String(id)) }),
   r2_bucket: ({ bucket_name: name, jurisdiction = 'default' }, context) => ({
     r2Bucket: context.resource('r2', `${String(jurisdiction)}/${String(name)}`),
   }),
-  queue: ({ queue_name: name }, context) => ({ queue: context.resource('queue', String(name)) }),
-  analytics_engine: ({ dataset }, context) =>
-    context.isolated
-      ? { service: context.resource('none', '') }
-      : { analyticsEngine: context.resource('analytics', String(dataset)) },
   durable_object_namespace: durableObject,
   d1,
   ratelimit,

@@ -130,7 +130,9 @@ class ConfigWriter {
       ...(script.traced
         ? [{ name: 'tail', props: { json: JSON.stringify({ script: script.name, version: version.id }) } }]
         : []),
-      ...script.tailConsumers.flatMap((name) => (this.#scripts.has(name) ? [{ name: context.service(name) }] : [])),
+      ...script.tailConsumers.flatMap((name) =>
+        this.#scripts.has(name) ? [{ name: context.service(name).name }] : [],
+      ),
     ]
     const date = version.compatibility_date ?? OLDEST_DATE
     return {
@@ -182,10 +184,10 @@ class ConfigWriter {
       isolated: this.#isolated,
       service: (name) => {
         const target = this.#scripts.get(name)
-        if (this.#isolated) return this.#resource('none', '', script.name)
-        if (target) return serviceName(target, target.primary)
+        if (this.#isolated) return { name: this.#resource('none', '', script.name), hasEntrypoints: false }
+        if (target) return { name: serviceName(target, target.primary), hasEntrypoints: true }
         this.#missesService = true
-        return 'no-service'
+        return { name: 'no-service', hasEntrypoints: false }
       },
       resource: (type, id) => this.#resource(type, id, script.name),
       objectClass: ({ class_name: name, script_name: owner = script.name, namespace_id: id }) => {

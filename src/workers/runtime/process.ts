@@ -35,13 +35,19 @@ export class RuntimeProcess {
   readonly startMs: number
   /** Warnings that the process wrote while it started. */
   readonly warnings: string
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<void>
   /** Resolves when the process has ended and its folder is removed. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
 
-  constructor(child: ChildProcess, ended: Promise<void>, of: { folder: string; startMs: number; warnings: string }) {
+  constructor(
+    child: ChildProcess,
+    of: { exited: Promise<void>; ended: Promise<void>; folder: string; startMs: number; warnings: string },
+  ) {
     this.#child = child
-    this.ended = ended
+    this.exited = of.exited
+    this.ended = of.ended
     this.folder = of.folder
     this.startMs = of.startMs
     this.warnings = of.warnings
@@ -90,10 +96,11 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
   })
   // Output of console.log has no name of its script; traces carry it.
   child.stdout?.resume()
-  const ended = new Promise<void>((resolve) => {
+  const exited = new Promise<void>((resolve) => {
     child.once('error', () => resolve())
     child.once('exit', () => resolve())
-  }).then(async () => await rm(folder, { recursive: true, force: true }))
+  })
+  const ended = exited.then(async () => await rm(folder, { recursive: true, force: true }))
   const isReady = await listening(child, config.sockets.length, { ended, timeoutMs })
   if (!isReady) {
     const timedOut = child.exitCode === null && child.signalCode === null
@@ -104,7 +111,7 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
   const startMs = performance.now() - begun
   // It holds secrets.
   await rm(file, { force: true })
-  return new RuntimeProcess(child, ended, { folder, startMs, warnings: stderr })
+  return new RuntimeProcess(child, { exited, ended, folder, startMs, warnings: stderr })
 }
 
 /** Resolves with whether all sockets listen. */

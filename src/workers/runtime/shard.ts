@@ -239,6 +239,7 @@ export class Shard {
       fault: (scripts, reason) => {
         this.#deps.log.error({ event: 'worker_killed', account: this.#deps.accountId, scripts, reason })
         this.strikes(scripts, reason)
+        this.#crashed(generation)
       },
     })
     const generation: Generation = { plan, process, entries, watchdog, retired: false, idle: undefined }
@@ -247,7 +248,7 @@ export class Shard {
   }
 
   async #watchEnd(generation: Generation): Promise<void> {
-    await generation.process.ended
+    await generation.process.exited
     generation.watchdog.close()
     if (!generation.retired) this.#crashed(generation)
   }
@@ -260,8 +261,9 @@ export class Shard {
     this.#deps.log.warn({ event: 'worker_runtime_ended', account: this.#deps.accountId, restart_ms: this.#backoffMs })
     const wait = generation.watchdog.suspects.size > 0 ? 0 : this.#backoffMs
     this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS)
-    void this.#deps.clock
-      .sleep(wait)
+    // Data on disk may be open in one process only.
+    void generation.process.exited
+      .then(async () => await this.#deps.clock.sleep(wait))
       .then(async () => await this.apply())
       .finally(() => this.#openGate())
   }
@@ -333,9 +335,10 @@ const memoryLimit = (scripts: number): number => (256 + 64 * Math.ceil(scripts /
 /** Returns the scripts whose services the runtime names in its errors, with what it says about each. */
 export function failingScripts(text: string): Map<string, string> {
   const found = new Map<string, string>()
-  for (const part of text.split(/^(?=service )/m)) {
-    const [, script, rest] = /^service script:([a-z0-9_-]+)[^\s]*: ([\s\S]*)/.exec(part) ?? []
-    if (script !== undefined && rest !== undefined && !found.has(script)) found.set(script, rest.trim())
+  for (const part of text.split(/^(?=service |Worker "script:)/m)) {
+    const [, script, rest = part] =
+      /^service script:([a-z0-9_-]+)[^\s]*: ([\s\S]*)/.exec(part) ?? /^Worker "script:([a-z0-9_-]+)/.exec(part) ?? []
+    if (script !== undefined && !found.has(script)) found.set(script, rest.trim())
   }
   return found
 }
