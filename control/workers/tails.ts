@@ -43,7 +43,7 @@ const NewTail = Type.Object(
           },
           strict,
         ),
-        { maxItems: 100, description: 'Which calls are told; without effect as long as no script runs.' },
+        { maxItems: 100, description: 'Which calls to report. Stored, without effect here: all calls are reported.' },
       ),
     ),
   },
@@ -81,10 +81,11 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       jsonAs: ['text/plain'],
       result: Shown,
       refusal: 'badTail',
-      handle({ scope, params, request }) {
+      async handle({ scope, params, request }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const tail = deps.workers().tails.open(scope, script)
         if (!tail) throw new ApiError('tooManyTails')
+        await deps.workers().runtime?.applied(scope)
         return shown(tail, request)
       },
     }),

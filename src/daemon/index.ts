@@ -166,8 +166,9 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     limits: () => config.workers.assets,
   })
   const uploads = new MemoryBudget(config.workers.upload.memory)
-  const runtime = await openRuntime(config, { store, shelf, blobs, egress, zones, workers: sites, tails, clock, log })
-  if (runtime) stack.use(runtime)
+  const running = await openRuntime(config, { store, shelf, blobs, egress, zones, workers: sites, tails, clock, log })
+  if (running) stack.use(running)
+  const runtime = running?.runtime
   sites.runtime = runtime
   const code = stack.use(new CodeReader())
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config.workers }

@@ -9,6 +9,8 @@ import type { Egress } from '../egress/egress.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import { findWorkerd } from '../workers/runtime/binary.js'
 import { emptyCache } from '../workers/runtime/resources/cache.js'
+import { CronScheduler } from '../workers/runtime/cron.js'
+import { tailResource } from '../workers/runtime/resources/tail.js'
 import { ratelimitResource } from '../workers/runtime/resources/ratelimit.js'
 import { kvResource } from '../workers/runtime/resources/kv.js'
 import type { ResourceHandler } from '../workers/runtime/resource-server.js'
@@ -31,9 +33,15 @@ export interface RuntimeParts {
   readonly log: Log
 }
 
+/** The runtime and what calls its scripts. */
+export interface RunningWorkers {
+  readonly runtime: Runtime
+  close(): Promise<void>
+}
+
 /** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
-export async function openRuntime(config: Config, parts: RuntimeParts): Promise<Runtime | undefined> {
-  const { store, shelf, blobs, egress, zones, workers, clock, log } = parts
+export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
+  const { store, shelf, blobs, egress, zones, workers, tails, clock, log } = parts
   const binary = config.workers.runtime === 'off' ? undefined : findWorkerd()
   if (binary === undefined) {
     log.info({
@@ -48,8 +56,9 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     ['ratelimit', ratelimitResource(clock)],
     ['assets', assetsResource(workers, blobs)],
     ['cache', emptyCache],
+    ['tail', tailResource((scope, script, event) => tails.send(scope, script, event))],
   ])
-  return await Runtime.open({
+  const runtime = await Runtime.open({
     binary,
     store,
     shelf,
@@ -58,7 +67,21 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     objects: join(config.data, 'workers'),
     resources,
     outbound: (scope) => outboundServer({ zones, workers, egress, log }, scope),
-    isTraced: () => false,
+    isTraced: (scope, script) => tails.has(scope, script),
     maxStallMs: () => config.workers.max_stall,
   })
+  const cron = new CronScheduler({
+    store,
+    clock,
+    log,
+    call: async (scope, script, event) => await runtime.call(scope, script, 'scheduled', event),
+  })
+  void cron.start()
+  return {
+    runtime,
+    async close() {
+      cron.close()
+      await runtime.close()
+    },
+  }
 }

@@ -1,6 +1,14 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { WebSocket } from 'ws'
+import { silentLog } from '../../src/core/log.js'
+import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-routing.js'
+import { account } from '../../src/core/scope.js'
+import { openMemory } from '../../src/store/memory.js'
+import { CronScheduler } from '../../src/workers/runtime/cron.js'
+import { HandClock } from '../helpers/hand-clock.js'
 import { SKIP, workersDaemon } from './runtime-helper.js'
 
 const skip = { skip: SKIP }
@@ -152,4 +160,51 @@ t.test('a script that does not return is cut, and a script of the same account r
   const cut = await daemon.get('loop.example.test', '/', { headers: { accept: 'application/json' } })
   t.match([cut.status, JSON.parse(cut.text)], [503, { error_code: 1102 }])
   t.equal((await daemon.get('good.example.test')).text, 'good')
+})
+
+t.test('a tail receives what a script logs, without secrets of the request', skip, async (t) => {
+  const daemon = await workersDaemon(t)
+  await daemon.upload('app', 'export default { fetch() { console.log("a line", 7); return new Response("ok") } }')
+  await daemon.domain('app')
+  const { body } = await daemon.api('POST', '/workers/scripts/app/tails', {})
+  const client = new WebSocket(body.result.url, 'trace-v1')
+  t.teardown(() => client.terminate())
+  await once(client, 'open')
+  const received = once(client, 'message') as Promise<[Buffer]>
+  await daemon.get('app.example.test', '/page', { headers: { authorization: 'Bearer x', cookie: 'a=b' } })
+  const [data] = await received
+  t.match(JSON.parse(data.toString()), {
+    scriptName: 'app',
+    outcome: 'ok',
+    logs: [{ level: 'log', message: ['a line', 7] }],
+    event: {
+      request: { url: 'http://app.example.test/page', headers: { authorization: 'REDACTED', cookie: 'REDACTED' } },
+    },
+  })
+})
+
+t.test('a schedule calls its script once per minute that is due', async (t) => {
+  const clock = new HandClock()
+  const store = openMemory({ folder: '', log: silentLog, clock, retention: { entries: 10 } })
+  const schedules = [{ cron: '*/2 * * * *', created_on: '', modified_on: '' }]
+  const scope = account('a')
+  await store.batch([{ kind: SCRIPT_SCHEDULES, scope, id: 'app', value: { schedules } }])
+  const calls: string[] = []
+  const scheduler = () =>
+    new CronScheduler({
+      store,
+      clock,
+      log: silentLog,
+      call: async (_scope, script, { cron, scheduledTime }) =>
+        void calls.push(`${script} ${cron} ${new Date(scheduledTime).toISOString()}`),
+    })
+  const first = scheduler()
+  const second = scheduler()
+  await clock.advance(2 * 60_000 + 5)
+  await Promise.all([first.tick(), second.tick()])
+  await first.tick()
+  t.same(calls, ['app */2 * * * * 2026-11-21T12:02:00.000Z'], 'two machines run it once')
+  await clock.advance(20 * 60_000)
+  await first.tick()
+  t.equal(calls.length, 4, 'minutes that were missed for more than 5 minutes are skipped')
 })

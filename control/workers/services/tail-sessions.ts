@@ -1,6 +1,6 @@
 /**
- * Tails: WebSockets that get a record of each call of a script. They live in the memory of one daemon, for hours at most; the
- * URL of a tail is its secret. As long as no script runs, there are no records, and a tail stays quiet.
+ * Tails: WebSockets that receive a record of each call of a script. They live in the memory of one daemon, for hours at most;
+ * the URL of a tail is its secret.
  */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -23,6 +23,7 @@ const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
 
 const NORMAL = 1000
+const MAX_BUFFERED_BYTES = 1024 * 1024
 
 /** The subprotocol that clients ask for. */
 const PROTOCOL = 'trace-v1'
@@ -68,6 +69,20 @@ export class Tails {
   list(scope: Scope, { tag }: StoredScript): Tail[] {
     this.sweep()
     return [...this.#tails.values()].filter((tail) => tail.scope.id === scope.id && tail.script.tag === tag)
+  }
+
+  /** Whether a script has a tail. */
+  has(scope: Scope, { tag }: StoredScript): boolean {
+    return [...this.#tails.values()].some((tail) => tail.scope.id === scope.id && tail.script.tag === tag)
+  }
+
+  /** Sends a trace event to the clients of a script's tails. Slow clients lose events. */
+  send(scope: Scope, script: string, event: object): void {
+    const text = JSON.stringify(event)
+    for (const tail of this.#tails.values()) {
+      if (tail.scope.id !== scope.id || tail.script.name !== script) continue
+      for (const client of tail.clients) if (client.bufferedAmount < MAX_BUFFERED_BYTES) client.send(text)
+    }
   }
 
   /** Makes a tail; undefined where the script, or the daemon, has as many as it may have. */

@@ -1,0 +1,94 @@
+import type { Clock } from '../../core/clock.js'
+import { parseCron } from '../../core/cron.js'
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import { SCRIPT_SCHEDULES } from '../../core/model/worker-routing.js'
+import type { Scope } from '../../core/scope.js'
+import { kind, VersionConflict, type Store } from '../../core/store.js'
+
+const MINUTE_MS = 60_000
+/** A minute that was missed for longer is skipped. */
+const MAX_LATE_MS = 5 * MINUTE_MS
+
+/** The last run of a schedule. Scope: the account; id: script and expression. */
+interface CronRun {
+  readonly minute: number
+}
+const CRON_RUNS = kind<CronRun>('worker_cron_run')
+
+export interface CronDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly call: (scope: Scope, script: string, event: { cron: string; scheduledTime: number }) => Promise<unknown>
+}
+
+/** Calls the `scheduled` handlers of scripts when their schedules are due: once, also on several machines. */
+export class CronScheduler {
+  readonly #deps: CronDeps
+  readonly #stopped = new AbortController()
+  #last: number
+
+  constructor(deps: CronDeps) {
+    this.#deps = deps
+    this.#last = Math.floor(deps.clock.now() / MINUTE_MS)
+  }
+
+  /** Runs until {@link close}. */
+  async start(): Promise<void> {
+    const { clock, log } = this.#deps
+    while (!this.#stopped.signal.aborted) {
+      try {
+        await clock.sleep(MINUTE_MS - (clock.now() % MINUTE_MS), this.#stopped.signal)
+        await this.tick()
+      } catch (error) {
+        if (!this.#stopped.signal.aborted) log.error({ event: 'cron_failed', error: messageOf(error) })
+      }
+    }
+  }
+
+  close(): void {
+    this.#stopped.abort()
+  }
+
+  /** Runs what has become due since the last time. */
+  async tick(): Promise<void> {
+    const now = this.#deps.clock.now()
+    const minute = Math.floor(now / MINUTE_MS)
+    const first = Math.max(this.#last + 1, Math.floor((now - MAX_LATE_MS) / MINUTE_MS))
+    this.#last = Math.max(minute, this.#last)
+    for (let at = first; at <= minute; at++) await this.#run(at)
+  }
+
+  async #run(minute: number): Promise<void> {
+    const { store, call, log } = this.#deps
+    const due = store
+      .list(SCRIPT_SCHEDULES)
+      .flatMap(({ scope, id, value }) =>
+        value.schedules
+          .filter(({ cron }) => parseCron(cron)?.due(new Date(minute * MINUTE_MS)))
+          .map(({ cron }) => ({ scope, script: id, cron })),
+      )
+    const runs = due.map(async ({ scope, script, cron }) => {
+      if (!(await this.#claim(scope, `${script} ${cron}`, minute))) return
+      await call(scope, script, { cron, scheduledTime: minute * MINUTE_MS })
+    })
+    for (const [at, result] of (await Promise.allSettled(runs)).entries())
+      if (result.status === 'rejected')
+        log.warn({ event: 'cron_failed', script: due[at]?.script, error: messageOf(result.reason) })
+  }
+
+  /** Whether this machine runs the schedule in this minute. */
+  async #claim(scope: Scope, id: string, minute: number): Promise<boolean> {
+    const { store } = this.#deps
+    const before = store.get(CRON_RUNS, scope, id)
+    if (before && before.value.minute >= minute) return false
+    try {
+      await store.batch([{ kind: CRON_RUNS, scope, id, value: { minute }, ifVersion: before?.version ?? 0 }])
+      return true
+    } catch (error) {
+      if (error instanceof VersionConflict) return false
+      throw error
+    }
+  }
+}

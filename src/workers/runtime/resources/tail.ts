@@ -1,0 +1,35 @@
+import type { Scope } from '../../../core/scope.js'
+import type { ResourceHandler } from '../resource-server.js'
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024
+/** Values of these request fields are not shown. */
+const REDACTED = /^(?:authorization|cookie|set-cookie|proxy-authorization)$|key|secret|token/i
+
+interface TailBody {
+  readonly source: { readonly script: string; readonly version: string }
+  readonly events: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** Receives trace events of scripts, and passes each on without secrets of the request. */
+export function tailResource(send: (scope: Scope, script: string, event: object) => void): ResourceHandler {
+  return async (call) => {
+    const { source, events } = JSON.parse((await call.body(MAX_BODY_BYTES)).toString('utf8')) as TailBody
+    for (const event of events)
+      send(call.scope, source.script, {
+        ...event,
+        scriptName: source.script,
+        scriptVersion: { id: source.version },
+        event: redacted(event['event']),
+      })
+    return { status: 204 }
+  }
+}
+
+function redacted(event: unknown): unknown {
+  const { request } = (event ?? {}) as { request?: { headers?: Record<string, string> } }
+  if (!request?.headers) return event
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, REDACTED.test(name) ? 'REDACTED' : value]),
+  )
+  return { ...(event as object), request: { ...request, headers } }
+}
