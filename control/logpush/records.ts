@@ -1,12 +1,15 @@
 import { Type } from 'typebox'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { known } from './datasets.js'
 import type { LogpushDeps } from './services.js'
 import { ingest } from './ingest.js'
 
-/** Each holds a few hundred KiB, and of a long record up to its whole length. */
+/** Code of the message for records that no job takes. */
+const NO_JOB = 20101
+
+/** Each buffers a few hundred KiB, and up to a whole record. */
 const MAX_CONCURRENT = 64
 
 const Result = Type.Object({
@@ -46,10 +49,14 @@ export function records({ logpush }: LogpushDeps): Endpoint[] {
         underWay++
         try {
           const { spools, observeIngest } = logpush()
-          const toApiErrors = await ingest(request, await spools.open(dataset.name, scope), dataset)
-          const { accepted, rejected, more_rejected = 0 } = toApiErrors
+          const spool = await spools.open(dataset.name, scope)
+          const ingested = await ingest(request, spool, dataset)
+          const { accepted, rejected, more_rejected = 0 } = ingested
           observeIngest?.(dataset.name, { accepted, rejected: rejected.length + more_rejected })
-          return { ...toApiErrors, rejected: [...rejected] }
+          const result = { ...ingested, rejected: [...rejected] }
+          if (spool.cursors.length > 0) return result
+          const message = `no enabled job takes ${dataset.name} of this ${scope.type}; the records were checked, but not stored`
+          return new ApiResponse(result, { status: 202, messages: [{ code: NO_JOB, message }] })
         } finally {
           underWay--
         }

@@ -1,6 +1,10 @@
-/** A Redis stream, read as one consumer of a group: entries are acknowledged once their records are safe on disk. */
+/** A Redis stream, read as one consumer of a group. Entries are acknowledged once their records are safe on disk. */
+import { randomBytes } from 'node:crypto'
+import * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import type { Redis } from 'ioredis'
+import { writeDurably } from '../../src/disk/durable-write.js'
 import { messageOf } from '../../src/core/errors.js'
 import { MalformedRecord, UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
@@ -13,6 +17,8 @@ export interface RedisStreamOptions {
   readonly key: string
   readonly group?: string | undefined
   readonly consumer?: string | undefined
+  /** Idle time after which entries of another consumer are taken over. Default: one minute. */
+  readonly idleMs?: number | undefined
   /** The field of an entry that is the record. */
   readonly field?: string | undefined
 }
@@ -24,9 +30,14 @@ const COUNT = 64
 /** A read waits so long for entries: a stop is noticed after it at the latest. */
 const BLOCK_MS = 1000
 
-/** Records of a stream. What was read before a crash and not acknowledged is read again. */
+/** Entries that a consumer has not acknowledged for this time are taken over: it does not exist any more, or hangs. */
+const IDLE_MS = 60_000
+/** Entries of other consumers are looked for this often. */
+const CLAIM_MS = 5000
+
+/** Reads the records of a stream. Entries that were not acknowledged before a crash are read again. */
 export async function redisStreamInput(options: RedisStreamOptions, deps: TakingDeps): Promise<Input> {
-  const { url, key, group = 'edged', consumer = hostname(), field = 'record' } = options
+  const { url, key, group = 'edged', field = 'record', idleMs = IDLE_MS } = options
   const { stats, clock } = deps
   const { Redis } = await import('ioredis')
   const redis = new Redis(url, { maxRetriesPerRequest: null, lazyConnect: true })
@@ -40,20 +51,32 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
     await makeGroup(redis, key, group)
   } catch (error) {
     redis.disconnect()
-    // What comes of a command is told as a closed connection, whatever closed it.
+    // A command fails with a closed connection only, whatever closed it.
     const why = messageOf(refusal ?? error)
     throw new Error(`the stream ${key} of ${new URL(url).host} cannot be read: ${why}`, { cause: error })
   }
+  const consumer = options.consumer ?? `${hostname()}-${await ownId(deps.folder)}`
   const wanted = Buffer.from(field)
   return await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
       const writer = open()
-      // From the beginning of what this consumer has not acknowledged, then what is new.
+      // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
       let from = '0'
+      let claimAt = clock.monotonic()
+      let start = '0-0'
       try {
         while (!signal.aborted) {
-          const entries = await read(redis, { key, group, consumer, from })
+          let entries: readonly Entry[] = []
+          if (from === '>' && clock.monotonic() >= claimAt) {
+            const claimed = await claim(redis, { key, group, consumer, idleMs, start })
+            entries = claimed.entries
+            start = claimed.next
+            // At the end of the list of pending entries there is nothing to do for a while.
+            if (start === '0-0') claimAt = clock.monotonic() + Math.min(CLAIM_MS, idleMs)
+            if (entries.length === 0 && start !== '0-0') continue
+          }
+          if (entries.length === 0) entries = await read(redis, { key, group, consumer, from })
           if (entries.length === 0) {
             from = '>'
             continue
@@ -77,6 +100,44 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
       }
     },
   })
+}
+
+const ID_FILE = 'consumer'
+
+/** A random id, made once for the state of a run: two processes on one host must not have the same name. */
+async function ownId(folder: string): Promise<string> {
+  const path = join(folder, ID_FILE)
+  const known = await fs.readFile(path, 'utf8').catch(() => '')
+  if (/^[0-9a-f]{12}$/.test(known)) return known
+  const id = randomBytes(6).toString('hex')
+  await writeDurably(fs, path, id)
+  return id
+}
+
+interface Claimed {
+  readonly entries: readonly Entry[]
+  /** Where to look next; `0-0` after the last one. */
+  readonly next: string
+}
+
+/** Takes over entries that another consumer has not acknowledged for a time. */
+async function claim(
+  redis: Redis,
+  given: { key: string; group: string; consumer: string; idleMs: number; start: string },
+): Promise<Claimed> {
+  const { key, group, consumer, idleMs, start } = given
+  const found = (await redis.callBuffer(
+    'XAUTOCLAIM',
+    key,
+    group,
+    consumer,
+    idleMs,
+    start,
+    'COUNT',
+    COUNT,
+  )) as readonly [Buffer, readonly (Entry | null)[]]
+  // Redis 6.2 returns null for entries that were deleted.
+  return { next: found[0].toString(), entries: found[1].filter((entry) => entry !== null) }
 }
 
 async function makeGroup(redis: Redis, key: string, group: string): Promise<void> {
@@ -104,13 +165,13 @@ async function read(
     key,
     from,
   )
-  // Per stream its name and its entries; nothing where the wait was in vain.
+  // Per stream its name and its entries; null if the wait timed out.
   const [stream] = (found ?? []) as readonly (readonly [Buffer, readonly Entry[]])[]
   return stream?.[1] ?? []
 }
 
 function recordOf(fields: readonly Buffer[] | null, wanted: Buffer, name: string): Buffer {
-  // Deleted in between: only its id is left.
+  // Of an entry that was deleted only its id is left.
   const found = fields ?? []
   for (let at = 0; at < found.length; at += 2) if (found[at]!.equals(wanted)) return found[at + 1]!
   throw new UnfitRecord(`the entry has no ${name}`)

@@ -71,7 +71,8 @@ const RedisSource = Type.Object(
     consumer: Type.Optional(
       Type.String({
         minLength: 1,
-        description: 'Name in the group; no other reader may have it. Default: the name of the host.',
+        description:
+          'Name in the group; no other reader may have it. Default: the name of the host and a random id, kept in the state of the run.',
       }),
     ),
     field: Type.Optional(

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib'
 import { Command } from 'commander'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -13,6 +13,7 @@ import { test as testCommand } from '../../src/commands/test.js'
 import { readConfig } from '../../src/config/load.js'
 import { loadPipelines, readPipelines } from '../../src/config/pipeline-file.js'
 import { BadConfig } from '../../src/config/yaml.js'
+import { DATASETS } from '../../pipelines/records/index.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
 import { startPipelines } from '../../src/daemon/pipelines.js'
@@ -22,6 +23,7 @@ import { arrayLines } from '../../pipelines/sources/array-lines.js'
 import { streamBytes } from '../../pipelines/sources/byte-source.js'
 import { FollowTrail } from '../../pipelines/sources/follow-trail.js'
 import { LineBlocks, MAX_LINE_BYTES as MOST, type LineBlock } from '../../pipelines/sources/line-blocks.js'
+import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
 import { testFolder } from '../helpers/folder.js'
 import { MovedClock } from '../helpers/moved-clock.js'
@@ -399,8 +401,12 @@ t.test('a listener takes records, and stops with all of them delivered', async (
   )
   const running = run()
   const url = await listening
-  const post = async (body: string | Uint8Array<ArrayBuffer>, token = 'a-token-of-sixteen') => {
-    const response = await fetch(url, { method: 'POST', body, headers: { authorization: `Bearer ${token}` } })
+  const post = async (
+    body: string | Uint8Array<ArrayBuffer>,
+    token = 'a-token-of-sixteen',
+    more: Readonly<Record<string, string>> = {},
+  ) => {
+    const response = await fetch(url, { method: 'POST', body, headers: { authorization: `Bearer ${token}`, ...more } })
     return { status: response.status, ...((await response.json()) as object) }
   }
   t.match(await post('{}', 'another-one-of-sixteen'), { status: 401 })
@@ -414,10 +420,30 @@ t.test('a listener takes records, and stops with all of them delivered', async (
     status: 202,
     accepted: 1,
   })
+  for (const [coding, body] of [
+    ['deflate', deflateSync('{"RayID":"d","EdgeResponseStatus":504}')],
+    ['br', brotliCompressSync('{"RayID":"e","EdgeResponseStatus":505}')],
+  ] as const)
+    t.match(await post(new Uint8Array(body), undefined, { 'content-encoding': coding }), { status: 202, accepted: 1 })
+  t.match(await post('{}', undefined, { 'content-encoding': 'gzip' }), { status: 400 }, 'it is not gzip')
+  const unknown = await fetch(url, {
+    method: 'POST',
+    body: '{}',
+    headers: { authorization: 'Bearer a-token-of-sixteen', 'content-encoding': 'compress' },
+  })
+  t.equal(unknown.status, 415)
+  t.match(unknown.headers.get('accept-encoding'), /^gzip, deflate, br/)
+  const many = await Promise.all(
+    Array.from({ length: 200 }, async (_, n) => await post(`{"RayID":"m${n}","EdgeResponseStatus":200}`)),
+  )
+  t.ok(
+    many.every(({ status }) => status === 202),
+    'small requests wait for their turn',
+  )
   t.equal((await fetch(url)).status, 405)
   stop()
   t.same(await running, { end: 'done' })
-  t.match(written(join(folder, 'out')), /"b",,502\n"c",,503\n$/)
+  t.match(written(join(folder, 'out')), /"b",,502\n"c",,503\n"d",,504\n"e",,505\n$/)
   t.equal(stats.rejected, 1)
 })
 
@@ -447,4 +473,32 @@ t.test('entries of a Redis stream are acknowledged once they are safe', { skip: 
   t.same(await running, { end: 'done' })
   t.equal(written(join(folder, 'out')), '"a",,500\n"b",,501\n')
   t.match(told, [/^requests \d+-\d+: the entry has no record$/])
+})
+
+t.test('entries of a consumer that does not exist any more are taken over', { skip: NO_REDIS }, async (t) => {
+  const folder = testFolder(t, { redis: {}, one: {}, two: {} })
+  const server = await redisServer(join(folder, 'redis'))
+  t.teardown(() => server.kill())
+  const client = new Redis(server.url)
+  t.teardown(() => client.disconnect())
+  await client.xgroup('CREATE', 'requests', 'edged', '0', 'MKSTREAM')
+  for (let n = 0; n < 150; n++) await client.xadd('requests', '*', 'record', `{"RayID":"r${n}"}`)
+  // As after kill -9: read, and never acknowledged.
+  await client.xreadgroup('GROUP', 'edged', 'gone', 'COUNT', 150, 'STREAMS', 'requests', '>')
+  const alive = setInterval(() => {}, 2 ** 30)
+  t.teardown(() => clearInterval(alive))
+  const stats = new RunStats(() => {})
+  const dataset = DATASETS.get('http_requests')!
+  const open = async (name: string) => {
+    const deps = { dataset, folder: join(folder, name), spoolBytes: 1e8, stats, clock, log }
+    const input = await redisStreamInput({ url: server.url, key: 'requests', idleMs: 10 }, deps)
+    t.teardown(async () => await input.close())
+    return input
+  }
+  const inputs = await Promise.all(['one', 'two'].map(open))
+  const pending = async () => ((await client.xpending('requests', 'edged')) as [number])[0]
+  while ((await pending()) > 0) await setTimeout(20)
+  const consumers = (await client.xinfo('CONSUMERS', 'requests', 'edged')) as string[][]
+  t.equal(consumers.length, 3, 'two processes on one host have names of their own')
+  t.ok(inputs.reduce((sum, { spool }) => sum + spool.end, 0) >= 150)
 })

@@ -50,6 +50,17 @@ t.test('records come in as lines or as an array, packed or not', async (t) => {
   }
 })
 
+t.test('records of a dataset that no job takes are reported in the messages', async (t) => {
+  const { send } = await logpushClient(t)
+  const { status, body } = await send(PATH, line(1), NDJSON)
+  t.equal(status, 202)
+  t.match(body, {
+    success: true,
+    messages: [{ code: 20101, message: /^no enabled job takes http_requests of this zone; .* not stored$/ }],
+    result: { accepted: 1 },
+  })
+})
+
 t.test('what comes in stays digit by digit, and without members that no field asks for', async (t) => {
   const { send, kept } = await reading(t)
   const record =

@@ -1,0 +1,46 @@
+import { pipeline, Readable, type Duplex } from 'node:stream'
+import * as zlib from 'node:zlib'
+
+/** A request has a content coding that cannot be decoded. */
+export class UnknownCoding extends Error {
+  override readonly name = 'UnknownCoding'
+}
+
+type Decoder = () => Duplex
+
+/** Decoders by content coding (RFC 9110, 8.4.1). */
+export const CODINGS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ['gzip', () => zlib.createGunzip()],
+  ['deflate', () => zlib.createInflate()],
+  ['br', () => zlib.createBrotliDecompress()],
+  ...zstd(),
+])
+
+/** Node has Zstandard from version 22.15 on. */
+function zstd(): [string, Decoder][] {
+  const { createZstdDecompress: create } = zlib as { createZstdDecompress?: Decoder }
+  return create === undefined ? [] : [['zstd', create]]
+}
+
+/** More codings of one body are not meant to be read. */
+const MAX_CODINGS = 2
+
+/** Returns a body without its content codings. Throws UnknownCoding. */
+export function decoded(body: AsyncIterable<Uint8Array>, header = ''): AsyncIterable<Uint8Array> {
+  const names = header
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim().replace(/^x-gzip$/, 'gzip'))
+    .filter((name) => name !== '' && name !== 'identity')
+  if (names.length > MAX_CODINGS) throw new UnknownCoding(`more than ${MAX_CODINGS} content codings`)
+  let text = body
+  for (const name of names.reverse()) {
+    const decoder = CODINGS.get(name)?.()
+    if (decoder === undefined)
+      throw new UnknownCoding(`cannot decode this Content-Encoding; use ${[...CODINGS.keys()].join(', ')} or none`)
+    // The reader gets the error of either stream.
+    pipeline(Readable.from(text), decoder, () => {})
+    text = decoder
+  }
+  return text
+}
