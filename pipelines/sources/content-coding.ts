@@ -34,7 +34,7 @@ export function decoded(body: AsyncIterable<Uint8Array>, header = ''): AsyncIter
     .filter((name) => name !== '' && name !== 'identity')
   if (names.length > MAX_CODINGS) throw new UnknownCoding(`more than ${MAX_CODINGS} content codings`)
   let text = body
-  for (const name of names.reverse()) {
+  for (const name of names.toReversed()) {
     const decoder = CODINGS.get(name)?.()
     if (decoder === undefined)
       throw new UnknownCoding(`cannot decode this Content-Encoding; use ${[...CODINGS.keys()].join(', ')} or none`)
