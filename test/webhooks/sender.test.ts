@@ -508,3 +508,23 @@ t.test('what is over is forgotten beyond a number, the oldest first', async (t) 
     )
   }
 })
+
+t.test('a response without end is read up to a limit', async (t) => {
+  const MAX_WRITTEN = 64 * 2 ** 20
+  const chunk = Buffer.alloc(2 ** 16, 'x')
+  let written = 0
+  const to = await receiver(t, (_, response) => {
+    const write = (): void => {
+      while (!response.destroyed && written < MAX_WRITTEN) {
+        written += chunk.length
+        if (!response.write(chunk)) return void response.once('drain', write)
+      }
+      response.end()
+    }
+    write()
+  })
+  const bench = new Workbench(t, await openEgress([to.server]))
+  const [job = ''] = await bench.send(await bench.webhook(to.url()))
+  await until(() => bench.state(job)?.status === 'completed')
+  t.ok(written < MAX_WRITTEN, 'the connection was closed before')
+})

@@ -219,6 +219,8 @@ t.test('a form is known by its first line where the header does not tell', async
   }
   t.same(await raw(PLAIN, 'application/javascript'), [415, 10415], 'a body that is no form')
   t.same(await raw(PLAIN, 'multipart/form-data'), [400, 10026])
+  const coded = await api.send('w', good, { headers: { 'content-encoding': 'gzip' } })
+  t.match(coded, { status: 415, body: { errors: [{ code: 10415 }] } }, 'a form with a content encoding')
   t.same(await raw('', 'multipart/form-data'), [400, 10026])
   t.same(await raw('--', 'multipart/form-data'), [400, 10026])
   t.same(
