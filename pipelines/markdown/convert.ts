@@ -1,6 +1,7 @@
 import { CharsetDecoder } from './charset.js'
 import type { Tokenizer } from './events.js'
 import { KeptHtml } from './kept-html.js'
+import { MainPage } from './main/main-page.js'
 import { Page } from './page.js'
 import { HtmlTokenizer } from './tokenizer.js'
 import { XhtmlTokenizer } from './xhtml.js'
@@ -17,11 +18,19 @@ export class PageTooLarge extends Error {
   }
 }
 
+/** How much of a page is converted. */
+export type Content = 'page' | 'main'
+
 export interface ConvertOptions {
   /** The page's Content-Type header: says which charset it has, and whether it is XHTML. HTML without one. */
   contentType?: string | undefined
   /** What Markdown has no words for stays HTML, instead of being read as its text. For those who make pages of it again. */
   keepHtml?: boolean | undefined
+  /**
+   * `page` (default) converts the body without headers, footers and navigation; `main` only the main content, as far as it
+   * can be recognized. Not together with `keepHtml`.
+   */
+  content?: Content | undefined
 }
 
 /**
@@ -37,8 +46,9 @@ export class Converter {
   #bytes = 0
   #isEmpty = true
 
-  constructor({ contentType = 'text/html', keepHtml = false }: ConvertOptions = {}) {
-    this.#page = keepHtml ? new KeptHtml() : new Page()
+  constructor({ contentType = 'text/html', keepHtml = false, content = 'page' }: ConvertOptions = {}) {
+    if (keepHtml && content === 'main') throw new TypeError('keepHtml and content: main cannot be combined')
+    this.#page = keepHtml ? new KeptHtml() : content === 'main' ? new MainPage() : new Page()
     const [type = '', ...parameters] = contentType.split(';')
     const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
     this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml })

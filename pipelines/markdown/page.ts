@@ -298,7 +298,11 @@ export class Page implements ElementPage, Events {
     const markdown = (this.noscript as Page).end()
     this.noscript = undefined
     if (!isContent && proseLength(markdown) < MIN_NOSCRIPT_TEXT) return
-    if (this.beginBlock()) this.writer.leaf('paragraph', markdown)
+    if (this.beginBlock()) this.writeNoscript(markdown)
+  }
+
+  protected writeNoscript(markdown: string): void {
+    this.writer.leaf('paragraph', markdown)
   }
 
   beginShadowRoot(): void {

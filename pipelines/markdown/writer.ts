@@ -15,10 +15,12 @@ export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table'
 type Child = Leaf | 'quote' | 'list' | 'item' | ''
 
 /** A list, an item of it or a quote that is open. */
-interface Frame {
+export interface Frame {
   readonly type: 'page' | 'quote' | 'list' | 'item'
   /** It has been written, if only its marker. */
   written: boolean
+  /** Blocks of its contents are buffered: what of them is written is not decided. */
+  pending: boolean
   /** What begins each further line of its contents. */
   prefix: string
   /** The last thing inside it. */
@@ -37,6 +39,7 @@ interface Frame {
 const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
   type,
   written: false,
+  pending: false,
   prefix: '',
   last: '',
   loose: false,
@@ -54,7 +57,8 @@ export class Writer {
   #out = ''
   /** What came before that, as flat text. */
   #before = ''
-  readonly #frames: Frame[] = [{ ...frame('page'), written: true }]
+  /** What is open, the page first. */
+  protected frames: Frame[] = [{ ...frame('page'), written: true }]
   /** Lists and quotes beyond the greatest depth. */
   #deepLists = 0
   #deepQuotes = 0
@@ -72,7 +76,7 @@ export class Writer {
   /** Puts a block in front of everything; nothing may have been taken yet. */
   putFirst(block: string): void {
     if (block === '') return
-    const page = this.#frames[0] as Frame
+    const page = this.frames[0] as Frame
     this.#before = page.last === '' ? block : `${block}\n\n${this.#before}`
     if (page.last === '') page.last = 'rule'
   }
@@ -85,7 +89,7 @@ export class Writer {
   /** Whether nothing has been written in the list item that is open. */
   get atItemStart(): boolean {
     const top = this.#top
-    return top.type === 'item' && top.last === ''
+    return top.type === 'item' && top.last === '' && !top.pending
   }
 
   /** Whether the last thing written in what is open is a block of HTML. */
@@ -101,7 +105,7 @@ export class Writer {
 
   /** How many lists, items and quotes are open, the page included. */
   protected get depth(): number {
-    return this.#frames.length
+    return this.frames.length
   }
 
   /** What begins each further line of the contents of what is open. */
@@ -110,7 +114,7 @@ export class Writer {
   }
 
   get #top(): Frame {
-    return this.#frames[this.#frames.length - 1] as Frame
+    return this.frames[this.frames.length - 1] as Frame
   }
 
   /** Writes one block of one or more lines. */
@@ -122,7 +126,7 @@ export class Writer {
       if (written && (last === 'term' || last === 'detail')) markdown = ': ' + markdown
       else kind = 'text'
     }
-    const frames = this.#frames
+    const frames = this.frames
     if (frames.length === 1) {
       const page = frames[0] as Frame
       if (page.last !== '') this.#breakLine(isDetail(page.last, kind) ? '\n' : '\n\n')
@@ -131,12 +135,12 @@ export class Writer {
       return
     }
 
-    if (kind !== 'empty') this.#leaveList()
+    if (kind !== 'empty') this.leaveList()
     let depth = frames.length
     while (!(frames[depth - 1] as Frame).written) depth--
     const parent = frames[depth - 1] as Frame
     const first: Child = depth < frames.length ? typeOf(frames[depth] as Frame) : kind
-    this.#separate(parent, first, kind, frames[depth])
+    this.#separate(parent, first, kind, frames[depth], frames[depth + 1]?.number)
 
     let line = parent.prefix
     let prefix = parent.prefix
@@ -182,14 +186,16 @@ export class Writer {
   }
 
   /** Begins a line for a block, with a blank one before it where one is needed. */
-  #separate(parent: Frame, child: Child, leaf: Leaf, list: Frame | undefined): void {
+  #separate(parent: Frame, child: Child, leaf: Leaf, list: Frame | undefined, number?: number): void {
     if (parent.last === '') {
       if (parent.type !== 'page') this.#out += '\n'
       return
     }
     const close =
       isDetail(parent.last, leaf) ||
-      (parent.type === 'list' ? !parent.loose : parent.type === 'item' && staysTight(parent.last, child, leaf, list))
+      (parent.type === 'list'
+        ? !parent.loose
+        : parent.type === 'item' && staysTight(parent.last, child, leaf, list, number))
     const blank = parent.prefix.trimEnd()
     this.#indentation += blank.length
     this.#breakLine(close ? '\n' : `\n${blank}\n`)
@@ -223,12 +229,12 @@ export class Writer {
 
   /** From here on there are no lists and quotes on this page. */
   #giveUpIndentation(): void {
-    for (const open of this.#frames) open.prefix = ''
+    for (const open of this.frames) open.prefix = ''
     this.#deepLists = this.#deepQuotes = Number.MAX_SAFE_INTEGER / 2
   }
 
   get #isDeep(): boolean {
-    return this.#frames.length > 2 * MAX_DEPTH || this.#indentation > MAX_INDENTATION
+    return this.frames.length > 2 * MAX_DEPTH || this.#indentation > MAX_INDENTATION
   }
 
   openQuote(): void {
@@ -236,8 +242,8 @@ export class Writer {
       this.#deepQuotes++
       return
     }
-    this.#leaveList()
-    this.#frames.push(frame('quote'))
+    this.leaveList()
+    this.frames.push(frame('quote'))
   }
 
   closeQuote(): void {
@@ -250,8 +256,8 @@ export class Writer {
       this.#deepLists++
       return
     }
-    this.#leaveList()
-    this.#frames.push(frame('list', ordered, start))
+    this.leaveList()
+    this.frames.push(frame('list', ordered, start))
   }
 
   closeList(): void {
@@ -262,21 +268,21 @@ export class Writer {
   /** Begins an item, in a list of its own if there is none, and ends the one before it. */
   openItem(number?: number): void {
     if (this.#deepLists > 0) return
-    if (this.#top.type === 'item' && this.#frames.length > this.#floor) this.pop()
-    if (this.#top.type !== 'list' || this.#frames.length <= this.#floor) {
+    if (this.#top.type === 'item' && this.frames.length > this.#floor) this.pop()
+    if (this.#top.type !== 'list' || this.frames.length <= this.#floor) {
       if (this.#isDeep) return
-      this.#frames.push(frame('list', false, 1, true))
+      this.frames.push(frame('list', false, 1, true))
     }
     const list = this.#top
     if (number !== undefined) list.number = number
-    this.#frames.push(frame('item', false, list.number))
+    this.frames.push(frame('item', false, list.number))
     list.number = Math.min(list.number + 1, 999_999_999)
   }
 
   closeItem(): void {
     if (this.#deepLists > 0) return
-    for (let at = this.#frames.length - 1; at >= this.#floor; at--) {
-      const { type } = this.#frames[at] as Frame
+    for (let at = this.frames.length - 1; at >= this.#floor; at--) {
+      const { type } = this.frames[at] as Frame
       if (type === 'list') return
       if (type === 'item') return this.#popTo(at)
     }
@@ -284,15 +290,15 @@ export class Writer {
 
   /** Keeps what is open from being ended by what comes. Returns what `lower` takes to allow it again. */
   raise(): number {
-    this.#leaveList()
+    this.leaveList()
     const floor = this.#floor
-    this.#floor = this.#frames.length
+    this.#floor = this.frames.length
     return floor
   }
 
   /** Whether anything is open that was opened since `raise`. */
   get isRaised(): boolean {
-    return this.#frames.length > this.#floor
+    return this.frames.length > this.#floor
   }
 
   /** Ends everything opened since `raise`. */
@@ -308,13 +314,13 @@ export class Writer {
   }
 
   #closeLast(type: Frame['type']): void {
-    for (let at = this.#frames.length - 1; at >= this.#floor; at--) {
-      if ((this.#frames[at] as Frame).type === type) return this.#popTo(at)
+    for (let at = this.frames.length - 1; at >= this.#floor; at--) {
+      if ((this.frames[at] as Frame).type === type) return this.#popTo(at)
     }
   }
 
   #popTo(length: number): void {
-    while (this.#frames.length > length) this.pop()
+    while (this.frames.length > length) this.pop()
   }
 
   /** Ends all but the first `depth` of what is open, as far as that may be ended. */
@@ -326,21 +332,21 @@ export class Writer {
   protected pop(): void {
     const top = this.#top
     if (!top.written && top.type !== 'list') this.leaf('empty', '')
-    this.#frames.pop()
+    this.frames.pop()
   }
 
   /** Something begins that is no item: inside of a list it belongs to the last item, or ends an implied list. */
-  #leaveList(): void {
+  protected leaveList(): void {
     const list = this.#top
     if (list.type !== 'list') return
-    if (list.implied && this.#frames.length > this.#floor) this.pop()
+    if (list.implied && this.frames.length > this.#floor) this.pop()
     else if (list.written) {
       const item = frame('item')
       item.written = true
       item.last = 'list'
       item.prefix = list.prefix + ' '.repeat(list.ordered ? `${list.number - 1}. `.length : 2)
-      this.#frames.push(item)
-    } else this.#frames.push(frame('item', false, list.number++))
+      this.frames.push(item)
+    } else this.frames.push(frame('item', false, list.number++))
   }
 }
 
@@ -353,13 +359,13 @@ const isDetail = (last: Child, leaf: Leaf): boolean => leaf === 'detail' && (las
  * Whether two blocks of a list item can do without a blank line between them, which would make paragraphs of the text
  * of all items. CommonMark 0.31.2, 5.3.
  */
-function staysTight(last: Child, child: Child, leaf: Leaf, list: Frame | undefined): boolean {
+function staysTight(last: Child, child: Child, leaf: Leaf, list: Frame | undefined, number = 1): boolean {
   switch (child) {
     case 'text':
       return last === 'heading' || last === 'fence' || last === 'rule'
     case 'list':
       // After text, only a list that begins with 1 and an item that is not empty is read as one.
-      if (last === 'text') return leaf !== 'empty' && (list?.ordered !== true || list.number === 2)
+      if (last === 'text') return leaf !== 'empty' && (list?.ordered !== true || number === 1)
       return last === 'heading' || last === 'fence' || last === 'rule' || last === 'quote' || last === 'list'
     case 'quote':
       return last === 'text' || last === 'heading' || last === 'fence' || last === 'rule' || last === 'list'

@@ -1,0 +1,171 @@
+import type { Leaf } from '../writer.js'
+import {
+  IS_ARTICLE,
+  IS_ASIDE,
+  IS_BODY,
+  IS_FORM,
+  IS_FURNITURE,
+  IS_LIST,
+  IS_MAIN,
+  IS_SURE,
+  type Container,
+} from './container.js'
+import type { BlockMeasure } from './measure.js'
+
+/** One block of the page, as far as it matters whether it is content. */
+export interface Block extends BlockMeasure {
+  readonly kind: Leaf
+  readonly place: Container
+  /** The level of a heading, 0 of any other block. */
+  readonly level: number
+  /** The text of a heading. */
+  readonly title: string
+}
+
+/** Text from which on an element counts as what its name says. */
+const MIN_REGION = 500
+const MIN_ARTICLE = 1500
+/** Words that the content of a page has at least; with fewer the rules were wrong. */
+const MIN_WORDS = 120
+
+const ASIDE_TITLE =
+  /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
+
+interface Region {
+  readonly kind: 'body' | 'article' | 'main'
+  readonly container: Container
+}
+
+/** Decides which blocks are the main content of a page. What it has found of one part holds for the next. */
+export class MainContent {
+  #regions: Region[] = []
+  #words = 0
+
+  /** Whether each block is content. */
+  choose(blocks: readonly Block[]): boolean[] {
+    this.#findRegions(blocks)
+    let kept = this.#apply(blocks, true)
+    if (this.#words + wordsIn(blocks, kept) < MIN_WORDS) {
+      kept = this.#apply(blocks, false)
+      if (this.#words + wordsIn(blocks, kept) < MIN_WORDS) kept = blocks.map(() => true)
+    }
+    this.#words += wordsIn(blocks, kept)
+    return kept
+  }
+
+  /** The only body of an article, the only article and the main element of the page, if there are such. */
+  #findRegions(blocks: readonly Block[]): void {
+    const found = { body: new Set<Container>(), article: new Set<Container>(), main: new Set<Container>() }
+    const seen = new Set<Container>()
+    for (const { place } of blocks)
+      for (let at: Container | undefined = place; at !== undefined && !seen.has(at); at = at.parent) {
+        seen.add(at)
+        if ((at.traits & IS_BODY) !== 0 && at.long >= MIN_REGION) found.body.add(at)
+        if ((at.traits & IS_ARTICLE) !== 0 && at.long >= MIN_ARTICLE) found.article.add(at)
+        if ((at.traits & IS_MAIN) !== 0 && at.long >= MIN_REGION) found.main.add(at)
+      }
+    for (const kind of ['body', 'article', 'main'] as const) {
+      if (this.#regions.some((region) => region.kind === kind)) continue
+      const outer = [...found[kind]].filter((each) => !hasAbove(each, (above) => found[kind].has(above)))
+      const [container] = outer
+      if (outer.length === 1 && container !== undefined) this.#regions.push({ kind, container })
+    }
+  }
+
+  #apply(blocks: readonly Block[], strict: boolean): boolean[] {
+    const regions = strict ? this.#regions : this.#regions.filter(({ kind }) => kind === 'main')
+    const verdicts = new Map<Container, 'sure' | 'in' | 'out' | 'furniture'>()
+    const verdictOf = (place: Container): 'sure' | 'in' | 'out' | 'furniture' => {
+      const known = verdicts.get(place)
+      if (known !== undefined) return known
+      const above = place.parent === undefined ? undefined : verdictOf(place.parent)
+      const verdict =
+        (place.traits & IS_SURE) !== 0 || above === 'sure'
+          ? 'sure'
+          : above === 'furniture' || isFurniture(place, strict)
+            ? 'furniture'
+            : 'in'
+      verdicts.set(place, verdict)
+      return verdict
+    }
+    const kept = blocks.map((block) => {
+      const verdict = verdictOf(block.place)
+      if (verdict === 'sure') return true
+      if (verdict === 'furniture') return false
+      if (!regions.every(({ container }) => isInside(block.place, container))) return block.level === 1
+      const isLinks = block.links > 0.8 * block.text && block.text > 0
+      return !isLinks || block.level > 0 || block.kind === 'table'
+    })
+    if (strict) dropSections(blocks, kept)
+    dropShort(blocks, kept)
+    dropEmptyHeadings(blocks, kept)
+    return kept
+  }
+}
+
+const wordsIn = (blocks: readonly Block[], kept: readonly boolean[]): number =>
+  blocks.reduce((sum, block, at) => (kept[at] === true ? sum + block.words : sum), 0)
+
+function hasAbove(container: Container, test: (above: Container) => boolean): boolean {
+  for (let at = container.parent; at !== undefined; at = at.parent) if (test(at)) return true
+  return false
+}
+
+const isInside = (place: Container, container: Container): boolean =>
+  place === container || hasAbove(place, (above) => above === container)
+
+/** Whether a container is a part of the page that is not content: by its name, and by what it holds. */
+function isFurniture({ traits, long, text, links, name }: Container, strict: boolean): boolean {
+  const share = text === 0 ? 0 : links / text
+  if ((traits & IS_LIST) !== 0 && share > 0.6) return true
+  if ((traits & IS_ASIDE) !== 0 && long < 500) return true
+  if ((traits & IS_FORM) !== 0 && long < 200) return true
+  if (!strict || (traits & IS_FURNITURE) === 0 || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
+  return !/^h[1-6]$/.test(name) && (long < 100 || share > 0.6)
+}
+
+/** Drops what belongs to a heading such as "Related", up to the next heading of its level. */
+function dropSections(blocks: readonly Block[], kept: boolean[]): void {
+  for (let at = 0; at < blocks.length; at++) {
+    const { level, title } = blocks[at] as Block
+    if (level === 0 || kept[at] !== true || !ASIDE_TITLE.test(title)) continue
+    let end = at + 1
+    let long = 0
+    while (end < blocks.length && ((blocks[end] as Block).level === 0 || (blocks[end] as Block).level > level)) {
+      const block = blocks[end++] as Block
+      if (kept[end - 1] === true && isLong(block)) long += block.text
+    }
+    if (long < 1200)
+      for (let each = at; each < end; each++) kept[each] = (blocks[each] as Block).place.traits === IS_SURE
+  }
+}
+
+/** Whether a block is text of some length that is not links. */
+export const isLong = ({ text, links }: { text: number; links: number }): boolean => text > 80 && links < 0.3 * text
+
+/** Drops blocks of one or two words between blocks that are short or dropped themselves. */
+function dropShort(blocks: readonly Block[], kept: boolean[]): void {
+  const isShort = (at: number) => at < 0 || at >= blocks.length || kept[at] !== true || (blocks[at] as Block).words < 5
+  for (const [at, { words, level, kind, text }] of blocks.entries())
+    if (kept[at] === true && words < 3 && text > 0 && level === 0 && kind !== 'fence' && kind !== 'table')
+      if (isShort(at - 1) && isShort(at + 1)) kept[at] = false
+}
+
+/** Drops headings of which nothing is left before the next one of their level. */
+function dropEmptyHeadings(blocks: readonly Block[], kept: boolean[]): void {
+  /** The highest level of the headings since the last block that is content. */
+  let above = 0
+  let hasContent = false
+  for (let at = blocks.length - 1; at >= 0; at--) {
+    if (kept[at] !== true) continue
+    const { level } = blocks[at] as Block
+    if (level === 0) {
+      hasContent = true
+      above = 0
+    } else if (level > 1 && !hasContent && (above === 0 || level >= above)) kept[at] = false
+    else {
+      hasContent = false
+      above = level
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import type { Tag } from '../events.js'
+import { attributeBit, elementNamed, KNOWN_NAMES } from '../names.js'
+
+/** The text of an element or a block, in characters without white space. */
+export interface Measure {
+  text: number
+  /** Of it, the text of links. */
+  links: number
+}
+
+/** An element around blocks, and what its blocks hold so far. */
+export interface Container extends Measure {
+  readonly name: string
+  readonly parent: Container | undefined
+  readonly depth: number
+  /** The bits below. */
+  readonly traits: number
+  /** The text of blocks that are longer than a few words and not links. */
+  long: number
+}
+
+export const ROOT: Readonly<Container> = {
+  name: '',
+  parent: undefined,
+  depth: 0,
+  traits: 0,
+  text: 0,
+  links: 0,
+  long: 0,
+}
+
+/** Its class, id or `itemprop` says that it is the body of an article. */
+export const IS_BODY = 1
+/** Its class, id, role or label names a part that is not content. */
+export const IS_FURNITURE = 2
+export const IS_MAIN = 4
+export const IS_ARTICLE = 8
+export const IS_ASIDE = 16
+export const IS_FORM = 32
+export const IS_LIST = 64
+/** It is content wherever it is. */
+export const IS_SURE = 128
+
+const BODY =
+  /(?:^|[\s_-])(?:article-?_*(?:body|content|text|main)|(?:entry|post|story|blog|news|single|page|main|topic|rich|body|node|product)-?_*(?:content|body|text)(?![a-z])|entry-inner|content-?_*(?:body|main|article|area__main)|rich-?text|rte|prose|markdown(?:-body)?|wysiwyg|td-post-content|field--name-body|body-copy|mw-parser-output|post-entry|cms-content|text-content)(?=$|[\s_-])|articlebody|storybody/i
+
+const FURNITURE = new RegExp(
+  `(?:^|[\\s_-])(?:${[
+    'shar(?:e|es|ing)|socials?|sharedaddy|addtoany|follow(?:-us)?',
+    'cookies?|consent|gdpr|privacy',
+    'comments?|disqus|respond|replies|discussion',
+    'newsletters?|subscri(?:be|ption)|sign-?up|optin|mailing|ads?|adverts?|advertisement|sponsor(?:ed)?|promos?|banner|cta|outbrain|taboola|paywall',
+    'nav|navbar|navigation|menus?|breadcrumbs?|crumbs|toc|skip|tabs-nav|prev-?next|siblings',
+    'side-?bar|rail|widgets?|aside|secondary|complementary',
+    'footer|foot|copyright|colophon|legal|disclaimer',
+    'log-?in|filters?|facets?|pager|pagination|paging|cart|basket|wishlist|search|toolbar|tools|sort(?:ing|-by)?|print|feedback|rating-form|modal|popup|overlay|dialog|lightbox|tooltip',
+    'header|masthead|topbar|site-?head(?:er)?|page-?head(?:er)?',
+    'related|recommend(?:ed|ations?)?|recirc|more-?(?:from|stories|posts|news)|read-?(?:more|next)|also-?(?:like|read)|popular|trending|latest|recent|most-?(?:read|viewed|popular)|upsells?|cross-?sells?|similar|carousel',
+    'tags?|tag-?list|categor(?:y|ies)-?(?:list|links)|post-?(?:meta|nav|navigation|tags|footer)|entry-?(?:meta|footer)|byline-?links|author-?(?:box|bio|info|card)|about-?author|bio',
+  ].join('|')})(?=$|[\\s_-])`,
+  'i',
+)
+
+/** Elements that are followed as containers, by their place in the table of names. */
+const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
+for (const name of (
+  'address article aside blockquote center dd details dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 ' +
+  'h5 h6 header hgroup li main menu ol p section table td th ul'
+).split(' '))
+  FOLLOWED[elementNamed(name).id] = 1
+
+export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
+
+const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop']
+const NAMING_BITS = NAMING.map((name) => attributeBit(name.charCodeAt(0), name.length)).reduce((all, bit) => all | bit)
+
+/** Names that are remembered: most pages use a few over and over. */
+const MAX_CACHED = 256
+
+/** Reads what the tags of one page say about containers. */
+export class ContainerNames {
+  readonly #known = new Map<string, number>()
+
+  traitsOf(tag: Tag): number {
+    const traits = BY_NAME.get(tag.name) ?? 0
+    if ((tag.attributeBits & NAMING_BITS) === 0) return traits
+    const role = tag.attribute('role')
+    const id = tag.attribute('id') ?? ''
+    const own = tag.attribute('class') ?? ''
+    const key = `${own} ${id} ${role ?? ''} ${tag.attribute('aria-label') ?? ''} ${tag.attribute('itemprop') ?? ''}`
+    let named = this.#known.get(key)
+    if (named === undefined) {
+      named = this.#read(key.slice(0, 500))
+      if (this.#known.size < MAX_CACHED) this.#known.set(key, named)
+    }
+    if (role === 'main') named |= IS_MAIN
+    if (tag.name === 'div' && id.startsWith('S:') && tag.attribute('hidden') !== undefined) named |= IS_SURE
+    return traits | named
+  }
+
+  #read(key: string): number {
+    if (BODY.test(key)) return IS_BODY
+    return FURNITURE.test(key) ? IS_FURNITURE : 0
+  }
+}
+
+const BY_NAME: ReadonlyMap<string, number> = new Map([
+  ['main', IS_MAIN],
+  ['article', IS_ARTICLE],
+  ['aside', IS_ASIDE],
+  ['form', IS_FORM],
+  ['ul', IS_LIST],
+  ['ol', IS_LIST],
+  ['header', IS_FURNITURE],
+])

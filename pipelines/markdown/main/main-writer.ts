@@ -1,0 +1,94 @@
+import { Writer, type Frame, type Leaf } from '../writer.js'
+import { MainContent, isLong, type Block } from './choose.js'
+import { ROOT, type Container } from './container.js'
+import { measure } from './measure.js'
+
+/** Markdown of a page that is buffered until it is decided what of it is content, in characters. */
+export const MAX_BUFFERED = 64 * 1024
+
+interface Buffered extends Block {
+  contents: string
+  /** What was open around the block. */
+  readonly frames: Frame[]
+}
+
+/** Buffers blocks and writes those that are the main content of the page. */
+export class MainWriter extends Writer {
+  /** The container of the blocks that come. */
+  place: Container = { ...ROOT }
+  readonly #content = new MainContent()
+  #blocks: Buffered[] = []
+  #buffered = 0
+  /** Nothing is buffered any more: the page has ended. */
+  #isDirect = false
+  /** Whether the last block was written, for lines that are added to it. */
+  #wroteLast = true
+
+  override get length(): number {
+    return super.length + this.#buffered
+  }
+
+  override leaf(kind: Leaf, contents: string): void {
+    if (this.#isDirect) return super.leaf(kind, contents)
+    // An item without contents is no content.
+    if (kind === 'empty') return
+    if (this.frames.length > 1) this.leaveList()
+    const level = kind === 'heading' ? contents.search(/[^#]/) : 0
+    const block: Buffered = {
+      kind,
+      contents,
+      frames: this.frames.slice(),
+      place: this.place,
+      level: level < 0 ? contents.length : level,
+      title: kind === 'heading' ? titleOf(contents) : '',
+      ...measure(contents),
+    }
+    for (const frame of this.frames) frame.pending = true
+    const long = isLong(block) ? block.text : 0
+    for (let at: Container | undefined = this.place; at !== undefined; at = at.parent) {
+      at.text += block.text
+      at.links += block.links
+      at.long += long
+    }
+    this.#blocks.push(block)
+    this.#buffered += contents.length
+    if (this.#buffered > MAX_BUFFERED) this.#decide()
+  }
+
+  override more(line: string): void {
+    const last = this.#blocks.at(-1)
+    if (last !== undefined) {
+      last.contents += `\n${line}`
+      this.#buffered += line.length
+      if (this.#buffered > MAX_BUFFERED) this.#decide()
+    } else if (this.#wroteLast) super.more(line)
+  }
+
+  override end(): void {
+    super.end()
+    this.#decide()
+    this.#isDirect = true
+  }
+
+  #decide(): void {
+    const blocks = this.#blocks
+    this.#blocks = []
+    this.#buffered = 0
+    const kept = this.#content.choose(blocks)
+    const { frames } = this
+    for (const [at, { kind, contents, frames: around }] of blocks.entries()) {
+      this.#wroteLast = kept[at] === true
+      if (!this.#wroteLast) continue
+      this.frames = around
+      super.leaf(kind, contents)
+    }
+    this.frames = frames
+  }
+}
+
+/** The text of a heading without its marks. */
+const titleOf = (heading: string): string =>
+  heading
+    .slice(0, 200)
+    .replace(/^#+ */, '')
+    .replace(/[[\]*_\\]/g, '')
