@@ -7,6 +7,7 @@ import {
   IS_FURNITURE,
   IS_LIST,
   IS_MAIN,
+  IS_REPLIES,
   IS_SURE,
   type Container,
 } from './container.js'
@@ -23,10 +24,17 @@ export interface Block extends BlockMeasure {
 }
 
 /** Text from which on an element counts as what its name says. */
-const MIN_REGION = 500
-const MIN_ARTICLE = 1500
+const MIN_REGION = 400
+const MIN_ARTICLE = 1200
 /** Words that the content of a page has at least; with fewer the rules were wrong. */
-const MIN_WORDS = 120
+const MIN_WORDS = 100
+
+/** Share of the text of a region that one inside it has if it is the better one. */
+const MIN_INNER_SHARE = 0.8
+/** Text outside of comments with which a page is more than its comments. */
+const MIN_WITHOUT_REPLIES = 300
+/** Text of links in a block of links, as a share. */
+const MAX_LINK_SHARE = 0.8
 
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
@@ -56,10 +64,14 @@ export class MainContent {
   /** The only body of an article, the only article and the main element of the page, if there are such. */
   #findRegions(blocks: readonly Block[]): void {
     const found = { body: new Set<Container>(), article: new Set<Container>(), main: new Set<Container>() }
+    const all = { body: 0, article: 0, main: 0 }
     const seen = new Set<Container>()
     for (const { place } of blocks)
       for (let at: Container | undefined = place; at !== undefined && !seen.has(at); at = at.parent) {
         seen.add(at)
+        if ((at.traits & IS_BODY) !== 0 && !hasAbove(at, (above) => (above.traits & IS_BODY) !== 0)) all.body += at.long
+        if ((at.traits & IS_ARTICLE) !== 0 && !hasAbove(at, (above) => (above.traits & IS_ARTICLE) !== 0))
+          all.article += at.long
         if ((at.traits & IS_BODY) !== 0 && at.long >= MIN_REGION) found.body.add(at)
         if ((at.traits & IS_ARTICLE) !== 0 && at.long >= MIN_ARTICLE) found.article.add(at)
         if ((at.traits & IS_MAIN) !== 0 && at.long >= MIN_REGION) found.main.add(at)
@@ -68,12 +80,25 @@ export class MainContent {
       if (this.#regions.some((region) => region.kind === kind)) continue
       const outer = [...found[kind]].filter((each) => !hasAbove(each, (above) => found[kind].has(above)))
       const [container] = outer
-      if (outer.length === 1 && container !== undefined) this.#regions.push({ kind, container })
+      // One of many articles, as in a forum, is not the content of the page.
+      if (outer.length !== 1 || container === undefined || container.long <= 0.5 * all[kind]) continue
+      let inner = container
+      for (const each of found[kind])
+        if (each.depth > inner.depth && each.long >= MIN_INNER_SHARE * container.long) inner = each
+      this.#regions.push({ kind, container: inner })
     }
+  }
+
+  /** Whether the page has enough text without its comments and reviews. */
+  #hasMoreThanReplies(blocks: readonly Block[]): boolean {
+    let text = 0
+    for (const block of blocks) if (isLong(block) && !isReply(block.place)) text += block.text
+    return text >= MIN_WITHOUT_REPLIES
   }
 
   #apply(blocks: readonly Block[], strict: boolean): boolean[] {
     const regions = strict ? this.#regions : this.#regions.filter(({ kind }) => kind === 'main')
+    const dropsReplies = strict && this.#hasMoreThanReplies(blocks)
     const verdicts = new Map<Container, 'sure' | 'in' | 'out' | 'furniture'>()
     const verdictOf = (place: Container): 'sure' | 'in' | 'out' | 'furniture' => {
       const known = verdicts.get(place)
@@ -82,7 +107,7 @@ export class MainContent {
       const verdict =
         (place.traits & IS_SURE) !== 0 || above === 'sure'
           ? 'sure'
-          : above === 'furniture' || isFurniture(place, strict)
+          : above === 'furniture' || isFurniture(place, strict) || (dropsReplies && (place.traits & IS_REPLIES) !== 0)
             ? 'furniture'
             : 'in'
       verdicts.set(place, verdict)
@@ -93,7 +118,8 @@ export class MainContent {
       if (verdict === 'sure') return true
       if (verdict === 'furniture') return false
       if (!regions.every(({ container }) => isInside(block.place, container))) return block.level === 1
-      const isLinks = block.links > 0.8 * block.text && block.text > 0
+      if (block.text === 0 && block.level === 0 && block.kind !== 'fence' && !isIllustration(block.place)) return false
+      const isLinks = block.links > MAX_LINK_SHARE * block.text && block.text > 0
       return !isLinks || block.level > 0 || block.kind === 'table'
     })
     if (strict) dropSections(blocks, kept)
@@ -106,6 +132,12 @@ export class MainContent {
 const wordsIn = (blocks: readonly Block[], kept: readonly boolean[]): number =>
   blocks.reduce((sum, block, at) => (kept[at] === true ? sum + block.words : sum), 0)
 
+const isSure = (place: Container): boolean =>
+  (place.traits & IS_SURE) !== 0 || hasAbove(place, (above) => (above.traits & IS_SURE) !== 0)
+
+const isReply = (place: Container): boolean =>
+  (place.traits & IS_REPLIES) !== 0 || hasAbove(place, (above) => (above.traits & IS_REPLIES) !== 0)
+
 function hasAbove(container: Container, test: (above: Container) => boolean): boolean {
   for (let at = container.parent; at !== undefined; at = at.parent) if (test(at)) return true
   return false
@@ -114,15 +146,28 @@ function hasAbove(container: Container, test: (above: Container) => boolean): bo
 const isInside = (place: Container, container: Container): boolean =>
   place === container || hasAbove(place, (above) => above === container)
 
+/** Containers around an image in one of which there is text that it illustrates, and how much. */
+const NEAR = 2
+const MIN_ILLUSTRATED = 300
+
+function isIllustration(place: Container): boolean {
+  let at: Container | undefined = place
+  for (let up = 0; up < NEAR && at !== undefined; up++, at = at.parent) if (at.long >= MIN_ILLUSTRATED) return true
+  return false
+}
+
 /** Whether a container is a part of the page that is not content: by its name, and by what it holds. */
 function isFurniture({ traits, long, text, links, name }: Container, strict: boolean): boolean {
   const share = text === 0 ? 0 : links / text
   if ((traits & IS_LIST) !== 0 && share > 0.6) return true
-  if ((traits & IS_ASIDE) !== 0 && long < 500) return true
+  if ((traits & IS_ASIDE) !== 0 && long < 1000) return true
   if ((traits & IS_FORM) !== 0 && long < 200) return true
   if (!strict || (traits & IS_FURNITURE) === 0 || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
-  return !/^h[1-6]$/.test(name) && (long < 100 || share > 0.6)
+  return !/^h[1-6]$/.test(name) && (long < 80 || share > 0.6)
 }
+
+/** Text of a section with a heading such as "Related" that is content all the same. */
+const MAX_SECTION = 600
 
 /** Drops what belongs to a heading such as "Related", up to the next heading of its level. */
 function dropSections(blocks: readonly Block[], kept: boolean[]): void {
@@ -135,19 +180,19 @@ function dropSections(blocks: readonly Block[], kept: boolean[]): void {
       const block = blocks[end++] as Block
       if (kept[end - 1] === true && isLong(block)) long += block.text
     }
-    if (long < 1200)
-      for (let each = at; each < end; each++) kept[each] = (blocks[each] as Block).place.traits === IS_SURE
+    if (long >= MAX_SECTION) continue
+    for (let each = at; each < end; each++) if (!isSure((blocks[each] as Block).place)) kept[each] = false
   }
 }
 
 /** Whether a block is text of some length that is not links. */
-export const isLong = ({ text, links }: { text: number; links: number }): boolean => text > 80 && links < 0.3 * text
+export const isLong = ({ text, links }: { text: number; links: number }): boolean => text > 60 && links < 0.3 * text
 
 /** Drops blocks of one or two words between blocks that are short or dropped themselves. */
 function dropShort(blocks: readonly Block[], kept: boolean[]): void {
   const isShort = (at: number) => at < 0 || at >= blocks.length || kept[at] !== true || (blocks[at] as Block).words < 5
   for (const [at, { words, level, kind, text }] of blocks.entries())
-    if (kept[at] === true && words < 3 && text > 0 && level === 0 && kind !== 'fence' && kind !== 'table')
+    if (kept[at] === true && words < 2 && text > 0 && level === 0 && kind !== 'fence' && kind !== 'table')
       if (isShort(at - 1) && isShort(at + 1)) kept[at] = false
 }
 

@@ -38,6 +38,8 @@ export const IS_ARTICLE = 8
 export const IS_ASIDE = 16
 export const IS_FORM = 32
 export const IS_LIST = 64
+/** Its class or id says that it holds comments or reviews. */
+export const IS_REPLIES = 256
 /** It is content wherever it is. */
 export const IS_SURE = 128
 
@@ -54,12 +56,15 @@ const FURNITURE = new RegExp(
     'side-?bar|rail|widgets?|aside|secondary|complementary',
     'footer|foot|copyright|colophon|legal|disclaimer',
     'log-?in|filters?|facets?|pager|pagination|paging|cart|basket|wishlist|search|toolbar|tools|sort(?:ing|-by)?|print|feedback|rating-form|modal|popup|overlay|dialog|lightbox|tooltip',
-    'header|masthead|topbar|site-?head(?:er)?|page-?head(?:er)?',
+    'masthead|topbar|site-?head(?:er)?|page-?head(?:er)?',
     'related|recommend(?:ed|ations?)?|recirc|more-?(?:from|stories|posts|news)|read-?(?:more|next)|also-?(?:like|read)|popular|trending|latest|recent|most-?(?:read|viewed|popular)|upsells?|cross-?sells?|similar|carousel',
     'tags?|tag-?list|categor(?:y|ies)-?(?:list|links)|post-?(?:meta|nav|navigation|tags|footer)|entry-?(?:meta|footer)|byline-?links|author-?(?:box|bio|info|card)|about-?author|bio',
   ].join('|')})(?=$|[\\s_-])`,
   'i',
 )
+
+const REPLIES =
+  /(?:^|[\s_-])(?:comments?(?:-?(?:list|area|section|wrapper|thread|respond))?|commentlist|disqus_thread|replies|respond)(?=$|[\s_-])/i
 
 /** Elements that are followed as containers, by their place in the table of names. */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
@@ -99,8 +104,9 @@ export class ContainerNames {
   }
 
   #read(key: string): number {
+    const replies = REPLIES.test(key) ? IS_REPLIES : 0
     if (BODY.test(key)) return IS_BODY
-    return FURNITURE.test(key) ? IS_FURNITURE : 0
+    return replies | (FURNITURE.test(key) ? IS_FURNITURE : 0)
   }
 }
 
@@ -111,5 +117,4 @@ const BY_NAME: ReadonlyMap<string, number> = new Map([
   ['form', IS_FORM],
   ['ul', IS_LIST],
   ['ol', IS_LIST],
-  ['header', IS_FURNITURE],
 ])

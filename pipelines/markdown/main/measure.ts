@@ -7,8 +7,6 @@ export interface BlockMeasure {
   /** Of them, those of the text of links. */
   readonly links: number
   readonly words: number
-  /** It ends as a sentence does. */
-  readonly isSentence: boolean
 }
 
 const BACKSLASH = 0x5c
@@ -26,7 +24,6 @@ export function measure(markdown: string): BlockMeasure {
   let links = 0
   let words = 0
   let inWord = false
-  let last = 0
   for (let at = 0; at < length; at++) {
     const char = codeAt(markdown, at)
     if (char <= 0x20) {
@@ -61,13 +58,10 @@ export function measure(markdown: string): BlockMeasure {
       if (isLetter) text++
       if (isLetter && !inWord) words++
       inWord = isLetter
-      last = char
     }
   }
-  return { text, links: Math.min(links, text), words, isSentence: SENTENCE_ENDS.has(last) }
+  return { text, links: Math.min(links, text), words }
 }
-
-const SENTENCE_ENDS: ReadonlySet<number> = new Set(Array.from('.!?:…。！？', (char) => char.charCodeAt(0)))
 
 const isWord = (char: number): boolean =>
   (char >= 0x61 && char <= 0x7a) || (char >= 0x41 && char <= 0x5a) || (char >= 0x30 && char <= 0x39) || char > 0xbf
