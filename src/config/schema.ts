@@ -179,6 +179,16 @@ const Zone = Type.Object(
       default: 'listed',
       description: 'preferred: Markdown only where its quality is not below that of text/html.',
     }),
+    markdown: Type.Object(
+      {
+        content: Type.Union([Type.Literal('page'), Type.Literal('main')], {
+          default: 'page',
+          description:
+            'page: the body without headers, footers and navigation. main: only the main content; the whole page if it cannot be recognized. Buffers up to 64 KB of Markdown per page in proxy.markdown_memory.',
+        }),
+      },
+      { ...strict, default: {}, description: 'Conversion to Markdown.' },
+    ),
     websockets: Type.Boolean({ default: false, description: 'Pass WebSocket upgrades through to the origin.' }),
     custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
       default: 'selected',

@@ -90,7 +90,10 @@ export function zoneOf(
     origin: origin.replace(/\/$/, ''),
     originCa: ca,
     plan: config.plan,
-    settings: { content_converter: config.settings.content_converter === 'on' && config.plan !== 'free' },
+    settings: {
+      content_converter: config.settings.content_converter === 'on' && config.plan !== 'free',
+      content_converter_content: config.markdown.content,
+    },
     negotiation: config.negotiation,
     websockets: config.websockets,
     customHostnames: config.custom_hostnames,

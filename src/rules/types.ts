@@ -33,6 +33,7 @@ export interface ConfigChanges {
   readonly autominify?: { readonly css?: boolean; readonly html?: boolean; readonly js?: boolean }
   readonly bic?: boolean
   readonly content_converter?: boolean
+  readonly content_converter_content?: 'page' | 'main'
   readonly disable_apps?: true
   readonly disable_pay_per_crawl?: true
   readonly disable_rum?: true

@@ -29,6 +29,7 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   plan,
   settings: { content_converter: 'off' },
   negotiation: 'listed',
+  markdown: { content: 'page' },
   websockets: false,
   custom_hostnames: 'selected',
 })

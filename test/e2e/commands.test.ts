@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { CLI, configuration, startDaemon, unbuilt } from './daemon.js'
@@ -85,4 +86,18 @@ t.test('schema openapi prints what the daemon serves as its manual', options, as
   const { status, stdout } = edged(['schema', 'openapi'])
   t.equal(status, 0)
   t.same(JSON.parse(stdout), served)
+})
+
+t.test('convert reads several files and writes one for each', options, async (t) => {
+  const folder = t.testdir({ 'a.html': '<nav>n</nav><p>one', 'b.htm': '<p>two', out: {} })
+  const [a, b, out] = [join(folder, 'a.html'), join(folder, 'b.htm'), join(folder, 'out')]
+  t.equal(edged(['convert', a, b]).stdout, 'one\n\ntwo\n')
+  t.match(edged(['convert', '-o', out, a, join(folder, 'none.html'), b]), { status: 1, stderr: /none\.html: ENOENT/ })
+  t.equal(readFileSync(join(out, 'a.md'), 'utf8'), 'one\n')
+  t.equal(readFileSync(join(out, 'b.md'), 'utf8'), 'two\n')
+  t.match(edged(['convert', '-o', out, a, join(out, '../a.html')]), { status: 2, stderr: /both be written to a\.md/ })
+  t.match(edged(['convert', '-o', a, a, b]), { status: 2, stderr: /is not a folder/ })
+  t.equal(edged(['convert', '-o', join(out, 'c.md'), b]).stdout, '')
+  t.equal(readFileSync(join(out, 'c.md'), 'utf8'), 'two\n')
+  t.match(edged(['convert', '--main', '--keep-html', a]), { stderr: /cannot be used with/ })
 })

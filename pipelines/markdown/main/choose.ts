@@ -39,6 +39,8 @@ const MAX_LINK_SHARE = 0.8
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
 
+type Verdict = 'sure' | 'in' | 'furniture'
+
 interface Region {
   readonly kind: 'body' | 'article' | 'main'
   readonly container: Container
@@ -99,12 +101,12 @@ export class MainContent {
   #apply(blocks: readonly Block[], strict: boolean): boolean[] {
     const regions = strict ? this.#regions : this.#regions.filter(({ kind }) => kind === 'main')
     const dropsReplies = strict && this.#hasMoreThanReplies(blocks)
-    const verdicts = new Map<Container, 'sure' | 'in' | 'out' | 'furniture'>()
-    const verdictOf = (place: Container): 'sure' | 'in' | 'out' | 'furniture' => {
+    const verdicts = new Map<Container, Verdict>()
+    const verdictOf = (place: Container): Verdict => {
       const known = verdicts.get(place)
       if (known !== undefined) return known
       const above = place.parent === undefined ? undefined : verdictOf(place.parent)
-      const verdict =
+      const verdict: Verdict =
         (place.traits & IS_SURE) !== 0 || above === 'sure'
           ? 'sure'
           : above === 'furniture' || isFurniture(place, strict) || (dropsReplies && (place.traits & IS_REPLIES) !== 0)

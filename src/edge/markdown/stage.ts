@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client'
-import { Converter, MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import { Converter, MAX_HTML_BYTES, type Content } from '../../../pipelines/markdown/convert.js'
+import { MAX_BUFFERED } from '../../../pipelines/markdown/main/main-writer.js'
 import { letHeapGrow } from '../../core/heap-size.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
@@ -16,8 +17,8 @@ import { StreamedPage } from './streamed-page.js'
 export interface MarkdownOptions {
   /** Bytes that pages held back may take, all requests together. */
   readonly memory: MemoryBudget
-  /** Makes the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
-  readonly converter?: (contentType: string) => PageConverter
+  /** Creates the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
+  readonly converter?: (contentType: string, content: Content) => PageConverter
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -33,26 +34,31 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
     if (!wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return new HtmlVariant(next)
     exchange.headers = askForHtml(exchange.headers)
-    return method === 'HEAD' ? new MarkdownHead(next) : new MarkdownResponse(next, { memory, converter, log, settle })
+    if (method === 'HEAD') return new MarkdownHead(next)
+    const content = settings.content_converter_content ?? 'page'
+    return new MarkdownResponse(next, { memory, converter, content, log, settle })
   }
 }
 
-function toMarkdown(contentType: string): PageConverter {
+/** Memory that the blocks of one page take while it is decided which of them are its main content: two bytes a character. */
+const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED
+
+function toMarkdown(contentType: string, content: Content): PageConverter {
   letHeapGrow()
-  return new Converter({ contentType })
+  return new Converter({ contentType, content })
 }
 
 function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {
   const pages = new Counter({
     name: 'edged_markdown_pages_total',
-    help: 'HTML pages asked for in Markdown, by what became of them: converted and streamed ones went out as Markdown.',
+    help: 'HTML pages requested as Markdown, by outcome; converted and streamed ones were sent as Markdown.',
     labelNames: ['outcome'],
     registers: [metrics],
   })
   for (const outcome of OUTCOMES) pages.inc({ outcome }, 0)
   const held = new Gauge({
     name: 'edged_markdown_buffered_bytes',
-    help: 'Memory that pages take which are held back until it is known whether they can be converted.',
+    help: 'Bytes of HTML and Markdown buffered until it is known how a page is sent.',
     registers: [],
     collect() {
       this.set(memory.used)
@@ -118,11 +124,14 @@ const mayFit = ({ length = 0, codings }: Page): boolean =>
 /** More of a page than this is not converted in one go: others wait meanwhile. */
 const SLICE = 65_536
 
-type ActionContext = Pick<PageContext, 'memory' | 'converter' | 'log' | 'settle'>
+interface StageContext extends Pick<PageContext, 'memory' | 'log' | 'settle'> {
+  readonly converter: (contentType: string, content: Content) => PageConverter
+  readonly content: Content
+}
 
 class MarkdownResponse implements ResponseSink {
   readonly #next: ResponseSink
-  readonly #tools: ActionContext
+  readonly #context: StageContext
   /** Undefined: what comes passes. */
   #page: PageSink | undefined
   /** What came and is not worked on yet, and whether the end is to follow it. */
@@ -132,11 +141,13 @@ class MarkdownResponse implements ResponseSink {
   #waiting = false
   #working = false
   #over = false
+  /** Bytes of the memory budget that the converter has. */
+  #reserved = 0
   #listener = (): void => {}
 
-  constructor(next: ResponseSink, tools: ActionContext) {
+  constructor(next: ResponseSink, context: StageContext) {
     this.#next = next
-    this.#tools = tools
+    this.#context = context
     next.onDrain(() => (this.#page ? this.#page.drained() : this.#resume()))
   }
 
@@ -144,7 +155,7 @@ class MarkdownResponse implements ResponseSink {
     const page = pageOf(status, headers)
     if (page && mayFit(page)) this.#page = this.#pageSink(page, status, headers)
     else {
-      if (page) this.#tools.settle('too_large')
+      if (page) this.#context.settle('too_large')
       this.#next.head(status, variesByAccept(headers))
     }
   }
@@ -170,6 +181,7 @@ class MarkdownResponse implements ResponseSink {
     this.#over = true
     this.#rest = undefined
     this.#page?.release()
+    this.#releaseReserved()
     this.#next.fail(error)
   }
 
@@ -178,10 +190,32 @@ class MarkdownResponse implements ResponseSink {
   }
 
   #pageSink(page: Page, status: number, headers: RawHeaders): PageSink {
-    const context = { ...this.#tools, status, headers, next: this.#next, resume: () => this.#resume() }
+    const { converter } = this.#context
+    const content = this.#reserve()
+    const context = {
+      ...this.#context,
+      converter: (contentType: string) => converter(contentType, content),
+      status,
+      headers,
+      next: this.#next,
+      resume: () => this.#resume(),
+    }
     const { xhtml, codings, length } = page
     if (xhtml || codings.length > 0 || length === undefined) return new HeldPage(page, context)
     return new StreamedPage({ ...page, length }, context)
+  }
+
+  /** Reserves the memory for choosing the main content. Without it the whole page is converted. */
+  #reserve(): Content {
+    const { memory, content } = this.#context
+    if (content === 'page' || !memory.take(MAIN_CONTENT_BYTES)) return 'page'
+    this.#reserved = MAIN_CONTENT_BYTES
+    return 'main'
+  }
+
+  #releaseReserved(): void {
+    if (this.#reserved > 0) this.#context.memory.give(this.#reserved)
+    this.#reserved = 0
   }
 
   /** Gives one slice of the rest to the page; true where the page takes more and there is no rest. */
@@ -216,6 +250,7 @@ class MarkdownResponse implements ResponseSink {
   #end(page: PageSink): void {
     try {
       page.end()
+      this.#releaseReserved()
     } catch (error) {
       this.#broken(error)
     }
@@ -223,7 +258,7 @@ class MarkdownResponse implements ResponseSink {
 
   /** A fault of ours while the Markdown is on its way: the client must not take what it has for the whole. */
   #broken(error: unknown): void {
-    this.#tools.log.error({ event: 'conversion_failed', err: error })
+    this.#context.log.error({ event: 'conversion_failed', err: error })
     this.fail(error)
   }
 }

@@ -12,6 +12,12 @@ const ConfigChanges = NotEmpty({
   ),
   bic: Flag('Browser integrity check.'),
   content_converter: Flag('Answer in Markdown where the client asks for it.'),
+  content_converter_content: Type.Optional(
+    Type.Enum(['page', 'main'], {
+      description:
+        'What of a page is converted to Markdown: all but headers, footers and navigation, or the main content.',
+    }),
+  ),
   disable_apps: OffOnly('Deprecated.'),
   disable_pay_per_crawl: OffOnly('No payments by crawlers.'),
   disable_rum: OffOnly('No measurements in the page.'),
@@ -74,6 +80,7 @@ export const setConfig = action({
 
   examples: [
     { phase: 'http_config_settings', params: { content_converter: true } },
+    { phase: 'http_config_settings', params: { content_converter: true, content_converter_content: 'main' } },
     {
       phase: 'http_config_settings',
       params: {

@@ -19,13 +19,13 @@ export const LIMIT = 6_291_456
 export const MEMORY = 64 * 1024 * 1024
 
 /** Upper case; "boom" in an XHTML page is a mistake, in an HTML page it is ours. */
-const shouting = (contentType: string) => ({
+const shouting = (contentType: string, content: string) => ({
   write(html: Uint8Array): string {
     const text = Buffer.from(html).toString('latin1')
     if (text.includes('boom')) throw contentType.startsWith('text/html') ? new Error('bug') : new NotConvertible('boom')
     return text.toUpperCase()
   },
-  end: () => 'THE END',
+  end: () => (content === 'main' ? 'THE MAIN END' : 'THE END'),
 })
 
 export const shout = (html: Buffer): string => `${html.toString('latin1').toUpperCase()}THE END`
@@ -90,6 +90,7 @@ export interface Case {
   readonly on?: boolean
   readonly memory?: number
   readonly window?: number
+  readonly content?: 'page' | 'main'
 }
 
 /** A stage with a client behind it, and what a source does in front of it. */
@@ -99,6 +100,7 @@ export function stand({
   on = true,
   memory = MEMORY,
   window = Infinity,
+  content,
 }: Case = {}) {
   const budget = new MemoryBudget(memory)
   const metrics = openMetrics({ process: false })
@@ -109,7 +111,7 @@ export function stand({
     method,
     rawHeaders: [accept].flat().flatMap((value) => ['Accept', value]),
     headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
-    settings: { content_converter: on },
+    settings: { content_converter: on, content_converter_content: content },
     zone: { negotiation: 'listed' },
   } as unknown as Exchange
   const sink = stage(exchange, client)

@@ -410,3 +410,27 @@ t.test('whenever an answer fails, nothing is sent after it and nothing stays hel
     { numRuns: 300 },
   )
 })
+
+const MAIN: [what: string, memory: number, body: string][] = [
+  ['with memory for it', MEMORY, 'HELLOTHE MAIN END'],
+  ['without memory for it is converted whole', 100_000, 'HELLOTHE END'],
+]
+for (const [what, memory, body] of MAIN) {
+  t.test(`the main content of a page ${what}, and its memory is released`, async (t) => {
+    const { sink, client, budget, send, settled } = stand({ memory, content: 'main' })
+    sink.head(200, ['content-type', 'text/html', 'content-length', '5'])
+    t.equal(budget.used, memory === MEMORY ? 131_072 : 0)
+    await send(Buffer.from('hello'))
+    sink.end()
+    await settled()
+    t.equal(client.body.toString(), body)
+    t.equal(budget.used, 0)
+  })
+}
+
+t.test('a page whose origin fails releases the memory for its main content', async (t) => {
+  const { sink, budget } = stand({ content: 'main' })
+  sink.head(200, ['content-type', 'text/html', 'content-length', '5'])
+  sink.fail(new Error('now'))
+  t.equal(budget.used, 0)
+})

@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import t from 'tap'
+import { convert, Converter } from '../../../pipelines/markdown/index.js'
+import { MAX_BUFFERED, MainWriter } from '../../../pipelines/markdown/main/main-writer.js'
+import { measure } from '../../../pipelines/markdown/main/measure.js'
+
+const main = (html: string) => convert(html, { content: 'main' })
+
+const SENTENCE = 'The old mill by the river grinds wheat and rye for the bakers of three villages around it. '
+const TEXT = SENTENCE.repeat(3)
+const prose = (count: number) => `<p>${TEXT}</p>`.repeat(count)
+const links = (count: number) =>
+  `<ul>${Array.from({ length: count }, (_, at) => `<li><a href=/${at}>Another story ${at}</a>`).join('')}</ul>`
+
+const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
+  [
+    'an article',
+    `<div class=sidebar>${links(9)}</div><article><h1>Mill</h1>${prose(6)}</article>`,
+    /Another/,
+    /# Mill/,
+  ],
+  [
+    'the main element',
+    `<div>Outside it</div><main><h2>Mill</h2>${prose(4)}</main><div>Below</div>`,
+    /Outside|Below/,
+    /## Mill/,
+  ],
+  ['the body of an article', `<p>${TEXT}Top</p><div class="entry-content">${prose(5)}</div>`, /Top/, /mill/],
+  [
+    'no related articles',
+    `<main>${prose(4)}<h2>Related articles</h2><p>Teaser</p><h2>Next</h2><p>Goes on here.</main>`,
+    /Related|Teaser/,
+    /## Next/,
+  ],
+  [
+    'no share buttons',
+    `<main>${prose(4)}<div class="social-share"><span>Tell your friends about it</span></div></main>`,
+    /friends/,
+    /mill/,
+  ],
+  ['no comments', `<div>${prose(4)}</div><section id=comments><p>${TEXT}Nonsense</p></section>`, /Nonsense/, /mill/],
+  ['no aside', `<main>${prose(4)}<aside><p>By the way</p></aside></main>`, /By the way/, /mill/],
+  [
+    'images beside text only',
+    `<main>${prose(4)}<div><div><ul><li><img src=c.jpg alt=Card></ul></div></div><p><img src=m.jpg alt=Picture></p></main>`,
+    /Card/,
+    /Picture/,
+  ],
+  ['no headings without contents', `<main>${prose(4)}<h2>Empty one</h2></main>`, /Empty one/, /mill/],
+  ['streamed segments', `<main>${prose(4)}</main><div hidden id="S:1"><p>Segment</p></div>`, /never/, /Segment/],
+  ['a noscript with content', `<main>${prose(4)}</main><noscript><p>${TEXT}Posts</p></noscript>`, /never/, /Posts/],
+  [
+    'code and tables',
+    `<main>${prose(4)}<pre>x = 1</pre><table><tr><th>a<th>b<tr><td>1<td>2</table></main>`,
+    /never/,
+    /x = 1[^]*\| 1 \| 2 \|/,
+  ],
+]
+for (const [what, html, gone, kept] of KEPT) {
+  t.test(`the main content: ${what}`, async (t) => {
+    const markdown = main(html)
+    t.match(markdown, kept)
+    t.notMatch(markdown, gone)
+  })
+}
+
+t.test('a list of which all items are left out leaves no marker', async (t) => {
+  t.equal(
+    main(`<main>${prose(4)}<ol><li>one word<li><a href=/a>link</a><li>three words here</ol></main>`).match(/^\d+\./gm)
+      ?.length,
+    2,
+  )
+  t.notMatch(main(`<main>${prose(4)}${links(5)}</main>`), /^[-+] *$/m)
+})
+
+t.test('a page without recognizable content is converted whole', async (t) => {
+  for (const html of ['<p>Short', links(5), `<nav>n</nav><div class=sidebar>${links(3)}<p>Only this</div>`])
+    t.equal(main(html), convert(html))
+  t.equal(main(''), '')
+})
+
+t.test('frontmatter and JSON-LD stay', async (t) => {
+  const html = `<meta name=title content=T><body>${links(9)}<main>${prose(4)}</main><script type=application/ld+json>{"a":1}</script>`
+  t.match(main(html), /^---\ntitle: T\n---\n\nThe old[^]*```json\n\{"a":1\}\n```\n$/)
+})
+
+t.test('at most 64 KB of Markdown are buffered, and what follows is judged by what was found', async (t) => {
+  const converter = new Converter({ content: 'main' })
+  let early = 0
+  const html = `<div class=menu>${links(20)}</div><main>${prose(600)}</main><div class=related><p>Below</p></div>`
+  for (let at = 0; at < html.length; at += 4096) early += converter.write(Buffer.from(html.slice(at, at + 4096))).length
+  const rest = converter.end()
+  t.ok(early > html.length / 2, `${early} characters came before the end`)
+  t.ok(rest.length <= MAX_BUFFERED)
+  t.notMatch(rest, /Below/)
+  const writer = new MainWriter()
+  writer.leaf('table', 'x'.repeat(MAX_BUFFERED - 1))
+  writer.more('y')
+  writer.more('z')
+  t.ok(writer.take().endsWith('\ny\nz') || writer.length === 0, 'a long table is not held')
+})
+
+t.test('keepHtml and the main content exclude each other', async (t) => {
+  t.throws(() => convert('<p>a', { content: 'main', keepHtml: true }), { message: /cannot be combined/ })
+})
+
+const FIXTURES = new URL('../../fixtures/markdown/', import.meta.url)
+const pieces = [
+  ...new Set(
+    readdirSync(FIXTURES).flatMap((name) =>
+      readFileSync(new URL(`${name}/in.html`, FIXTURES), 'utf8').split(/(?=<)|(?<=>)/),
+    ),
+  ),
+  `<p>${TEXT}`,
+  '<article>',
+  '</article>',
+  '<main>',
+  '</main>',
+  '<div class=entry-content>',
+  '<div class=sidebar>',
+]
+
+t.test('the main content of any page is the same however it is cut', async () => {
+  const page = fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(page, fc.integer({ min: 1, max: 40 }), (html, size) => {
+      const converter = new Converter({ content: 'main' })
+      const bytes = Buffer.from(html)
+      let markdown = ''
+      for (let at = 0; at < bytes.length; at += size) markdown += converter.write(bytes.subarray(at, at + size))
+      return markdown + converter.end() === main(html)
+    }),
+    { numRuns: 400 },
+  )
+})
+
+t.test('blocks are measured without addresses and descriptions of images', async (t) => {
+  t.same(measure('a [bc](/d "e f") ![gh](i.png) <https://j.k> l'), { text: 16, links: 14, words: 5 })
+  t.same(measure(''), { text: 0, links: 0, words: 0 })
+  t.match(measure('['.repeat(100_000)), { text: 0 })
+})
