@@ -21,7 +21,10 @@ export interface Message {
   readonly source?: { readonly pointer: string }
 }
 
-/** What an answer may hold besides its result. */
+/** Code of the message for a member that is stored without effect. */
+export const STORED_WITHOUT_EFFECT = 10900
+
+/** Parts of a response besides its result. */
 export interface ApiResponseOptions {
   readonly status?: number
   /** Count and page of a list. */

@@ -6,7 +6,7 @@ import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
-import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { ApiResponse, endpoint, STORED_WITHOUT_EFFECT, type Endpoint, type Message } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { covers, hostName } from './hostname-match.js'
 import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MAX_METADATA_BYTES } from './hostname-schemas.js'
@@ -116,7 +116,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
           .catch((error: unknown) => {
             throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
           })
-        return shown(value)
+        return new ApiResponse(shown(value), { messages: withoutEffect(body) })
       },
     }),
     endpoint({
@@ -140,7 +140,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
           (before, after) => audit(clock, call, { action: 'update', kind: HOSTNAME, scope, id, before, after }),
         )
         if (!after) throw new ApiError('unknownHostname')
-        return shown(after.value)
+        return new ApiResponse(shown(after.value), { messages: withoutEffect(body) })
       },
     }),
     endpoint({
@@ -169,6 +169,17 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
     }),
   ]
 }
+
+/** Members that are stored and returned, but change nothing about how requests are served. */
+const INERT = ['custom_origin_server', 'custom_origin_sni', 'ssl'] as const
+
+/** Returns a message for each member of a write that has no effect. Removing one is complete. */
+const withoutEffect = (body: HostnameChange): Message[] =>
+  INERT.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => ({
+    code: STORED_WITHOUT_EFFECT,
+    message: 'stored, without effect here',
+    source: { pointer: `/${name}` },
+  }))
 
 // Every `ssl` there is is active, so that both orders of the list come to this.
 const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)

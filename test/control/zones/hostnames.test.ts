@@ -130,6 +130,21 @@ t.test('a custom hostname removed by several at once is removed once', async (t)
   t.equal((await audited(store)).filter(({ action }) => action === 'delete').length, 1)
 })
 
+t.test('a write names the members that are stored without effect', async (t) => {
+  const { call } = await client(t)
+  const inert = (pointers: string[]) =>
+    pointers.map((pointer) => ({ code: 10900, message: 'stored, without effect here', source: { pointer } }))
+  const body = { hostname: 'app.shop.com', custom_origin_server: 'o.example.com', ssl: { method: 'http' } }
+  const made = await call('POST', HOSTNAMES, body)
+  t.same(made.body.messages, inert(['/custom_origin_server', '/ssl']))
+  const at = `${HOSTNAMES}/${made.body.result.id}`
+  t.same(
+    (await call('PATCH', at, { custom_origin_sni: 'o.example.com', ssl: null })).body.messages,
+    inert(['/custom_origin_sni']),
+  )
+  t.same((await call('PATCH', at, { custom_metadata: { a: 'b' } })).body.messages, [])
+})
+
 t.test('custom hostnames are listed by page, filter and order', async (t) => {
   const { call } = await client(t)
   const ids = new Map<string, string>()
