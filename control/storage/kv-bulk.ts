@@ -35,10 +35,10 @@ const Wanted = Type.Object(
 )
 const Done = Type.Object({ successful_key_count: Type.Integer(), unsuccessful_keys: Type.Array(Type.String()) })
 
-/** Many bytes at once would fill the memory. */
+/** More bytes in one request would fill the memory. */
 const MAX_READ_BYTES = 25 * 1024 * 1024
 
-/** Many keys of a namespace at once. */
+/** Many keys of a namespace in one request. */
 export function kvBulk(
   { clock }: Pick<ControlDeps, 'clock'>,
   namespaces: NamespaceRepository,

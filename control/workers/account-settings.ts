@@ -18,7 +18,7 @@ const Change = Type.Object(
   strict,
 )
 
-/** Settings of all Workers of an account; kept and told, without effect. */
+/** Settings of all Workers of an account; stored and returned, without effect. */
 export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
   return [
     endpoint({

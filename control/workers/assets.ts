@@ -29,7 +29,7 @@ const UploadQuery = Type.Object(
 
 const SCRIPT_NAME = /^[a-z0-9_][a-z0-9_-]{0,62}$/
 
-/** Base64 is a third longer than what it stands for; heads of parts come on top. */
+/** Base64 is a third longer than the bytes; heads of parts are added. */
 const formBytes = (fileBytes: number): number => Math.ceil((Math.max(fileBytes, BUCKET_BYTES) * 4) / 3) + 1024 * 1024
 
 /** Static files of Workers, uploaded ahead of the script that serves them. */

@@ -55,7 +55,7 @@ const Changes = Type.Object({
 })
 const filters = ['zone_name', 'zone_id', 'service', 'hostname', 'environment'] as const
 
-/** Host names that Workers answer for. */
+/** Host names that Workers respond to. */
 export function domains(deps: WorkersDeps): Endpoint[] {
   const { edits } = deps
   const book = new DomainRepository(deps)

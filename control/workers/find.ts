@@ -4,7 +4,7 @@ import type { Stored } from '../../src/core/store.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
 import type { WorkersDeps } from './services/index.js'
 
-/** The script with a name. Throws the row for scripts, or another one, where there is none. */
+/** Returns the script with a name. Throws the row for scripts, or another one, if it does not exist. */
 export function scriptOf(
   { workers }: Pick<WorkersDeps, 'workers'>,
   scope: Scope,

@@ -13,7 +13,7 @@ import { bindingResponse } from '../../src/workers/secrets.js'
 const namedHandlers = ({ named }: StoredVersion) =>
   named.map(({ name, handlers }) => ({ name, handlers: [...handlers] }))
 
-/** A version as lists tell it. */
+/** A version as in lists. */
 export function listedVersion(version: StoredVersion) {
   const { id, number, created_on, author, source, annotations } = version
   return {

@@ -39,7 +39,7 @@ const ScriptRoutes = Type.Array(
   { maxItems: MOST },
 )
 
-/** Patterns of URLs that Workers answer, by zone; and all those of one Worker at once. */
+/** Patterns of URLs that Workers respond to, by zone; and all patterns of one Worker. */
 export function routes(deps: WorkersDeps): Endpoint[] {
   const { config, store, clock, edits } = deps
   const book = new NamedRepository<StoredRoute>(deps, {
@@ -53,7 +53,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
     tooMany: 'tooManyRoutes',
   })
 
-  /** The zone that a pattern belongs to. Throws where it is none or of no zone. */
+  /** Returns the zone of a pattern. Throws if the pattern is not valid or its zone does not exist. */
   const placed = (accountId: string, text: string, named: Parameters<typeof zoneOf>[3], at: string) => {
     const pattern = routePattern(text)
     if (!pattern)

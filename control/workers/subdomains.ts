@@ -41,7 +41,7 @@ export const OFF: ScriptSubdomain = { enabled: false, previews_enabled: false }
 export const scriptSubdomain = (store: Store, scope: Scope, name: string): ScriptSubdomain =>
   store.get(SCRIPT_SUBDOMAINS, scope, name)?.value ?? OFF
 
-/** The subdomain of an account, and which of its Workers answer below it. */
+/** The subdomain of an account, and which of its Workers respond below it. */
 export function subdomains(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
   const current = (scope: Scope) => store.get(ACCOUNT_SUBDOMAIN, scope, ONLY)

@@ -66,7 +66,7 @@ const Version = Type.Object({
   exports_reconciliation: Type.Optional(Reconciliation),
 })
 
-/** Versions of Workers, sent and told as JSON. */
+/** Versions of Workers as JSON. */
 export function workerVersions(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
   const desk = new UploadService(deps)
@@ -201,7 +201,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
   ]
 }
 
-/** Does what is done with the files of an upload, which count among all that are under way meanwhile. Throws `uploadsBusy`. */
+/** Runs `work` while the files of an upload count as an upload in progress. Throws `uploadsBusy`. */
 async function whileHeld<T>({ workers }: WorkersDeps, { files }: UploadForm, work: () => Promise<T>): Promise<T> {
   const { uploads } = workers()
   const size = files.reduce((sum, { bytes }) => sum + bytes.length, 0)

@@ -67,7 +67,7 @@ export interface ScriptRepositoryDeps {
 }
 
 /**
- * The scripts of all accounts, read and written as wholes: a version stands with its modules, its deployment and the change
+ * The scripts of all accounts. A write is complete or has no effect: a version is stored with its modules, its deployment and the change
  * of its script, or nothing of it does. Writes reject with VersionConflict where the script changed since it was read.
  */
 export class ScriptRepository {
@@ -81,7 +81,7 @@ export class ScriptRepository {
     return this.#deps.store.get(WORKER_SCRIPTS, scope, name)
   }
 
-  /** By id; `latest` is the newest, `deployed` the one that serves most requests. Undefined where there is none such. */
+  /** Returns a version by id; `latest` is the newest, `deployed` the one with the largest share of requests. Undefined if it does not exist. */
   readVersion(scope: Scope, script: StoredScript, which: string): StoredVersion | undefined {
     const id = which === 'latest' ? script.versions[0] : which === 'deployed' ? this.#deployed(scope, script) : which
     if (id === undefined || !script.versions.includes(id)) return undefined

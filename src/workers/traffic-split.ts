@@ -1,6 +1,6 @@
 import type { StoredDeployment } from '../core/model/worker.js'
 
-/** Id of the version that serves a visitor: the same one each time, and each version its share of all visitors. */
+/** Returns the id of the version for a key. The same key gets the same version, and each version gets its share of keys. */
 export function versionFor(visitor: string, { versions }: Pick<StoredDeployment, 'versions'>): string | undefined {
   if (versions.length < 2) return versions[0]?.version_id
   let place = (mixed(visitor) / 2 ** 32) * 100

@@ -13,11 +13,11 @@ import { saveNextVersion } from './next-version.js'
 /** What is to become of bindings, by name: null removes one, others stay. */
 export interface BindingChanges {
   readonly changes: ReadonlyMap<string, Binding | null>
-  /** Where in the request a binding stands. */
+  /** Pointer to a binding in the request. */
   readonly pointer: (name: string) => string
   /** Bindings that are no secrets stay, and their names are taken. */
   readonly secretsOnly?: boolean
-  /** In force at once. */
+  /** Deploys the version. */
   readonly deploy: boolean
   readonly annotations: Readonly<Record<string, string>>
 }
@@ -60,7 +60,7 @@ export async function saveBindings(
 /** A pointer into a list of bindings. */
 const BINDING = /^\/bindings\/(\d+)(.*)$/s
 
-/** What is refused of a list of bindings is told where each stands in the request. */
+/** Maps pointers of errors in a list of bindings to their places in the request. */
 function pointed<T>(given: readonly Binding[], pointer: (name: string) => string, work: () => T): T {
   try {
     return work()

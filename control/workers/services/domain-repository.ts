@@ -11,7 +11,7 @@ import { zoneOf } from './zone-of.js'
 
 const MOST = 1000
 
-/** A domain as requests ask for it. */
+/** A domain as in request bodies. */
 export interface WantedDomain {
   readonly hostname: string
   readonly zone_id?: string
@@ -123,7 +123,7 @@ export class DomainRepository {
     return { kind: WORKER_DOMAINS, scope, id, value: undefined }
   }
 
-  /** Throws where there is no such Worker. */
+  /** Throws if the Worker does not exist. */
   requireScript(scope: Scope, name: string): void {
     scriptOf(this.#deps, scope, name)
   }

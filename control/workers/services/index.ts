@@ -15,7 +15,7 @@ export interface WorkersServices {
   readonly vault: Vault
   readonly blobs: Blobs
   readonly shelf: ScriptRepository
-  /** What uploads under way hold, all together. */
+  /** Memory of all uploads in progress. */
   readonly uploads: MemoryBudget
   readonly assets: AssetUploads
   readonly code: CodeReader

@@ -22,7 +22,7 @@ interface Body {
   readonly assets?: { readonly config?: object }
 }
 
-/** A JSON body as the form that it stands for. Throws InvalidInput and UploadRefused. */
+/** Returns the form that a JSON body represents. Throws InvalidInput and UploadRefused. */
 export function uploadOf({ modules = [], ...metadata }: Body): UploadForm {
   const issues = modules.flatMap(({ content_base64: text }, index) =>
     BASE64.test(text) && text.length % 4 === 0

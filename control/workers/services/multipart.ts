@@ -140,7 +140,7 @@ class CountedBody {
   constructor(request: IncomingMessage, limits: FormLimits) {
     this.#request = request
     this.#limits = limits
-    // The connection must outlive a body that is refused midway, for the answer.
+    // The connection must stay open for the response if a body is rejected midway.
     this.#source = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
   }
 

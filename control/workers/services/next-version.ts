@@ -21,13 +21,13 @@ export interface Succession<M> {
   readonly draft: Partial<VersionDraft>
   readonly change?: ScriptChange
   readonly writes?: readonly Write[]
-  /** For whoever asked. */
+  /** Returned to the caller. */
   readonly more: M
 }
 
 export interface SuccessorOptions<M> {
   readonly name: string
-  /** In force at once; refused as `notDeployed` where the latest version is not what serves all requests. */
+  /** Deploys the version. Rejected as `notDeployed` if the latest version does not serve all requests. */
   readonly deploy: boolean
   readonly annotations: Readonly<Record<string, string>>
   readonly make: (from: PreviousVersion) => Succession<M> | Promise<Succession<M>>

@@ -25,7 +25,7 @@ const SWEEP_MS = 10_000
 const NORMAL = 1000
 const MAX_BUFFERED_BYTES = 1024 * 1024
 
-/** The subprotocol that clients ask for. */
+/** The subprotocol that clients request. */
 const PROTOCOL = 'trace-v1'
 
 /** Path of a tail on the listener of the API. */
@@ -111,7 +111,7 @@ export class Tails {
     return true
   }
 
-  /** Takes over a connection that asks for the path of a tail; false, and nothing was done, where it asks for another one. */
+  /** Takes over a connection that requests the path of a tail. Returns false, without an effect, for other paths. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const [, secret = ''] = PATH.exec(request.url?.split('?', 1)[0] ?? '') ?? []
     const tail = this.#tails.get(secret)
@@ -124,8 +124,8 @@ export class Tails {
   }
 
   /**
-   * Ends what is over: tails whose time has come, whose script is gone, or which nobody has used for five minutes, and clients
-   * that answer no more.
+   * Ends tails that expired, whose script was deleted, or that had no client for five minutes, and clients
+   * that no longer respond.
    */
   sweep(): void {
     const { clock, store } = this.#deps

@@ -40,7 +40,7 @@ export interface Uploaded {
   readonly warnings: readonly string[]
 }
 
-/** An upload that has been read and checked by itself, whatever the script was before. */
+/** An upload that was read and checked, independent of the stored script. */
 interface Prepared extends PreparedCode {
   readonly metadata: Metadata
 }
@@ -53,7 +53,7 @@ export class UploadService {
     this.#deps = deps
   }
 
-  /** Stores the form of a request as a version. What does not fit is told with pointers into the metadata. */
+  /** Stores the form of a request as a version. Errors have pointers into the metadata. */
   async take(call: Call<'script_name'>, options: UploadOptions): Promise<Uploaded> {
     const name = scriptName(call.params.script_name)
     const { uploads, limits } = this.#deps.workers()
@@ -143,7 +143,7 @@ export class UploadService {
     })
   }
 
-  /** The manifest that the completion token stands for; undefined where there is no token. */
+  /** Returns the manifest of the completion token; undefined without a token. */
   async #manifest({ scope }: Call, name: string, { assets }: Metadata): Promise<string | undefined> {
     if (assets?.jwt === undefined) return undefined
     try {

@@ -9,10 +9,10 @@ import type { BlobCache, Lent } from './blob-cache.js'
 import { rangeOf, type Range } from './range.js'
 
 const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
-/** Given to the client at once; then it has to have taken it. */
+/** Bytes per write; the next one waits until the client has read it. */
 const SLICE = 65_536
 
-/** The answer to one request out of static assets. */
+/** The response to one request from static assets. */
 export class AssetResponse {
   readonly #site: AssetSite
   readonly #exchange: Exchange
@@ -61,7 +61,7 @@ export class AssetResponse {
     }
   }
 
-  /** Nobody wants the answer any more. */
+  /** Cancels the response. */
   cancel(): void {
     if (this.#cancelRun) {
       this.#cancelRun()

@@ -5,7 +5,7 @@ import { MemoryBudget } from '../../core/memory-budget.js'
 
 /** A file that takes more than this share of the cache is read each time. */
 const MAX_SHARE = 1 / 8
-/** Smaller ones go out at once, as far as it matters here. */
+/** Smaller ones are sent in one write. */
 const SMALL = 65_536
 /** Files being read or sent, all together, each once. */
 const MAX_LENT_BYTES = 512 * 1024 * 1024

@@ -5,7 +5,7 @@ export interface Range {
 }
 
 /**
- * The one range that a Range field asks for (RFC 9110, 14.2); `unsatisfiable` where it lies outside. Undefined where the
+ * Returns the range of a Range field (RFC 9110, 14.2); `unsatisfiable` if it is outside. Undefined if the
  * whole is to be sent: several ranges, another unit, or what is no range.
  */
 export function rangeOf(field: string | undefined, size: number): Range | 'unsatisfiable' | undefined {

@@ -23,7 +23,7 @@ export interface HeaderRules {
 // RFC 9110, 5.1 and 5.5.
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-/** Fields that say how an answer is framed, or who gave it. */
+/** Fields that describe the framing of a response, or the server. */
 const OURS = new Set([
   'connection',
   'keep-alive',
@@ -85,7 +85,7 @@ function readPath(content: string): Pick<Rule, 'host' | 'path'> {
   const [, host = '', path = '/'] = url
   if (/:\d*$/.test(host)) throw new TypeError(`a port cannot be matched: ${content}`)
   const encoded = encodedPath(path) ?? path
-  // Each wildcard stands once in both of them.
+  // Each wildcard occurs once in both of them.
   wildcards(host + encoded)
   return { host: pattern(host.toLowerCase(), '.'), path: pattern(encoded) }
 }

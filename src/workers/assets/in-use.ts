@@ -7,17 +7,17 @@ import type { Scope } from '../../core/scope.js'
 import type { Store, Stored, Write } from '../../core/store.js'
 import { readManifest, type AnnouncedFiles } from './manifest.js'
 
-/** What versions and uploads under way need of the files that were uploaded, at one moment. */
+/** Uploaded files that versions and uploads in progress need, at one moment. */
 export interface AssetsInUse {
   /** Names of the blobs that manifests hold. */
   readonly blobs: ReadonlySet<string>
-  /** Files that uploads under way have announced: the account, a space, the hash. */
+  /** Files that uploads in progress have announced: the account, a space, the hash. */
   readonly announced: ReadonlySet<string>
   /** Ids of those uploads. */
   readonly sessions: ReadonlySet<string>
 }
 
-/** Records that are removed at once. */
+/** Number of records that one batch removes. */
 const CONCURRENCY = 500
 
 /** Removes the records of uploads that are over. */
@@ -33,7 +33,7 @@ export async function endSessions(store: Store, clock: Clock): Promise<void> {
   if (writes.length > 0) await store.batch(writes)
 }
 
-/** Reads all manifests and announcements. Rejects where one is lost: then nobody can tell what is still needed. */
+/** Reads all manifests and announcements. Rejects if one is missing, because it is then unknown which files are needed. */
 export async function assetsInUse(store: Store, blobs: Blobs): Promise<AssetsInUse> {
   const manifests = new Set<string>()
   for (const { value } of store.list(WORKER_VERSIONS)) if (value.assets) manifests.add(value.assets.manifest)

@@ -41,14 +41,14 @@ export class Warnings {
 
 const ANY_HOST = 'https://site.invalid'
 
-/** A path as it stands in a request line (percent-encoded, no `..`, no query); undefined where the text is no path. */
+/** Returns a path as in a request line (percent-encoded, no `..`, no query); undefined if the text is not a path. */
 export function encodedPath(text: string): string | undefined {
   if (!text.startsWith('/') || text.startsWith('//') || !URL.canParse(text, ANY_HOST)) return undefined
   const url = new URL(text, ANY_HOST)
   return url.origin === ANY_HOST ? url.pathname : undefined
 }
 
-/** Query and fragment of a path, as they stand in a URL. */
+/** Query and fragment of a path, as written in a URL. */
 export function tailOf(text: string): string {
   const { search, hash } = new URL(text, ANY_HOST)
   return search + hash

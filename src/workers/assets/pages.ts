@@ -1,14 +1,14 @@
 import type { HtmlHandling, NotFoundHandling } from './config.js'
 import type { AssetFile, AssetFiles } from './files.js'
 
-/** What stands under a path: a file, or another path where it has its place. */
+/** What a path leads to: a file, or the path that the file is served at. */
 export type Page =
   | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404 }
   | { readonly kind: 'moved'; readonly to: string }
 
 type Lookup = (files: AssetFiles, path: string) => Page | undefined
 
-/** What a decoded path stands for; undefined: nothing. One lookup for each way of handling HTML. */
+/** Returns what a decoded path leads to; undefined if nothing. One lookup per way of handling HTML. */
 export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
   none: exact,
 
@@ -82,7 +82,7 @@ function dissected(path: string) {
   return { form, bare, folder: `${bare}/` }
 }
 
-/** What is answered where nothing stands under a path; undefined: nothing either. */
+/** Returns the response to a path that leads to nothing; undefined if there is none either. */
 export const NOT_FOUND: Readonly<Record<NotFoundHandling, Lookup>> = {
   none: () => undefined,
 

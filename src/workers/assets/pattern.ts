@@ -5,7 +5,7 @@ export type Captured = ReadonlyMap<string, string>
 export interface Pattern {
   /** False: it is a plain text. */
   readonly dynamic: boolean
-  /** What its wildcards stand for in a text that fits as a whole; undefined where it does not. Earlier ones take all they can. */
+  /** Returns what the wildcards match in a text; undefined if the text does not match. Earlier wildcards match as much as possible. */
   match(text: string): Captured | undefined
 }
 
@@ -58,7 +58,7 @@ export function glob(text: string): (candidate: string) => boolean {
 }
 
 interface Gap {
-  /** Characters that a wildcard stands for at least. */
+  /** Minimum number of characters that a wildcard matches. */
   readonly least: number
   /** Where it begins at the latest. */
   readonly limit: number
@@ -97,7 +97,7 @@ function placeOf(text: string, ends: string, others: number): number {
 const count = (texts: readonly string[], wanted: string): number =>
   texts.reduce((sum, text) => sum + text.split(wanted).length - 1, 0)
 
-/** A text with `:splat` and `:name` replaced by what they stand for; names that stand for nothing stay. */
+/** Returns a text with `:splat` and `:name` replaced by what they matched. Names without a match stay. */
 export function filled(template: string, captured: Captured): string {
   if (captured.size === 0) return template
   return template.replaceAll(/:([A-Za-z]\w*)/g, (whole, name: string) => captured.get(name) ?? whole)

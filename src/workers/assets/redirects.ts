@@ -3,7 +3,7 @@ import { encodedPath, lines, tailOf, Warnings, type Warning } from './lines.js'
 import { filled, hasWildcards, pattern, type Pattern } from './pattern.js'
 
 const STATUSES = [200, 301, 302, 303, 307, 308] as const
-/** 200: the path is another one, and the client is not told. */
+/** 200: another path is served without a redirect. */
 export type RedirectStatus = (typeof STATUSES)[number]
 
 const MAX_STATIC = 2000
@@ -70,10 +70,10 @@ export function parseRedirects(text: string, htmlHandling: HtmlHandling): Redire
   }
 }
 
-/** A path that begins with two slashes would lead to another site, which a visitor could choose. */
+/** A path that starts with two slashes would lead to another site, which the client could choose. */
 const local = (to: string): string => (to.startsWith('//') ? to.replace(/^\/+/, '/') : to)
 
-/** `from to [status]`; throws a TypeError with a sentence where it is none. */
+/** Parses `from to [status]`. Throws a TypeError with a message if it is not valid. */
 function readRule(content: string, htmlHandling: HtmlHandling): { from: string } & Redirect {
   // A `#` inside a word belongs to it.
   const words = content.replace(/\s#.*$/, '').split(/\s+/)
@@ -100,7 +100,7 @@ function destination(text: string): string | undefined {
   return encodeURI(decoded(text))
 }
 
-/** Names of wildcards may stand for a part of the host, which no parser of URLs takes. */
+/** Names of wildcards can be part of the host, which no URL parser accepts. */
 const withoutNames = (text: string): string => text.replaceAll(/:([A-Za-z]\w*)/g, '$1')
 
 function decoded(text: string): string {

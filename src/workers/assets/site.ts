@@ -7,7 +7,7 @@ import { NOT_FOUND, PAGES, type Page } from './pages.js'
 import { parseRedirects, type Redirects } from './redirects.js'
 import { firstRules, workerFirstIssues, type FirstRules } from './worker-first.js'
 
-/** A request as far as it decides which asset answers it. */
+/** The parts of a request that decide which asset is the response. */
 export interface AssetRequest {
   readonly method: string
   /** In lower case, without port. */
@@ -31,7 +31,7 @@ export type AssetDecision =
 export interface SiteParts {
   readonly files: AssetFiles
   readonly config: AssetConfig
-  /** There is code, which answers what no asset does. */
+  /** The Worker has code, which responds if no asset fits. */
   readonly worker: boolean
   readonly compatibilityDate?: string | undefined
   readonly compatibilityFlags?: readonly string[]
@@ -57,7 +57,7 @@ const NAVIGATION_DATE = '2025-04-01'
 const NAVIGATION_FLAG = 'assets_navigation_prefers_asset_serving'
 const NAVIGATION_OFF = 'assets_navigation_has_no_effect'
 
-/** A Worker's static assets: decides which file answers a request, if any does. */
+/** The static assets of a Worker: decides which file is the response to a request, if any. */
 export class AssetSite {
   readonly warnings: readonly Warning[]
   readonly #files: AssetFiles
@@ -100,7 +100,7 @@ export class AssetSite {
     return found ? asset() : { kind: 'worker' }
   }
 
-  /** The fields of an answer after the rules of `_headers`; the very list where there is none for it. */
+  /** Returns the header fields of a response after the rules of `_headers`; the same list if no rule applies. */
   headers(host: string, path: string, fields: readonly string[]): readonly string[] {
     return this.#headers.apply(host, path, fields)
   }
@@ -113,7 +113,7 @@ export class AssetSite {
     const page = this.#page(wanted) ?? this.#notFound(wanted)
     if (!page) return { kind: 'missing', path }
     if (method !== 'GET' && method !== 'HEAD') return { kind: 'method_not_allowed' }
-    // One address for each page: who asks with escapes that are not needed, or without those that are, is sent there.
+    // One address per page: a request with escapes that are not needed, or without escapes that are, is redirected to it.
     const place = page.kind === 'moved' ? page.to : decodedPath(this.#below(wanted) ?? wanted)
     const usual = this.#base + encodedFrom(place)
     if (page.kind === 'moved' || (!redirect && usual !== wanted))
@@ -143,7 +143,7 @@ export class AssetSite {
   }
 }
 
-// Whatever a browser would send as it stands.
+// Characters that a browser sends without an escape.
 const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w!$&'()*+,;=:@~.%-]*)+$/
 
 /** Path (in the form of a URL) and query (with its question mark) of a target. */

@@ -57,7 +57,7 @@ export interface AssetUploadDeps {
 
 /** Tokens, and what was uploaded for them, are good for this long. */
 const SESSION_MS = 3_600_000
-/** Sessions of one account at once; beyond it the oldest ends. */
+/** Maximum number of concurrent sessions of an account. Beyond it the oldest ends. */
 const MAX_SESSIONS = 100
 const MAX_BUCKET_FILES = 250
 /** Files of one request, unless a single one is larger. */
@@ -81,7 +81,7 @@ interface Progress {
   readonly missing: Set<string>
 }
 
-/** Takes in the static files of Workers: sessions that announce them, their bytes, and tokens that stand for all of them. */
+/** Uploads of static files of Workers: sessions that announce files, their bytes, and completion tokens. */
 export class AssetUploads {
   readonly #deps: AssetUploadDeps
   readonly #progress = new LRUCache<string, Progress>({ max: 16 })
@@ -113,7 +113,7 @@ export class AssetUploads {
     return { take: async (files) => await this.#take(scope, claims, session.value, files) }
   }
 
-  /** The manifest that a completion token of a Worker stands for: the name of its blob. Throws BadToken. */
+  /** Returns the name of the manifest blob of a completion token. Throws BadToken. */
   async readCompletion(scope: Scope, script: string, jwt: string): Promise<string> {
     const claims = await this.#verify(jwt, 'completion', scope)
     if (claims.script !== script) throw new BadToken('the token is for another Worker')

@@ -3,19 +3,19 @@ import type { Issue } from '../../core/errors.js'
 import type { Binding } from '../../core/model/worker.js'
 import { issuesOf } from '../../core/schema.js'
 
-/** One kind of binding: what it may hold, and what of that is nobody's business. */
+/** A binding type: its members, and which of them are secret. */
 export interface BindingKind {
   /** What `type` says. */
   readonly type: string
-  /** For the manual. Members that it does not name are kept. */
+  /** For the manual. Unknown members are stored too. */
   readonly schema: TSchema
-  /** Members that are sealed when stored and never shown. */
+  /** Members that are encrypted when stored and never returned. */
   readonly secret: readonly string[]
   /** The member that names an uploaded part; such bindings belong to service-worker scripts. */
   readonly part?: 'part'
-  /** A good one. */
+  /** A valid binding. */
   readonly example: Binding
-  /** What is wrong with a binding of this kind; pointers into the binding. */
+  /** Returns the issues of a binding; pointers lead into the binding. */
   issues(binding: Binding): readonly Issue[]
   /** The binding as it is stored: older names of members replaced by the newer ones. */
   normalize(binding: Binding): Binding
@@ -29,12 +29,12 @@ export interface BindingSpec {
   readonly secret?: readonly string[]
   readonly part?: 'part'
   readonly example?: Readonly<Record<string, unknown>>
-  /** What a schema cannot say. Called where the schema is content. */
+  /** Checks that a schema cannot express. Called if the schema accepts the binding. */
   readonly check?: (binding: Binding) => readonly Issue[]
   readonly normalize?: (binding: Binding) => Binding
 }
 
-/** Names become members of `env`. */
+/** The name of a member of `env`. */
 export const BindingName = Type.String({
   minLength: 1,
   maxLength: 255,
@@ -47,7 +47,7 @@ export const BindingName = Type.String({
 export const Ref = (description: string) =>
   Type.String({ minLength: 1, maxLength: 1024, 'x-message': 'must be a text of 1 to 1024 characters', description })
 
-/** Describes a kind of binding. */
+/** Creates a binding type. */
 export function bindingKind(spec: BindingSpec): BindingKind {
   const { type, description, fields = {}, secret = [], part, example = {}, check, normalize } = spec
   const schema = Type.Object({ name: BindingName, type: Type.Literal(type), ...fields }, { description })

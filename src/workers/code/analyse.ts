@@ -7,7 +7,7 @@ import { ExportsOf, resolved } from './exported.js'
 import { moduleScope, parsed, type ModuleScope } from './scope.js'
 import { pythonExports } from './python.js'
 
-/** What the text of a script tells about it, without running it. */
+/** What the text of a script shows without running it. */
 export interface CodeReport {
   /** Of the default export, or the events that a service-worker script listens for. */
   readonly handlers: readonly string[]

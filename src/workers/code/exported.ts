@@ -31,7 +31,7 @@ const CALLED: Readonly<Record<ExportKind, readonly string[]>> = {
 // Longer chains than this are made to be followed.
 const MAX_STEPS = 64
 
-/** The exports of uploaded modules, as far as their text tells: what is computed counts as a class of no known base. */
+/** The exports of uploaded modules, as far as their text shows: computed values count as a class without a known base. */
 export class ExportsOf {
   readonly #modules: ReadonlyMap<string, ModuleScope>
   /** What has been found out: a short text can lead to one piece of code in more ways than anybody has time for. */

@@ -9,7 +9,7 @@ import { Parser } from 'acorn'
 const DEEPEST = isMainThread ? 300 : 30_000
 export const THREAD_STACK_MEGABYTES = 64
 
-/** From so many names on, a set answers in place of a look through all of them. */
+/** From this number of names on, a set replaces a linear search. */
 const MANY = 32
 
 /** Code that is nested deeper than this thread can read. */
@@ -34,7 +34,7 @@ class Names extends Array<string> {
   }
 }
 
-/** Every way in which code can stand inside of code leads through one of these methods of acorn's parser. */
+/** All nested code is parsed by one of these methods of acorn's parser. */
 const NESTING = [
   'parseStatement',
   'parseMaybeAssign',
@@ -44,13 +44,13 @@ const NESTING = [
   'parseBindingAtom',
 ] as const
 
-/** What acorn's parser has besides what its types tell. */
+/** Members of acorn's parser that its types do not declare. */
 interface Insides extends Record<(typeof NESTING)[number], (...args: unknown[]) => unknown> {
   readonly scopeStack: { var: string[]; lexical: string[]; functions: string[] }[]
   enterScope(flags: number): void
 }
 
-/** acorn's parser, but that deep nesting is no danger and many names in one block take no more than their number in time. */
+/** acorn's parser with a limit for nesting, and with linear time for many names in one block. */
 export const CodeParser = Parser.extend((base) => {
   class Guarded extends (base as unknown as new () => Insides) {
     #depth = 0

@@ -4,12 +4,12 @@ import { messageOf } from '../../core/errors.js'
 import { UploadRefused } from '../upload/errors.js'
 import { CodeParser, TooDeep } from './parser.js'
 
-/** What a top-level name stands for: a piece of the module's own code, or a name of another module. */
+/** What a top-level name refers to: code of the module, or a name of another module. */
 export type Meaning =
   | { readonly kind: 'code'; readonly node: Node }
   | { readonly kind: 'import'; readonly from: string; readonly name: string }
 
-/** The top level of one module: what its names and its exports stand for. */
+/** The top level of one module: what its names and exports refer to. */
 export interface ModuleScope {
   readonly name: string
   readonly locals: ReadonlyMap<string, Meaning>

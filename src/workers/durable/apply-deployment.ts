@@ -16,7 +16,7 @@ export interface SettledDeployment {
 export interface DeploymentInput {
   readonly before: StoredScript
   readonly versions: readonly VersionDraft[]
-  /** Where in the request a version stands. */
+  /** Pointer to a version in the request. */
   readonly pointer?: (index: number) => string
 }
 
@@ -30,7 +30,7 @@ export function applyDeployment(
   { before, versions, pointer }: DeploymentInput,
 ): SettledDeployment {
   const declarative = before.declarative || versions.some(({ exports }) => declares(exports))
-  // They declare the same classes, so that each leaves the same: the first one's draft stands for all.
+  // They declare the same classes, so the draft of the first one represents all.
   const drafts = versions.map((version, index) => {
     const draft = draftOf(store, scope)
     const input = inputOf(store, scope, before, version)

@@ -82,7 +82,7 @@ export const draftOf = (store: Store, scope: Scope): DurableDraft =>
     transfers: store.list(WORKER_TRANSFERS, scope).map(({ value }) => value),
   })
 
-/** Whether `exports` tells of Durable Object classes: from then on, they follow from it. */
+/** Whether `exports` declares Durable Object classes. From then on, namespaces follow from it. */
 export const declares = (exports: Metadata['exports']): boolean =>
   Object.values(exports ?? {}).some(({ type }) => type === 'durable-object')
 

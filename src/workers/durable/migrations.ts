@@ -52,7 +52,7 @@ class Step {
   readonly #script: string
   readonly #at: string
   readonly #faults: UploadIssue[] = []
-  /** Pointer of whatever brought a namespace here, by id. */
+  /** Pointer to the migration step that created or moved a namespace, by id. */
   readonly #made: Map<string, string>
   readonly #targets = new Set<string>()
 

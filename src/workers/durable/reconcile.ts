@@ -248,7 +248,7 @@ class Run implements Reconciled {
     this.result.transfer_pending.push({ class: name, from: source })
   }
 
-  /** A class that this script waits for no longer: its entry is gone, or says something else. */
+  /** Cancels transfers whose entry was removed or changed. */
   #cancelTransfers(): void {
     const { script, exports } = this.#input
     for (const transfer of this.#draft.transfers(({ target }) => target === script)) {

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 
-/** Why an entry of `exports` is refused, or what there is to know about it: the ones that can occur here. */
+/** Errors and notices about entries of `exports`: those that can occur here. */
 export const SCENARIOS = [
   'code_class_not_in_exports',
   'provisioned_class_missing_from_config',
@@ -35,7 +35,7 @@ export type Scenario = (typeof SCENARIOS)[number]
 
 const Names = Type.Array(Type.String())
 
-/** What is said about one class: a notice, or a reason to refuse. */
+/** A notice or an error about one class. */
 export const Notice = Type.Object({
   class: Type.String(),
   scenario: Type.String(),

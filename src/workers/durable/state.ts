@@ -7,7 +7,7 @@ export interface DurableState {
   readonly transfers: readonly StoredTransfer[]
 }
 
-/** What an upload makes of them: namespaces by id, transfers by target and class; undefined: gone. */
+/** Changes by an upload: namespaces by id, transfers by target and class; undefined: deleted. */
 export interface DurableChange {
   readonly namespaces: ReadonlyMap<string, StoredNamespace | undefined>
   readonly transfers: readonly { readonly transfer: StoredTransfer; readonly gone: boolean }[]

@@ -25,7 +25,7 @@ const Traces = Type.Object({
   propagation_policy: Type.Optional(
     orNull(
       Type.Enum(['authenticated', 'accept'], {
-        description: 'Whose trace context counts: of whoever has a token, or all.',
+        description: 'Whose trace context is accepted: of clients with a token, or of all.',
       }),
     ),
   ),

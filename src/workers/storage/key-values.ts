@@ -107,7 +107,7 @@ export class KeyValues {
     return there.length
   }
 
-  /** Up to `limit` keys that begin with `prefix` and come after `after`, in order; `more` tells whether others follow. */
+  /** Returns up to `limit` keys that start with `prefix` and sort after `after`, in order. `more`: others follow. */
   list(
     scope: Scope,
     namespaceId: string,
@@ -145,7 +145,7 @@ export class KeyValues {
     return expiration === undefined || expiration * 1000 > this.#clock.now()
   }
 
-  /** Values that are over make room when there is none. */
+  /** Expired values are deleted if the quota is exceeded. */
   async #roomFor(scope: Scope, namespaceId: string, keys: string[], work: () => Promise<void>): Promise<void> {
     // One whose time is over counts as new: it may be swept away before it is stored again.
     const added = keys.filter((key) => !this.find(scope, namespaceId, key)).length
@@ -174,7 +174,7 @@ export class KeyValues {
             over.map(({ id, version }) => ({ kind: KV_VALUES, scope, id, value: undefined, ifVersion: version })),
           )
         } catch (error) {
-          // One of them was stored anew in between.
+          // One of them was stored again in between.
           if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
       }
@@ -182,7 +182,7 @@ export class KeyValues {
   }
 }
 
-/** The blobs that values have, for whoever collects those that nothing has. */
+/** Blobs that values refer to, for the collector of orphans. */
 export function* blobsOfValues(store: Store): Generator<string> {
   for (const { value } of store.list(KV_VALUES)) if (value.blob !== undefined) yield value.blob
 }

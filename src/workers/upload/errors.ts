@@ -1,4 +1,4 @@
-/** Ways in which an upload is refused; each is a row of the API's errors. */
+/** Reasons for rejecting an upload; each is a row of the API's errors. */
 export type UploadIssueKind =
   | 'invalidScript'
   | 'noHandlers'
@@ -16,7 +16,7 @@ export type UploadIssueKind =
   | 'unappliedMigration'
   | 'undeployedExport'
 
-/** One reason why an upload is refused. `pointer` leads into the metadata document. */
+/** One reason for rejecting an upload. `pointer` leads into the metadata document. */
 export interface UploadIssue {
   readonly kind: UploadIssueKind
   readonly message: string
@@ -25,7 +25,7 @@ export interface UploadIssue {
   readonly meta?: Readonly<Record<string, unknown>>
 }
 
-/** The upload is refused, for all of these reasons; nothing of it was stored. */
+/** The upload was rejected for all of these reasons. Nothing was stored. */
 export class UploadRefused extends Error {
   override readonly name = 'UploadRefused'
   readonly faults: readonly UploadIssue[]

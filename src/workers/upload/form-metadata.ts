@@ -68,7 +68,7 @@ function put(root: Map<string, unknown>, steps: readonly string[], value: string
   }
 }
 
-/** Whether a value stands at the path already, so that the next one belongs to a new element. */
+/** Whether the path has a value already, so that the next one belongs to a new element. */
 function holds(element: Container, [step, ...rest]: readonly string[]): boolean {
   if (step === undefined || step === '' || Array.isArray(element)) return false
   const member = element.get(step)
@@ -92,7 +92,7 @@ function coerced(value: unknown, schema: Shape, inBindings = false): unknown {
     const shape = (inBindings && bindingShape(value)) || (shapes.find(({ type }) => type === 'object') ?? ANY)
     const { properties = {}, additionalProperties } = shape
     const others = typeof additionalProperties === 'object' ? additionalProperties : ANY
-    // From entries, so that `__proto__` is a member like any other and can be refused.
+    // From entries, so that `__proto__` is a member like any other and can be rejected.
     return Object.fromEntries(
       [...(value as Map<string, unknown>)].map(([name, member]) => {
         const own = Object.hasOwn(properties, name) ? properties[name] : undefined

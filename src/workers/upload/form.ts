@@ -95,7 +95,7 @@ function parsed(name: string, bytes: Buffer): unknown {
   }
 }
 
-/** The files of a form, whatever else it holds taken out. Throws UploadRefused. */
+/** Returns the files of a form, without its other parts. Throws UploadRefused. */
 export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
   const faults: UploadIssue[] = []
   const files = new Map<string, UploadedFile>()
@@ -119,7 +119,7 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
   return [...files.values()]
 }
 
-/** The name of a module as a normalised path; undefined where it leads out of the upload or is none. */
+/** Returns the name of a module as a normalized path; undefined if it leads out of the upload or is not a path. */
 export function modulePath(name: string): string | undefined {
   // oxlint-disable-next-line no-control-regex -- names end up in logs, headers and configuration
   if (name.length > MAX_NAME_LENGTH || /[\u0000-\u001f\u007f\\\p{Surrogate}]/u.test(name) || name.startsWith('/'))

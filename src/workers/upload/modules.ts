@@ -14,7 +14,7 @@ const PYTHON = 'text/x-python'
 const SOURCE_MAP = 'application/source-map'
 const SCRIPTS: readonly string[] = ['application/javascript', 'text/javascript']
 
-/** Files that a script can import; a source map is none. */
+/** Whether a script can import the file. A source map cannot be imported. */
 export const isModule = ({ type }: { readonly type: string }): boolean => type !== SOURCE_MAP
 
 /**
