@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js'
 
 const POINTER = '/destination_url'
 
-/** What is wrong with a destination's URL by its form alone. */
+/** Returns the issues of a destination URL that its form shows. */
 export function urlIssues(text: string): readonly Issue[] {
   try {
     publicUrl(text)
@@ -16,13 +16,13 @@ export function urlIssues(text: string): readonly Issue[] {
   }
 }
 
-/** Refuses a destination that is not publicly reachable now; its form has been checked. */
+/** Throws if a destination, whose form is checked already, has an address that is not allowed. */
 export async function assertReachable(egress: Pick<Egress, 'check'>, text: string): Promise<void> {
   const url = publicUrl(text)
   await notPublicHere(async () => await egress.check(hostOf(url), portOf(url)))
 }
 
-/** Does the work; a destination that may not be reached becomes the client's fault. */
+/** Runs `work` and converts `NotPublic` to an API error. */
 export async function notPublicHere<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

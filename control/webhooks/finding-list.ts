@@ -6,13 +6,13 @@ import type { FindingQuery, InstanceQuery } from './finding-schemas.js'
 type Findings = Static<typeof FindingQuery>
 type Instances = Static<typeof InstanceQuery>
 
-/** A finding with what its instances come to. */
+/** A finding with the counts of its instances. */
 export interface Summed {
   readonly finding: StoredFinding
   readonly stats: FindingStats
 }
 
-/** Whether a text has another in it, in any case. */
+/** Whether `text` contains `part`, ignoring case. */
 const has = (text: string, part: string | undefined): boolean =>
   part === undefined || text.toLowerCase().includes(part.toLowerCase())
 
@@ -28,7 +28,7 @@ function between(text: string | undefined, least: string | undefined, most: stri
   return (least === undefined || time >= timeOf(least)) && (most === undefined || time <= timeOf(most))
 }
 
-/** The findings that a query asks for, in its order. */
+/** Returns the findings that match a query, in its order. */
 export function chosenFindings(all: readonly Summed[], query: Findings): Summed[] {
   const chosen = all.filter(
     ({ finding, stats }) =>
@@ -56,7 +56,7 @@ const FINDING_KEYS: Record<Findings['order'], (one: Summed) => Key> = {
   severity: ({ finding }) => -SEVERITIES.indexOf(finding.severity),
 }
 
-/** The instances that a query asks for, in its order. */
+/** Returns the instances that match a query, in its order. */
 export function chosenInstances(all: readonly StoredInstance[], query: Instances): StoredInstance[] {
   const chosen = all.filter(
     ({ id, asset, is_archived, affliction_date }) =>
@@ -73,7 +73,7 @@ export function chosenInstances(all: readonly StoredInstance[], query: Instances
 const byAsset = ({ asset }: StoredInstance): Key => asset.name
 const byDate = ({ affliction_date }: StoredInstance): Key => timeOf(affliction_date)
 
-/** Each key is worked out once. Those with the same one stay as they are. */
+/** Sorts stably and computes each key once. */
 function sorted<T>(all: readonly T[], key: (one: T) => Key, direction: 'asc' | 'desc'): T[] {
   const sign = direction === 'asc' ? 1 : -1
   const keyed = all.map((one) => [key(one), one] as const)

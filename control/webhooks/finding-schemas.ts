@@ -8,7 +8,7 @@ const { name, description, severity, vendor, category, remediation } = FindingMe
 export const FindingResult = Type.Object({
   id: Type.String(),
   finding: Type.Object({
-    id: Type.String({ description: 'The type of the finding, as policies name it.' }),
+    id: Type.String({ description: 'Finding type, as policies name it.' }),
     name,
     description,
     severity,
@@ -21,7 +21,7 @@ export const FindingResult = Type.Object({
   active_count: Type.Integer({ description: 'Instances that are not archived.' }),
   archived_count: Type.Integer(),
   instance_count: Type.Integer(),
-  latest_affliction_date: Type.String({ description: 'Of the active instances; empty where there is none.' }),
+  latest_affliction_date: Type.String({ description: 'Of the active instances; empty if none is active.' }),
 })
 
 export const InstanceResult = Type.Object({
@@ -30,7 +30,7 @@ export const InstanceResult = Type.Object({
   is_archived: Type.Boolean(),
   asset: Asset,
   dlp_contexts: Type.Array(Type.Object({})),
-  remediations: Type.Array(Type.Object({}), { description: 'Always empty: nothing is remediated from here.' }),
+  remediations: Type.Array(Type.Object({}), { description: 'Always empty: edged remediates nothing.' }),
   webhooks: Type.Array(
     Type.Object({
       webhook_id: Type.String(),
@@ -38,7 +38,7 @@ export const InstanceResult = Type.Object({
       latest_job: Type.Object({
         id: Type.String(),
         created_at: Type.String(),
-        stale: Type.Boolean({ description: 'Made before the affliction date.' }),
+        stale: Type.Boolean({ description: 'Created before the affliction date.' }),
         status: Type.Enum([...DELIVERY_STATUSES]),
       }),
     }),
@@ -51,7 +51,7 @@ const Times = {
   max_affliction_date: Type.Optional(Type.String({ format: 'date-time' })),
 }
 const Direction = Type.Enum(['asc', 'desc'], { default: 'desc' })
-const Search = Type.Optional(Type.String({ maxLength: 256, description: 'Part of a name, in any case.' }))
+const Search = Type.Optional(Type.String({ maxLength: 256, description: 'Part of a name, case-insensitive.' }))
 
 export const FindingQuery = Type.Object({
   ...paging({ most: 100 }),

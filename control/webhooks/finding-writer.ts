@@ -20,11 +20,11 @@ import type { PostureDeps } from './services.js'
 
 export type Finding = Omit<FindingInput, 'instances'>
 
-/** Instances that are stored in one batch, and bytes of JSON that one is made of, payloads included. */
+/** Maximum instances and bytes of JSON (payloads included) of one batch. */
 const BATCH_INSTANCES = 500
 const BATCH_BYTES = 4 * 1024 * 1024
 
-/** A record as it is, or as this batch makes it. */
+/** A record as stored, or as this batch changes it. */
 interface Row<T> {
   readonly value: T | undefined
   readonly version: number
@@ -37,35 +37,35 @@ interface Given {
 }
 
 /**
- * Stores findings with their instances, in batches; each batch holds, beside the instances, the deliveries that policies
- * send for those that are new. So a policy sends an instance exactly once, whenever the daemon stops.
+ * Stores findings with their instances in batches. Each batch also has the deliveries that policies create for new
+ * instances, so a policy sends an instance exactly once even if the daemon is killed.
  */
 export class FindingWriter {
   readonly #deps: PostureDeps
   readonly #edits: KeyedEdits
   readonly #scope: Scope
   #given: Given[] = []
-  /** Finding of each instance that is not stored yet. */
+  /** Finding id of each buffered instance. */
   #owners = new Map<string, string>()
   #instances = 0
   #bytes = 0
-  /** Instances that are durable. */
+  /** Number of durably stored instances. */
   accepted = 0
 
-  /** `edits`: shared by all that changes instances of the account. */
+  /** `edits`: shared by everything that changes instances of the account. */
   constructor(deps: PostureDeps, edits: KeyedEdits, scope: Scope) {
     this.#deps = deps
     this.#edits = edits
     this.#scope = scope
   }
 
-  /** Why an instance cannot belong to a finding; undefined where it can. */
+  /** Returns why an instance cannot belong to a finding, or undefined. */
   fault(findingId: string, { id }: InstanceInput): string | undefined {
     const owner = this.#owners.get(id) ?? this.#deps.store.get(INSTANCES, this.#scope, id)?.value.finding_id
-    return owner === undefined || owner === findingId ? undefined : 'belongs to another finding already'
+    return owner === undefined || owner === findingId ? undefined : 'already belongs to another finding'
   }
 
-  /** Takes a finding that has been checked; stores what has come together when it is enough. */
+  /** Buffers a checked finding. Stores the buffer when it is full. */
   async add(
     finding: Finding,
     instances: readonly { readonly input: InstanceInput; readonly bytes: number }[],
@@ -88,7 +88,7 @@ export class FindingWriter {
     if (this.#given.length >= BATCH_INSTANCES || this.#bytes >= BATCH_BYTES) await this.flush()
   }
 
-  /** Stores what has been added; durable when it resolves. Throws `queueFull`, `tooManyFindings` and `conflict`, with all before it stored. */
+  /** Stores the buffer durably. Throws `queueFull`, `tooManyFindings` or `conflict`; earlier batches stay stored. */
   async flush(): Promise<void> {
     const given = this.#given
     this.#given = []
@@ -122,7 +122,7 @@ export class FindingWriter {
       const targets = this.#targets(finding)
       for (const one of inputs) {
         const known = this.#row(INSTANCES, instances, one.id)
-        // Another request was faster; when this one is repeated, its line is told.
+        // Another request stored it first; a repetition of this one reports the line.
         if (known.value !== undefined && known.value.finding_id !== input.id) throw new ApiError('conflict')
         const { is_archived = known.value?.is_archived ?? false } = one
         const created_at = known.value?.created_at ?? at
@@ -151,7 +151,7 @@ export class FindingWriter {
     return { value: stored?.value, version: stored?.version ?? 0, changed: false }
   }
 
-  /** Each webhook that policies send a new instance of a finding to, once, with the oldest of its policies. */
+  /** Returns the webhooks that policies send new instances of a finding to, each once with its oldest policy. */
   #targets(finding: Finding): { webhook: StoredWebhook; policy: StoredPolicy }[] {
     if (finding.category.type !== 'Posture') return []
     const { store } = this.#deps
@@ -186,7 +186,7 @@ export class FindingWriter {
   }
 }
 
-/** Notes the new value of a record, unless only its time is new. */
+/** Sets the new value of a record unless only its time differs. */
 function put<T extends { readonly updated_at: string }>(
   rows: Map<string, Row<T>>,
   id: string,

@@ -23,7 +23,7 @@ import {
 
 const PATH = `${POSTURE}/findings`
 
-/** Findings and their instances. `edits`: shared by all that changes them. */
+/** Endpoints of findings and their instances. `edits`: shared by everything that changes them. */
 export function findings(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits): Endpoint[] {
   const { store, clock, posture } = deps
   const index = new FindingIndex(store)
@@ -67,7 +67,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
     }
   }
 
-  /** Sets the mark on those that do not have it yet. The first of them all is answered, as clients of the public API expect. */
+  /** Archives or unarchives instances. Returns the first one, as clients of the public API expect. */
   const archive = async (call: Actor, findingId: string, ids: readonly string[], is_archived: boolean) => {
     const { scope } = call
     stored(scope, findingId)
@@ -168,8 +168,8 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
         scopes,
         permissions: ACCESS.webhooks.write,
         summary: mark
-          ? 'Archive instances of a finding; the first of them is answered'
-          : 'Take instances of a finding out of the archive; the first of them is answered',
+          ? 'Archive instances of a finding; returns the first one'
+          : 'Unarchive instances of a finding; returns the first one',
         body: ChosenInstances,
         maxBytes: 1_000_000,
         result: InstanceResult,
@@ -182,7 +182,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
         path: `${PATH}/${mark ? 'ignore' : 'unignore'}`,
         scopes,
         permissions: ACCESS.webhooks.write,
-        summary: `${mark ? 'Ignore findings' : 'Ignore findings no longer'}; the first of them is answered`,
+        summary: `${mark ? 'Ignore' : 'Stop ignoring'} findings; returns the first one`,
         body: ChosenFindings,
         maxBytes: 1_000_000,
         result: FindingResult,

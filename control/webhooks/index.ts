@@ -8,7 +8,7 @@ import { jobs } from './jobs.js'
 import { policies } from './policies.js'
 import { webhooks } from './webhooks.js'
 
-/** Posture findings, policies, and the webhooks that they are sent to. */
+/** Endpoints of posture findings, policies, webhooks and deliveries. */
 export function posture(deps: PostureDeps): Endpoint[] {
   const book = new WebhookRepository(deps)
   const edits = new KeyedEdits()

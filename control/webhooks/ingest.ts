@@ -10,30 +10,33 @@ import { ACCESS } from '../http/auth/permissions.js'
 import type { PostureDeps } from './services.js'
 import { FindingWriter } from './finding-writer.js'
 
-/** Of one request, once its compression is undone. */
+/** Maximum size of a decompressed request body. */
 const MAX_BODY_BYTES = 1024 * 1024 * 1024
-/** Lines that are told of one by one. */
+/** Maximum number of rejected lines that a response lists. */
 const MAX_REJECTED = 1000
-/** Faults of one line that are told. */
+/** Maximum number of issues that a response lists per line. */
 const MAX_FAULTS = 5
 
 const IngestResult = Type.Object({
-  accepted: Type.Integer({ description: 'Instances that were stored, new or not.' }),
+  accepted: Type.Integer({ description: 'Stored instances, new or updated.' }),
   rejected: Type.Array(
-    Type.Object({ line: Type.Integer({ description: 'From 1; the element of an array.' }), message: Type.String() }),
-    { description: 'Lines of which nothing was stored; the first thousand.' },
+    Type.Object({
+      line: Type.Integer({ description: 'Line, or element of an array, from 1.' }),
+      message: Type.String(),
+    }),
+    { description: 'Lines of which nothing was stored; at most 1000.' },
   ),
 })
 
 const issues = issuesOf(FindingInput)
 const issuesAsRead = issuesOf(FindingAsRead)
 
-/** What is wrong with one line. */
+/** Error of one line. */
 class BadLine extends Error {
   override readonly name = 'BadLine'
 }
 
-/** Takes findings from whatever finds them. `edits`: shared by all that changes instances. */
+/** Endpoint that ingests findings. `edits`: shared by everything that changes instances. */
 export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
   return [
     endpoint({
@@ -42,8 +45,8 @@ export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
       scopes,
       permissions: ACCESS.webhooks.write,
       summary:
-        'Take posture findings with their instances; durable when answered. What is sent again is updated, so that a ' +
-        'request that failed midway can be repeated. Policies send what is new',
+        'Ingest posture findings with their instances. Everything accepted is durable; known ids are updated, so that a ' +
+        'request that failed midway can be repeated. Policies send new instances',
       status: 202,
       raw: {
         types: ['application/x-ndjson', 'application/json'],
@@ -71,7 +74,7 @@ export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
   ]
 }
 
-/** Takes the finding of one line, as a whole or not at all. */
+/** Ingests the finding of one line completely or throws. */
 async function take(intake: FindingWriter, bytes: Uint8Array | undefined): Promise<void> {
   if (!bytes) throw new BadLine('is too long')
   const input = checked(parsed(bytes))
@@ -83,7 +86,7 @@ async function take(intake: FindingWriter, bytes: Uint8Array | undefined): Promi
     const own = size(instance)
     const fault =
       (own > MAX_FINDING_BYTES ? `has more than ${MAX_FINDING_BYTES} bytes` : undefined) ??
-      (seen.has(instance.id) ? 'is given twice' : undefined) ??
+      (seen.has(instance.id) ? 'is a duplicate' : undefined) ??
       intake.fault(finding.id, instance)
     if (fault !== undefined) throw new BadLine(`/instances/${index} ${fault}`)
     seen.add(instance.id)

@@ -27,12 +27,12 @@ import {
 
 const PATH = `${POSTURE}/webhooks/jobs`
 
-/** Payloads that are held in memory before they are stored. */
+/** Maximum payload bytes of one batch. */
 const BATCH_BYTES = 4 * 1024 * 1024
 
 type Failed = Static<typeof JobsResult>['failed'][number]
 
-/** Sending finding instances to webhooks, and looking at what becomes of it. */
+/** Endpoints that send finding instances to webhooks and show the deliveries. */
 export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
   const deliveries = () => deps.posture().deliveries
 
@@ -48,7 +48,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
       path: PATH,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Send finding instances to webhooks, each to each; accepted ones are durable and sent in the background',
+      summary: 'Send finding instances to webhooks, each to each; created jobs are durable and run in the background',
       body: NewJobs,
       maxBytes: 10_000_000,
       result: JobsResult,
@@ -58,7 +58,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
         const hooks = [...new Set(body.webhook_ids)]
         if (instances.length * hooks.length > MAX_PAIRS)
           throw new InvalidInput([
-            { pointer: '/finding_instance_ids', message: `with these webhooks more than ${MAX_PAIRS} pairs` },
+            { pointer: '/finding_instance_ids', message: `more than ${MAX_PAIRS} pairs with these webhooks` },
           ])
         return await send(deps, book, scope, senderOf(caller), instances, hooks)
       },
@@ -84,7 +84,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
       path: `${PATH}/:job_id`,
       scopes,
       permissions: ACCESS.webhooks.read,
-      summary: 'Read a job with its tries',
+      summary: 'Read a job with its attempts',
       query: JobInclude,
       result: JobWithTries,
       handle: ({ scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
@@ -94,7 +94,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
       path: `${PATH}/retry`,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Send all jobs again that match a filter and are over, with the same ids and bytes',
+      summary: 'Retry all finished jobs that match a filter, with the same ids and bytes',
       body: JobFilterBody,
       result: RetriedJobs,
       refusal: 'badJobs',
@@ -106,7 +106,7 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
       path: `${PATH}/:job_id/retry`,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Send a job that is over once more, with the same id and bytes',
+      summary: 'Retry a finished job, with the same id and bytes',
       result: JobWithTries,
       async handle({ scope, params: { job_id } }) {
         const { delivery } = job(scope, job_id)
@@ -119,13 +119,13 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
   ]
 }
 
-/** Who a job is said to come from. */
+/** Returns the trigger of a job for a caller. */
 export const senderOf = ({ type, id }: Caller): Sender => ({
   triggered_by_actor: type === 'key' ? 'user' : 'account_token',
   triggered_by_id: id,
 })
 
-/** Makes the jobs that can be made, stored in pieces, and says of each other pair why there is none. */
+/** Creates jobs in batches and returns the reason for each pair that has none. */
 async function send(
   { store, clock, posture }: PostureDeps,
   book: WebhookRepository,
@@ -146,13 +146,13 @@ async function send(
       await deliveries.accept(scope, batch)
       created.push(...batch.flatMap(({ id }) => deliveries.get(scope, id) ?? []))
     } catch (error) {
-      // What was accepted before is told; an error would make the client send it again.
+      // Earlier batches are stored; an error would make the client send them again.
       if (!(error instanceof StoreUnavailable) || created.length === 0) throw error
       failed.push(...batch.map((delivery) => unable(delivery.finding_instance_id, delivery.webhook_id, error.message)))
     }
     batch = []
     bytes = 0
-    // Bytes count as well, and others send at the same time.
+    // Payload bytes count too, and other requests use the same limit.
     room = deliveries.room(scope)
     await setImmediate()
   }
@@ -164,9 +164,9 @@ async function send(
       const webhook = book.find(scope, webhookId)
       const fault =
         webhookFault(webhook) ??
-        (finding === undefined ? 'there is no such finding instance' : undefined) ??
+        (finding === undefined ? 'unknown finding instance' : undefined) ??
         (finding?.category.type === 'Content' ? 'content findings are never sent, only posture findings' : undefined) ??
-        (room <= 0 ? 'as many jobs as are allowed are waiting; try again later' : undefined)
+        (room <= 0 ? 'the limit of waiting jobs is reached (webhooks.quotas.pending); try again later' : undefined)
       if (fault !== undefined || !webhook || !instance || !finding) {
         failed.push(unable(instanceId, webhookId, fault ?? ''))
         continue
@@ -183,11 +183,7 @@ async function send(
 }
 
 const webhookFault = (webhook: StoredWebhook | undefined): string | undefined =>
-  webhook === undefined
-    ? 'there is no such webhook'
-    : webhook.status === 'disabled'
-      ? 'the webhook is disabled'
-      : undefined
+  webhook === undefined ? 'unknown webhook' : webhook.status === 'disabled' ? 'the webhook is disabled' : undefined
 
 const unable = (finding_instance_id: string, webhook_id: string, error: string): Failed => ({
   error,

@@ -16,7 +16,7 @@ import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-sch
 
 const PATH = `${POSTURE}/policies`
 
-/** Policies: what sends new finding instances by itself. */
+/** Endpoints of policies, which send new finding instances automatically. */
 export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
   const { store, clock, posture } = deps
   const edits = new KeyedEdits()
@@ -75,7 +75,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
       path: PATH,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Create a policy; it sends instances that come in from now on',
+      summary: 'Create a policy, which sends instances that are ingested afterwards',
       body: NewPolicy,
       result: PolicyResult,
       refusal: 'badPolicy',
@@ -117,7 +117,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
       path: `${PATH}/:policy_id`,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Replace a policy; the type of finding that it is about stays',
+      summary: 'Replace a policy; its finding type cannot change',
       body: PolicyChange,
       result: PolicyResult,
       refusal: 'badPolicy',
@@ -189,7 +189,7 @@ const configIndex = (body: Body) => ({
 
 function integrationIssues({ applies_to_all_integrations, integration_ids = [] }: Body): Issue[] {
   if (applies_to_all_integrations || integration_ids.length > 0) return []
-  return [{ pointer: '/integration_ids', message: 'is required where the policy does not apply to all integrations' }]
+  return [{ pointer: '/integration_ids', message: 'is required if the policy does not apply to all integrations' }]
 }
 
 function actionIssues(body: Body, isWebhook: (id: string) => boolean): Issue[] {
@@ -199,12 +199,12 @@ function actionIssues(body: Body, isWebhook: (id: string) => boolean): Issue[] {
     return [{ pointer: '/actions', message: 'must have at least one action' }]
   const issues = remediation_types.map((_type, at) => ({
     pointer: `/actions/remediation_types/${at}/remediation_type_id`,
-    message: 'there is no such remediation type: nothing is remediated from here',
+    message: 'unknown remediation type; edged remediates nothing',
   }))
   for (const [at, id] of ids.entries()) {
     const pointer = `/actions/webhook_configs/${at}/webhook_config_id`
-    if (!isWebhook(id)) issues.push({ pointer, message: 'there is no such webhook' })
-    else if (ids.indexOf(id) !== at) issues.push({ pointer, message: 'is given twice' })
+    if (!isWebhook(id)) issues.push({ pointer, message: 'unknown webhook' })
+    else if (ids.indexOf(id) !== at) issues.push({ pointer, message: 'is a duplicate' })
   }
   return issues
 }
@@ -213,9 +213,9 @@ const ID = /^[0-9a-f-]{36}$/
 
 const cursorOf = (id: string): string => Buffer.from(id).toString('base64url')
 
-/** The id that a cursor stands for. */
+/** Returns the id that a cursor encodes. */
 function idOf(cursor: string): string {
   const id = Buffer.from(cursor, 'base64url').toString()
-  if (!ID.test(id)) throw new ApiError('badQuery', '/cursor', 'is not one that a list has given')
+  if (!ID.test(id)) throw new ApiError('badQuery', '/cursor', 'is not a cursor of this list')
   return id
 }

@@ -15,11 +15,11 @@ const Actions = Type.Object(
     remediation_types: Type.Optional(
       Type.Array(Type.Object({ remediation_type_id: Id }, strict), {
         maxItems: 1,
-        description: 'Nothing is remediated from here: any of them is refused.',
+        description: 'edged remediates nothing, so every type is rejected.',
       }),
     ),
   },
-  { ...strict, description: 'At least one.' },
+  { ...strict, description: 'At least one action.' },
 )
 
 const Changeable = {
@@ -30,7 +30,7 @@ const Changeable = {
   integration_ids: Type.Optional(
     Type.Array(Integration.properties.id, {
       maxItems: 1000,
-      description: 'Required where the policy does not apply to all integrations.',
+      description: 'Required if the policy does not apply to all integrations.',
     }),
   ),
   actions: Actions,
@@ -41,7 +41,7 @@ const FindingTypeId = FindingMembers.properties.finding_type_id
 export const NewPolicy = Type.Object({ ...Changeable, finding_type_id: FindingTypeId }, strict)
 
 export const PolicyChange = Type.Object(
-  { ...Changeable, finding_type_id: Type.Optional(Type.String({ description: 'As it is.' })) },
+  { ...Changeable, finding_type_id: Type.Optional(Type.String({ description: 'Must equal the stored one.' })) },
   strict,
 )
 
@@ -59,11 +59,11 @@ export const PolicyResult = Type.Object({
   }),
   created_at: Type.String(),
   updated_at: Type.String(),
-  disabled_at: Type.Optional(Type.String({ description: 'Absent where the policy is enabled.' })),
+  disabled_at: Type.Optional(Type.String({ description: 'Absent if the policy is enabled.' })),
   last_triggered_at: Type.Optional(Type.String({ description: 'When it last sent an instance.' })),
 })
 
 export const PolicyQuery = Type.Object({
-  cursor: Type.Optional(Type.String({ maxLength: 200, description: 'Of the page before, from its result_info.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 200, description: 'From `result_info` of the previous page.' })),
   per_page: Type.Integer({ minimum: 1, maximum: 100, default: 50 }),
 })

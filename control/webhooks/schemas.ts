@@ -13,7 +13,7 @@ const Header = Type.Object(
         Type.String({
           minLength: 1,
           maxLength: MAX_VALUE_LENGTH,
-          description: 'Never told again. In an update, absent or null keeps the stored one.',
+          description: 'Never returned. In an update, absent or null retains the stored one.',
         }),
       ),
     ),
@@ -22,7 +22,7 @@ const Header = Type.Object(
 )
 
 const Credentials = {
-  destination_url: Type.String({ minLength: 1, maxLength: 2048, description: 'https, publicly reachable.' }),
+  destination_url: Type.String({ minLength: 1, maxLength: 2048, description: 'https, with a public address.' }),
   authentication_type: Type.Enum([...AUTHENTICATION_TYPES]),
   headers: Type.Optional(
     Type.Array(Header, {
@@ -35,8 +35,8 @@ const Credentials = {
       minLength: 1,
       maxLength: MAX_SECRET_LENGTH,
       description:
-        'Of HMAC-Signing, in the place of headers: base64 behind whsec_, or any text. Never told again. In an update, ' +
-        'absent keeps the stored one; one that is replaced signs beside the new one for 24 hours.',
+        'Of HMAC-Signing, instead of headers: base64 after whsec_, or printable ASCII. Never returned. In an update, ' +
+        'absent retains the stored one; a replaced secret signs beside the new one for 24 hours.',
     }),
   ),
 }
@@ -50,7 +50,7 @@ export const NewWebhook = Type.Object(
 )
 export type NewWebhook = Static<typeof NewWebhook>
 
-/** Takes the place of the whole configuration: headers that are not named go. */
+/** Replaces the whole configuration; headers that are not listed are deleted. */
 export const WebhookChange = Type.Object({ label: Label, ...Credentials, status: Status }, strict)
 export type WebhookChange = Static<typeof WebhookChange>
 
@@ -63,7 +63,7 @@ export const WebhookResult = Type.Object({
   destination_url: Type.String(),
   authentication_type: Type.Enum([...AUTHENTICATION_TYPES]),
   status: Status,
-  version: Type.Integer({ description: 'Counts the updates, from 1.' }),
+  version: Type.Integer({ description: 'Starts at 1 and grows with each update.' }),
   created_at: Type.String(),
   updated_at: Type.String(),
   headers: Type.Optional(
@@ -76,15 +76,15 @@ export const WebhookResult = Type.Object({
 })
 
 export const EvaluationResult = Type.Object({
-  success: Type.Boolean({ description: 'The destination answered with a 2xx.' }),
-  status_code: Type.Integer({ description: '0: there was no answer.' }),
+  success: Type.Boolean({ description: 'Whether the destination responded with a 2xx status.' }),
+  status_code: Type.Integer({ description: '0: no response.' }),
   message: Type.String(),
 })
 
 const Ids = (maxItems: number, description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems, description })
 
-/** Pairs that one request may ask for. */
+/** Maximum pairs of one request. */
 export const MAX_PAIRS = 10_000
 
 export const NewJobs = Type.Object(
@@ -122,11 +122,11 @@ export const JobWithTries = Type.Object({
   tries: Type.Array(
     Type.Object(
       {
-        at: Type.String({ description: 'When it began.' }),
-        status_code: Type.Integer({ description: '0: there was no answer.' }),
+        at: Type.String({ description: 'Start of the attempt.' }),
+        status_code: Type.Integer({ description: '0: no response.' }),
         duration_ms: Type.Number(),
         error: orNull(Type.String()),
-        response: Type.String({ description: 'The first KiB of the answer.' }),
+        response: Type.String({ description: 'The first KiB of the response body, decompressed.' }),
       },
       strict,
     ),

@@ -4,10 +4,10 @@ import type { Vault } from '../../src/core/vault.js'
 import type { Egress } from '../../src/egress/egress.js'
 import type { ControlDeps } from '../http/context.js'
 
-/** Every path of the area begins with it. */
+/** Prefix of all paths of the area. */
 export const POSTURE = '/data-security/posture'
 
-/** What one account may have. */
+/** Limits per account. */
 export interface PostureLimits {
   readonly webhooks: number
   readonly policies: number
@@ -15,14 +15,14 @@ export interface PostureLimits {
   readonly instances: number
 }
 
-/** What findings, policies and webhooks need besides configuration and store. */
+/** Dependencies of findings, policies and webhooks besides configuration and store. */
 export interface WebhookServices {
   readonly vault: Vault
   readonly deliveries: Deliveries
   readonly tester: Tester
   readonly egress: Pick<Egress, 'check'>
   readonly limits: () => PostureLimits
-  /** Takes a `casb_findings` record of each instance that comes in. */
+  /** Receives a `casb_findings` record of each ingested instance. */
   readonly emitter?: Emitter
 }
 

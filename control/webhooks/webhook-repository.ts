@@ -16,12 +16,12 @@ import type { PostureDeps } from './services.js'
 import { assertReachable, urlIssues } from './destination-check.js'
 import type { Candidate, NewWebhook, WebhookChange } from './schemas.js'
 
-/** Former secrets that sign beside the current one; an older one stops at once. */
+/** Maximum replaced secrets that sign beside the current one; older ones stop immediately. */
 const MAX_FORMER = 10
-/** Deleted webhooks of an account that are remembered, so that their jobs still have a name. */
+/** Maximum deleted webhooks per account that are retained, so that their jobs have a label. */
 const MAX_DELETED = 100
 
-/** The webhooks of all accounts: checks, seals and stores them. */
+/** Checks, encrypts and stores the webhooks of all accounts. */
 export class WebhookRepository {
   readonly #deps: PostureDeps
   readonly #edits = new KeyedEdits()
@@ -31,29 +31,29 @@ export class WebhookRepository {
     this.#deps = deps
   }
 
-  /** Oldest first. */
+  /** Returns the webhooks of an account, oldest first. */
   all(scope: Scope): StoredWebhook[] {
     const found = this.#deps.store.list(WEBHOOKS, scope).map(({ value }) => value)
     return found.filter(live).sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
-  /** Throws `webhookNotFound`. */
+  /** Returns a webhook. Throws `webhookNotFound`. */
   get(scope: Scope, id: string): StoredWebhook {
     return this.#live(scope, id).value
   }
 
-  /** Undefined where there is none, or no longer. */
+  /** Returns a webhook, or undefined if it does not exist or was deleted. */
   find(scope: Scope, id: string): StoredWebhook | undefined {
     const found = this.#deps.store.get(WEBHOOKS, scope, id)?.value
     return found && live(found) ? found : undefined
   }
 
-  /** The name of a webhook, be it deleted; empty where it is forgotten. */
+  /** Returns the label of a webhook, deleted or not; empty if it is no longer retained. */
   label(scope: Scope, id: string): string {
     return this.#deps.store.get(WEBHOOKS, scope, id)?.value.label ?? ''
   }
 
-  /** Where a webhook that is not stored would send. Throws with pointers into the body. */
+  /** Returns the destination of a webhook that is not stored. Throws with pointers into the body. */
   async candidate(body: Candidate): Promise<Destination> {
     await this.#check(body)
     const { destination_url, authentication_type, headers = [], signing_secret } = body
@@ -65,7 +65,7 @@ export class WebhookRepository {
     }
   }
 
-  /** Where a stored one sends; checked again, as names move. */
+  /** Returns the destination of a stored webhook. Checks it again, because names can resolve differently. */
   async destination(scope: Scope, id: string): Promise<Destination> {
     const webhook = this.get(scope, id)
     await assertReachable(this.#deps.posture().egress, webhook.destination_url)
@@ -101,13 +101,13 @@ export class WebhookRepository {
     return value
   }
 
-  /** Replaces the configuration; what its secrets were is kept where the body says so. */
+  /** Replaces the configuration. Retains secrets that the body refers to. */
   async update(actor: Actor, id: string, body: WebhookChange): Promise<StoredWebhook> {
     const { scope } = actor
     await this.#check(body, this.#known(scope, this.get(scope, id)))
     return await this.#edits.run(id, async () => {
       const { value: before, version } = this.#live(scope, id)
-      // Another request may have changed what this one keeps.
+      // Another request may have changed the secrets that this one retains.
       refuse(credentialIssues(body, this.#known(scope, before)))
       const after = this.#changed(scope, before, body)
       await this.#store(actor, version, before, after)
@@ -115,7 +115,7 @@ export class WebhookRepository {
     })
   }
 
-  /** Takes it out of use. What its secrets were is forgotten at once. */
+  /** Deletes a webhook. Its secrets are removed immediately. */
   async remove(actor: Actor, id: string): Promise<void> {
     const { store, clock } = this.#deps
     const { scope } = actor
@@ -164,7 +164,7 @@ export class WebhookRepository {
     }
   }
 
-  /** The signing secrets after a change; one that is replaced goes on signing for a day. */
+  /** Returns the signing secrets after a change. A replaced one signs for another day. */
   #secrets(
     scope: Scope,
     { id, signing_secret: current, former_secrets = [] }: StoredWebhook,
@@ -182,7 +182,7 @@ export class WebhookRepository {
     return { ...(secret && { signing_secret: secret }), ...(former.length > 0 && { former_secrets: former }) }
   }
 
-  /** Removes the deleted webhooks that go beyond what is remembered, the oldest first. */
+  /** Removes the oldest deleted webhooks beyond the limit. */
   #forgotten(scope: Scope): Write[] {
     const deleted = this.#deps.store.list(WEBHOOKS, scope).filter(({ value }) => !live(value))
     const byTime = deleted.sort((a, b) => ((a.value.deleted_at ?? '') < (b.value.deleted_at ?? '') ? 1 : -1))
@@ -214,7 +214,7 @@ export class WebhookRepository {
     return { sealed: this.#deps.posture().vault.seal(text, secretOf(WEBHOOKS, scope, id)) }
   }
 
-  /** Undefined where its key is lost: then it is as if there were none, so that another one can take its place. */
+  /** Decrypts a secret. Returns undefined if its key is lost, so that a new secret can replace it. */
   #open(scope: Scope, id: string, { sealed }: Sealed): string | undefined {
     try {
       return this.#deps.posture().vault.open(sealed, secretOf(WEBHOOKS, scope, id))
@@ -230,13 +230,13 @@ export class WebhookRepository {
 
 const live = ({ deleted_at }: StoredWebhook): boolean => deleted_at === undefined
 
-/** When and why the daemon disabled a webhook, as far as it did. */
+/** Returns when and why the daemon disabled a webhook, if it did. */
 const disabledBy = ({ disabled_at, disabled_reason }: StoredWebhook): Partial<StoredWebhook> => ({
   ...(disabled_at !== undefined && { disabled_at }),
   ...(disabled_reason !== undefined && { disabled_reason }),
 })
 
-/** The stored header that a header without a value stands for. */
+/** Returns the stored header for a header without a value. */
 const kept = ({ headers }: StoredWebhook, { key, value }: HeaderInput): StoredWebhook['headers'][number] | undefined =>
   typeof value === 'string' ? undefined : headers.find((header) => header.key === key.toLowerCase())
 

@@ -10,7 +10,7 @@ import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult }
 
 const PATH = `${POSTURE}/webhooks`
 
-/** Webhooks: where posture findings are sent. */
+/** Endpoints of webhooks, the destinations of posture findings. */
 export function webhooks({ posture }: PostureDeps, book: WebhookRepository): Endpoint[] {
   return [
     endpoint({
@@ -48,7 +48,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       path: `${PATH}/:webhook_id`,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Replace the configuration of a webhook; a header without a value keeps the stored one',
+      summary: 'Replace the configuration of a webhook; a header without a value retains the stored one',
       body: WebhookChange,
       maxBytes: 1_000_000,
       result: WebhookResult,
@@ -60,7 +60,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       path: `${PATH}/:webhook_id`,
       scopes,
       permissions: ACCESS.webhooks.write,
-      summary: 'Delete a webhook; what waits to be sent to it fails',
+      summary: 'Delete a webhook; its waiting jobs fail',
       bare: true,
       handle: async (call) => await book.remove(call, call.params.webhook_id),
     }),
@@ -94,7 +94,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
   ]
 }
 
-/** A webhook as the API tells it: without any secret. */
+/** Returns the response form of a webhook, without secrets. */
 function shown(webhook: StoredWebhook): Static<typeof WebhookResult> {
   const { disabled_at, disabled_reason } = webhook
   const { id, label, destination_url, authentication_type, status, version, created_at, updated_at, headers } = webhook

@@ -4,7 +4,7 @@ import type { Scope } from '../core/scope.js'
 import { secretOf, type Vault } from '../core/vault.js'
 import { signatureOf } from './signature.js'
 
-/** A stored webhook with its secrets opened, as of `now`. */
+/** Returns the destination of a stored webhook with its secrets decrypted, as of `now`. */
 export function destinationOf(webhook: StoredWebhook, scope: Scope, vault: Vault, now: number): Destination {
   const aad = secretOf(WEBHOOKS, scope, webhook.id)
   const { destination_url, authentication_type, headers, signing_secret, former_secrets = [] } = webhook
@@ -19,8 +19,8 @@ export function destinationOf(webhook: StoredWebhook, scope: Scope, vault: Vault
 }
 
 /**
- * The header fields of one try, names in lower case: those of the webhook, and `webhook-id` for every type, so that a
- * receiver knows what it has seen; with HMAC-Signing those of Standard Webhooks 1.0.0.
+ * Returns the header fields of one attempt, names in lower case: those of the webhook, and `webhook-id` for every type, so
+ * that a receiver can drop repetitions. HMAC-Signing adds those of Standard Webhooks 1.0.0.
  */
 export function requestHeaders(
   { headers, signing_secrets }: Destination,

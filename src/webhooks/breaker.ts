@@ -1,16 +1,16 @@
-/** When a destination is left alone. */
+/** Options of a circuit breaker. */
 export interface BreakerOptions {
-  /** Failures in a row that open it. */
+  /** Consecutive failures that open it. */
   readonly failures: number
-  /** It opens for so long, twice as long each time that the try after it fails. Milliseconds. */
+  /** Milliseconds that it stays open. Doubles after each failed trial attempt, up to `max_open_for`. */
   readonly open_for: number
-  /** But never longer than this. */
+  /** Maximum of that time. */
   readonly max_open_for: number
 }
 
 /**
- * Leaves a destination alone that fails again and again: after a pause one delivery tries it out, and what comes of that
- * decides. Times are of a monotonic clock.
+ * Circuit breaker: stops sending to a destination after repeated failures. After a pause one trial attempt decides whether
+ * it closes. Times are of a monotonic clock.
  */
 export class Breaker {
   readonly #options: BreakerOptions
@@ -28,12 +28,12 @@ export class Breaker {
     return this.#open
   }
 
-  /** How many have succeeded since the last failure. */
+  /** Successful attempts since the last failure. */
   get successes(): number {
     return this.#successes
   }
 
-  /** No try before then; 0 while it is closed. */
+  /** Earliest time of the next attempt; 0 while it is closed. */
   get until(): number {
     return this.#open ? this.#until : 0
   }
@@ -49,7 +49,7 @@ export class Breaker {
     this.#failures++
     this.#successes = 0
     if (this.#failures < this.#options.failures) return
-    // Tries that were under way when it opened tell nothing new.
+    // Attempts that were in flight when it opened carry no new information.
     if (this.#open && now < this.#until) return
     this.#pause = this.#pause === 0 ? this.#options.open_for : Math.min(2 * this.#pause, this.#options.max_open_for)
     this.#until = now + this.#pause

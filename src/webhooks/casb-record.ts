@@ -1,7 +1,7 @@
 import type { LogRecord } from '../core/emit.js'
 import type { StoredFinding, StoredInstance } from '../core/model/finding.js'
 
-/** The `casb_findings` record of an instance. */
+/** Returns the `casb_findings` record of an instance. */
 export const casbRecord = (
   { finding_type_id, name, severity, vendor, integration }: StoredFinding,
   { id, affliction_date, asset }: StoredInstance,
@@ -20,7 +20,7 @@ export const casbRecord = (
   IntegrationPolicyVendor: vendorName(integration.vendor) ?? vendor,
 })
 
-/** An integration's vendor is a name, or an object with one. */
+/** Returns the name of an integration's vendor, which is a string or an object with a name. */
 function vendorName(vendor: unknown): string | undefined {
   if (typeof vendor === 'string') return vendor
   const name = vendor !== null && typeof vendor === 'object' && 'name' in vendor ? vendor.name : undefined

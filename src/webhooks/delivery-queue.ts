@@ -3,31 +3,31 @@ import type { Scope } from '../core/scope.js'
 import type { Breaker } from './breaker.js'
 import { Fifo } from './fifo.js'
 
-/** A delivery that waits for its next try. */
+/** A delivery that waits for its next attempt. */
 export interface Waiting {
   readonly id: string
-  /** Not before then, on a monotonic clock. */
+  /** Earliest time of the attempt, on a monotonic clock. */
   readonly dueAt: number
 }
 
-/** The deliveries of one webhook: first tries in the order of their acceptance, later ones when they are due. */
+/** The deliveries of one webhook: first attempts in the order of acceptance, retries when they are due. */
 export class DeliveryQueue {
   readonly scope: Scope
   readonly webhookId: string
   readonly breaker: Breaker
-  /** Whether its webhook takes deliveries. */
+  /** Whether its webhook is enabled. */
   enabled = true
-  /** It stands in the line of those that may have something to send. */
+  /** Whether the sender has queued it as one that may have something to send. */
   queued = false
 
   #owned = false
   #first = new Fifo<string>()
   #again = new Heap<Waiting>(({ dueAt }) => dueAt)
   readonly #known = new Set<string>()
-  readonly #underWay = new Set<string>()
+  readonly #inFlight = new Set<string>()
   readonly #most: number
 
-  /** `most`: tries under way at a time. */
+  /** `most`: maximum concurrent attempts. */
   constructor(scope: Scope, webhookId: string, breaker: Breaker, most: number) {
     this.scope = scope
     this.webhookId = webhookId
@@ -35,97 +35,97 @@ export class DeliveryQueue {
     this.#most = most
   }
 
-  /** Whether its deliveries are this daemon's to send. */
+  /** Whether this daemon holds the lease to send its deliveries. */
   get owned(): boolean {
     return this.#owned
   }
 
-  /** Deliveries that are not over. */
+  /** Number of unfinished deliveries. */
   get size(): number {
     return this.#known.size
   }
 
-  get underWay(): number {
-    return this.#underWay.size
+  get inFlight(): number {
+    return this.#inFlight.size
   }
 
   has(id: string): boolean {
     return this.#known.has(id)
   }
 
-  /** Ids of all deliveries that are not over, in the order in which they became known. */
+  /** Ids of all unfinished deliveries, in the order in which they were added. */
   ids(): Iterable<string> {
     return this.#known
   }
 
-  isUnderWay(id: string): boolean {
-    return this.#underWay.has(id)
+  isInFlight(id: string): boolean {
+    return this.#inFlight.has(id)
   }
 
-  /** Makes the lane this daemon's; what is known of must then be added, but for what is under way still. */
+  /** Takes the queue over. The caller then adds all known deliveries that are not in flight. */
   own(): void {
     this.#owned = true
   }
 
-  /** Leaves it to another daemon; what is not over stays known. */
+  /** Leaves the queue to another daemon. Unfinished deliveries stay known. */
   disown(): void {
     this.#owned = false
     this.#first = new Fifo()
     this.#again = new Heap(({ dueAt }) => dueAt)
   }
 
-  /** Takes note of one that is another daemon's to send. */
+  /** Records a delivery that another daemon sends. */
   know(id: string): void {
     this.#known.add(id)
   }
 
-  /** Adds one that has not been tried. */
+  /** Adds a delivery for its first attempt. */
   add(id: string): void {
     this.#known.add(id)
     this.#first.push(id)
   }
 
-  /** Adds one that is tried again at a time of its own. */
+  /** Adds a delivery for a retry. */
   addAgain(id: string, dueAt: number): void {
     this.#known.add(id)
     this.#again.push({ id, dueAt })
   }
 
-  /** Says that a try is over; `again` is when the next one is due. */
+  /** Ends an attempt. `again`: time of the next attempt, if any. */
   done(id: string, again?: number): void {
-    this.#underWay.delete(id)
+    this.#inFlight.delete(id)
     if (again === undefined) this.#known.delete(id)
     else if (this.#owned) this.#again.push({ id, dueAt: again })
   }
 
-  /** Forgets one that is over for another reason. */
+  /** Removes a delivery that ended without an attempt. */
   forget(id: string): void {
     this.#known.delete(id)
   }
 
-  /** When there is something to do, on the monotonic clock; Infinity while there is not, as far as is known. */
+  /** Returns the time of the next possible attempt on the monotonic clock, or Infinity. */
   wakeAt(now: number): number {
-    if (!this.enabled || !this.#owned || this.#underWay.size >= this.#places) return Infinity
+    if (!this.enabled || !this.#owned || this.#inFlight.size >= this.#places) return Infinity
     const due = this.#first.size > 0 ? now : (this.#again.peek()?.dueAt ?? Infinity)
     return Math.max(due, this.breaker.until)
   }
 
-  /** The next delivery to try now, which then is under way. */
+  /** Returns the next delivery to attempt now and marks it as in flight. */
   take(now: number): string | undefined {
     while (this.wakeAt(now) <= now) {
       // New deliveries first: a backlog of retries must not delay them.
       const id = this.#first.shift() ?? this.#again.pop()?.id
       if (id === undefined) return undefined
-      if (!this.#known.has(id) || this.#underWay.has(id)) continue
-      this.#underWay.add(id)
+      if (!this.#known.has(id) || this.#inFlight.has(id)) continue
+      this.#inFlight.add(id)
       return id
     }
     return undefined
   }
 
   /**
-   * A destination begins with one try at a time and gets another place with each success: one that does not answer holds
-   * up no places that others could use.
+   * Maximum concurrent attempts. Starts at 1 and grows with each success, so that a destination that does not respond
+   * occupies no slots that others could use.
    */
   get #places(): number {
     return Math.min(this.#most, 1 + this.breaker.successes)

@@ -19,16 +19,16 @@ import { VersionConflict, type Change, type Store, type Write } from '../core/st
 /** Jobs that one batch of a bulk retry changes. */
 const MAX_IN_BATCH = 500
 
-/** What an account may have waiting. */
+/** Limits of the waiting deliveries of an account. */
 export interface DeliveryLimits {
   readonly jobs: number
-  /** Of payloads. */
+  /** Bytes of payloads. */
   readonly bytes: number
 }
 
-/** Deliveries of one account, counted. */
+/** Counts of the deliveries of one account. */
 interface DeliveryCount {
-  /** Not over yet, with the bytes of their payloads. */
+  /** Payload bytes of each unfinished delivery. */
   readonly waiting: Map<string, number>
   bytes: number
   /** Ids of the newest delivery to each webhook, by instance. */
@@ -38,8 +38,8 @@ interface DeliveryCount {
 }
 
 /**
- * Deliveries on the store: one record for what was accepted, one for how it fares. Counts follow the store, so that they
- * are right with several machines on one store as well.
+ * Deliveries in the store: one record for what was accepted, one for its state. The counts follow the store, so they are
+ * correct with several machines on one store.
  */
 export class StoredDeliveries implements Deliveries {
   readonly #store: Store
@@ -47,7 +47,7 @@ export class StoredDeliveries implements Deliveries {
   readonly #limits: () => DeliveryLimits
   readonly #accepted: Counter
   readonly #tallies = new Map<string, DeliveryCount>()
-  #isUnderWay: (scope: Scope, id: string) => boolean = () => false
+  #isInFlight: (scope: Scope, id: string) => boolean = () => false
   readonly #stop: () => void
 
   constructor(store: Store, clock: Clock, limits: () => DeliveryLimits, metrics: Metrics) {
@@ -56,7 +56,7 @@ export class StoredDeliveries implements Deliveries {
     this.#limits = limits
     this.#accepted = new Counter({
       name: 'edged_webhook_deliveries_accepted_total',
-      help: 'Deliveries accepted by this daemon.',
+      help: 'Webhook deliveries accepted by this daemon.',
       registers: [metrics],
     })
     for (const { scope, id, value } of store.list(DELIVERIES)) this.#count(scope, id, value)
@@ -64,9 +64,9 @@ export class StoredDeliveries implements Deliveries {
     this.#stop = store.watch((changes) => this.#seen(changes))
   }
 
-  /** Says which deliveries are being tried now: they are shown as `processing`, which is not stored. */
-  showUnderWay(isUnderWay: (scope: Scope, id: string) => boolean): void {
-    this.#isUnderWay = isUnderWay
+  /** Sets the predicate for deliveries in flight. They are shown as `processing`, which is not stored. */
+  showInFlight(isInFlight: (scope: Scope, id: string) => boolean): void {
+    this.#isInFlight = isInFlight
   }
 
   room(scope: Scope): number {
@@ -184,7 +184,7 @@ export class StoredDeliveries implements Deliveries {
 
   #state(scope: Scope, id: string): DeliveryState | undefined {
     const state = this.#store.get(DELIVERY_STATES, scope, id)?.value
-    return state?.status === 'pending' && this.#isUnderWay(scope, id) ? { ...state, status: 'processing' } : state
+    return state?.status === 'pending' && this.#isInFlight(scope, id) ? { ...state, status: 'processing' } : state
   }
 
   #seen(changes: readonly Change[]): void {

@@ -8,7 +8,7 @@ import type { Egress, GuardedAgents } from '../egress/egress.js'
 import { destinationOf } from './auth-headers.js'
 import { posterOver, type Poster } from './http-post.js'
 
-/** A webhook that is being sent to: its secrets in the clear, and its connections. */
+/** A destination with decrypted secrets and its connections. */
 export interface OpenDestination {
   readonly destination: Destination
   readonly post: Poster
@@ -27,7 +27,7 @@ export interface DestinationDeps {
   readonly clock: Clock
 }
 
-/** The open destination of one webhook: opened when first sent to, anew after it was changed. */
+/** The open destination of one webhook. Opens on first use and again after the webhook changed. */
 export class DestinationOf {
   readonly #deps: DestinationDeps
   readonly #scope: Scope
@@ -42,17 +42,17 @@ export class DestinationOf {
     this.#maxSockets = maxSockets
   }
 
-  /** Throws where the webhook is not there or its secrets do not open. */
+  /** Throws if the webhook does not exist or a secret cannot be decrypted. */
   open(): OpenDestination {
     const { store, vault, egress, clock } = this.#deps
     const stored = store.get(WEBHOOKS, this.#scope, this.#id)
-    if (stored === undefined) throw new Error('the webhook is not there')
+    if (stored === undefined) throw new Error('the webhook does not exist')
     const now = clock.now()
     const opened = this.#opened
     if (opened !== undefined && opened.version === stored.version && now < opened.until) return opened
     this.close()
     const destination = destinationOf(stored.value, this.#scope, vault, now)
-    // A replaced secret signs until its time is over: then the destination is opened again without it.
+    // A replaced secret signs until it expires; then the destination is opened again without it.
     const ends = (stored.value.former_secrets ?? []).map(({ until }) => Date.parse(until)).filter((end) => end > now)
     const agents = egress.agents({ maxSockets: this.#maxSockets })
     this.#opened = {
@@ -65,7 +65,7 @@ export class DestinationOf {
     return this.#opened
   }
 
-  /** Lets go of secrets and connections; tries under way end on theirs. */
+  /** Releases secrets and connections. Attempts in flight end on their own connections. */
   close(): void {
     this.#opened?.agents.retire()
     this.#opened = undefined

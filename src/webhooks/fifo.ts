@@ -1,4 +1,4 @@
-/** Items in the order in which they came; taking the first costs no more than adding one. */
+/** First-in first-out queue with constant cost per operation. */
 export class Fifo<T> {
   #items: T[] = []
   #from = 0

@@ -2,29 +2,29 @@ import { INSTANCES, timeOf, type StoredInstance } from '../core/model/finding.js
 import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 
-/** What the instances of a finding come to. */
+/** Counts of the instances of a finding. */
 export interface FindingStats {
   readonly active: number
   readonly archived: number
-  /** RFC 3339; of the active ones. Undefined where there is none. */
+  /** Latest affliction date of the active instances, RFC 3339. Undefined if none is active. */
   readonly latest: string | undefined
 }
 
 /** The instances of one finding. */
 interface OfFinding {
-  /** By id, the affliction date in milliseconds; archived ones have none. */
+  /** Affliction date in milliseconds by id; undefined for archived instances. */
   readonly times: Map<string, number | undefined>
   active: number
-  /** The active one with the latest date; null: to be looked for, as that one is no longer it. */
+  /** The active instance with the latest date; null if it must be searched again. */
   latest: string | undefined | null
 }
 
-/** Which instances belong to which finding, counted as they change; follows the store. */
+/** Index of instances by finding. Follows the store. */
 export class FindingIndex {
   readonly #store: Store
   readonly #accounts = new Map<string, Map<string, OfFinding>>()
 
-  /** Follows the store for as long as the store is open. */
+  /** Follows the store until the store is closed. */
   constructor(store: Store) {
     this.#store = store
     for (const { scope, id, value } of store.list(INSTANCES)) this.#put(scope, id, value)
@@ -34,7 +34,7 @@ export class FindingIndex {
     })
   }
 
-  /** The instances of a finding, in the order in which they came. */
+  /** Returns the instances of a finding, in the order of their creation. */
   instances(scope: Scope, findingId: string): StoredInstance[] {
     const ids = this.#accounts.get(scope.id)?.get(findingId)?.times.keys() ?? []
     return [...ids].flatMap((id) => this.#store.get(INSTANCES, scope, id)?.value ?? [])
@@ -49,7 +49,7 @@ export class FindingIndex {
     return { active: found.active, archived: found.times.size - found.active, latest }
   }
 
-  /** An instance never leaves its finding, and is never removed. */
+  /** Instances never change their finding and are never removed. */
   #put(scope: Scope, id: string, { finding_id, is_archived, affliction_date }: StoredInstance): void {
     let findings = this.#accounts.get(scope.id)
     if (!findings) this.#accounts.set(scope.id, (findings = new Map()))

@@ -3,8 +3,8 @@ import type { Clock } from '../core/clock.js'
 import { StoreUnavailable, type Store, type Write } from '../core/store.js'
 
 /**
- * Unconditional writes, gathered: those that are asked for while others are on their way go together in one batch, of each
- * record the last one. When the store takes no writes, they wait until it does.
+ * Batches unconditional writes: those requested while a batch is in progress form the next one, which has the last value
+ * of each record. While the store is unavailable, they wait.
  */
 export class GroupedWrites {
   readonly #store: Store
@@ -14,14 +14,14 @@ export class GroupedWrites {
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
 
-  /** `closing`: nothing waits for a store that takes no writes from then on. */
+  /** `closing`: after it aborts, writes to an unavailable store reject. */
   constructor(store: Store, clock: Clock, closing: AbortSignal) {
     this.#store = store
     this.#clock = clock
     this.#closing = closing
   }
 
-  /** Resolves when they are durable. Rejects where they are not, with all that went together. */
+  /** Resolves when the writes are durable. Rejects together with all writes of the same batch. */
   async write(writes: readonly Write[]): Promise<void> {
     for (const write of writes) this.#gathered.set(`${write.kind.name}/${write.scope.id}/${write.id}`, write)
     await (this.#next ??= this.#gather())

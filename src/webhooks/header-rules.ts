@@ -2,7 +2,7 @@ import type { Issue } from '../core/errors.js'
 import type { AuthenticationType } from '../core/model/webhook.js'
 import { keyOf } from './signature.js'
 
-/** Headers that one webhook may have. */
+/** Maximum number of headers of one webhook. */
 export const MAX_HEADERS = 20
 export const MAX_KEY_LENGTH = 128
 export const MAX_VALUE_LENGTH = 4096
@@ -10,10 +10,10 @@ export const MAX_SECRET_LENGTH = 1024
 
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** RFC 9110, 5.5, without what is obsolete in it: a byte beyond ASCII means something else to each receiver. */
+/** RFC 9110, 5.5, without its obsolete part: receivers disagree on bytes beyond ASCII. */
 const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
-/** Fields that the sender or the connection sets itself. */
+/** Fields that the sender or the connection sets. */
 const RESERVED: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
@@ -34,20 +34,20 @@ const RESERVED: ReadonlySet<string> = new Set([
 ])
 const RESERVED_PREFIXES = ['webhook-', 'proxy-', ':']
 
-/** A header as a body has it; without a value where the stored one is to be kept. */
+/** A header of a request body. No value: the stored one is retained. */
 export interface HeaderInput {
   readonly key: string
   readonly value?: string | null
 }
 
-/** What the credentials of a webhook are made of. */
+/** Credentials of a webhook in a request body. */
 export interface CredentialsInput {
   readonly authentication_type: AuthenticationType
   readonly headers?: readonly HeaderInput[] | undefined
   readonly signing_secret?: string | undefined
 }
 
-/** What is there already, for an update: the stored values by key in lower case, and whether there is a signing secret. */
+/** Stored credentials, for an update: values by key in lower case, and whether a signing secret exists. */
 export interface Known {
   readonly value: (key: string) => string | undefined
   readonly secret: boolean
@@ -56,7 +56,7 @@ const NOTHING: Known = { value: () => undefined, secret: false }
 
 const PREFIXES: Partial<Record<AuthenticationType, string>> = { 'Basic Auth': 'Basic ', 'Bearer Auth': 'Bearer ' }
 
-/** What is wrong with credentials, with pointers into the body. Without `known` every header needs a value. */
+/** Returns the issues of credentials, with pointers into the body. Without `known` every header needs a value. */
 export function credentialIssues(input: CredentialsInput, known: Known = NOTHING): Issue[] {
   const { authentication_type: type, headers = [], signing_secret } = input
   return [

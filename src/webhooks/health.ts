@@ -1,16 +1,16 @@
 import { kind } from '../core/store.js'
 
-/** That a webhook has been failing. Scope and id: the webhook's; there is no record while all is well. */
+/** Record of a failing webhook. Scope and id: the webhook's. Removed after a success. */
 export interface WebhookHealth {
   /** RFC 3339. */
   readonly failing_since: string
-  /** For how long, counted while a daemon ran: neither a clock that jumps nor a night without power counts. */
+  /** Failing time in milliseconds while a daemon ran; clock jumps and downtime do not count. */
   readonly failing_ms: number
 }
 
 export const WEBHOOK_HEALTH = kind<WebhookHealth>('webhook_health')
 
-/** The time since the last success of one webhook. Times are of a monotonic clock. */
+/** Time since the last success of one webhook. Times are of a monotonic clock. */
 export class Health {
   #failingMs: number
   #failing: boolean
@@ -18,7 +18,7 @@ export class Health {
   #savedMs: number
   readonly #mostStep: number
 
-  /** `mostStep`: what lies between two failures counts up to this, so that quiet weeks do not. */
+  /** `mostStep`: maximum that the time between two failures counts, so that idle weeks do not. */
   constructor(stored: WebhookHealth | undefined, mostStep: number) {
     this.#failing = stored !== undefined
     this.#failingMs = this.#savedMs = stored?.failing_ms ?? 0
@@ -45,7 +45,7 @@ export class Health {
     this.#failing = true
   }
 
-  /** Whether what is stored is so old that it is worth a write. */
+  /** Whether the stored time is outdated enough for a write. */
   needsSaving(everyMs: number): boolean {
     return this.#failing && (this.#savedMs === 0 || this.#failingMs - this.#savedMs >= everyMs)
   }

@@ -3,20 +3,20 @@ import type { Clock } from '../core/clock.js'
 import { responseText } from './response-text.js'
 import { NotPublic, type GuardedAgents } from '../egress/egress.js'
 
-/** Of an answer's body, what is read at most; the connection ends there. */
+/** Maximum bytes of a response body to read. The connection is closed after that. */
 const MAX_READ_BYTES = 16 * 1024
-/** For the connection, TLS included. */
+/** Timeout of the connection, TLS included. */
 const CONNECT_MS = 5000
-/** For the body of an answer, once its head is there: what it means is known by then. */
+/** Timeout of the response body after its head; the outcome is known by then. */
 const BODY_MS = 2000
 
-/** Why there was no answer; in the record of a try. `internal`: nothing was sent, such as for a secret that does not open. */
+/** Why no response was received. `internal`: nothing was sent, for example because a secret cannot be decrypted. */
 export type PostError =
   'internal' | 'not public' | 'timed out' | 'connection refused' | 'connection reset' | 'TLS' | 'no connection'
 
-/** What came of one request. */
+/** Outcome of one request. */
 export interface PostResult {
-  /** 0: no answer. */
+  /** 0: no response. */
   readonly status: number
   readonly durationMs: number
   /** The first KiB of the body, as text. */
@@ -29,7 +29,7 @@ export interface Post {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** For all of it. */
+  /** Timeout of the whole exchange. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
@@ -39,8 +39,8 @@ export interface Post {
 export type Poster = (request: Post) => Promise<PostResult>
 
 /**
- * A poster never rejects: it gives what came back. Redirects are not followed, nothing is tried twice, no proxy is asked,
- * and of the answer no more is read than is of use.
+ * Creates a poster, which never rejects. It follows no redirects, does not retry, uses no proxy and reads only the
+ * beginning of a response.
  */
 export function posterOver(agents: GuardedAgents): Poster {
   const base = got.extend({
@@ -54,7 +54,7 @@ export function posterOver(agents: GuardedAgents): Poster {
   let client: Got = base
   let timeout = 0
   return async (request) => {
-    // What requests have in common is worked out once.
+    // Options that requests share are prepared once.
     if (request.timeoutMs !== timeout) {
       timeout = request.timeoutMs
       const most = CONNECT_MS
@@ -106,7 +106,7 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
       if (read >= MAX_READ_BYTES) enough()
     })
     request.once('end', responded)
-    // More than one may come, such as for a connection that is cut while it is being ended.
+    // There can be several errors, for example if a connection is reset while it is being closed.
     request.on('error', (error) => {
       if (head !== undefined) return responded()
       over()
@@ -115,7 +115,7 @@ async function post(client: Got, { url, headers, body, timeoutMs, clock, signal 
   })
 }
 
-/** What an error means, without anything in it that tells about the network inside. */
+/** Classifies an error without revealing anything about the private network. */
 function errorClass(error: unknown): PostError {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof NotPublic) return 'not public'

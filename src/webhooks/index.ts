@@ -5,7 +5,7 @@ import { WebhookTester } from './tester.js'
 
 export type { SenderOptions } from './sender.js'
 
-/** The section `webhooks` of the configuration, as far as deliveries go. */
+/** The part of the section `webhooks` of the configuration that concerns deliveries. */
 export interface DeliveryConfig extends Omit<SenderOptions, 'in_flight_per_destination' | 'in_flight'> {
   readonly attempts: Pick<SenderOptions, 'in_flight_per_destination' | 'in_flight'>
   readonly quotas: { readonly pending: number; readonly pending_bytes: number }
@@ -13,7 +13,7 @@ export interface DeliveryConfig extends Omit<SenderOptions, 'in_flight_per_desti
 
 const flat = new WeakMap<DeliveryConfig, SenderOptions>()
 
-/** The options in force; the same object as long as the configuration is the same. */
+/** Returns the options in force, the same object for the same configuration. */
 function optionsOf(config: DeliveryConfig): SenderOptions {
   let options = flat.get(config)
   if (options === undefined) {
@@ -23,7 +23,7 @@ function optionsOf(config: DeliveryConfig): SenderOptions {
   return options
 }
 
-/** The queue of deliveries, and what empties it. */
+/** The stored deliveries and their sender. */
 export interface Webhooks {
   readonly deliveries: Deliveries
   readonly tester: Tester
@@ -31,9 +31,9 @@ export interface Webhooks {
 }
 
 /**
- * Begins to send what is accepted, and what is left from before. The configuration in force counts for each try; what
- * concerns a webhook's lane (places, breaker) as it was when the webhook was first sent to. `sharedAs`: see
- * SenderDeps; the same after a restart, so that the daemon goes on at once with what it was to send.
+ * Starts to send accepted deliveries, those from before a restart included. Each attempt uses the configuration in force;
+ * concurrency and circuit breaker of a webhook are fixed at its first delivery. `sharedAs`: see SenderDeps; stable over
+ * restarts, so that the daemon continues with its own deliveries immediately.
  */
 export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly config: () => DeliveryConfig }): Webhooks {
   const { config, store, clock, metrics } = deps
@@ -48,7 +48,7 @@ export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly con
       return optionsOf(config())
     },
   })
-  deliveries.showUnderWay((scope, id) => sender.isUnderWay(scope, id))
+  deliveries.showInFlight((scope, id) => sender.isInFlight(scope, id))
   sender.start()
   return {
     deliveries,

@@ -3,12 +3,12 @@ import type { Clock } from '../core/clock.js'
 import { kind, VersionConflict, type Store, type Stored } from '../core/store.js'
 import { DAEMON, type Scope } from '../core/scope.js'
 
-/** Which daemon sends the deliveries of a webhook. Scope: the account; id: the webhook's. */
+/** Lease of the deliveries of a webhook. Scope: the account; id: the webhook's. */
 interface Lease {
   readonly owner: string
 }
 
-/** That a daemon is there to send. Scope: that of daemons; id: the daemon's. */
+/** Presence of a sending daemon. Scope: that of daemons; id: the daemon's. */
 interface Presence {
   /** Grows with each renewal. */
   readonly beat: number
@@ -18,7 +18,7 @@ export const WEBHOOK_LEASES = kind<Lease>('webhook_lease')
 export const WEBHOOK_SENDERS = kind<Presence>('webhook_sender')
 
 export const RENEW_MS = 5000
-/** The leases of a daemon that has not been heard of for so long are anyone's. */
+/** Time without renewal after which the leases of a daemon are free. */
 export const LEASE_MS = 15_000
 
 interface Seen {
@@ -27,10 +27,9 @@ interface Seen {
 }
 
 /**
- * Says which of several daemons on one store sends for a webhook: first come, and another one once the owner is gone. A
- * daemon is there while there is its record; the others remove that when it has not changed for {@link LEASE_MS} while
- * they looked at it, which takes no clock that machines agree on. So a daemon renews one record, however many webhooks it
- * sends for.
+ * Decides which of several daemons on one store sends for a webhook. The first one takes the lease; another one takes it
+ * after the owner is gone. A daemon renews one presence record, no matter how many leases it has. The others remove that
+ * record if it has not changed for {@link LEASE_MS} on their own clock, so clocks need not agree.
  */
 export class Leases {
   readonly #store: Store
@@ -46,26 +45,26 @@ export class Leases {
     this.#self = self
   }
 
-  /** Renews all leases of this daemon, and ends those of daemons that are gone. */
+  /** Renews the presence of this daemon and removes that of daemons that stopped renewing. */
   async renew(): Promise<void> {
     this.#present = this.#beat()
     await Promise.all([this.#present, ...this.#gone().map(async (daemon) => await this.#end(daemon))])
   }
 
-  /** Whether the lease of a webhook is this daemon's. */
+  /** Whether this daemon has the lease of a webhook. */
   isHeld(scope: Scope, webhookId: string): boolean {
     return this.#store.get(WEBHOOK_LEASES, scope, webhookId)?.value.owner === this.#self
   }
 
-  /** Whether a free lease is for this daemon to take first: each of those that are there has an equal share of all webhooks. */
+  /** Whether this daemon takes a free lease first. Each present daemon is first for an equal share of the webhooks. */
   isFirst(webhookId: string): boolean {
     const own = rank(this.#self, webhookId)
     return this.#store.list(WEBHOOK_SENDERS).every(({ id }) => id === this.#self || rank(id, webhookId) < own)
   }
 
-  /** Takes a lease that is free. False: it is another daemon's. */
+  /** Takes a lease if it is free. Returns false if another daemon has it. */
   async hold(scope: Scope, webhookId: string): Promise<boolean> {
-    // Whoever holds a lease must be seen to be there.
+    // The owner of a lease needs a presence record.
     await (this.#present ??= this.#beat())
     const found = this.#store.get(WEBHOOK_LEASES, scope, webhookId)
     if (found?.value.owner === this.#self) return true
@@ -80,7 +79,7 @@ export class Leases {
     }
   }
 
-  /** Gives all leases back, so that other daemons need not wait for their end. */
+  /** Releases all leases, so that other daemons need not wait until they expire. */
   async release(): Promise<void> {
     if (this.#present === undefined) return
     await this.#store.batch([{ kind: WEBHOOK_SENDERS, scope: DAEMON, id: this.#self, value: undefined }])
@@ -97,7 +96,7 @@ export class Leases {
     }
   }
 
-  /** Daemons whose record has not changed for long. */
+  /** Returns the daemons that stopped renewing. */
   #gone(): Stored<Presence>[] {
     const now = this.#clock.monotonic()
     const there = this.#store.list(WEBHOOK_SENDERS).filter(({ id }) => id !== this.#self)
@@ -114,12 +113,12 @@ export class Leases {
   async #end({ id, version }: Stored<Presence>): Promise<void> {
     const write = { kind: WEBHOOK_SENDERS, scope: DAEMON, id, value: undefined, ifVersion: version }
     await this.#store.batch([write]).catch((error: unknown) => {
-      // It is there after all, or another daemon was faster.
+      // The daemon renewed it, or another one removed it first.
       if (!(error instanceof VersionConflict)) throw error
     })
   }
 }
 
-/** Highest random weight: the daemon with the highest rank for a webhook comes first, and each is that for its share. */
+/** Highest random weight hashing: the daemon with the highest rank for a webhook takes it first. */
 const rank = (daemon: string, webhookId: string): string =>
   createHash('sha1').update(`${daemon}/${webhookId}`).digest('hex')

@@ -19,18 +19,18 @@ export interface LedgerDeps {
   readonly random?: () => number
 }
 
-/** How often the state of a failing webhook is worth a write. */
+/** Minimum time between two writes of the state of a failing webhook. */
 const SAVE_HEALTH_MS = 10 * 60_000
 const MAX_BATCH_SIZE = 500
 
-/** Stores what comes of deliveries, and of the webhooks that they went to. */
+/** Stores the outcomes of attempts and the health of webhooks. */
 export class OutcomeStore {
   readonly #deps: LedgerDeps
   readonly #metrics: SenderMetrics
-  /** What was sent must not be sent again for want of a disk: it waits until the store takes it. */
+  /** Waits while the store is unavailable, so that a delivery is not sent again because of a full disk. */
   readonly #writes: GroupedWrites
 
-  /** `closing`: nothing waits for a store that takes no writes from then on. */
+  /** `closing`: after it aborts, writes to an unavailable store reject. */
   constructor(deps: LedgerDeps, metrics: SenderMetrics, closing: AbortSignal) {
     this.#deps = deps
     this.#metrics = metrics
@@ -38,8 +38,8 @@ export class OutcomeStore {
   }
 
   /**
-   * Stores what came of a try that went to `url`; resolves with when the next one is due, undefined when the delivery is over. Rejects where
-   * it could not be stored.
+   * Stores the outcome of an attempt that went to `url`. Resolves with the time of the next attempt, or undefined if the
+   * delivery is over. Rejects if the outcome cannot be stored.
    */
   async settle(
     target: WebhookState,
@@ -69,11 +69,11 @@ export class OutcomeStore {
     return againAfter === undefined ? undefined : now + againAfter
   }
 
-  /** Ends what waits for a webhook that is no more, but not what is under way. */
+  /** Fails the waiting deliveries of a deleted webhook. Attempts in flight continue. */
   async abandon({ queue }: WebhookState): Promise<void> {
     const { store, clock } = this.#deps
     const { scope, webhookId } = queue
-    const waiting = [...queue.ids()].filter((id) => !queue.isUnderWay(id))
+    const waiting = [...queue.ids()].filter((id) => !queue.isInFlight(id))
     const writes = waiting.flatMap((id): Write[] => {
       queue.forget(id)
       const state = store.get(DELIVERY_STATES, scope, id)?.value
@@ -103,7 +103,7 @@ export class OutcomeStore {
     return [{ kind: WEBHOOK_HEALTH, scope, id, value }]
   }
 
-  /** What failed so far counts no more: when the webhook is enabled again, it starts anew. */
+  /** Disables a webhook and resets its failing time, so that it starts from zero once it is enabled again. */
   async #disable({ queue: { scope, webhookId }, health }: WebhookState, reason: string, url?: string): Promise<void> {
     const { store, clock, log } = this.#deps
     health.succeeded()

@@ -2,19 +2,19 @@ import type { DeliveryState, FailureReason, Try } from '../core/model/delivery.j
 import type { PostResult } from './http-post.js'
 import { delayAfter, retryAfter, retryDecision } from './retry-schedule.js'
 
-/** Of a delivery that is tried more often, the newest. */
+/** Maximum stored attempts of a delivery; the newest are retained. */
 const MAX_ATTEMPTS_STORED = 20
 
-/** What comes of one try: the state to store, and what else follows. */
+/** Outcome of one attempt. */
 export interface Outcome {
   readonly state: DeliveryState
-  /** In milliseconds from now; undefined when the delivery is over. */
+  /** Milliseconds until the next attempt; undefined if the delivery is over. */
   readonly againAfter: number | undefined
-  /** 410: the receiver wants nothing more. */
+  /** The receiver responded with 410 and wants no more deliveries. */
   readonly gone: boolean
 }
 
-/** The state of a delivery after a try that ended at `now`. */
+/** Returns the state of a delivery after an attempt that ended at `now`. */
 export function outcomeOf(
   before: DeliveryState,
   result: PostResult,
@@ -64,7 +64,7 @@ function reasonOf({ status, error }: PostResult): FailureReason {
   return error === 'internal' ? 'System Error' : 'Service Temporarily Unavailable'
 }
 
-/** The state of a delivery that cannot be sent any more, without a try. */
+/** Returns the state of a delivery that fails without an attempt. */
 export const abandoned = (before: DeliveryState, error: string, now: number): DeliveryState => ({
   status: 'failed',
   last_updated_at: new Date(now).toISOString(),

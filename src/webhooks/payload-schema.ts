@@ -36,18 +36,19 @@ const EXAMPLE = {
   },
 }
 
-/** What a webhook is sent for a finding instance. */
+/** Request body for a finding instance. */
 export const WebhookPayload = Type.Object(
   {
     id: Type.String({
-      description: 'The same as the header webhook-id, on every try: receivers drop what they have seen.',
+      description:
+        'Equals the header webhook-id and is the same for every attempt, so that receivers can drop repetitions.',
     }),
     type: Type.Literal('posture.finding_instance'),
     metadata: Type.Object(
       {
         actor: Type.Object(
           { type: Type.Enum(['user', 'account_token', 'policy']), id: Type.String() },
-          { ...strict, description: 'Who or what sent it.' },
+          { ...strict, description: 'User, token or policy that triggered the delivery.' },
         ),
         destination: Type.Object({ webhook_id: Type.String(), label: Type.String() }, strict),
         sent_at: Type.String({ format: 'date-time', description: 'When it was accepted for delivery, UTC.' }),
@@ -69,7 +70,7 @@ export const WebhookPayload = Type.Object(
 )
 export type WebhookPayload = Static<typeof WebhookPayload>
 
-/** What a webhook is sent when it is evaluated. */
+/** Request body of a test delivery. */
 export const TestPayload = Type.Object(
   {
     event_type: Type.Literal('webhook.test'),

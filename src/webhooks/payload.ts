@@ -4,14 +4,14 @@ import type { StoredWebhook } from '../core/model/webhook.js'
 import { newOrderedUuid } from '../core/ids.js'
 import type { TestPayload, WebhookPayload } from './payload-schema.js'
 
-/** Who sends, as the job and the payload tell it. */
+/** Trigger of a delivery, as shown in job and payload. */
 export interface Sender {
   readonly triggered_by_actor: Delivery['triggered_by_actor']
   readonly triggered_by_id: string
   readonly policy_id?: string
 }
 
-/** The delivery of one instance to one webhook, its bytes fixed. */
+/** Creates the delivery of one instance to one webhook. Its bytes never change. */
 export function deliveryOf(
   now: number,
   sender: Sender,
@@ -52,11 +52,11 @@ export function deliveryOf(
   }
 }
 
-/** The asset that a delivery tells of. */
+/** Returns the asset of a delivery. */
 export const assetOf = ({ payload }: Delivery): Record<string, unknown> =>
   (JSON.parse(payload) as WebhookPayload).data.asset
 
-/** The text of a test delivery. */
+/** Returns the body of a test delivery. */
 export function testPayload(now: number): string {
   const payload: TestPayload = {
     event_type: 'webhook.test',

@@ -10,7 +10,7 @@ type ByType = ReadonlyMap<string, readonly Enabled[]>
 
 const byType = new WeakMap<readonly Stored<StoredPolicy>[], ByType>()
 
-/** The enabled policies, out of all of an account, that are about a finding; the oldest first. */
+/** Returns the enabled policies of an account that match a finding, oldest first. */
 export function policiesFor(
   all: readonly Stored<StoredPolicy>[],
   { finding_type_id, integration }: Pick<StoredFinding, 'finding_type_id' | 'integration'>,
@@ -22,7 +22,7 @@ export function policiesFor(
   )
 }
 
-/** A list of the store never changes, so what is made of it is made once. */
+/** Groups the enabled policies by type. Lists of the store are immutable, so callers cache the result. */
 function enabledByType(all: readonly Stored<StoredPolicy>[]): ByType {
   const found = new Map<string, Enabled[]>()
   for (const { value: policy } of all) {

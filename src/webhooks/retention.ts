@@ -3,23 +3,23 @@ import { DELIVERIES, DELIVERY_STATES } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
 import { VersionConflict, type Store, type Write } from '../core/store.js'
 
-/** How long deliveries that are over can be seen. */
+/** Limits of finished deliveries; beyond them the oldest are deleted. */
 export interface RetentionOptions {
-  /** Of one account; the newest. */
+  /** Finished deliveries per account. */
   readonly jobs: number
-  /** Milliseconds since the last try. */
+  /** Milliseconds since the last attempt. */
   readonly age: number
 }
 
 const MAX_BATCH_SIZE = 250
 
-/** Forgets deliveries that are over: those beyond a number, and old ones. */
+/** Deletes finished deliveries beyond a number or age. */
 export class Retention {
   readonly #store: Store
   readonly #clock: Clock
   readonly #options: () => RetentionOptions
 
-  /** `options`: as they are at the time. */
+  /** `options`: returns those in force. */
   constructor(store: Store, clock: Clock, options: () => RetentionOptions) {
     this.#store = store
     this.#clock = clock
@@ -38,7 +38,7 @@ export class Retention {
     const over = this.#store
       .list(DELIVERY_STATES, scope)
       .filter(({ value }) => value.status === 'completed' || value.status === 'failed')
-    // In the order of their ids, which is that of their acceptance.
+    // Sorted by id, which is the order of acceptance.
     const gone = over.filter(({ value }, index) => index < over.length - jobs || value.last_updated_at < old)
     for (let at = 0; at < gone.length; at += MAX_BATCH_SIZE) {
       const writes = gone.slice(at, at + MAX_BATCH_SIZE).flatMap(({ id, version }): Write[] => [
@@ -48,7 +48,7 @@ export class Retention {
       try {
         await this.#store.batch(writes)
       } catch (error) {
-        // One of them has been sent once more, or another daemon forgets them, too: the next round sees what is left.
+        // A retry or another daemon changed one of them; the next round deletes the rest.
         if (!(error instanceof VersionConflict)) throw error
       }
     }

@@ -1,20 +1,20 @@
-/** The longest that an answer can make a delivery wait. */
+/** Maximum delay that `Retry-After` can request. */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1000
-/** Delays are spread by this share in both directions, so that what failed together does not come back together. */
+/** Share by which delays vary in both directions, so that simultaneous failures are not retried simultaneously. */
 const JITTER = 0.2
 
-/** What an answer means for a delivery. */
+/** Consequence of a response for a delivery. */
 export type RetryDecision = 'delivered' | 'again' | 'gone'
 
-/** 2xx is a success and 410 the end of the webhook; all else, redirects included, may be mended before the next try. */
+/** 2xx is a success, 410 disables the webhook, all others (redirects included) are retried. */
 export function retryDecision(status: number): RetryDecision {
   if (status >= 200 && status <= 299) return 'delivered'
   return status === 410 ? 'gone' : 'again'
 }
 
 /**
- * How long to wait in front of the next try, in milliseconds, when `failed` tries have been made; undefined when all of
- * them are used up: one more than the schedule has delays. `retryAfterMs`: what the answer asked for, 24 h at most.
+ * Returns the milliseconds until the next attempt after `failed` attempts, or undefined after the last one. There is one
+ * attempt more than the schedule has delays. `retryAfterMs`: delay that the response requested; at most 24 h count.
  */
 export function delayAfter(
   schedule: readonly number[],
@@ -28,11 +28,11 @@ export function delayAfter(
   return Math.max(spread, Math.min(retryAfterMs ?? 0, MAX_WAIT_MS))
 }
 
-/** The longest that any try waits under a schedule. A due time farther away comes from a clock that was wrong. */
+/** Returns the maximum delay under a schedule. A due time beyond it comes from a wrong clock. */
 export const longestDelay = (schedule: readonly number[]): number =>
   Math.max(MAX_WAIT_MS, ...schedule.map((delay) => delay * (1 + JITTER)))
 
-/** What `Retry-After` asks for, seconds or a date (RFC 9110, 10.2.3), in milliseconds from `now`. */
+/** Parses `Retry-After`, seconds or a date (RFC 9110, 10.2.3), into milliseconds from `now`. */
 export function retryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   if (/^\d+$/.test(value)) return Number(value) * 1000

@@ -22,19 +22,19 @@ import { longestDelay } from './retry-schedule.js'
 import { senderMetrics } from './sender-metrics.js'
 import { follow, healthOf, newWebhookState, type WebhookState } from './webhook-state.js'
 
-/** How deliveries are made. Times in milliseconds. */
+/** Options of the sender. Times in milliseconds. */
 export interface SenderOptions {
-  /** What lies between two tries; one more try than it has entries. */
+  /** Delays between attempts; one attempt more than it has entries. */
   readonly retry_schedule: readonly number[]
-  /** For one try. */
+  /** Timeout of one attempt. */
   readonly timeout: number
-  /** Tries under way: to one destination, and all together. */
+  /** Maximum concurrent attempts: per destination, and in total. */
   readonly in_flight_per_destination: number
   readonly in_flight: number
   readonly circuit_breaker: BreakerOptions
-  /** A webhook that has failed for so long is disabled; 0: never. */
+  /** Failing time after which a webhook is disabled; 0: never. */
   readonly disable_after: number
-  /** Tries under way have so long to end when the daemon stops. */
+  /** Time that attempts in flight have to end when the daemon stops. */
   readonly drain_timeout: number
   readonly retention: RetentionOptions
 }
@@ -47,9 +47,9 @@ export interface SenderDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly options: SenderOptions
-  /** Names this daemon where several work on one store; undefined where it has the store to itself. */
+  /** Name of this daemon if several share the store; undefined if it is the only one. */
   readonly sharedAs?: string | undefined
-  /** From 0 to 1, for what is spread. */
+  /** Random number from 0 to 1, for the jitter of retries. */
   readonly random?: () => number
 }
 
@@ -61,9 +61,9 @@ interface Wake {
 }
 
 /**
- * Sends what was accepted, at least once each: a delivery is over only when the store says so, and until then it is sent
- * again after a restart, too. Each webhook has a lane of its own, and lanes with something to send take turns, so that none
- * waits for another. Due times run on the monotonic clock: a wall clock that jumps moves nothing.
+ * Sends accepted deliveries at least once: a delivery is over only after its outcome is stored; until then it is sent
+ * again, also after a restart. Each webhook has a separate queue, and queues are served round-robin, so that none waits for
+ * another. Due times use the monotonic clock, so jumps of the wall clock change nothing.
  */
 export class WebhookSender {
   readonly #deps: SenderDeps
@@ -75,8 +75,8 @@ export class WebhookSender {
   readonly #giveUp = new AbortController()
   readonly #tasks = new Set<Promise<void>>()
   readonly #loops: Promise<void>[] = []
-  /** Tries under way. */
-  #underWay = 0
+  /** Attempts in flight. */
+  #inFlight = 0
   readonly #ready = new Fifo<WebhookState>()
   readonly #wakes = new Heap<Wake>(({ at }) => at)
   #sleeper: { readonly until: number; readonly abort: AbortController } | undefined
@@ -85,7 +85,7 @@ export class WebhookSender {
   constructor(deps: SenderDeps) {
     this.#deps = deps
     const { store, clock, metrics, sharedAs } = deps
-    // Each try under way listens to it.
+    // Every attempt in flight listens to it.
     setMaxListeners(0, this.#giveUp.signal)
     this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, sharedAs)
     this.#retention = new Retention(store, clock, () => deps.options.retention)
@@ -97,7 +97,7 @@ export class WebhookSender {
     this.#outcomes = new OutcomeStore(deps, counts, this.#closing.signal)
   }
 
-  /** Begins with what is left from before. */
+  /** Starts with the unfinished deliveries of the store. */
   start(): void {
     const { store } = this.#deps
     this.#unwatch = store.watch((changes) => this.#seen(changes))
@@ -117,13 +117,13 @@ export class WebhookSender {
     this.#pump()
   }
 
-  /** Whether a try of that delivery is under way in this daemon. */
-  isUnderWay(scope: Scope, id: string): boolean {
+  /** Whether this daemon has an attempt of that delivery in flight. */
+  isInFlight(scope: Scope, id: string): boolean {
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id
-    return webhookId !== undefined && (this.#targets.get(keyOf(scope, webhookId))?.queue.isUnderWay(id) ?? false)
+    return webhookId !== undefined && (this.#targets.get(keyOf(scope, webhookId))?.queue.isInFlight(id) ?? false)
   }
 
-  /** Stops: tries under way have a while to end, what is left is sent after the next start. */
+  /** Stops the sender. Attempts in flight have `drain_timeout` to end; the rest is sent after the next start. */
   async close(): Promise<void> {
     const { clock, options } = this.#deps
     this.#closing.abort()
@@ -147,10 +147,10 @@ export class WebhookSender {
     this.#pump()
   }
 
-  /** Takes note of a delivery that waits, unless it is known. */
+  /** Adds a waiting delivery unless it is known. */
   #notice(scope: Scope, id: string, state: DeliveryState | undefined): void {
     const waits = state?.status === 'pending' || state?.status === 'processing'
-    // What is over here has been seen by the try itself.
+    // Without other daemons, the attempt itself has recorded the end.
     if (!waits && this.#leases === undefined) return
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id
     if (webhookId === undefined) return
@@ -163,15 +163,15 @@ export class WebhookSender {
       this.#queue(target)
       return
     }
-    // Whoever holds the lease sends it. When nobody does, the first in line takes it now, and others in their next round.
+    // The owner of the lease sends it. Without an owner, the first daemon in rank takes it now, others in their next round.
     queue.know(id)
     if (!target.asking && this.#leases?.isFirst(webhookId) === true) this.#track(this.#holdLease(target))
   }
 
-  /** Another daemon has ended a delivery. */
+  /** Removes a delivery that another daemon finished. */
   #over(scope: Scope, webhookId: string, id: string): void {
     const queue = this.#targets.get(keyOf(scope, webhookId))?.queue
-    if (queue?.isUnderWay(id) === false) queue.forget(id)
+    if (queue?.isInFlight(id) === false) queue.forget(id)
   }
 
   #add(queue: DeliveryQueue, id: string, { attempts = 0, due_at }: DeliveryState): void {
@@ -198,11 +198,11 @@ export class WebhookSender {
     this.#queue(target)
   }
 
-  /** What is under way comes by here again when its try is over. */
+  /** Called again when an attempt in flight ends. */
   async #abandon(target: WebhookState): Promise<void> {
-    const { scope, webhookId, underWay } = target.queue
+    const { scope, webhookId, inFlight } = target.queue
     target.destination.close()
-    if (underWay === 0) this.#targets.delete(keyOf(scope, webhookId))
+    if (inFlight === 0) this.#targets.delete(keyOf(scope, webhookId))
     await this.#outcomes.abandon(target)
   }
 
@@ -213,10 +213,10 @@ export class WebhookSender {
     this.#ready.push(target)
   }
 
-  /** Begins as many tries as may be under way, one for each lane in turn. */
+  /** Starts attempts up to the limit, round-robin over the queues. */
   #pump(): void {
     const { clock, options } = this.#deps
-    while (this.#underWay < options.in_flight && !this.#closing.signal.aborted) {
+    while (this.#inFlight < options.in_flight && !this.#closing.signal.aborted) {
       const target = this.#ready.shift()
       if (target === undefined) return
       const { queue } = target
@@ -225,7 +225,7 @@ export class WebhookSender {
       const id = queue.take(now)
       if (id !== undefined) {
         this.#queue(target)
-        this.#underWay++
+        this.#inFlight++
         this.#track(this.#try(target, id))
       } else if (target.gone && queue.owned) this.#track(this.#abandon(target))
       else this.#wakeUp(target, queue.wakeAt(now))
@@ -252,16 +252,16 @@ export class WebhookSender {
       if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return
       const url = store.get(WEBHOOKS, queue.scope, queue.webhookId)?.value.destination_url
       const result = await this.#post(target, delivery)
-      // Given up for the stop of the daemon: no try that counts.
+      // Aborted because the daemon stops; this attempt does not count.
       if (result.status === 0 && this.#giveUp.signal.aborted) return
-      // Should what came of it not be stored, it is sent once more.
+      // If the outcome cannot be stored, the delivery is sent again.
       again = clock.monotonic() + MAX_SLEEP_MS
       again = await this.#outcomes.settle(target, delivery, state, result, url)
     } finally {
-      this.#underWay--
+      this.#inFlight--
       queue.done(id, again)
       this.#queue(target)
-      // It may have been sent once more, by hand, before it was done here.
+      // A manual retry may have been stored before this attempt ended.
       this.#notice(queue.scope, id, store.get(DELIVERY_STATES, queue.scope, id)?.value)
     }
   }
@@ -281,7 +281,7 @@ export class WebhookSender {
         signal,
       })
     } catch (error) {
-      log.error({ event: 'webhook_not_sent', delivery: id, error: messageOf(error) }, 'a webhook could not be sent')
+      log.error({ event: 'webhook_not_sent', delivery: id, error: messageOf(error) }, 'webhook delivery not sent')
       return { status: 0, durationMs: 0, response: '', retryAfter: undefined, error: 'internal' }
     }
   }
@@ -293,7 +293,7 @@ export class WebhookSender {
     if (this.#sleeper !== undefined && at < this.#sleeper.until) this.#sleeper.abort.abort()
   }
 
-  /** Queues lanes when something in them is due. */
+  /** Queues the webhooks whose retries are due. */
   async #wakeLoop(): Promise<void> {
     const { clock } = this.#deps
     while (!this.#closing.signal.aborted) {
@@ -321,7 +321,7 @@ export class WebhookSender {
     }
   }
 
-  /** Takes leases that are free. */
+  /** Takes free leases. */
   async #holdLeases(): Promise<void> {
     await Promise.all([...this.#targets.values()].map(async (target) => await this.#holdLease(target)))
   }
@@ -342,7 +342,7 @@ export class WebhookSender {
     if (queue?.owned === true && this.#leases?.isHeld(scope, webhookId) === false) queue.disown()
   }
 
-  /** Loads a lane that has become this daemon's. */
+  /** Loads a queue after its lease was taken. */
   #take(target: WebhookState): void {
     const { queue } = target
     const { store } = this.#deps
@@ -350,7 +350,7 @@ export class WebhookSender {
     queue.own()
     target.health = healthOf(this.#deps, queue.scope, queue.webhookId)
     for (const id of queue.ids()) {
-      if (queue.isUnderWay(id)) continue
+      if (queue.isInFlight(id)) continue
       const state = store.get(DELIVERY_STATES, queue.scope, id)?.value
       if (state?.status === 'pending' || state?.status === 'processing') this.#add(queue, id, state)
       else queue.forget(id)

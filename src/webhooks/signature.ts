@@ -3,12 +3,12 @@ import { createHmac } from 'node:crypto'
 const PREFIX = 'whsec_'
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** How long a replaced secret goes on signing beside the new one, so that receivers can change theirs in between. */
+/** Time that a replaced secret signs beside the new one, so that receivers can change theirs. */
 export const FORMER_SECRET_MS = 24 * 60 * 60 * 1000
 
 /**
- * The key that a signing secret stands for: base64 behind `whsec_` (Standard Webhooks 1.0.0), else the UTF-8 bytes of the
- * text itself. Undefined where what stands behind `whsec_` is no base64, or nothing.
+ * Returns the key of a signing secret: base64 after `whsec_` (Standard Webhooks 1.0.0), else the UTF-8 bytes of the
+ * secret. Undefined if the part after `whsec_` is empty or not base64.
  */
 export function keyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(PREFIX)) return Buffer.from(secret, 'utf8')
@@ -17,14 +17,14 @@ export function keyOf(secret: string): Buffer | undefined {
 }
 
 /**
- * The value of `webhook-signature`: a `v1` signature (HMAC-SHA256 over `id.timestamp.body`, base64) for each secret, a space
- * between them. `timestamp` in seconds, as the header `webhook-timestamp` has it.
+ * Returns the value of `webhook-signature`: a `v1` signature (HMAC-SHA256 over `id.timestamp.body`, base64) per secret,
+ * separated by spaces. `timestamp` in seconds, like the header `webhook-timestamp`.
  */
 export const signatureOf = (secrets: readonly string[], id: string, timestamp: number, body: string): string =>
   secrets.map((secret) => `v1,${hmac(secret, `${id}.${timestamp}.${body}`)}`).join(' ')
 
 function hmac(secret: string, text: string): string {
   const key = keyOf(secret)
-  if (!key) throw new Error('the signing secret is not one')
+  if (!key) throw new Error('the signing secret is not valid')
   return createHmac('sha256', key).update(text).digest('base64')
 }

@@ -7,11 +7,11 @@ import { requestHeaders } from './auth-headers.js'
 import { testPayload } from './payload.js'
 import { posterOver, type PostResult } from './http-post.js'
 
-/** Tests under way, and waiting; more are turned away. */
+/** Maximum concurrent and waiting tests; more are rejected. */
 const CONCURRENCY = 16
 const MAX_WAITING = 64
 
-/** Tries destinations out, each over connections of its own. */
+/** Sends test deliveries, each over a separate connection. */
 export class WebhookTester implements Tester {
   readonly #deps: { readonly egress: Egress; readonly clock: Clock; readonly timeoutMs: () => number }
   readonly #queue = new PQueue({ concurrency: CONCURRENCY })
@@ -22,7 +22,7 @@ export class WebhookTester implements Tester {
 
   async evaluate(destination: Destination, signal?: AbortSignal): Promise<Evaluation> {
     if (this.#queue.size >= MAX_WAITING)
-      return { success: false, status_code: 0, message: 'too many tests are under way; try again later' }
+      return { success: false, status_code: 0, message: 'too many tests in progress; try again later' }
     return await this.#queue.add(async () => await this.#evaluate(destination, signal))
   }
 
@@ -37,7 +37,7 @@ export class WebhookTester implements Tester {
       const body = testPayload(clock.now())
       const headers = requestHeaders(destination, randomUUID(), clock.now(), body)
       const result = await posterOver(agents)({ url, headers, body, timeoutMs, clock, signal })
-      // The name may have got another address since the check.
+      // The address of the name may have changed since the check.
       if (result.error === 'not public') throw new NotPublic()
       const success = result.status >= 200 && result.status <= 299
       return { success, status_code: result.status, message: messageOf(result, success) }
@@ -48,6 +48,6 @@ export class WebhookTester implements Tester {
 }
 
 function messageOf({ status, error }: PostResult, success: boolean): string {
-  if (status === 0) return `no answer: ${error ?? 'no connection'}`
-  return `the destination answered ${status}${success ? '' : ', which is no success'}`
+  if (status === 0) return `no response: ${error ?? 'no connection'}`
+  return `the destination responded with ${status}${success ? '' : ', which is not a 2xx status'}`
 }

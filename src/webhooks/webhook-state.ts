@@ -7,16 +7,16 @@ import { Health, WEBHOOK_HEALTH } from './health.js'
 import { DeliveryQueue } from './delivery-queue.js'
 import { longestDelay } from './retry-schedule.js'
 
-/** A webhook with deliveries that are not over. */
+/** A webhook with unfinished deliveries. */
 export interface WebhookState {
   readonly queue: DeliveryQueue
   readonly destination: DestinationOf
   health: Health
-  /** When it is queued again at the latest; Infinity: not by time. */
+  /** Time at which it is queued again; Infinity if none is scheduled. */
   wakeAt: number
-  /** Its lease is being asked for. */
+  /** A request for its lease is in progress. */
   asking: boolean
-  /** The webhook was deleted: what waits for it fails. */
+  /** The webhook was deleted, so its waiting deliveries fail. */
   gone: boolean
 }
 
@@ -28,7 +28,7 @@ export interface WebhookStateDeps extends DestinationDeps {
   }
 }
 
-/** A target with nothing in its lane, which is nobody's yet. */
+/** Creates the state of a webhook with an empty queue that no daemon owns. */
 export function newWebhookState(deps: WebhookStateDeps, scope: Scope, webhookId: string): WebhookState {
   const { in_flight_per_destination: most, circuit_breaker: breaker } = deps.options
   const target: WebhookState = {
@@ -43,13 +43,13 @@ export function newWebhookState(deps: WebhookStateDeps, scope: Scope, webhookId:
   return target
 }
 
-/** Takes over what the store says of a target's webhook. */
+/** Updates the state from the stored webhook. */
 export function follow(store: Store, target: WebhookState): void {
   const webhook: StoredWebhook | undefined = store.get(WEBHOOKS, target.queue.scope, target.queue.webhookId)?.value
   target.gone = webhook === undefined || webhook.deleted_at !== undefined
   target.queue.enabled = webhook?.status === 'enabled' && !target.gone
 }
 
-/** How a webhook has fared so far, as the store knows it. */
+/** Returns the stored health of a webhook. */
 export const healthOf = ({ store, options }: WebhookStateDeps, scope: Scope, webhookId: string): Health =>
   new Health(store.get(WEBHOOK_HEALTH, scope, webhookId)?.value, longestDelay(options.retry_schedule))

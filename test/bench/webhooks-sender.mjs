@@ -10,7 +10,7 @@ const { DELIVERY_STATES } = await from('core/model/delivery')
 const { newOrderedUuid, newUuid } = await from('core/ids')
 const { WEBHOOKS } = await from('core/model/webhook')
 const { startWebhooks } = await from('webhooks/index')
-const { GuardedEgress, readEgress } = await from('net/guarded-egress')
+const { GuardedEgress, readEgress } = await from('egress/guarded-egress')
 
 export async function benchSender(store, folder, port, paths) {
   const log = silentLog

@@ -87,10 +87,10 @@ export async function postureClient(t: Test, config: Partial<ControlConfig> = {}
     refuse: (host) => void known.delete(host),
     opened(id) {
       const stored = api.store.get(STORED, account(ACCOUNT), id)
-      if (!stored) throw new Error('there is no such webhook')
+      if (!stored) throw new Error('unknown webhook')
       return destinationOf(stored.value, stored.scope, vault, api.clock.now())
     },
-    outcome: { success: true, status_code: 200, message: 'the destination answered 200' },
+    outcome: { success: true, status_code: 200, message: 'the destination responded with 200' },
     records,
     limits,
   }

@@ -39,9 +39,9 @@ t.test('instances are sent to webhooks, each to each; what cannot be sent is tol
   )
   t.equal(body.result.failed.length, 12)
   t.match(reasons[`c1 ${one}`], /content findings are never sent/)
-  t.match(reasons[`none ${one}`], /no such finding instance/)
+  t.match(reasons[`none ${one}`], /unknown finding instance/)
   t.match(reasons[`i1 ${off}`], /disabled/)
-  t.match(reasons['i1 none'], /no such webhook/)
+  t.match(reasons['i1 none'], /unknown webhook/)
   t.same(sent(api), [
     ['i1', one],
     ['i1', two],

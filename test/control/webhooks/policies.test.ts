@@ -143,10 +143,10 @@ t.test('a queue that is full refuses what would be sent, and takes it when there
   t.equal(full.headers.get('retry-after'), '30')
   t.equal(store.get(INSTANCES, scope, 'b'), undefined, 'so that it is new when it comes again')
   const response = await call('POST', JOBS, { finding_instance_ids: ['a', 'a2'], webhook_ids: [one] })
-  t.match(response.body.result, { created: [{}], failed: [{ error: /no such/ }] })
+  t.match(response.body.result, { created: [{}], failed: [{ error: /unknown/ }] })
   t.match((await call('POST', JOBS, { finding_instance_ids: ['a'], webhook_ids: [one] })).body.result, {
     created: [],
-    failed: [{ error: /as many jobs/ }],
+    failed: [{ error: /limit of waiting jobs/ }],
   })
   for (const { id } of store.list(DELIVERY_STATES))
     await store.change(DELIVERY_STATES, scope, id, (old) => old && { ...old, status: 'completed' as const })
