@@ -90,6 +90,7 @@ function* casesOf(file: string, test: Test): Generator<Case> {
 export const html5lib: Suite = {
   name: 'html5lib',
   fixture: 'html5lib',
+  note: 'Each of the 7,032 cases runs twice: whole, and one character at a time. Parse errors are not compared.',
   *cases(folder: string) {
     for (const file of readdirSync(folder).filter((name) => name.endsWith('.test'))) {
       // Files that speak of XML alone have no `tests`.

@@ -9,13 +9,14 @@ type Node = DefaultTreeAdapterTypes.Node
 
 interface CommonMark {
   Parser: new () => { parse(markdown: string): unknown }
-  HtmlRenderer: new () => { render(tree: unknown): string }
+  HtmlRenderer: new (options?: { safe: boolean }) => { render(tree: unknown): string }
 }
 
 const { Parser, HtmlRenderer } = createRequire(import.meta.url)('commonmark') as CommonMark
 
-/** The HTML of Markdown, by the reference implementation of CommonMark. */
-export const render = (markdown: string): string => new HtmlRenderer().render(new Parser().parse(markdown))
+/** Returns the HTML of Markdown, by the reference implementation of CommonMark; `safe` drops raw HTML in it. */
+export const render = (markdown: string, safe = false): string =>
+  new HtmlRenderer({ safe }).render(new Parser().parse(markdown))
 
 const BLOCKS = new Set(
   `address article blockquote body dd details div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5 h6 hr li main ol

@@ -12,6 +12,8 @@ export interface Suite {
   name: string
   /** The copy under `test/fixtures` that is run when no file is named; absent where the cases come from a package. */
   fixture?: string
+  /** What the figures do and do not say. */
+  note?: string
   cases(file: string): Iterable<Case> | Promise<Iterable<Case>>
 }
 
@@ -45,6 +47,7 @@ export async function runSuite(
     failed++
     log(`FAILED ${suite.name}: no cases in ${file}`)
   }
+  if (suite.note !== undefined) log(suite.note)
   log(`${passed} passed, ${failed} failed`)
   return { passed, failed }
 }
