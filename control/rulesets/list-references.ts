@@ -1,5 +1,5 @@
 import { LIST_NAMES } from '../../src/core/model/list.js'
-import { RULESET_USES, type Ruleset } from '../../src/core/model/ruleset.js'
+import { RULESET_USES, type Rule, type Ruleset } from '../../src/core/model/ruleset.js'
 import { account } from '../../src/core/scope.js'
 import type { Store, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
@@ -16,13 +16,16 @@ export function useWrites(
   after: Ruleset | undefined,
 ): Write[] {
   const home = account(accountId)
-  const runs = [...difference(executed(before), executed(after))].flatMap(([id, step]): Write[] => {
+  const old = new Set(before?.rules)
+  const kept = new Set(after?.rules.filter((rule) => old.has(rule)))
+  const changed = (ruleset: Ruleset | undefined) => (ruleset?.rules ?? []).filter((rule) => !kept.has(rule))
+  const runs = [...difference(executed(changed(before)), executed(changed(after)))].flatMap(([id, step]): Write[] => {
     const uses = store.get(RULESET_USES, scope, id) ?? store.get(RULESET_USES, home, id)
     if (!uses) return []
     const rules = uses.value.rules + step
     return [{ kind: RULESET_USES, scope: uses.scope, id, value: { rules }, ifVersion: uses.version }]
   })
-  const lists = [...difference(listed(before), listed(after))].flatMap(([name, step]): Write[] => {
+  const lists = [...difference(listed(changed(before)), listed(changed(after)))].flatMap(([name, step]): Write[] => {
     const found = store.get(LIST_NAMES, home, name)
     if (!found) return []
     const rules = Math.max(0, found.value.rules + step)
@@ -41,10 +44,8 @@ function difference(before: readonly string[], after: readonly string[]): Map<st
 }
 
 /** The lists that the rules use, once for each rule. */
-const listed = (ruleset: Ruleset | undefined): string[] => (ruleset?.rules ?? []).flatMap((rule) => [...listsOf(rule)])
+const listed = (rules: readonly Rule[]): string[] => rules.flatMap((rule) => [...listsOf(rule)])
 
 /** The rulesets that the rules run, once for each rule. */
-const executed = (ruleset: Ruleset | undefined): string[] =>
-  (ruleset?.rules ?? [])
-    .filter(({ action }) => action === 'execute')
-    .map(({ action_parameters: params }) => String(params?.['id']))
+const executed = (rules: readonly Rule[]): string[] =>
+  rules.filter(({ action }) => action === 'execute').map(({ action_parameters: params }) => String(params?.['id']))

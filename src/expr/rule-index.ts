@@ -1,9 +1,10 @@
 import type { Arg, Path } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
 import type { Context } from './context.js'
-import { gatesOf, type Gate } from './prefilter.js'
+import { gatesOf, type Gate, type Gates } from './prefilter.js'
 import type { Expression } from './expression.js'
 import { NO_LISTS, type Lists } from './lists.js'
+import type { Scheme } from './scheme.js'
 import { Segments, type RuleRange } from './segments.js'
 import { MAX_TEXT_BYTES, setBits, TextAutomaton } from './text-automaton.js'
 import type { Bytes, Value } from './value.js'
@@ -13,6 +14,20 @@ import { lowerAscii } from './wildcard.js'
 const MIN_RULES = 16
 /** A pass over a text for so few rules costs more than asking them. */
 const MIN_TEXT_RULES = 4
+
+/** A filter with what the index needs of it. Made once per rule: a changed ruleset reuses those of the other rules. */
+export interface IndexedRule {
+  readonly filter: Filter
+  readonly gates: Gates | undefined
+  readonly scheme: Scheme
+}
+
+/** Compiles a filter for an index. */
+export const indexedRule = ({ root, scheme }: Expression, lists: Lists = NO_LISTS): IndexedRule => ({
+  filter: new Compiler(scheme, lists).filter(root),
+  gates: gatesOf(root),
+  scheme,
+})
 
 /**
  * Many filters at once. What each of them needs (a host, a beginning of the path, a network) is kept in tables, so that
@@ -31,8 +46,8 @@ export class RuleIndex {
   readonly #isIndexed: boolean
 
   /** `rules` in their order; lists are looked up now, as with `compile`. */
-  constructor(rules: readonly Expression[], lists: Lists = NO_LISTS) {
-    this.#filters = rules.map(({ root, scheme }) => new Compiler(scheme, lists).filter(root))
+  constructor(rules: readonly IndexedRule[], lists: Lists = NO_LISTS) {
+    this.#filters = rules.map(({ filter }) => filter)
     this.all = rules.map((_, rule) => rule)
     const words = (rules.length + 31) >> 5
     this.#always = new Int32Array(words)
@@ -44,8 +59,7 @@ export class RuleIndex {
     }
     const drafts = new Map<string, Draft>()
     const always = new Set<number>()
-    for (const [rule, { root, scheme }] of rules.entries()) {
-      const found = gatesOf(root)
+    for (const [rule, { gates: found, scheme }] of rules.entries()) {
       if (found === undefined) always.add(rule)
       else for (const gate of found.gates) draftOf(drafts, gate, new Compiler(scheme, lists)).add(gate, rule)
     }

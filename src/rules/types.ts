@@ -6,7 +6,7 @@ import type { AsnResponse, CityResponse } from 'mmdb-lib'
 import type { Log } from '../core/log.js'
 import type { ListNamed } from '../core/model/list.js'
 import type { Rule, Ruleset, RulesetKind } from '../core/model/ruleset.js'
-import type { Context, Evaluate, Filter, Lists, RuleIndex, Value } from '../expr/index.js'
+import type { Context, Evaluate, Filter, IndexedRule, Lists, RuleIndex, Value } from '../expr/index.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { Exceeded } from './limits/limiter.js'
 import type { Level, Phase, PhaseName } from './phases.js'
@@ -369,6 +369,11 @@ export interface PreparedRule {
   /** The total of scores that the request must have reached; undefined: any. */
   readonly leastScore: number | undefined
   readonly condition: Condition | undefined
+  /** What the index of the ruleset has of it. */
+  readonly indexed: IndexedRule
+  /** Some expression of it reads the body of the request, or the total of scores. */
+  readonly readsBody: boolean
+  readonly readsScore: boolean
   /** Evaluated instead of the index, for a condition that needs every request. */
   readonly filter: Filter | undefined
   readonly tally: MatchCount

@@ -4,7 +4,7 @@
 //   npm run bench -- rules [--rounds 5]
 import { Environment } from '@marcbachmann/cel-js'
 import { compileExpression } from 'filtrex'
-import { compile, Getters, parse, parseIp, RuleIndex, SCHEME } from '../../dist/src/expr/index.js'
+import { compile, Getters, parse, parseIp, RuleIndex, indexedRule, SCHEME } from '../../dist/src/expr/index.js'
 import { parseRegex } from '../../dist/src/expr/regex/index.js'
 import { median, table } from './measure.mjs'
 import { requests, rules } from './rules-set.mjs'
@@ -31,7 +31,7 @@ const getters = new Getters(SCHEME, {
 })
 
 function indexed(set) {
-  const index = new RuleIndex(set.map(({ edged }) => parse(edged)))
+  const index = new RuleIndex(set.map(({ edged }) => indexedRule(parse(edged))))
   return (request) => index.matching(getters.context(request))
 }
 

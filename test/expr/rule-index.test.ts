@@ -6,6 +6,7 @@ import {
   ipList,
   parse,
   parseIp,
+  indexedRule,
   RuleIndex,
   SCHEME,
   type Context,
@@ -133,7 +134,10 @@ t.test('an index finds what asking one rule after the other finds, in the same o
       (texts, requests) => {
         const rules = texts.filter((text) => text.length <= 4096).map((text) => parse(text))
         const filters = rules.map((expression) => compile(expression, lists))
-        const index = new RuleIndex(rules, lists)
+        const index = new RuleIndex(
+          rules.map((rule) => indexedRule(rule, lists)),
+          lists,
+        )
         for (const values of requests) {
           const context = contextFor(values)
           const linear = filters.flatMap((filter, at) => (filter(context) ? [at] : []))
@@ -164,7 +168,7 @@ t.test('of a thousand rules the few that can match are asked', async (t) => {
       ][n % 5] as string,
     ),
   )
-  const index = new RuleIndex(rules)
+  const index = new RuleIndex(rules.map((rule) => indexedRule(rule)))
   const candidates = index.candidates(
     contextFor({
       'http.host': 'shop5.example.com',
@@ -183,12 +187,12 @@ t.test('what does not fit into the tables is asked always, and is right', async 
   const ranges = Array.from({ length: 1500 }, (_, n) =>
     parse(`ip.src in {0.0.0.${n % 250}..255.255.${255 - (n >> 4)}.0}`),
   )
-  const wide = new RuleIndex(ranges)
+  const wide = new RuleIndex(ranges.map((rule) => indexedRule(rule)))
   t.equal(wide.matching(contextFor({ 'ip.src': parseIp('8.8.8.8') })).length, 1500)
   const texts = Array.from({ length: 2000 }, (_, n) =>
     parse(`http.host contains "${`${n}`.padStart(30, 'abcdefghij')}"`),
   )
-  const many = new RuleIndex(texts)
+  const many = new RuleIndex(texts.map((rule) => indexedRule(rule)))
   for (const n of [0, 999, 1999]) {
     t.same(many.matching(contextFor({ 'http.host': `-${`${n}`.padStart(30, 'abcdefghij')}-` })), [n])
   }

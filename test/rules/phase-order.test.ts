@@ -5,6 +5,9 @@ import { fieldContext, FIELD_GETTERS } from '../../src/rules/fields/index.js'
 import { Geo } from '../../src/edge/geo.js'
 import { FieldSource } from '../../src/rules/fields/source.js'
 import type { PhaseName } from '../../src/rules/phases.js'
+import { defaultRuleDeps } from '../../src/rules/engine/default-deps.js'
+import { MatchCounters } from '../../src/rules/engine/match-counters.js'
+import { prepareRuleset } from '../../src/rules/engine/prepared.js'
 import type { Run } from '../../src/rules/engine/run.js'
 import { overridden, overridesByRule, type Overrides } from '../../src/rules/engine/overrides.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -370,4 +373,31 @@ t.test('rules beyond the budget of the request fail, are counted and logged; che
   t.equal(logged.length, before, 'at most once a minute')
   const { values } = await metrics.getSingleMetric('edged_rule_budget_exceeded_total')!.get()
   t.ok(values.length === before && values.every(({ value }) => value === 2))
+})
+
+t.test('a new version of a ruleset compiles only the rules that changed', async (t) => {
+  const options = {
+    level: 'zone' as const,
+    accountId: 'account',
+    parts: defaultRuleDeps,
+    tallies: new MatchCounters(openMetrics({ process: false })),
+    log: silentLog,
+  }
+  const reader = { action: 'log', expression: 'http.request.body.raw contains "x"' }
+  const first = rulesetOf({
+    phase: CUSTOM,
+    rules: [...Array.from({ length: 30 }, () => log('1', { id: newHexId() })), reader],
+  })
+  const before = prepareRuleset(first, options)
+  t.equal(before.readsBody, true)
+  const changed = { ...first.rules[3]!, version: '2', expression: 'ssl' }
+  // As another machine reads it: equal rules, not the same ones.
+  const rules = structuredClone(first.rules).with(3, changed).slice(0, 30)
+  const after = prepareRuleset({ ...first, version: '2', rules }, { ...options, previous: before })
+  t.same(
+    after.rules.flatMap((rule, index) => (rule === before.rules[index] ? [] : [index])),
+    [3],
+  )
+  t.equal(after.rules[3]?.rule.expression, 'ssl')
+  t.equal(after.readsBody, false, 'the rule that read the body is gone')
 })

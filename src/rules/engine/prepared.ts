@@ -1,14 +1,15 @@
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Rule, Ruleset } from '../../core/model/ruleset.js'
 import {
-  compile,
   compileValue,
+  indexedRule,
   parse,
   parseValue,
   RuleIndex,
-  type Expression,
   type Filter,
+  type IndexedRule,
   SCHEME,
   type Uses,
 } from '../../expr/index.js'
@@ -24,30 +25,32 @@ export interface PrepareOptions {
   readonly parts: RuleDeps
   readonly tallies: MatchCounters
   readonly log: Log
+  /** The version before, whose compiled rules are reused. */
+  readonly previous?: PreparedRuleset | undefined
 }
 
 const NOTHING: Readonly<Record<string, unknown>> = {}
-const EVERYTHING = parse('true')
-const NEVER = parse('false')
+const EVERYTHING = indexedRule(parse('true'))
+const NEVER = indexedRule(parse('false'))
 const SCORE = SCHEME.field('cf.waf.score')
 const IDLE: Effect = () => false
 
 /**
- * Compiles a ruleset. A rule that cannot be compiled never matches, which is logged and counted: data of an older
- * version must not keep the others from running.
+ * Compiles a ruleset. Rules that `previous` has are taken from it. A rule that cannot be compiled never matches, which is
+ * logged and counted: data of an older version must not keep the others from running.
  */
 export function prepareRuleset(
   { id, name: title, description, version, kind, phase: phaseName, rules }: Ruleset,
-  { level, accountId, parts, tallies, log }: PrepareOptions,
+  { level, accountId, parts, tallies, log, previous }: PrepareOptions,
 ): PreparedRuleset {
   const phase = phaseNamed(phaseName)
   if (!phase) throw new TypeError(`there is no phase ${phaseName}`)
   const lists = parts.lists(accountId)
-  let readsBody = false
-  let readsScore = false
+  /** What the expressions of the rule that is being compiled read. */
+  let reads = { body: false, score: false }
   const note = (uses: Uses) => {
-    readsBody ||= needsBody(uses)
-    readsScore ||= SCORE !== undefined && uses.fields.has(SCORE)
+    reads.body ||= needsBody(uses)
+    reads.score ||= SCORE !== undefined && uses.fields.has(SCORE)
   }
   const contextOf = (rule: Rule): ActionContext => ({
     place: { phase, kind, level, credentials: rule.exposed_credential_check !== undefined },
@@ -65,34 +68,69 @@ export function prepareRuleset(
     if (!action) throw new TypeError(`there is no action ${name}`)
     return action.prepare(params, contextOf(rule))
   }
+  const known = new Map(previous?.rules.map((prepared) => [prepared.rule.id, prepared]))
 
-  const expressions: Expression[] = []
-  const prepared = rules.map((rule): PreparedRule => {
-    const tally = tallies.of({ phase: phase.name, ruleset: id, rule: rule.id, action: rule.action })
+  const prepare = (rule: Rule): PreparedRule => {
+    const same = known.get(rule.id)
+    if (same?.loaded === true && isSame(same.rule, rule)) return same
     const { action } = rule
+    const tally = tallies.of({ phase: phase.name, ruleset: id, rule: rule.id, action })
+    const logged = action !== 'skip' || rule.logging?.enabled !== false
+    reads = { body: false, score: false }
     // Not `...` before other members: such objects have a hidden class each.
-    const ready = (loaded: boolean, own: Effect, condition?: Condition, filter?: Filter): PreparedRule => {
-      const enabled = loaded && rule.enabled
-      return { rule, loaded, enabled, action, effect: own, leastScore: undefined, condition, filter, tally, logged }
-    }
-    const logged = rule.action !== 'skip' || rule.logging?.enabled !== false
+    const ready = (
+      loaded: boolean,
+      own: Effect,
+      indexed: IndexedRule,
+      condition?: Condition,
+      filter?: Filter,
+    ): PreparedRule => ({
+      rule,
+      loaded,
+      enabled: loaded && rule.enabled,
+      action,
+      effect: own,
+      leastScore: undefined,
+      condition,
+      indexed,
+      readsBody: reads.body,
+      readsScore: reads.score,
+      filter,
+      tally,
+      logged,
+    })
     try {
       const expression = parse(rule.expression)
       const condition = parts.condition(rule, contextOf(rule))
-      const own = effect(rule.action, rule, rule.action_parameters)
-      const filter = condition?.always ? compile(expression, lists) : undefined
+      const own = effect(action, rule, rule.action_parameters)
+      const indexed = indexedRule(expression, lists)
       note(expression.uses)
-      readsBody ||= condition?.readsBody === true
-      expressions.push(filter ? EVERYTHING : expression)
-      return ready(true, own, condition, filter)
+      reads.body ||= condition?.readsBody === true
+      return condition?.always
+        ? ready(true, own, EVERYTHING, condition, indexed.filter)
+        : ready(true, own, indexed, condition)
     } catch (error) {
       tally.failures++
       log.error({ event: 'rule_broken', ruleset: id, version, rule: rule.id, reason: messageOf(error) })
-      expressions.push(NEVER)
-      return ready(false, IDLE)
+      return ready(false, IDLE, NEVER)
     }
-  })
-  const index = new RuleIndex(expressions, lists)
+  }
+
+  const prepared = rules.map(prepare)
   const facts = { id, name: title, description, version, kind, phase: phase.name, level }
-  return { ...facts, rules: prepared, index, readsBody, readsScore, effect }
+  return {
+    ...facts,
+    rules: prepared,
+    index: new RuleIndex(
+      prepared.map(({ indexed }) => indexed),
+      lists,
+    ),
+    readsBody: prepared.some(({ readsBody }) => readsBody),
+    readsScore: prepared.some(({ readsScore }) => readsScore),
+    effect,
+  }
 }
+
+/** Other machines read a ruleset anew, with rules that are equal and not the same. */
+const isSame = (old: Rule, rule: Rule): boolean =>
+  old === rule || (old.version === rule.version && isDeepStrictEqual(old, rule))

@@ -83,7 +83,7 @@ export class RulesetCache {
   #prepare(ruleset: Ruleset, level: Level, accountId: string): PreparedRuleset {
     const known = this.#prepared.get(ruleset.id)
     if (known?.version === ruleset.version) return known
-    const options = { level, accountId, parts: this.#parts, tallies: this.#tallies, log: this.#log }
+    const options = { level, accountId, parts: this.#parts, tallies: this.#tallies, log: this.#log, previous: known }
     const prepared = prepareRuleset(ruleset, options)
     this.#prepared.set(ruleset.id, prepared)
     this.#tallies.retain(ruleset.id, new Set(ruleset.rules.map((rule) => rule.id)))
