@@ -2,15 +2,13 @@ import type { RulesetKind } from '../../core/model/ruleset.js'
 import type { Action } from '../action.js'
 import type { PhaseName } from '../phases.js'
 import { block } from './block.js'
-import { challenge } from './challenge.js'
+import { CHALLENGES } from './challenge.js'
 import { compressResponse } from './compress-response.js'
 import { ddosDynamic } from './ddos-dynamic.js'
 import { execute } from './execute.js'
 import { forceConnectionClose } from './force-connection-close.js'
-import { jsChallenge } from './js-challenge.js'
 import { log } from './log.js'
 import { logCustomField } from './log-custom-field.js'
-import { managedChallenge } from './managed-challenge.js'
 import { redirect } from './redirect.js'
 import { rewrite } from './rewrite.js'
 import { route } from './route.js'
@@ -25,15 +23,13 @@ import { transformResponseHtml } from './transform-response-html.js'
 
 const ALL: readonly Action[] = [
   block,
-  challenge,
+  ...CHALLENGES,
   compressResponse,
   ddosDynamic,
   execute,
   forceConnectionClose,
-  jsChallenge,
   log,
   logCustomField,
-  managedChallenge,
   redirect,
   rewrite,
   route,
