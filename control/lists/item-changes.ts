@@ -46,7 +46,7 @@ export async function addItems(
   })
 }
 
-/** Puts items in the place of all that are there. */
+/** Replaces all items. */
 export async function replaceItems(
   repository: ListRepository,
   actor: Actor,

@@ -74,7 +74,7 @@ export class ListRepository {
     }
   }
 
-  /** Makes an empty list. Throws `listExists` and `tooManyLists`. */
+  /** Creates an empty list. Throws `listExists` and `tooManyLists`. */
   async create(actor: Actor, { name, kind, description = '' }: NewList): Promise<ListTold> {
     const { store, clock } = this.deps
     const { scope } = actor

@@ -18,7 +18,7 @@ import { assertUnchanged } from './rulesets.js'
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
 
-/** Entry points of phases: read, and put, which makes them where there are none. */
+/** Entry points of phases: read, and put, which makes them if there are none. */
 export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
     const found = shelf.entryPoint(scope, phaseOf(name).name)

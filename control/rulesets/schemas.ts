@@ -28,7 +28,7 @@ export const NewRuleset = Type.Object(
   strict,
 )
 
-/** A whole ruleset in the place of the old one; members that cannot change may be sent as they are. */
+/** A ruleset that replaces the old one. Members that cannot change may be sent unchanged. */
 export const RulesetChange = Type.Object(
   {
     ...ReadOnly,

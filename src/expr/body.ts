@@ -84,7 +84,7 @@ const SIGNATURES: readonly [start: Bytes, type: string][] = [
   ['wOF2', 'font/woff2'],
 ]
 
-/** The MIME type that the first bytes of a body tell; "" when they tell none. */
+/** The MIME type that the first bytes of a body tell; "" if they tell none. */
 export function sniffed(body: Bytes): Bytes {
   if (body.startsWith('RIFF') && body.startsWith('WEBPVP', 8)) return 'image/webp'
   return SIGNATURES.find(([start]) => body.startsWith(start))?.[1] ?? ''

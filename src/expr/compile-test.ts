@@ -60,7 +60,7 @@ function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): 
   return (value) => typeof value === typeof literal && asks(value)
 }
 
-/** Whether a number and the literal have a bit in common. */
+/** Returns whether a number and the literal have a bit in common. */
 function bitTest(bits: bigint): Asks {
   if (bits >= 0n && bits < 2n ** 32n) {
     const low = Number(bits) | 0

@@ -10,9 +10,9 @@ import type { Value } from './value.js'
 
 /** A compiled filter. */
 export type Filter = (context: Context) => boolean
-/** A compiled value; undefined when it is missing. */
+/** A compiled value; undefined if it is missing. */
 export type Evaluate = (context: Context) => Value | undefined
-/** All elements of a mapped path; undefined when what is mapped is missing. */
+/** All elements of a mapped path; undefined if what is mapped is missing. */
 type Elements = (context: Context) => readonly Value[] | undefined
 /** One answer per element. */
 type Results = (context: Context) => readonly boolean[]

@@ -2,7 +2,7 @@ import { BUDGET_EXCEEDED, type Budget } from './budget.js'
 import type { Scheme } from './scheme.js'
 import type { Value } from './value.js'
 
-/** Reads one field of whatever a context is about; undefined when it is missing. */
+/** Reads one field of whatever a context is about; undefined if it is missing. */
 export type Getter<Source> = (source: Source) => Value | undefined
 
 const NONE = () => undefined
@@ -47,7 +47,7 @@ export class Context implements Budget {
     this.#steps = steps
   }
 
-  /** The value in a slot of the scheme; undefined when it is missing. */
+  /** The value in a slot of the scheme; undefined if it is missing. */
   get(slot: number): Value | undefined {
     const known = this.#values[slot]
     if (known !== null) return known

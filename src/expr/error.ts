@@ -1,6 +1,6 @@
 import { toText } from './value.js'
 
-/** What is wrong with an expression: the classes of the language, then ours for limits and for where a thing may stand. */
+/** Returns what is wrong with an expression: the classes of the language, then ours for limits and for where a thing may stand. */
 export type ExprErrorClass =
   | 'ExpectedName'
   | 'ExpectedLiteral'

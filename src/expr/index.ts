@@ -110,7 +110,7 @@ export function compile({ root, scheme }: Expression, lists: Lists = NO_LISTS): 
   return new Compiler(scheme, lists).filter(root)
 }
 
-/** Compiles a value: a function that gives it, or undefined when it is missing. */
+/** Compiles a value: a function that returns it, or undefined if it is missing. */
 export function compileValue({ root, scheme }: ValueExpression, lists: Lists = NO_LISTS): Evaluate {
   return new Compiler(scheme, lists).value(root)
 }

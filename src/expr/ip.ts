@@ -106,7 +106,7 @@ export interface IpRange {
 
 /**
  * The range that a text names: an address, a network in CIDR form with no host bits set, or `first..last`. A text that
- * names none gives a message and where in the text the fault is.
+ * names none returns a message and where in the text the fault is.
  */
 export function parseIpRange(
   text: string,

@@ -278,10 +278,10 @@ const DIGITS = { 8: /^[0-7]+$/, 10: /^[0-9]+$/, 16: /^[0-9a-fA-F]+$/ }
 const PREFIX = { 8: '0o', 10: '', 16: '0x' }
 
 const isDigit = (char: number): boolean => char >= 0x30 && char <= 0x39
-/** Whether a byte is an ASCII letter, a digit or `_`. */
+/** Returns whether a byte is an ASCII letter, a digit or `_`. */
 export const isNameChar = (char: number): boolean =>
   isDigit(char) || (char >= 0x61 && char <= 0x7a) || (char >= 0x41 && char <= 0x5a) || char === 0x5f
-/** Whether a byte is a hexadecimal digit. */
+/** Returns whether a byte is a hexadecimal digit. */
 export const isHexDigit = (char: number): boolean =>
   isDigit(char) || (char >= 0x61 && char <= 0x66) || (char >= 0x41 && char <= 0x46)
 const isIpChar = (char: number): boolean => isHexDigit(char) || char === 0x3a || char === 0x2e || char === 0x2f

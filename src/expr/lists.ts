@@ -38,7 +38,7 @@ export function hostnameList(items: readonly string[]): NamedList {
     has: (value) => {
       const name = lowerAscii(value as string)
       if (names.has(name)) return true
-      // A host name has at most 127 labels; a longer text is no host name.
+      // A host name has at most 127 labels; a longer text is not a host name.
       if (suffixes.size === 0 || name.length > 255) return false
       for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
         if (suffixes.has(name.slice(dot + 1))) return true

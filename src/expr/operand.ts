@@ -36,7 +36,7 @@ export function readOperator(lexer: Lexer): Operator | undefined {
   return undefined
 }
 
-/** The right side of `op` for a left side of `type`; undefined when the type does not know the operator. */
+/** The right side of `op` for a left side of `type`; undefined if the type does not know the operator. */
 export function readTest(lexer: Lexer, type: Type, op: Operator): Test | undefined {
   const { kind } = type
   if (kind !== 'Int' && kind !== 'Bytes' && kind !== 'Ip') return undefined

@@ -26,7 +26,7 @@ const MIN_CONTAINED = 3
 const MAX_SHARE = 0.7
 const MAX_GATES = 256
 
-/** The gates of a filter; undefined when none are known and it must be asked always. */
+/** The gates of a filter; undefined if none are known and it must be asked always. */
 export function gatesOf(expr: Logical): Gates | undefined {
   const found = necessary(expr)
   return found !== undefined && found.share <= MAX_SHARE && found.gates.length <= MAX_GATES ? found : undefined

@@ -20,7 +20,7 @@ export interface RequestView {
   readonly clientIp: Ip | undefined
   /** When the request arrived, in milliseconds. */
   readonly receivedAt: number
-  /** The body, or as much of it as was kept; undefined when it was not read. */
+  /** The body, or as much of it as was kept; undefined if it was not read. */
   readonly body?: { readonly bytes: Bytes; readonly size: number } | undefined
 }
 
@@ -30,7 +30,7 @@ export function pathOf(target: Bytes): Bytes {
   return query === -1 ? target : target.slice(0, query)
 }
 
-/** The query of a request target, "" when there is none. */
+/** The query of a request target, "" if there is none. */
 export function queryOf(target: Bytes): Bytes {
   const query = target.indexOf('?')
   return query === -1 ? '' : target.slice(query + 1)
@@ -71,7 +71,7 @@ export function headerMap(headers: readonly Bytes[]): ReadonlyMap<Bytes, readonl
   return grouped(pairs)
 }
 
-/** The values of one header, joined; "" when there is none. */
+/** The values of one header, joined; "" if there is none. */
 function header({ headers }: RequestView, name: string, separator = ', '): Bytes {
   let joined: Bytes | undefined
   for (let at = 0; at + 1 < headers.length; at += 2) {

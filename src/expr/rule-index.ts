@@ -91,7 +91,7 @@ export class RuleIndex {
     return found
   }
 
-  /** Whether one rule matches. */
+  /** Returns whether one rule matches. */
   matches(rule: number, context: Context): boolean {
     return this.#filters[rule]?.(context) ?? false
   }

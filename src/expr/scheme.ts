@@ -31,7 +31,7 @@ export interface Param {
   readonly expected: string
   accepts(type: Type, first: Type | undefined): boolean
   /**
-   * What is beyond the limits in an argument, undefined when nothing is. The grammar knows no such limits: they hold where
+   * What is beyond the limits in an argument, undefined if nothing is. The grammar knows no such limits: they hold where
    * an expression is put to use.
    */
   check?(arg: ArgInfo): string | undefined
@@ -50,12 +50,12 @@ export interface FunctionDef {
   readonly phases?: readonly string[]
   /** True for functions of rewrite and redirect values, that may not stand in a filter. */
   readonly valueOnly?: boolean
-  /** True when an expression may hold it once. */
+  /** True if an expression may hold it once. */
   readonly once?: boolean
   /** Fields whose values the call is given after its own arguments. */
   readonly reads?: readonly string[]
   returns(first: Type): Type
-  /** Makes the function for one place in an expression; what depends on literals is done here and once. */
+  /** Creates the function for one place in an expression; what depends on literals is done here and once. */
   prepare(args: readonly ArgInfo[]): Callee
   /** The same for a function whose work is not linear in its arguments: it charges the budget itself. */
   prepareWithin?(args: readonly ArgInfo[]): (budget: Budget) => Callee

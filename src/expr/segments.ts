@@ -16,7 +16,7 @@ class Family<T extends Ip> {
   readonly #starts: T[] = []
   readonly #rules: Int32Array[] = []
 
-  /** Throws a RangeError when the ranges overlap too much to be listed. */
+  /** Throws a RangeError if the ranges overlap too much to be listed. */
   constructor(ranges: readonly { first: T; last: T; rule: number }[]) {
     const opens = [...ranges].sort((a, b) => order(a.first, b.first))
     const closes = [...ranges].sort((a, b) => order(a.last, b.last))
@@ -83,7 +83,7 @@ export class Segments {
   readonly #v4: Family<number>
   readonly #v6: Family<string>
 
-  /** Throws a RangeError when the ranges overlap too much to be listed. */
+  /** Throws a RangeError if the ranges overlap too much to be listed. */
   constructor(ranges: readonly RuleRange[]) {
     const of = <T extends Ip>(type: 'number' | 'string') =>
       ranges.flatMap(({ range: { first, last }, rule }) =>

@@ -5,7 +5,7 @@ import type { Bytes, Ip, Value } from './value.js'
 /** A question about one value. Long searches are charged to the budget. */
 export type Asks = (value: Value, budget: Budget) => boolean
 
-/** Whether a byte string is one of `values`. */
+/** Returns whether a byte string is one of `values`. */
 export function bytesSet(values: readonly Bytes[]): (value: Value) => boolean {
   const [first, second] = values
   if (values.length === 0) return () => false
@@ -15,7 +15,7 @@ export function bytesSet(values: readonly Bytes[]): (value: Value) => boolean {
   return (value) => set.has(value)
 }
 
-/** Whether a number is in one of the ranges. */
+/** Returns whether a number is in one of the ranges. */
 export function intSet(ranges: readonly (readonly [bigint, bigint])[]): (value: Value) => boolean {
   if (ranges.every(([first, last]) => first === last)) {
     const set = new Set<Value>(ranges.map(([first]) => Number(first)))
@@ -26,7 +26,7 @@ export function intSet(ranges: readonly (readonly [bigint, bigint])[]): (value: 
   return (value) => within(merged, value as number)
 }
 
-/** Whether an address is in one of the ranges. */
+/** Returns whether an address is in one of the ranges. */
 export function ipSet(ranges: readonly IpRange[]): (value: Value) => boolean {
   const v4 = merge(ranges.flatMap(({ first, last }) => (typeof first === 'number' ? [[first, last as number]] : [])))
   const v6 = merge(ranges.flatMap(({ first, last }) => (typeof first === 'string' ? [[first, last as string]] : [])))

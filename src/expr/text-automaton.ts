@@ -11,7 +11,7 @@ export class TextAutomaton {
   readonly #classes = new Uint8Array(256)
   readonly #width: number
   readonly #table: Int32Array
-  /** The rules to mark in each state, undefined where there are none. */
+  /** The rules to mark in each state, undefined if there are none. */
   readonly #marks: (Int32Array | undefined)[] = []
 
   /** `rules` for each text, in lower case; `anywhere`: found anywhere, or at the beginning only. */
@@ -33,7 +33,7 @@ export class TextAutomaton {
     if (anywhere) this.#link(states)
   }
 
-  /** Builds the tree of all texts; gives the number of its nodes. */
+  /** Builds the tree of all texts; returns the number of its nodes. */
   #grow(texts: ReadonlyMap<Bytes, readonly number[]>): number {
     let states = 1
     for (const [text, rules] of texts) {

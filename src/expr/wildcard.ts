@@ -4,17 +4,17 @@ import type { Bytes } from './value.js'
 /** A wildcard pattern: texts with anything between them. */
 export interface Wildcard {
   readonly pattern: Bytes
-  /** True when case matters. */
+  /** True if case matters. */
   readonly strict: boolean
   /** What stands before, between and after the stars; one part when there is no star. In lower case unless strict. */
   readonly parts: readonly Bytes[]
-  /** Whether the whole text fits. */
+  /** Returns whether the whole text fits. */
   test(text: Bytes): boolean
-  /** What each star stands for, each as short as it can be from the left; undefined when the text does not fit. */
+  /** What each star stands for, each as short as it can be from the left; undefined if the text does not fit. */
   exec(text: Bytes): Bytes[] | undefined
 }
 
-/** Reads a pattern (`*`, `\*` and `\\` mean something); gives the reason when it is none. */
+/** Reads a pattern (`*`, `\*` and `\\` mean something); returns the reason when it is none. */
 export function parseWildcard(pattern: Bytes, strict: boolean): Wildcard | string {
   const parts: Bytes[] = []
   let part = ''

@@ -20,7 +20,7 @@ const Item = Type.Object({
   ),
 })
 
-// A host name has at most 127 labels; a longer text is no host name.
+// A host name has at most 127 labels; a longer text is not a host name.
 const MAX_CHUNK_BYTES = 255
 
 /** Host names, whatever their case; `*.example.com` stands for every name below `example.com`. */

@@ -14,7 +14,7 @@ const SHAPES = Object.fromEntries(
   Object.keys(LIST_TYPES).map((kind) => [kind, issuesOf(itemShape(kind as ListKind) as TSchema)]),
 ) as Record<ListKind, ReturnType<typeof issuesOf>>
 
-/** What is wrong with an item for a list of that kind; pointers are relative to it. */
+/** Returns what is wrong with an item for a list of that kind; pointers are relative to it. */
 export function itemIssues(kind: ListKind, item: unknown): readonly Issue[] {
   const wrong = SHAPES[kind](item)
   return wrong.length > 0 ? wrong : LIST_TYPES[kind].issues(item)

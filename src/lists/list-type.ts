@@ -6,17 +6,17 @@ import type { NamedList } from '../expr/index.js'
 /** What the items of a kind of list are: their shape, when two are the same, and how requests are matched with them. */
 export interface ListType<I = unknown> {
   readonly kind: ListKind
-  /** The member that an item is told by, as in `{ip: "192.0.2.1"}`. */
+  /** The member that holds the item, as in `{ip: "192.0.2.1"}`. */
   readonly member: string
   /** What stands beside `comment`. */
   readonly shape: TObject
-  /** The item for the short form of the configuration; undefined where a value is no short form. */
+  /** The item for the short form of the configuration; undefined if a value is no short form. */
   short(value: unknown): unknown
   /** What the shape cannot say of an item that fits it. */
   issues(item: I): readonly Issue[]
   /** Two items of one list with the same key are the same. */
   key(item: I): string
-  /** Whether an item is found by a search of the API. */
+  /** Returns whether an item is found by a search of the API. */
   found(item: I, search: string): boolean
   /** An empty table of items. */
   table(): ItemTable<I>
@@ -24,7 +24,7 @@ export interface ListType<I = unknown> {
 
 /** The items of one list, ready to be asked for each request. Changes cost the same however many items there are. */
 export interface ItemTable<I = unknown> {
-  /** Puts an item in, in the place of one with the same key. */
+  /** Adds an item. Replaces one with the same key. */
   add(item: I): void
   remove(item: I): void
   /** Present where expressions can name the list. */

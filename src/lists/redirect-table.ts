@@ -38,17 +38,17 @@ type Scheme = 'http' | 'https'
 
 /** The parts of a `source_url`, or what is wrong with it. */
 export function sourceOf(text: string): Source | string {
-  if (/[\s\p{Cc}]/u.test(text)) return 'has spaces or control characters in it'
+  if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters'
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(text) ?? []
   const named = scheme?.toLowerCase()
   if (named !== undefined && named !== 'http' && named !== 'https')
     return 'must begin with http:// or https://, or a host'
-  if (/[?#]/.test(rest)) return 'must have no query and no fragment'
+  if (/[?#]/.test(rest)) return 'must not have a query or a fragment'
   if (rest.includes('*')) return 'has no wildcards: include_subdomains and subpath_matching say what matches'
   if (rest.startsWith('/')) return 'has no host'
-  if (!URL.canParse(`${named ?? 'http'}://${rest}`)) return 'is no URL'
+  if (!URL.canParse(`${named ?? 'http'}://${rest}`)) return 'is not a valid URL'
   const { host, pathname, username, password } = new URL(`${named ?? 'http'}://${rest}`)
-  if (username !== '' || password !== '') return 'must have no user in it'
+  if (username !== '' || password !== '') return 'must not have a user name'
   return { scheme: named, host, path: pathname }
 }
 
@@ -72,7 +72,7 @@ type Slot = Map<Scheme | undefined, Prepared>
 export class RedirectTable {
   readonly #hosts = new Map<string, Map<string, Slot>>()
 
-  /** Puts a redirect in, in the place of one with the same source. Takes only redirects whose source is one. */
+  /** Adds a redirect with a valid source. Replaces one with the same source. */
   add(redirect: Redirect): void {
     const { scheme, host, path } = partsOf(redirect)
     let paths = this.#hosts.get(host)
@@ -82,7 +82,7 @@ export class RedirectTable {
     slot.set(scheme, prepared(redirect))
   }
 
-  /** Takes a redirect out; does nothing where there is none with its source. */
+  /** Takes a redirect out; does nothing if there is none with its source. */
   remove(redirect: Redirect): void {
     const { scheme, host, path } = partsOf(redirect)
     const paths = this.#hosts.get(host)

@@ -11,7 +11,7 @@ export interface ExpressionUse {
   readonly gives: ExpressionType
 }
 
-/** `filter` says yes or no; `value` gives a text or number; `array` a list of texts. */
+/** `filter` says yes or no; `value` returns a text or number; `array` a list of texts. */
 export type ExpressionType = 'filter' | 'value' | 'array'
 
 type Parameters = Readonly<Record<string, unknown>>
@@ -22,14 +22,14 @@ export interface Action {
   readonly summary: string
   /** Where rules of every kind of ruleset may name it. */
   readonly phases: readonly PhaseName[]
-  /** Where rules of managed rulesets may name it besides, and overrides of execute rules. */
+  /** Further phases in which rules of managed rulesets and overrides of execute rules may name it. */
   readonly managedPhases: readonly PhaseName[]
   readonly params: TObject
   /** `action_parameters` may be left out. */
   readonly optional: boolean
   /** Valid `action_parameters`, with a phase each, for the manual and for tests. */
   readonly examples: readonly Example[]
-  /** What is wrong with `action_parameters`; pointers are relative to them. */
+  /** Returns what is wrong with `action_parameters`; pointers are relative to them. */
   validate(params: unknown, place: RulePlace): readonly Issue[]
   /** The expressions in valid `action_parameters`; pointers are relative to them. */
   expressions(params: Parameters): readonly ExpressionUse[]
@@ -37,7 +37,7 @@ export interface Action {
   stored(params: Parameters): Parameters
   /** The members of valid `action_parameters` that are stored without effect here; pointers are relative to them. */
   inert(params: Parameters): readonly string[]
-  /** Makes what a rule with these valid parameters does. Once, when it is loaded. Throws where an expression is broken. */
+  /** Creates what a rule with these valid parameters does. Once, when it is loaded. Throws if an expression is broken. */
   prepare(params: Parameters, context: ActionContext): Effect
 }
 

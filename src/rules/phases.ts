@@ -12,7 +12,7 @@ export interface PhaseSpec {
   readonly levels: readonly Level[]
   /** The kinds of rulesets that execute rules of this phase can run. */
   readonly executes?: readonly ('custom' | 'managed')[]
-  /** Rules count requests: `required` on all but execute rules; `allowed` where a rule may have a limit besides. */
+  /** Rules count requests: `required` on all but execute rules; `allowed` where a rule may have a limit. */
   readonly ratelimit?: 'required' | 'allowed'
   /** Rules may look for credentials that were exposed elsewhere. */
   readonly credentials?: true
@@ -111,7 +111,7 @@ export type Phase = PhaseSpec & { readonly name: PhaseName }
 
 const BY_NAME: ReadonlyMap<string, Phase> = new Map(PHASES.map((phase) => [phase.name, phase]))
 
-/** The phase of that name; undefined where there is none. */
+/** The phase of that name; undefined if there is none. */
 export const phaseNamed = (name: string): Phase | undefined => BY_NAME.get(name)
 
 /** The kind of the entry points of accounts and of zones. */

@@ -12,7 +12,7 @@ import { silentLog } from '../../src/core/log.js'
 
 const PAGE = `<!doctype html><title>Page</title><h1>Heading</h1><p>${'A sentence of some length. '.repeat(20)}</p>`
 
-/** An origin that tells what it was asked for in the header `x-asked` and answers as the path says. */
+/** An origin that tells what it was asked for in the header `x-asked` and responses as the path says. */
 async function origin(t: Test) {
   const seen: IncomingMessage[] = []
   const { url } = await startOrigin(t, (req, res) => {
@@ -45,7 +45,7 @@ interface Asked {
   readonly body?: string
 }
 
-/** A proxy with these rulesets; gives what asks it. */
+/** A proxy with these rulesets; returns what asks it. */
 async function site(t: Test, rulesets: readonly TestRuleset[], options: RulesOptions & { members?: string } = {}) {
   const { url, seen } = await origin(t)
   const metrics = openMetrics({ process: false })

@@ -241,7 +241,7 @@ interface Seen {
   upload: RequestBody
 }
 
-/** A server that reads the beginnings of bodies, and then the rest where it is told to. */
+/** A server that reads the beginnings of bodies, and then the rest when told to. */
 async function reader(
   t: Test,
   { limit, memory, forward = true }: { limit: number; memory: MemoryBudget; forward?: boolean },

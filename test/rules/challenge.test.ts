@@ -69,7 +69,7 @@ function solve(ticket: string, bits = OPTIONS.difficulty): string {
 const taskFor = (challenges: Challenges, visitor?: Visitor): string =>
   ticketIn(challenges.page(visit(visitor))?.body.toString() ?? '')
 
-/** Solves a task as that visitor; gives the cookie. */
+/** Solves a task as that visitor; returns the cookie. */
 function pass(challenges: Challenges, visitor?: Visitor): string {
   const ticket = taskFor(challenges, visitor)
   const headers = challenges.solved(visit(visitor), { ticket, nonce: solve(ticket), to: '/' })

@@ -67,7 +67,7 @@ interface Sent {
   readonly response?: { readonly code: number; readonly headers?: readonly string[] }
 }
 
-/** A rule on a machine of its own. `send` gives the seconds of Retry-After where the rule acts, else undefined. */
+/** A rule on a machine of its own. `send` returns the seconds of Retry-After where the rule acts, else undefined. */
 function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   const clock = handClock()
   const limiter = new Limiter({ clock })
@@ -409,7 +409,7 @@ t.test('in the proxy', async (t) => {
     t.equal((await get()).status, 429)
   })
 
-  /** Solves the challenge of an answer; gives the cookie. */
+  /** Solves the challenge of a response; returns the cookie. */
   const solve = async (get: Awaited<ReturnType<typeof proxyWith>>, result: Response): Promise<string> => {
     const [, ticket = ''] = /name="ticket" value="([^"]+)"/.exec(await result.text()) ?? []
     let nonce = 0

@@ -46,7 +46,7 @@ function begin(rulesets: readonly TestRuleset[], target?: string): Run {
   return rulesOf(rulesets).begin(asked, FIELD_GETTERS.context(source))
 }
 
-/** Runs the request phases; gives the descriptions of the rules that acted, and how it ended. */
+/** Runs the request phases; returns the descriptions of the rules that acted, and how it ended. */
 function acted(rulesets: readonly TestRuleset[], target?: string) {
   const run = begin(rulesets, target)
   const ending = run.request()

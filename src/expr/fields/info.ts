@@ -19,7 +19,7 @@ export interface FieldInfo {
   readonly description: string
   /** Phases that have the field, as `phase` or `phase(member)`; undefined: all. */
   readonly phases?: readonly string[]
-  /** True when rules may change what the field is derived from: it is read again between phases. */
+  /** True if rules may change what the field is derived from: it is read again between phases. */
   readonly mutable?: boolean
   readonly aliasOf?: string
   readonly deprecated?: boolean
@@ -35,7 +35,7 @@ export const TRANSFORM_PHASES: readonly string[] = [
 ]
 /** Phases that see what an error is about. */
 export const ERROR_PHASES: readonly string[] = ['http_custom_errors', 'http_response_headers_transform']
-/** Phases, or members of rules, that run once there is an answer. */
+/** Phases, or members of rules, that run once there is a response. */
 export const RESPONSE_PHASES: readonly string[] = [
   'http_custom_errors',
   'http_response_headers_transform',

@@ -44,7 +44,7 @@ export function decodeFully(text: Bytes, unicode: boolean): Bytes {
   return Buffer.from(out).toString('latin1')
 }
 
-/** Whether `%` (and `u` before four digits) stands at `at`, with `digits` hexadecimal digits at the end. */
+/** Returns whether `%` (and `u` before four digits) stands at `at`, with `digits` hexadecimal digits at the end. */
 function isEscape(out: readonly number[], at: number, digits: 2 | 4): boolean {
   if (out[at] !== PERCENT) return false
   for (let i = out.length - digits; i < out.length; i++) if (!isHexDigit(out[i] as number)) return false

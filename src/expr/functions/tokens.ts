@@ -5,7 +5,7 @@ import { bytes, flags, int, of } from './params.js'
 import { decodeOnce } from './percent.js'
 
 /**
- * Whether `message`, separator, ten digits of unix time, `-` and a MAC belong together and are no older than `ttl`
+ * Returns whether `message`, separator, ten digits of unix time, `-` and a MAC belong together and are no older than `ttl`
  * seconds at `now`. The MAC is HMAC-SHA256 of message and time: Base64 that may be URL-encoded, with flag `s` the 43
  * characters of the unpadded alphabet for URLs.
  */
@@ -49,7 +49,7 @@ function dissect(text: string, separatorLength: number, safe: boolean) {
 }
 
 /**
- * Whether the request has a valid token of a token configuration. Tokens are read by whoever fills the field
+ * Returns whether the request has a valid token of a token configuration. Tokens are read by whoever fills the field
  * `http.request.jwt.claims`, which holds the claims of valid ones by configuration.
  */
 export const isJwtValid: FunctionDef = {
@@ -62,7 +62,7 @@ export const isJwtValid: FunctionDef = {
     claims instanceof Map && configuration !== undefined ? claims.has(configuration) : false,
 }
 
-/** Whether the request has a token of a token configuration: one that is not valid counts by its names field alone. */
+/** Returns whether the request has a token of a token configuration: one that is not valid counts by its names field alone. */
 export const isJwtPresent: FunctionDef = {
   name: 'is_jwt_present',
   params: [bytes('literal')],

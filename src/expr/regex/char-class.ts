@@ -106,7 +106,7 @@ function readItem(cursor: Cursor, flags: Flags, depth: number, start: number, in
   into.push(first, last)
 }
 
-/** Whether the `-` ahead is a literal one, before `]`, or the beginning of `--`. */
+/** Returns whether the `-` ahead is a literal one, before `]`, or the beginning of `--`. */
 function endsAfterDash(cursor: Cursor, flags: Flags): boolean {
   const at = cursor.at
   cursor.at++

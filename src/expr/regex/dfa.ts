@@ -6,7 +6,7 @@ import type { Simulation } from './simulate.js'
 /** What the cache may hold: table entries and steps in states, about 200 KiB together. Full means emptied. */
 const MAX_ENTRIES = 32_768
 const MAX_MEMBERS = 16_384
-/** Within one text, so many new states in a row are looked at, and must have served so many bytes each. */
+/** Within one text, this many new states in a row are looked at, and must have served this many bytes each. */
 const TRIAL_STATES = 256
 const MIN_BYTES_PER_STATE = 10
 
@@ -46,7 +46,7 @@ export class LazyDfa {
     this.#reset()
   }
 
-  /** Whether the pattern is found in the text. */
+  /** Returns whether the pattern is found in the text. */
   test(text: string, budget: Budget): boolean {
     budget.spend(1 + (text.length >> 1))
     const { classes } = this.#program

@@ -24,7 +24,7 @@ export interface Regex {
   readonly required: readonly string[] | undefined
   /** Builds the engine, which takes long; otherwise the first search does. */
   build(): void
-  /** Whether the pattern is found anywhere in `text`. Throws if the budget is used up. */
+  /** Returns whether the pattern is found anywhere in `text`. Throws if the budget is used up. */
   test(text: Bytes, budget?: Budget): boolean
   /** The leftmost match: for group n its offsets at 2n and 2n+1, -1 for a group that took no part. */
   exec(text: Bytes, budget?: Budget): number[] | undefined
@@ -40,7 +40,7 @@ export function parseRegex(pattern: Bytes): Regex {
   return source === undefined ? own : backtracking(own, source)
 }
 
-/** Beyond so many steps of backtracking for one text, the automaton is asked: it takes one step for each byte. */
+/** Beyond this many steps of backtracking for one text, the automaton is asked: it takes one step for each byte. */
 const MAX_BACKTRACKED = 65_536
 
 function backtracking(own: Regex, { source, perText, perByte }: LinearSource): Regex {

@@ -62,7 +62,7 @@ function flat(hir: Hir): Hir[] {
 const isClass = (hir: Hir): hir is Hir & { kind: 'class' } =>
   hir.kind === 'class' || (hir.kind === 'group' && isClass(hir.item))
 
-/** Whether each unbounded repeat but the last ends where something it cannot hold must follow. */
+/** Returns whether each unbounded repeat but the last ends where something it cannot hold must follow. */
 function separated(items: readonly Hir[]): boolean {
   const at = items.flatMap((item, index) => (item.kind === 'repeat' && item.max === Infinity ? [index] : []))
   return at.slice(0, -1).every((index) => {
@@ -74,7 +74,7 @@ function separated(items: readonly Hir[]): boolean {
 
 const classOf = (hir: Hir): Ranges => (hir.kind === 'group' ? classOf(hir.item) : hir.kind === 'class' ? hir.set : [])
 
-/** The bytes that a part must begin with; undefined when it may be empty or cannot be told. */
+/** The bytes that a part must begin with; undefined if it may be empty or cannot be told. */
 function firstBytes(hir: Hir | undefined): Ranges | undefined {
   if (hir === undefined) return undefined
   if (hir.kind === 'class') return hir.set
@@ -83,7 +83,7 @@ function firstBytes(hir: Hir | undefined): Ranges | undefined {
   return hir.kind === 'concat' ? firstBytes(hir.items[0]) : undefined
 }
 
-/** How many ways lead through a part, and how long its longest text is; undefined when either has no small bound. */
+/** How many ways lead through a part, and how long its longest text is; undefined if either has no small bound. */
 function bounded(hir: Hir): { ways: number; length: number } | undefined {
   switch (hir.kind) {
     case 'empty':

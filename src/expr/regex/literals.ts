@@ -6,7 +6,7 @@ const MIN_LENGTH = 3
 
 /**
  * Texts of which at least one is in everything that the pattern matches, ASCII letters in lower case on both sides;
- * undefined when no useful set is known. The longest shortest text wins.
+ * undefined if no useful set is known. The longest shortest text wins.
  */
 export function requiredTexts(hir: Hir): readonly string[] | undefined {
   const best = required(hir)
@@ -62,7 +62,7 @@ function sequence(items: readonly Hir[]): readonly string[] | undefined {
   return best
 }
 
-/** The one text of a part, its letters in lower case; undefined when there are several. */
+/** The one text of a part, its letters in lower case; undefined if there are several. */
 function exact(hir: Hir): string | undefined {
   if (hir.kind === 'group') return exact(hir.item)
   if (hir.kind !== 'class') return undefined

@@ -5,7 +5,7 @@ import { unicodeWord } from './unicode.js'
 const isWordByte = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || byte === 0x5f || (byte >= 0x61 && byte <= 0x7a)
 
-/** Whether a condition holds between two bytes; -1 stands for the start or the end of the text. */
+/** Returns whether a condition holds between two bytes; -1 stands for the start or the end of the text. */
 export function holds(look: Look, before: number, after: number): boolean {
   switch (look) {
     case 'start':
@@ -33,7 +33,7 @@ function wordHolds(look: Look, before: boolean, after: boolean): boolean {
   return look === 'wordStartHalf' ? !before : !after
 }
 
-/** Whether a pattern asks for a Unicode word edge, for which one byte on each side is not enough to know. */
+/** Returns whether a pattern asks for a Unicode word edge, for which one byte on each side is not enough to know. */
 export function unicodeLooks(hir: Hir): boolean {
   if (hir.kind === 'look') return hir.unicode && isWordLook(hir.look)
   if (hir.kind === 'concat' || hir.kind === 'alt') return hir.items.some(unicodeLooks)
@@ -50,13 +50,13 @@ const WORD_LOOKS: ReadonlySet<Look> = new Set([
 ])
 const isWordLook = (look: Look): boolean => WORD_LOOKS.has(look)
 
-/** Whether a condition of a program holds at a place of a text. */
+/** Returns whether a condition of a program holds at a place of a text. */
 export function stepHolds(step: { readonly look: Look; readonly unicode: boolean }, text: string, at: number): boolean {
   if (step.unicode && isWordLook(step.look)) return holdsUnicode(step.look, text, at)
   return holds(step.look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
 }
 
-/** Whether a Unicode word condition holds; next to bytes that are no UTF-8 nothing is a word. */
+/** Returns whether a Unicode word condition holds; next to bytes that are no UTF-8 nothing is a word. */
 function holdsUnicode(look: Look, text: string, at: number): boolean {
   let start = at - 1
   while (start > at - 4 && start > 0 && (text.charCodeAt(start) & 0xc0) === 0x80) start--

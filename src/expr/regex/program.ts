@@ -14,12 +14,12 @@ export type Step =
 export interface Program {
   readonly steps: readonly Step[]
   readonly start: number
-  /** True when a match can begin at the first byte only. */
+  /** True if a match can begin at the first byte only. */
   readonly anchored: boolean
   /** The class of each byte: bytes of one class are the same to every step. */
   readonly classes: Uint8Array
   readonly classCount: number
-  /** True when there are conditions on places. */
+  /** True if there are conditions on places. */
   readonly looks: boolean
 }
 
@@ -98,7 +98,7 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
   const split = (first: number, second: number, greedy: boolean): number =>
     add({ kind: 'split', next: greedy ? first : second, other: greedy ? second : first })
 
-  /** Adds `node` in front of the step `next`; gives the step to begin at. */
+  /** Adds `node` in front of the step `next`; returns the step to begin at. */
   function emit(node: Hir, next: number): number {
     switch (node.kind) {
       case 'empty':
@@ -147,7 +147,7 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
   }
 }
 
-/** Whether every way through a pattern begins with the start of the text. */
+/** Returns whether every way through a pattern begins with the start of the text. */
 export function isAnchored(hir: Hir): boolean {
   if (hir.kind === 'look') return hir.look === 'start'
   if (hir.kind === 'group') return isAnchored(hir.item)

@@ -16,7 +16,7 @@ export function ranges(pairs: readonly number[]): Ranges {
   return merged
 }
 
-/** Whether pairs are ascending already, with gaps between them. */
+/** Returns whether pairs are ascending already, with gaps between them. */
 function isSet(pairs: readonly number[]): boolean {
   for (let at = 2; at < pairs.length; at += 2) if ((pairs[at] as number) <= (pairs[at - 1] as number) + 1) return false
   return true

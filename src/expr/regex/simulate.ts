@@ -8,7 +8,7 @@ const LOOK = 2
 const MATCH = 3
 
 /**
- * Whether a pattern is found, by following all ways at once without a cache: time is text length times program size,
+ * Returns whether a pattern is found, by following all ways at once without a cache: time is text length times program size,
  * and memory that of the program. It stands in where the automaton's states do not repeat.
  */
 export class Simulation {

@@ -51,7 +51,7 @@ const SCRIPT_NAMES = new Map(SCRIPTS.split(/\s+/).map((name) => [loose(name), na
 
 const cache = new Map<string, Ranges>()
 
-/** The code points of a `\p{name}`, or undefined when there is no such name. */
+/** The code points of a `\p{name}`, or undefined if there is no such name. */
 export function property(name: string): Ranges | undefined {
   const [key, value, ...more] = name.split(/[=:]/)
   if (more.length > 0 || key === undefined) return undefined

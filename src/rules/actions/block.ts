@@ -7,7 +7,7 @@ const MAX_BYTES = { http_request_firewall_custom: 2048, other: 30_720 } as const
 
 export const block = action({
   name: 'block',
-  summary: 'Answers in place of the origin, with 403, in rate limits with 429, or as `response` says.',
+  summary: 'Responds instead of the origin: with 403, in rate limits with 429, or with `response`.',
   phases: [
     'magic_transit',
     'magic_transit_ratelimit',

@@ -43,7 +43,7 @@ const CustomKey = Type.Object(
   strict,
 )
 
-/** What tells cached answers of one URL apart. */
+/** What tells cached responses of one URL apart. */
 export const CacheKey = Type.Object(
   {
     cache_by_device_type: Flag('One answer for each kind of device.'),

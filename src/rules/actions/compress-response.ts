@@ -8,7 +8,7 @@ const LAST = new Set(['none', 'auto', 'default'])
 
 export const compressResponse = action({
   name: 'compress_response',
-  summary: 'Compresses the answer with the first of `algorithms` that the client takes.',
+  summary: 'Compresses the response with the first of `algorithms` that the client accepts.',
   phases: ['http_response_compression'],
 
   params: Type.Object(

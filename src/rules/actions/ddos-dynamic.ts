@@ -4,7 +4,7 @@ import { action } from '../action.js'
 
 export const ddosDynamic = action({
   name: 'ddos_dynamic',
-  summary: 'Leaves it to the DDoS protection what is done.',
+  summary: 'Lets the DDoS protection choose the action.',
   phases: ['ddos_l4', 'ddos_l7', 'http_request_firewall_custom', 'http_request_firewall_managed'],
   managedPhases: ['http_ratelimit'],
   optional: true,

@@ -39,7 +39,7 @@ const idle = (at: string, items: readonly object[]) =>
 
 export const execute = action({
   name: 'execute',
-  summary: 'Runs the rules of another ruleset of the same phase, and goes on when none of them ends the request.',
+  summary: 'Runs the rules of another ruleset of the same phase, and continues if none of them ends the request.',
   phases: [
     'ddos_l4',
     'magic_transit_managed',

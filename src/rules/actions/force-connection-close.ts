@@ -5,7 +5,7 @@ import { MANAGED_REQUEST_PHASES } from './phase-groups.js'
 
 export const forceConnectionClose = action({
   name: 'force_connection_close',
-  summary: 'Closes the connection without an answer.',
+  summary: 'Closes the connection without a response.',
   phases: [
     'http_request_firewall_custom',
     'http_request_firewall_managed',

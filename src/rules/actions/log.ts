@@ -5,7 +5,7 @@ import { MANAGED_REQUEST_PHASES } from './phase-groups.js'
 
 export const log = action({
   name: 'log',
-  summary: 'Records the match and goes on.',
+  summary: 'Records the match and continues.',
   phases: [
     'magic_transit_ids_managed',
     'http_request_firewall_custom',

@@ -45,7 +45,7 @@ const SOURCE = { http_request_dynamic_redirect: 'from_value', http_request_redir
 
 export const redirect = action({
   name: 'redirect',
-  summary: 'Answers with a redirect, to the target of the rule or of a list.',
+  summary: 'Responds with a redirect to the target of the rule or of a list.',
   phases: ['http_request_dynamic_redirect', 'http_request_redirect'],
 
   params: Type.Object({ from_value: Type.Optional(FromValue), from_list: Type.Optional(FromList) }, strict),
@@ -108,7 +108,7 @@ function fromValue(from: Static<typeof FromValue> | undefined, { value }: Action
   const target = textFrom(target_url, value)
   return ({ context, exchange }) => {
     const url = target(context)
-    if (url === undefined || !TARGET.test(url)) throw new TypeError('the target is no URL')
+    if (url === undefined || !TARGET.test(url)) throw new TypeError('the target is not a URL')
     return redirectTo(keepsQuery ? withQuery(url, exchange.target) : url, status_code)
   }
 }

@@ -16,7 +16,7 @@ const NewPath = Type.Object(
         minLength: 1,
         maxLength: 32_768,
         pattern: '^[^\\s?#\\u0000-\\u001f\\u007f]+$',
-        'x-message': 'must be a path, without white space, ? and #',
+        'x-message': 'must be a path without white space, ? or #',
       }),
     ),
     expression: Type.Optional(Expression('Gives the path.')),
@@ -68,7 +68,7 @@ const URI_PHASES: ReadonlySet<PhaseName> = new Set(['http_request_sanitize', 'ht
 
 export const rewrite = action({
   name: 'rewrite',
-  summary: 'Changes the URL or the headers, and goes on.',
+  summary: 'Changes the URL or the headers, and continues.',
   phases: [
     'http_request_sanitize',
     'http_request_transform',
@@ -155,7 +155,7 @@ function changeIssues(headers: Readonly<Record<string, HeaderChange>>, phase: Ph
 function valueIssues(pointer: string, change: HeaderChange): Issue[] {
   if (change.operation !== 'remove') return oneOfTwo(pointer, change, 'value', 'expression')
   return (['value', 'expression'] as const).flatMap((member) =>
-    change[member] === undefined ? [] : [{ pointer: `${pointer}/${member}`, message: 'has no place in remove' }],
+    change[member] === undefined ? [] : [{ pointer: `${pointer}/${member}`, message: 'is not allowed with remove' }],
   )
 }
 

@@ -31,7 +31,7 @@ const Params = NotEmpty({
 
 export const route = action({
   name: 'route',
-  summary: 'Sends the request to another origin or under another name, and goes on.',
+  summary: 'Sends the request to another origin or under another name, and continues.',
   phases: ['http_request_origin'],
 
   params: Params,

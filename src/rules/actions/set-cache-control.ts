@@ -66,7 +66,7 @@ const directives = (params: Static<typeof Params>) => Object.entries(params) as 
 
 export const setCacheControl = action({
   name: 'set_cache_control',
-  summary: 'Sets and removes directives of Cache-Control in the answer of the origin, and goes on.',
+  summary: 'Sets and removes directives of Cache-Control in the response of the origin, and continues.',
   phases: ['http_response_cache_settings'],
   params: Params,
 
@@ -129,7 +129,8 @@ function issues(name: string, given: Directive): Issue[] {
     found.push({ pointer: `/${name}/value`, message: 'is required with set' })
   if (given.operation === 'remove')
     for (const member of ['value', 'qualifiers'] as const)
-      if (given[member] !== undefined) found.push({ pointer: `/${name}/${member}`, message: 'has no place in remove' })
+      if (given[member] !== undefined)
+        found.push({ pointer: `/${name}/${member}`, message: 'is not allowed with remove' })
   if (given.cloudflare_only !== undefined && given.vendor_only !== undefined)
     found.push({ pointer: `/${name}/cloudflare_only`, message: 'is another name of vendor_only; send one of them' })
   return found

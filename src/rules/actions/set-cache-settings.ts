@@ -103,7 +103,7 @@ const EFFECTIVE = new Set([...ON_RESPONSE, 'read_timeout'])
 
 export const setCacheSettings = action({
   name: 'set_cache_settings',
-  summary: 'Changes how the answer is cached, and goes on.',
+  summary: 'Changes how the response is cached, and continues.',
   phases: ['http_request_cache_settings', 'http_response_cache_settings'],
   params: Params,
 

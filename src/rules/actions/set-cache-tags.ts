@@ -17,7 +17,7 @@ const tagsOf = (value: Value | undefined): string[] =>
 
 export const setCacheTags = action({
   name: 'set_cache_tags',
-  summary: 'Changes the tags by which the answer of the origin can be purged, and goes on.',
+  summary: 'Changes the tags by which the response of the origin can be purged, and continues.',
   phases: ['http_response_cache_settings'],
 
   params: Type.Object(

@@ -48,13 +48,14 @@ const ConfigChanges = NotEmpty({
 /** The settings that have an effect here, and for which values. */
 const EFFECTIVE: Readonly<Record<string, (value: unknown) => boolean>> = {
   content_converter: () => true,
+  content_converter_content: () => true,
   request_body_buffering: () => true,
   security_level: (value) => value === 'off' || value === 'essentially_off',
 }
 
 export const setConfig = action({
   name: 'set_config',
-  summary: 'Changes settings of the zone for the request, and goes on.',
+  summary: 'Changes settings of the zone for the request, and continues.',
   phases: ['http_config_settings'],
 
   params: ConfigChanges,

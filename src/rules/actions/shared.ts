@@ -35,20 +35,20 @@ export const HeaderValue = (description: string) =>
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Exactly one of two members has to stand. A missing one is told at the first name, a surplus one at the second. */
+/** Exactly one of two members has to stand. A missing one is reported at the first name, a surplus one at the second. */
 export function oneOfTwo(at: string, members: Members, first: string, second: string): Issue[] {
   const [hasFirst, hasSecond] = [members[first] !== undefined, members[second] !== undefined]
   if (hasFirst !== hasSecond) return []
   return hasFirst
-    ? [{ pointer: `${at}/${second}`, message: `cannot stand together with ${first}` }]
-    : [{ pointer: `${at}/${first}`, message: `is required, or ${second} in its place` }]
+    ? [{ pointer: `${at}/${second}`, message: `cannot be combined with ${first}` }]
+    : [{ pointer: `${at}/${first}`, message: `is required, or ${second} instead` }]
 }
 
 /** `name` stands alone, without any of `others`. */
 export function excludes(members: Members, name: string, others: readonly string[]): Issue[] {
   if (members[name] === undefined) return []
   const met = others.filter((other) => members[other] !== undefined)
-  return met.length === 0 ? [] : [{ pointer: `/${name}`, message: `cannot stand together with ${met.join(' and ')}` }]
+  return met.length === 0 ? [] : [{ pointer: `/${name}`, message: `cannot be combined with ${met.join(' and ')}` }]
 }
 
 /** One issue for each item whose `key` an earlier item has. */

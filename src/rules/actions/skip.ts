@@ -15,7 +15,7 @@ const Ids = (what: string) => Type.Array(HexId(what), { minItems: 1, maxItems: 1
 
 export const skip = action({
   name: 'skip',
-  summary: 'Leaves out rules, rulesets, phases or products, and goes on.',
+  summary: 'Skips rules, rulesets, phases or products, and continues.',
   phases: [
     'magic_transit',
     'http_request_firewall_custom',

@@ -5,7 +5,7 @@ import { MANAGED_REQUEST_PHASES } from './phase-groups.js'
 
 export const transformResponseHtml = action({
   name: 'transform_response_html',
-  summary: 'Leads crawlers into a maze of links. Stored and reported; without effect here.',
+  summary: 'Leads crawlers into a maze of links. Stored without effect here.',
   phases: ['http_request_firewall_custom', 'http_request_firewall_managed', 'http_response_firewall_managed'],
   managedPhases: MANAGED_REQUEST_PHASES,
   params: Type.Object({ link_maze: Type.Object({}, strict) }, strict),

@@ -1,7 +1,7 @@
 import { Counter } from 'prom-client'
 import type { Metrics } from '../../core/metrics.js'
 
-/** What a rule is called in metrics. */
+/** Labels of a rule in metrics. */
 export interface RuleLabels {
   readonly phase: string
   readonly ruleset: string
@@ -9,7 +9,7 @@ export interface RuleLabels {
   readonly action: string
 }
 
-/** What one rule did. Plain numbers while requests run. */
+/** Counts of one rule, as plain numbers while requests run. */
 export interface MatchCount extends RuleLabels {
   matches: number
   failures: number
@@ -19,7 +19,7 @@ export interface MatchCount extends RuleLabels {
   overBudgetLoggedAt: number
 }
 
-/** Counts what rules do; only rules that are loaded are counted, so there are as many series as rules. */
+/** Counts matches and failures of rules. Only loaded rules are counted, so there is one series per rule. */
 export class MatchCounters {
   readonly #byRuleset = new Map<string, Map<string, MatchCount>>()
 
@@ -43,10 +43,10 @@ export class MatchCounters {
         }),
       )
     }
-    counted('edged_rule_matches_total', 'Requests that a rule acted on.', ({ matches }) => matches)
+    counted('edged_rule_matches_total', 'Requests that a rule acted on, by rule.', ({ matches }) => matches)
     counted(
       'edged_rule_failures_total',
-      'Times that a rule could not be loaded, asked or carried out.',
+      'Failures to load, evaluate or carry out a rule, by rule.',
       ({ failures }) => failures,
     )
     counted(
@@ -56,7 +56,7 @@ export class MatchCounters {
     )
   }
 
-  /** The counts of a rule; those of an earlier version of it go on. */
+  /** Returns the counts of a rule. They continue over versions of the rule. */
   of(labels: RuleLabels): MatchCount {
     let tallies = this.#byRuleset.get(labels.ruleset)
     if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, MatchCount>()))
@@ -67,7 +67,7 @@ export class MatchCounters {
     return tally
   }
 
-  /** Forgets what is counted of a ruleset, but for these rules. */
+  /** Drops the counts of a ruleset, except for these rules. */
   retain(ruleset: string, rules: ReadonlySet<string>): void {
     const tallies = this.#byRuleset.get(ruleset)
     for (const rule of tallies?.keys() ?? []) if (!rules.has(rule)) tallies?.delete(rule)

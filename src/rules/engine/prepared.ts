@@ -131,6 +131,6 @@ export function prepareRuleset(
   }
 }
 
-/** Other machines read a ruleset anew, with rules that are equal and not the same. */
+/** After a read from another machine, rules are equal but not identical. */
 const isSame = (old: Rule, rule: Rule): boolean =>
   old === rule || (old.version === rule.version && isDeepStrictEqual(old, rule))

@@ -40,7 +40,7 @@ export class RulesetCache {
     this.#tallies = new MatchCounters(metrics)
   }
 
-  /** The rules of a zone as they are now; undefined where there are none. */
+  /** The rules of a zone as they are now; undefined if there are none. */
   rulesOf(site: Site): ZoneRules | undefined {
     const known = this.#zones.get(site.id)
     if (known || this.#zones.has(site.id)) return known
@@ -49,7 +49,7 @@ export class RulesetCache {
     return rules
   }
 
-  /** Takes note of what changed in the store; true where rules of some zone may be others now. */
+  /** Takes note of what changed in the store; true if rules of some zone may be others now. */
   changed(changes: readonly Change[]): boolean {
     const relevant = changes.filter(({ kind }) => kind === RULESETS.name || kind === ENTRY_POINTS.name)
     for (const { kind, id, value } of relevant) {

@@ -19,23 +19,23 @@ import type {
   TerminalAction,
 } from '../types.js'
 
-/** Told what the rules do to a request that is only tried out. Such a run counts nothing and logs nothing. */
+/** Observes the rules of a traced request. Such a run counts and logs nothing. */
 export interface TraceObserver {
   /** Rules with a challenge act as for a visitor who has passed it. */
   readonly skipsChallenges: boolean
   phase(name: PhaseName): void
-  /** The rules of a ruleset are about to be asked; `left` is called after them. */
+  /** The rules of a ruleset are about to be evaluated; `left` is called after them. */
   entered(execution: Execution): void
   /** A rule of the ruleset entered last is about to act. `acted` follows. */
   acting(at: number): void
-  /** `matched` is false where the rule does not match after all; `last`: no rule of the ruleset is asked after it. */
+  /** `matched` is false if the rule does not match after all; `last`: no later rule of the ruleset is evaluated. */
   acted(matched: boolean, last: boolean): void
   left(): void
 }
 
-/** Rulesets that run rulesets are nested no deeper. */
+/** Maximum nesting of rulesets that run rulesets. */
 const MAX_NESTED = 8
-/** Rulesets that execute rules run for one request: a thousand rules that run a thousand each would take minutes. */
+/** Maximum number of rulesets that execute rules run for one request: 1,000 rules that run 1,000 each would take minutes. */
 const MAX_EXECUTED = 1000
 
 /** What the evaluation of a rule costs beside its expression, which costs 1 per 8 characters. */
@@ -73,7 +73,7 @@ export class Run implements RuleRun {
   #scored = 0
   /** Work of the rules that were evaluated, see {@link MAX_WORK}. */
   #work = 0
-  /** The limit that the request exceeds at the rule that is asked; set by the rule's condition. */
+  /** The limit that the request exceeds at the current rule; set by the rule's condition. */
   exceeded: Exceeded | undefined
 
   constructor(rules: RunRules, exchange: RuleExchange, context: Context, observer?: TraceObserver) {
@@ -83,7 +83,7 @@ export class Run implements RuleRun {
     this.#observer = observer
   }
 
-  /** Runs the phases on the way to the origin, in order, until a rule ends the request. */
+  /** Runs the request phases in order until a rule ends the request. */
   request(): TerminalAction | undefined {
     for (const phase of this.#rules.request) {
       const ending = this.#run(phase)
@@ -93,23 +93,23 @@ export class Run implements RuleRun {
     return undefined
   }
 
-  /** There is something to do when the answer comes. */
+  /** Rules or observers need the response. */
   get awaitsResponse(): boolean {
     return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.cache !== undefined
   }
 
-  /** An answer is there, or has changed: its fields are read anew. */
+  /** The response exists or has changed: its fields are read again. */
   responded(): void {
     this.context.forget(ANSWER_SLOTS)
   }
 
-  /** Runs one phase of the response, where there are rules for it. */
+  /** Runs one response phase, if it has rules. */
   response(name: PhaseName): TerminalAction | undefined {
     const phase = this.#rules.response.find(({ phase }) => phase === name)
     return phase && this.#run(phase)
   }
 
-  /** The answer is settled: whoever follows the request is told. */
+  /** Notifies observers that the response is complete. */
   finish(origin: RawHeaders | undefined): void {
     const followers = this.#followers
     this.#followers = []
@@ -123,7 +123,7 @@ export class Run implements RuleRun {
     }
   }
 
-  /** For conditions: to be told how the request goes on. */
+  /** For conditions: registers an observer. */
   follow(follower: ExchangeObserver): void {
     this.#followers.push(follower)
   }
@@ -133,14 +133,14 @@ export class Run implements RuleRun {
     this.#changes.push(make)
   }
 
-  /** For effects: adds to the total of scores, which rules that follow see at once. */
+  /** For effects: adds to the total of scores. Later rules of the same phase see it. */
   addScore(increment: number): undefined {
     this.exchange.score = (this.exchange.score ?? 0) + increment
     this.context.forget(SCORE_SLOTS)
     this.#scored++
   }
 
-  /** For effects: leaves out what a skip rule says. */
+  /** For effects: skips what a skip rule names. */
   skip(params: SkipParams): void {
     if (params.ruleset) this.#leaving = 'ruleset'
     if (params.phase) this.#leaving = 'phase'
@@ -153,7 +153,7 @@ export class Run implements RuleRun {
     this.#leaving = 'phase'
   }
 
-  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws when there were too many. */
+  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws if there were too many. */
   execute(params: object): TerminalAction | undefined {
     const execution = this.#rules.linked(params)
     if (!execution) return undefined
@@ -250,7 +250,7 @@ export class Run implements RuleRun {
     if (this.#work > MAX_WORK) throw BUDGET_EXCEEDED
   }
 
-  /** Rules with a condition of their own never match here: asking the condition would count the request. */
+  /** Rules with a condition never match here: evaluating the condition would count the request. */
   #tryOut(
     observer: TraceObserver,
     ruleset: PreparedRuleset,
@@ -267,7 +267,7 @@ export class Run implements RuleRun {
       observer.acting(at)
       result = prepared.effect(this)
     } catch {
-      // As for any other request: a rule that cannot be carried out does not match.
+      // As for any other request: a rule that fails does not match.
     }
     const ending = result === false ? undefined : result
     if (entered) observer.acted(result !== false, ending !== undefined || this.#leaving !== undefined)

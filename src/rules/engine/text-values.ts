@@ -1,7 +1,7 @@
 import { trimmed } from '../../core/bytes.js'
 import { toBytes, type Context, type Evaluate, type Value } from '../../expr/index.js'
 
-/** Gives a text for a request, or undefined where there is nothing to say. */
+/** Returns a text for a request, or undefined if there is nothing to say. */
 export type TextOf = (context: Context) => string | undefined
 
 // oxlint-disable-next-line no-control-regex
@@ -20,13 +20,13 @@ function textOf(value: Value | undefined): string | undefined {
   }
 }
 
-/** The member of parameters that says a text: `value` as it is, or `expression` for each request anew. */
+/** The parameter that holds a text: `value` literally, or `expression`, evaluated for each request. */
 export interface Given {
   readonly value?: string
   readonly expression?: string
 }
 
-/** Prepares a text. It is a byte string. Throws where the expression is broken. */
+/** Prepares a text. It is a byte string. Throws if the expression is broken. */
 export function textFrom({ value, expression }: Given, compile: (text: string) => Evaluate): TextOf {
   if (expression === undefined) {
     const fixed = value === undefined ? undefined : toBytes(value)
@@ -36,7 +36,7 @@ export function textFrom({ value, expression }: Given, compile: (text: string) =
   return (context) => textOf(evaluate(context))
 }
 
-/** A text as the value of a header field; throws where it would not stay one (RFC 9110, 5.5). */
+/** A text as the value of a header field; throws if it would not stay one (RFC 9110, 5.5). */
 export function headerValue(text: string): string {
   if (CONTROL.test(text)) throw new TypeError('the value has a control character')
   return trimmed(text, 0, text.length)

@@ -29,7 +29,7 @@ export class ZoneRules implements RunRules {
   readonly response: readonly PhaseRules[]
   /** Some rule reads the body of the request. */
   readonly readsBody: boolean
-  /** Some rule says how answers are compressed. */
+  /** Some rule says how responses are compressed. */
   readonly compresses: boolean
   readonly log: Log
   readonly #links = new Map<object, Execution>()
@@ -49,7 +49,7 @@ export class ZoneRules implements RunRules {
     this.compresses = this.response.some(({ phase }) => phase === 'http_response_compression')
   }
 
-  /** The rules of a zone; undefined where there are none. */
+  /** The rules of a zone; undefined if there are none. */
   static of(sources: RuleSources, log: Log): ZoneRules | undefined {
     const entries = PHASES.filter(({ layer }) => layer !== 'network').flatMap(({ name }) =>
       (['account', 'zone'] as const).flatMap((level) => sources.entry(level, name) ?? []),
@@ -63,7 +63,7 @@ export class ZoneRules implements RunRules {
     return new Run(this, exchange, context, observer)
   }
 
-  /** What an execute rule runs, found by its parameters; undefined where there is no such ruleset. */
+  /** What an execute rule runs, found by its parameters; undefined if there is no such ruleset. */
   linked(params: object): Execution | undefined {
     return this.#links.get(params)
   }
@@ -82,7 +82,7 @@ export class ZoneRules implements RunRules {
       const { id, overrides } = rule.action_parameters as object as ExecuteParams
       const target = sources.target(ruleset.level, id)
       const wrong = !target
-        ? 'there is no such ruleset'
+        ? 'no ruleset has this id'
         : target.phase !== ruleset.phase
           ? `it is of ${target.phase}`
           : path.includes(target)

@@ -12,7 +12,7 @@ const bytes = (text: string | number | undefined): Bytes | undefined =>
 
 const country = ({ city }: GeoLocation): string | undefined => city?.country?.iso_code
 
-/** The ISO 3166-2 code of a region, `GB-ENG`; "" where it is not known. */
+/** The ISO 3166-2 code of a region, `GB-ENG`; "" if it is not known. */
 function subdivision(place: GeoLocation, level: 0 | 1): Bytes | undefined {
   if (!place.known) return undefined
   const code = place.city?.subdivisions?.[level]?.iso_code

@@ -40,7 +40,7 @@ function trustedFields(name: string): Getter<FieldSource> {
   return (source) => source.exchange.trustedFields?.get(name) ?? own(source)
 }
 
-/** What score rules added up, on top of what a trusted proxy says; missing where there is neither. */
+/** What score rules added up, on top of what a trusted proxy says; missing if there is neither. */
 function score({ exchange }: FieldSource): Value | undefined {
   const told = exchange.trustedFields?.get('cf.waf.score')
   return exchange.score === undefined ? told : exchange.score + Number(told ?? 0)
@@ -69,7 +69,7 @@ function slotsOf(which: (field: FieldInfo) => boolean): readonly number[] {
 /** What rules that rewrite a request change, to be forgotten after a phase that did. */
 export const REWRITTEN_SLOTS = slotsOf(({ mutable }) => mutable === true)
 
-/** What an answer, or a change of it, brings. */
+/** What a response, or a change of it, brings. */
 export const ANSWER_SLOTS = slotsOf(
   ({ name }) => /^(?:raw\.)?http\.response\./.test(name) || /^cf\.(?:response|timings)\./.test(name),
 )
@@ -81,7 +81,7 @@ const BODY_FIELDS: ReadonlySet<string> = new Set(
   FIELDS.flatMap(({ name, group }) => (group === 'request_body' ? [name] : [])),
 )
 
-/** Whether an expression reads the body of the request, so that its beginning has to be there before the rules run. */
+/** Returns whether an expression reads the body of the request, so that its beginning has to be there before the rules run. */
 export function needsBody({ fields }: Uses): boolean {
   for (const { name } of fields) if (BODY_FIELDS.has(name)) return true
   return false

@@ -1,6 +1,6 @@
 /*
  * The MIME type of some bytes, from their beginning: the signatures of the MIME Sniffing standard, JSON and documents
- * besides. What has no signature is text where no byte is one that text never has.
+ * too. What has no signature is text if it has none of the bytes that text never has.
  */
 
 /** What bytes of a type begin with, from `at` on. `.` stands for any byte. */

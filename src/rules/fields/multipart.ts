@@ -24,7 +24,7 @@ const MAX_HEAD = 16_384
 
 const MULTIPART = /^[ \t]*multipart\//i
 
-/** The boundary that Content-Type names; undefined where the body is no multipart one. */
+/** The boundary that Content-Type names; undefined if the body is no multipart one. */
 export function boundaryOf(headers: RawHeaders): string | undefined {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
@@ -62,7 +62,7 @@ export function partsOf(body: string, boundary: string): readonly Part[] {
   return parts
 }
 
-/** Where the part behind a boundary begins; negative behind the last one; undefined where the line is no boundary. */
+/** Where the part behind a boundary begins; negative behind the last one; undefined if the line is no boundary. */
 function afterBoundary(body: string, at: number): number | undefined {
   const last = body.startsWith('--', at)
   if (last) at += 2

@@ -81,7 +81,7 @@ export class FieldSource implements RequestView {
     return this.#seed
   }
 
-  /** The parts of a multipart body; undefined where the body was not read. */
+  /** The parts of a multipart body; undefined if the body was not read. */
   get multipart(): readonly Part[] | undefined {
     const { body, rawHeaders } = this.exchange
     if (body === undefined) return undefined
@@ -97,7 +97,7 @@ export class FieldSource implements RequestView {
     return this.#parts.clock.monotonic() - this.exchange.startedMonotonic
   }
 
-  /** Milliseconds from the request's way to the origin to the head of its answer; 0 where there is none. */
+  /** Milliseconds from the request's way to the origin to the head of its answer; 0 if there is none. */
   get originTime(): number {
     const { originSentAt, originAt } = this.exchange
     return originSentAt === undefined || originAt === undefined ? 0 : originAt - originSentAt

@@ -16,7 +16,7 @@ export const VOUCHABLE: readonly string[] = FIELDS.filter(
     (SCALARS.has(type.kind) || (type.kind === 'Array' && SCALARS.has((type.of as Type).kind))),
 ).map(({ name }) => name)
 
-/** What is wrong with a name in `trusted_fields`; undefined when nothing is. */
+/** Returns what is wrong with a name in `trusted_fields`; undefined if nothing is. */
 export function trustedFieldIssue(name: string): string | undefined {
   if (VOUCHABLE.includes(name)) return undefined
   return SCHEME.field(name) === undefined

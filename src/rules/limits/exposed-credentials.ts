@@ -6,7 +6,7 @@ type Check = NonNullable<Rule['exposed_credential_check']>
 
 /**
  * A look for credentials that were exposed elsewhere. No collection of such credentials comes with edged, so no pair is
- * known as exposed: that a request carries a name and a password is told to the log, without either, and the rule does
+ * known as exposed: that a request carries a name and a password is reported to the log, without either, and the rule does
  * not act on it.
  */
 export class CredentialCheck {
@@ -14,7 +14,7 @@ export class CredentialCheck {
   readonly #username: Evaluate
   readonly #password: Evaluate
 
-  /** Throws an ExprError where an expression does not compile. */
+  /** Throws an ExprError if an expression does not compile. */
   constructor(
     { username_expression, password_expression }: Check,
     { phase, lists }: { phase: PhaseName; lists: Lists },
@@ -26,7 +26,7 @@ export class CredentialCheck {
     this.#password = compileValue(password, lists)
   }
 
-  /** Whether a request carries both. */
+  /** Returns whether a request carries both. */
   found(context: Context): boolean {
     return present(this.#username(context)) && present(this.#password(context))
   }

@@ -14,7 +14,7 @@ import {
 } from '../../expr/index.js'
 import type { PhaseName } from '../phases.js'
 
-/** A key is this long at most; what would be longer is told apart by its SHA-256. */
+/** Maximum length of a key; a longer one is replaced by its SHA-256. */
 const MAX_CHUNK_BYTES = 64
 
 /**
@@ -35,10 +35,10 @@ export const KEY_SCHEME = new Scheme(
   FUNCTIONS,
 )
 
-/** Gives the key that a request is counted under. */
+/** Returns the key that a request is counted under. */
 export type KeyOf = (context: Context) => string
 
-/** Compiles characteristics: fields, lookups in them, calls. Throws an ExprError where one is none of these. */
+/** Compiles characteristics: fields, lookups in them, calls. Throws an ExprError if one is none of these. */
 export function compileKey(
   characteristics: readonly string[],
   { phase, lists }: { phase: PhaseName; lists: Lists },

@@ -75,7 +75,7 @@ export class Limiter {
     if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
   }
 
-  /** Whether a request with this key is acted on now. `coming` is what it would count and is not counted yet. */
+  /** Returns whether a request with this key is acted on now. `coming` is what it would count and is not counted yet. */
   over(limit: Limit, key: string, coming = 0): boolean {
     const tracked = this.#of(limit)
     const threshold = limit.threshold - coming
@@ -118,7 +118,7 @@ export class Limiter {
 
   /**
    * Tells the shared counters what was counted since the last call and takes over their totals. What could not be told
-   * is told the next time; meanwhile this machine goes by what it counted itself. Gives false where there was nothing to
+   * is reported the next time; meanwhile this machine goes by what it counted itself. Gives false if there was nothing to
    * tell.
    */
   async exchange(shared: SharedCounters): Promise<boolean> {
@@ -147,9 +147,9 @@ export class Limiter {
 
   #of(limit: Limit): Tracked {
     const known = this.#tracked.get(limit.id)
-    // Rules are prepared anew with each change of the zones; requests under way keep those that they found.
+    // Rules are prepared again with each change of the zones; requests under way keep those that they found.
     if (known && (known.limit === limit || same(known.limit, limit))) return known
-    // A rule that was changed counts anew only where its period is another one.
+    // A rule that was changed counts again only where its period is another one.
     const windows =
       known?.limit.periodMs === limit.periodMs ? known.windows : new SlidingWindows(limit.periodMs, this.#budget)
     if (known && known.windows !== windows) known.windows.clear()

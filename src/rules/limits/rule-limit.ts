@@ -10,7 +10,7 @@ import type { Exceeded, Limit, Limiter } from './limiter.js'
 export type LimitedRule = Rule & Required<Pick<Rule, 'ratelimit'>>
 
 /**
- * When a request counts: at its rule, when it goes to the origin, or when its answer is there, because the answer
+ * When a request counts: at its rule, when it goes to the origin, or when its answer is there, because the response
  * decides whether or how much it counts.
  */
 type Moment = 'rule' | 'origin' | 'answer'
@@ -50,11 +50,11 @@ export class RuleLimit {
   readonly #key: KeyOf
   /** What counts; undefined: what the rule matches. */
   readonly #counts: Filter | undefined
-  /** `counts` needs the answer. */
+  /** `counts` needs the response. */
   readonly #needsResponse: boolean
   readonly #toOrigin: boolean
 
-  /** Throws an ExprError where a characteristic or the counting expression does not compile. */
+  /** Throws an ExprError if a characteristic or the counting expression does not compile. */
   constructor({ id, ratelimit }: LimitedRule, { phase, lists }: { phase: PhaseName; lists: Lists }) {
     const { counting_expression: counting, requests_to_origin: toOrigin } = ratelimit
     const expression = counting?.trim() ? parse(counting, { phase, member: 'counting_expression' }) : undefined
@@ -93,7 +93,7 @@ export class RuleLimit {
   }
 
   /**
-   * Counts a request that has come to its rule, or has it counted as it goes on, and gives what is exceeded where the
+   * Counts a request that has come to its rule, or has it counted as it goes on, and returns what is exceeded where the
    * rule acts on it. `matched`: the rule's expression is true. Requests that the rule does not match can count too, where
    * it has a counting expression of its own.
    */
@@ -124,7 +124,7 @@ class LateCount implements ExchangeObserver {
   readonly #ruleId: string
   readonly #meter: Meter
   readonly #key: string
-  /** Asked once the answer is there. */
+  /** Asked once the response is there. */
   readonly #filter: Filter | undefined
   /** Counts only where the request reached the origin. */
   readonly #toOrigin: boolean

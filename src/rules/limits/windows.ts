@@ -33,7 +33,7 @@ export class SlidingWindows {
     return Math.floor(now / this.#windowMs)
   }
 
-  /** Whether the window `index` still counts. */
+  /** Returns whether the window `index` still counts. */
   holds(index: number): boolean {
     return index >= this.#index - PARTS
   }
@@ -92,7 +92,7 @@ export class SlidingWindows {
     return this.#windows.map((_, age) => this.#index - age)
   }
 
-  /** Gives its keys back to the budget. */
+  /** Releases its keys to the budget. */
   clear(): void {
     for (const { size } of this.#windows) this.#budget.left += size
     this.#windows = emptyWindows()

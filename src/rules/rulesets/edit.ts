@@ -5,7 +5,7 @@ import { ACTIONS } from '../actions/index.js'
 import { repeats } from '../actions/shared.js'
 import type { Position, RateLimitInput, RuleInput } from './rule-input.js'
 
-// Rulesets are values: each function takes one and gives the next, with the version after. What comes in has been checked.
+// Rulesets are values: each function takes one and returns the next, with the version after. What comes in has been checked.
 
 /** What an edit needs from outside. */
 export interface Making {
@@ -55,7 +55,7 @@ export function replaceRuleset(
 /** Adds a rule: at the end, or where `position` says. */
 export function addRule(old: Ruleset, input: RuleInput, position: Position | undefined, making: Making): Ruleset {
   if (old.rules.some(({ id }) => id === input.id))
-    throw new InvalidInput([{ pointer: '/id', message: 'is a rule already' }])
+    throw new InvalidInput([{ pointer: '/id', message: 'is already the id of a rule' }])
   const rule = ruleOf(input, undefined, making)
   assertUniqueRef(old.rules, rule)
   return next({ ...old, rules: inserted(old.rules, rule, position) }, making)
@@ -93,7 +93,7 @@ export function patched(rule: Rule, patch: Readonly<Record<string, unknown>>): R
   return merged
 }
 
-/** The rule of that id; undefined where the ruleset has none. */
+/** The rule of that id; undefined if the ruleset has none. */
 export const ruleIn = (ruleset: Ruleset, ruleId: string): Rule | undefined =>
   ruleset.rules.find(({ id }) => id === ruleId)
 
@@ -118,7 +118,7 @@ function repeatedIds(inputs: readonly RuleInput[]): Issue[] {
   const seen = new Set<string>()
   return inputs.flatMap(({ id }, index) => {
     if (id === undefined) return []
-    if (seen.has(id)) return [{ pointer: `/rules/${index}/id`, message: 'is given twice' }]
+    if (seen.has(id)) return [{ pointer: `/rules/${index}/id`, message: 'occurs twice' }]
     seen.add(id)
     return []
   })
@@ -172,7 +172,7 @@ const limitOf = (input: RateLimitInput): RateLimit => ({
 
 function assertUniqueRef(others: readonly Rule[], { ref }: Rule): void {
   if (others.some((other) => other.ref === ref))
-    throw new InvalidInput([{ pointer: '/ref', message: 'belongs to another rule of the ruleset' }])
+    throw new InvalidInput([{ pointer: '/ref', message: 'is the ref of another rule of the ruleset' }])
 }
 
 /** A copy of the list with the rule in its place. */
@@ -192,5 +192,5 @@ function placeIn(others: readonly Rule[], { before, after, index }: Position = {
   const at = others.findIndex(({ id }) => id === (before ?? after))
   if (at >= 0) return before === undefined ? at + 1 : at
   const member = before === undefined ? 'after' : 'before'
-  throw new InvalidInput([{ pointer: `/position/${member}`, message: 'there is no such other rule in the ruleset' }])
+  throw new InvalidInput([{ pointer: `/position/${member}`, message: 'must be the id of another rule of the ruleset' }])
 }

@@ -18,12 +18,12 @@ interface ExecuteParams {
 /** Actions whose parameters an override cannot give. */
 const NO_OVERRIDES = new Set(['skip', 'rewrite'])
 
-/** What is wrong with the ruleset that an execute rule names, and with the overrides; relative to `action_parameters`. */
+/** Returns what is wrong with the ruleset that an execute rule names, and with the overrides; relative to `action_parameters`. */
 export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const { id, overrides = {} } = params as ExecuteParams
   const target = context.target(id)
   const refused = refusedTarget(target, context)
-  if (!target || refused) return [{ pointer: '/id', message: refused ?? 'there is no such ruleset' }]
+  if (!target || refused) return [{ pointer: '/id', message: refused ?? 'no ruleset has this id' }]
 
   const allowed = actionsOf(context.phase.name, 'managed').filter(({ name }) => !NO_OVERRIDES.has(name))
   const names = allowed.map(({ name }) => name)
@@ -43,7 +43,7 @@ export function executeIssues(params: unknown, context: RuleContext): Issue[] {
     ...rules.flatMap((rule, index) =>
       known.has(rule.id)
         ? []
-        : [{ pointer: `/overrides/rules/${index}/id`, message: 'the ruleset that runs has no such rule' }],
+        : [{ pointer: `/overrides/rules/${index}/id`, message: 'must be the id of a rule of the ruleset that runs' }],
     ),
   ]
 }

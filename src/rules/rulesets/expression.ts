@@ -29,7 +29,7 @@ export interface ExpressionPurpose {
 /** Members that {@link RulePlace} tells apart from the expression of the rule. */
 const MEMBERS = ['counting_expression', 'target_url']
 
-/** What is wrong with an expression; undefined where nothing is. The one place where the API asks the rules language. */
+/** Returns what is wrong with an expression; undefined if nothing is wrong. The one place where the API asks the rules language. */
 export function checkExpression(text: string, purpose: ExpressionPurpose): string | undefined {
   if (text.trim() === '') return 'must not be empty'
   // Before the language sees it: its message would hold all of the text.

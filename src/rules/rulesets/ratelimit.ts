@@ -6,7 +6,7 @@ import type { RateLimitInput } from './rule-input.js'
 /** The name in `http.request.headers["name"]`. */
 const HEADER = /^http\.(?:request|response)\.headers(?:\.names)?\["([^"]*)"\]/
 
-/** Whether a rule needs or may have a `ratelimit` in this phase; pointers are relative to the rule. */
+/** Returns whether a rule needs or may have a `ratelimit` in this phase; pointers are relative to the rule. */
 export function ratelimitPresence(phase: PhaseSpec, action: string, present: boolean): Issue[] {
   const pointer = '/ratelimit'
   if (action === 'execute') return present ? [{ pointer, message: 'has no place in execute rules' }] : []

@@ -17,7 +17,7 @@ const MAX_VALUES = 20_000
 
 const shape = issuesOf(RuleInput)
 
-/** What is wrong with the rules of a ruleset, below `/rules`. */
+/** Returns what is wrong with the rules of a ruleset, below `/rules`. */
 export function rulesIssues(rules: readonly unknown[], context: RuleContext): Issue[] {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
@@ -28,11 +28,11 @@ export function rulesIssues(rules: readonly unknown[], context: RuleContext): Is
   return issues
 }
 
-/** What is wrong with one rule; pointers are relative to it. None: it is a {@link RuleInput}. */
+/** Returns what is wrong with one rule; pointers are relative to it. None: it is a {@link RuleInput}. */
 export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   if (valuesIn(input) > MAX_VALUES) return [{ pointer: '', message: `has more than ${MAX_VALUES} values` }]
   const wrong = shape(input)
-  // Whoever names an unknown member still learns what is wrong with the parameters.
+  // A client that names an unknown member still learns what is wrong with the parameters.
   const { action: name, action_parameters: params } = (input ?? {}) as Partial<RuleInput>
   const action = typeof name === 'string' ? ACTIONS.get(name) : undefined
   if (wrong.length > 0) return [...wrong, ...parameterIssues(action, params, input, context)]
@@ -68,7 +68,7 @@ function parameterIssues(action: Action | undefined, params: unknown, rule: unkn
   return found.map(({ pointer, message }) => ({ pointer: `${at}${pointer}`, message }))
 }
 
-/** What is wrong with what parameters point at: rulesets that are run, lists of redirects. */
+/** Returns what is wrong with what parameters point at: rulesets that are run, lists of redirects. */
 function referenceIssues(action: string, params: object, context: RuleContext): Issue[] {
   if (action === 'execute') return executeIssues(params, context)
   const { from_list: from } = params as { readonly from_list?: { readonly name: string } }

@@ -28,7 +28,7 @@ const rewritten = (expression: string) => ({
   action_parameters: { uri: { path: { expression } } },
 })
 
-/** The phase, members of the rule besides an expression that is always true, where the fault is and what is said of it. */
+/** The phase, members of the rule besides an expression that is always true, where the error is, and its message. */
 const REFUSED: [what: string, phase: PhaseName, rule: object, pointer: string, message: RegExp][] = [
   ['an unknown field', FIREWALL, { expression: 'http.hoost eq "x"' }, '/expression', /\n\^{10} unknown identifier$/],
   ['the end missing', FIREWALL, { expression: 'ssl and' }, '/expression', /\(1:8\):\nssl and\n {7}\^ /],

@@ -1,6 +1,6 @@
 import type { PhaseName } from '../../../../src/rules/phases.js'
 
-/** What is wrong, the phase, the members of the rule besides its expression, where the faults are. */
+/** What is wrong, the phase, the members of the rule besides its expression, where the errors are. */
 export type BadRule = readonly [what: string, phase: PhaseName, rule: object, ...pointers: string[]]
 
 type Params = readonly [what: string, params: unknown, ...pointers: string[]]
