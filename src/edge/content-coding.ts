@@ -142,6 +142,11 @@ export class Decoders {
     this.#row[0]!.end()
   }
 
+  /** Goes on after the last one's `write` said false. */
+  resume(): void {
+    this.#row.at(-1)?.resume()
+  }
+
   destroy(): void {
     for (const decoder of this.#row) decoder.destroy()
   }

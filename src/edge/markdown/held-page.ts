@@ -21,6 +21,8 @@ export class HeldPage implements PageSink {
   #held: HeldBytes
   /** What is sent after it: pieces that came while it was going out. */
   readonly #tail: Buffer[] = []
+  /** Decoded, and to be converted when there is time. */
+  #undone: Uint8Array | undefined
   #blocked = false
   #ended = false
 
@@ -32,7 +34,7 @@ export class HeldPage implements PageSink {
     this.#converter = context.converter(page.contentType)
     if (page.codings.length > 0) {
       const html = {
-        write: (bytes: Uint8Array) => this.#convert(bytes),
+        write: (bytes: Uint8Array) => this.#decoded(bytes),
         end: () => this.#finish(),
         fail: () => this.#giveUp('undecodable'),
       }
@@ -65,6 +67,7 @@ export class HeldPage implements PageSink {
 
   release(): void {
     this.#state = 'over'
+    this.#context.turns.delete(this.#convertUndone)
     this.#decoders?.destroy()
     this.#original.release()
     this.#markdown.release()
@@ -72,6 +75,27 @@ export class HeldPage implements PageSink {
 
   get #holding(): boolean {
     return this.#state === 'holding'
+  }
+
+  /** Takes what a decoder brings, outside of calls of this sink: many pages may be decoded at once. */
+  #decoded(html: Uint8Array): boolean {
+    const { turns } = this.#context
+    if (!this.#holding) return false
+    if (!turns.open) {
+      this.#undone = html
+      turns.add(this.#convertUndone)
+      return false
+    }
+    const started = performance.now()
+    const open = this.#convert(html)
+    turns.spent(started)
+    return open
+  }
+
+  readonly #convertUndone = (): void => {
+    const html = this.#undone
+    this.#undone = undefined
+    if (html && this.#decoded(html)) this.#decoders?.resume()
   }
 
   #convert(html: Uint8Array): boolean {

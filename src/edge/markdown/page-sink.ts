@@ -3,6 +3,8 @@ import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
 
+import type { TurnQueue } from './turn-queue.js'
+
 /** Turns one page into Markdown, piece by piece. */
 export interface PageConverter {
   /** Markdown that is certain by now, often less than the HTML so far amounts to. Throws NotConvertible. */
@@ -30,6 +32,8 @@ export interface PageContext {
   readonly next: ResponseSink
   readonly memory: MemoryBudget
   readonly converter: (contentType: string) => PageConverter
+  /** When work may be done that no call of the sink asks for. */
+  readonly turns: TurnQueue
   readonly log: Log
   /** Called when more is welcome after `data` said false; harmless at other times. */
   readonly resume: () => void

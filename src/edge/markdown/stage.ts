@@ -12,6 +12,7 @@ import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } fro
 import type { MemoryBudget } from '../../core/memory-budget.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
 import { OUTCOMES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
+import { TurnQueue } from './turn-queue.js'
 import { StreamedPage } from './streamed-page.js'
 
 export interface MarkdownOptions {
@@ -29,6 +30,7 @@ export interface MarkdownOptions {
  */
 export function markdownStage({ memory, converter = toMarkdown, metrics, log }: MarkdownOptions): Stage {
   const settle = pageCounter(metrics, memory)
+  const turns = new TurnQueue()
   return (exchange, next) => {
     const { method, settings, zone, rawHeaders } = exchange
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
@@ -36,7 +38,7 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     exchange.headers = askForHtml(exchange.headers)
     if (method === 'HEAD') return new MarkdownHead(next)
     const content = settings.content_converter_content ?? 'page'
-    return new MarkdownResponse(next, { memory, converter, content, log, settle })
+    return new MarkdownResponse(next, { memory, converter, content, turns, log, settle })
   }
 }
 
@@ -121,10 +123,10 @@ class MarkdownHead extends HtmlVariant {
 const mayFit = ({ length = 0, codings }: Page): boolean =>
   length <= (codings.length > 0 ? MAX_ENCODED_BYTES : MAX_HTML_BYTES)
 
-/** More of a page than this is not converted in one go: others wait meanwhile. */
+/** The maximum of a page that is converted at once. */
 const SLICE = 65_536
 
-interface StageContext extends Pick<PageContext, 'memory' | 'log' | 'settle'> {
+interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'settle'> {
   readonly converter: (contentType: string, content: Content) => PageConverter
   readonly content: Content
 }
@@ -140,6 +142,8 @@ class MarkdownResponse implements ResponseSink {
   /** `data` said false and the listener waits to be called. */
   #waiting = false
   #working = false
+  /** The client has taken what it had, and the page does not know yet. */
+  #drainDue = false
   #over = false
   /** Bytes of the memory budget that the converter has. */
   #reserved = 0
@@ -148,7 +152,10 @@ class MarkdownResponse implements ResponseSink {
   constructor(next: ResponseSink, context: StageContext) {
     this.#next = next
     this.#context = context
-    next.onDrain(() => (this.#page ? this.#page.drained() : this.#resume()))
+    next.onDrain(() => {
+      this.#drainDue = this.#page !== undefined
+      this.#resume()
+    })
   }
 
   head(status: number, headers: RawHeaders): void {
@@ -164,7 +171,11 @@ class MarkdownResponse implements ResponseSink {
     if (this.#over) return true
     if (this.#page) {
       this.#rest = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk
-      this.#waiting = !this.#work(this.#page)
+      if (this.#context.turns.open) this.#waiting = !this.#work(this.#page)
+      else {
+        this.#waiting = true
+        this.#context.turns.add(this.#resume)
+      }
     } else this.#waiting = !this.#next.data(chunk)
     return !this.#waiting
   }
@@ -174,12 +185,17 @@ class MarkdownResponse implements ResponseSink {
     this.#waiting = false
     if (!this.#page) this.#next.end()
     else if (this.#rest) this.#endDue = true
-    else this.#end(this.#page)
+    else if (this.#context.turns.open) this.#end(this.#page)
+    else {
+      this.#endDue = true
+      this.#context.turns.add(this.#resume)
+    }
   }
 
   fail(error: unknown): void {
     this.#over = true
     this.#rest = undefined
+    this.#context.turns.delete(this.#resume)
     this.#page?.release()
     this.#releaseReserved()
     this.#next.fail(error)
@@ -223,21 +239,40 @@ class MarkdownResponse implements ResponseSink {
     const rest = this.#rest
     if (!rest) return true
     this.#rest = rest.length > SLICE ? rest.subarray(SLICE) : undefined
-    this.#working = true
     let open = false
-    try {
+    this.#working = true
+    this.#timed(() => {
       open = page.data(rest.subarray(0, SLICE))
-    } catch (error) {
-      this.#broken(error)
-    }
+    })
     this.#working = false
-    if (open && this.#rest) setImmediate(() => this.#resume())
+    if (open && this.#rest) this.#context.turns.add(this.#resume)
     return open && !this.#rest
   }
 
+  #timed(work: () => void): void {
+    const started = performance.now()
+    try {
+      work()
+    } catch (error) {
+      this.#broken(error)
+    }
+    this.#context.turns.spent(started)
+  }
+
   /** The page, or the client, takes more. */
-  #resume(): void {
-    if (this.#over || this.#working || (this.#page && !this.#work(this.#page))) return
+  readonly #resume = (): void => {
+    if (this.#over || this.#working) return
+    const page = this.#page
+    if (page && !this.#context.turns.open) {
+      this.#context.turns.add(this.#resume)
+      return
+    }
+    if (page && this.#drainDue) {
+      this.#drainDue = false
+      this.#timed(() => page.drained())
+      return
+    }
+    if (page && !this.#work(page)) return
     if (this.#endDue) {
       this.#endDue = false
       this.#end(this.#page!)
@@ -248,12 +283,10 @@ class MarkdownResponse implements ResponseSink {
   }
 
   #end(page: PageSink): void {
-    try {
+    this.#timed(() => {
       page.end()
       this.#releaseReserved()
-    } catch (error) {
-      this.#broken(error)
-    }
+    })
   }
 
   /** A fault of ours while the Markdown is on its way: the client must not take what it has for the whole. */

@@ -1,0 +1,53 @@
+/** Milliseconds of work on pages before other connections are served. */
+const TURN_MS = 10
+
+/**
+ * Bounds the time that work on pages takes in one turn of the event loop, however many pages there are. What does not fit
+ * waits for one of the next turns, each page for its own.
+ */
+export class TurnQueue {
+  readonly #queue = new Set<() => void>()
+  #spentMs = 0
+  #scheduled = false
+  #running = false
+
+  /** Work may be done now: time is left in this turn, and nothing waits that comes first. */
+  get open(): boolean {
+    return this.#spentMs < TURN_MS && (this.#running || this.#queue.size === 0)
+  }
+
+  /** Calls `work`, which reports its time to {@link spent}, in one of the next turns. Adding it again changes nothing. */
+  add(work: () => void): void {
+    this.#queue.add(work)
+    this.#schedule()
+  }
+
+  /** Counts the time since `started` (`performance.now()`) for this turn. */
+  spent(started: number): void {
+    this.#spentMs += performance.now() - started
+    this.#schedule()
+  }
+
+  delete(work: () => void): void {
+    this.#queue.delete(work)
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(this.#turn)
+  }
+
+  readonly #turn = (): void => {
+    this.#scheduled = false
+    this.#spentMs = 0
+    this.#running = true
+    for (const work of this.#queue) {
+      if (this.#spentMs >= TURN_MS) break
+      this.#queue.delete(work)
+      work()
+    }
+    this.#running = false
+    if (this.#queue.size > 0) this.#schedule()
+  }
+}
