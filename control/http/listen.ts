@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { newRayId } from '../../src/core/ids.js'
@@ -38,11 +40,13 @@ export async function listenControl(
 ): Promise<Control> {
   const handle = api(endpoints, deps, routes).callback()
   const { upgrades = [] } = deps
-  const server = createServer(LIMITS, (request, response) => {
+  const { listen, tls } = deps.config().control
+  const respond = (request: IncomingMessage, response: ServerResponse): void => {
     // The connection of a request that was under way when the listener closed has nothing more to wait for.
     response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
     void handle(request, response)
-  })
+  }
+  const server = tls ? createSecureServer({ ...LIMITS, ...(await pems(tls)) }, respond) : createServer(LIMITS, respond)
   server.maxConnections = MAX_CONNECTIONS
   server.on('checkExpectation', (request, response) => void handle(request, response))
   server.on('clientError', rejectUnreadable)
@@ -56,13 +60,13 @@ export async function listenControl(
     socket.once('close', () => upgraded.delete(socket))
     if (!upgrades.some((one) => one.take(request, socket, head))) respondOnce(request, socket, handle)
   })
-  const { host, port } = split(deps.config().control.listen)
+  const { host, port } = split(listen)
   server.listen(port, host)
   await once(server, 'listening')
   const { port: taken } = server.address() as AddressInfo
   return {
     port: taken,
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
+    url: `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
     async close(drainMs = 10_000) {
       for (const one of upgrades) one.closeAll()
       const late = setTimeout(() => upgraded.forEach((socket) => socket.destroy()), drainMs)
@@ -70,6 +74,11 @@ export async function listenControl(
       clearTimeout(late)
     },
   }
+}
+
+/** Certificate and key of the API. Read at the start only. */
+async function pems({ cert_file: cert, key_file: key }: { cert_file: string; key_file: string }) {
+  return { cert: await readFile(cert), key: await readFile(key), minVersion: 'TLSv1.2' as const }
 }
 
 function split(listen: string): { host: string; port: number } {

@@ -24,8 +24,9 @@ export const serve: DefineCommand = (command) => {
       const log = openLog(config.log)
       trimHeap()
       const daemon = await startDaemon(config, { log })
-      const { proxy, control, admin } = daemon
-      log.info({ event: 'ready', proxy, control, admin }, `proxy ${proxy}, api ${control}, admin ${admin}`)
+      const { proxy, proxyTls, control, admin } = daemon
+      const urls = { proxy, ...(proxyTls !== undefined && { proxy_tls: proxyTls }), control, admin }
+      log.info({ event: 'ready', ...urls }, `proxy ${proxyTls ?? proxy}, api ${control}, admin ${admin}`)
       if (hints) process.stderr.write(thingsToTry(daemon))
       process.on('SIGHUP', () => void reload(file, daemon, log))
       await stopSignal(log)

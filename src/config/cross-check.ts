@@ -35,6 +35,9 @@ export function crossCheck(config: Config): Issue[] {
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
     ...egressIssues(config.egress),
+    ...(portOf(config.proxy.tls?.listen ?? ':0') > 65_535
+      ? [{ pointer: '/proxy/tls/listen', message: 'has a port above 65535' }]
+      : []),
     ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),

@@ -23,7 +23,7 @@ export function documented(schema: object): string {
 function members({ properties = {}, required = [] }: Shape, indent: string): string[] {
   return Object.entries(properties).flatMap(([name, shape]) => {
     const lines = [...comment(shape, indent), ...member(name, shape, indent)]
-    const absent = shape.default === undefined && shape.properties === undefined && !required.includes(name)
+    const absent = shape.default === undefined && !required.includes(name)
     return [...(indent === '' ? [''] : []), ...(absent ? lines.map((line) => commentedOut(line, indent)) : lines)]
   })
 }

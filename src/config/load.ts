@@ -7,6 +7,7 @@ import { crossCheck, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { withNewNames } from './renamed.js'
+import type { ControlTls } from './tls.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
@@ -16,13 +17,22 @@ const parse = parser(ConfigFile, { defaults: true })
 const wrongShape = issuesOf(ConfigFile, { defaults: true })
 
 /** For who does not run pipelines, and so does not ask whether there are such destinations. */
-const ANY_DESTINATION: PipelineChecks = { destination: () => undefined, jobDestination: () => undefined }
+/** Checks that look at what the file names. Each returns an issue's message, undefined if there is none. */
+export interface ConfigChecks extends PipelineChecks {
+  readonly certificate: (files: ControlTls) => string | undefined
+}
+
+const NO_CHECKS: ConfigChecks = {
+  destination: () => undefined,
+  jobDestination: () => undefined,
+  certificate: () => undefined,
+}
 
 /** Reads a configuration file; throws {@link BadConfig} with every fault found. */
 export function loadConfig(
   file: string,
   environment: Environment = process.env,
-  checks: PipelineChecks = ANY_DESTINATION,
+  checks: ConfigChecks = NO_CHECKS,
 ): Config {
   return readConfig(readText(file), file, environment, checks)
 }
@@ -32,7 +42,7 @@ export function readConfig(
   text: string,
   file: string,
   environment: Environment = process.env,
-  checks: PipelineChecks = ANY_DESTINATION,
+  checks: ConfigChecks = NO_CHECKS,
 ): Config {
   const yaml = readYaml(text, file, environment)
   if (isOnePipeline(yaml.document.contents)) throw badFile(file, 'is a pipeline file: edged run FILE runs it')
@@ -49,7 +59,7 @@ export function readConfig(
     const pipelines = listed.pipelines.filter((pipeline) => pipeline !== undefined)
     const config = { ...resolved, pipelines }
     const whole = absolute(config, dirname(resolve(file)))
-    issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
+    issues.push(...listed.issues, ...deadLetterIssues(whole, checks), ...certificateIssues(whole, checks))
     // What refers to others can be told only where those can be read.
     if (!issues.some(({ pointer }) => /^\/(accounts|zones)/.test(pointer)))
       issues.push(
@@ -68,6 +78,17 @@ function deadLetterIssues({ logpush: { dead_letter: text, destinations } }: Conf
   return message === undefined ? [] : [{ pointer: '/logpush/dead_letter', message }]
 }
 
+function certificateIssues({ proxy, control }: Config, checks: ConfigChecks): Issue[] {
+  const files = [
+    ...(proxy.tls?.certificates ?? []).map((pair, index) => [`/proxy/tls/certificates/${index}`, pair] as const),
+    ...(control.tls ? [['/control/tls', control.tls] as const] : []),
+  ]
+  return files.flatMap(([pointer, pair]) => {
+    const message = checks.certificate(pair)
+    return message === undefined ? [] : [{ pointer, message }]
+  })
+}
+
 /** Paths of the file are relative to it. */
 function absolute(config: Config, folder: string): Config {
   const data = resolve(folder, config.data)
@@ -75,10 +96,15 @@ function absolute(config: Config, folder: string): Config {
   const { destinations } = config.logpush
   const under = destinations.allow_file_under.map((path) => resolve(folder, path))
   const { ca_file: caFile, ...egress } = config.egress
+  const { tls } = config.proxy
+  const proxyTls = tls && { ...tls, certificates: tls.certificates.map((files) => absoluteFiles(files, folder)) }
+  const controlTls = config.control.tls && absoluteFiles(config.control.tls, folder)
   return {
     ...config,
     data,
     secrets: { ...secrets, key_file: keyFile === undefined ? resolve(data, 'secret.key') : resolve(folder, keyFile) },
+    proxy: proxyTls ? { ...config.proxy, tls: proxyTls } : config.proxy,
+    control: controlTls ? { ...config.control, tls: controlTls } : config.control,
     egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },
@@ -87,3 +113,9 @@ function absolute(config: Config, folder: string): Config {
     ),
   }
 }
+
+/** A certificate and its key, by absolute paths. */
+const absoluteFiles = (files: ControlTls, folder: string): ControlTls => ({
+  cert_file: resolve(folder, files.cert_file),
+  key_file: resolve(folder, files.key_file),
+})

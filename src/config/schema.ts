@@ -6,6 +6,7 @@ import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
 import type { Pipeline } from './pipeline.js'
 import { Duration, Size } from './units.js'
+import { ControlTls, ProxyTls } from './tls.js'
 import { Webhooks } from './webhooks.js'
 import { Workers } from './workers.js'
 
@@ -86,6 +87,7 @@ const Challenge = Type.Object(
 const Proxy = Type.Object(
   {
     listen: Listen('127.0.0.1:8080', 'Address of the reverse proxy. Port 0 takes a free one.'),
+    tls: Type.Optional(ProxyTls),
     trusted_proxies: Type.Array(Type.String(), {
       default: [],
       description: 'CIDRs whose X-Forwarded-For and X-Forwarded-Proto are believed.',
@@ -274,6 +276,7 @@ export const ConfigFile = Type.Object(
     control: Type.Object(
       {
         listen: Listen('127.0.0.1:8787', 'Address of the API.'),
+        tls: Type.Optional(ControlTls),
         rate_limit: Type.Object(
           {
             requests: Count(1200, 'Requests of one token per period. 0: no limit.'),

@@ -1,6 +1,7 @@
 import { checkDestination } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
-import type { PipelineChecks } from '../config/pipeline-file.js'
+import type { ConfigChecks } from '../config/load.js'
+import { certificateIssue } from '../tls/certificates.js'
 import type { Clock } from '../core/clock.js'
 import { InvalidInput } from '../core/errors.js'
 import type { Log } from '../core/log.js'
@@ -48,11 +49,12 @@ function fault(text: string, allowed: SinkDeps): string | undefined {
   }
 }
 
-/** Checks destinations of configuration and pipeline files by their form. */
-export function destinationChecks(deps: { clock: Clock; log: Log }): PipelineChecks {
+/** Checks of configuration and pipeline files: destinations by their form, certificates by loading them. */
+export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigChecks {
   return {
     destination: (text) => fault(text, ownDestinations(deps, [text])),
     jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
       fault(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
+    certificate: certificateIssue,
   }
 }

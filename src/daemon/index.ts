@@ -38,6 +38,7 @@ import { openBlobs } from '../store/open-blobs.js'
 import { openVault, secretKeys } from '../store/vault.js'
 import { startWebhooks } from '../webhooks/index.js'
 import { AssetUploads } from '../workers/assets/uploads.js'
+import { dailyTicketKeys } from '../tls/ticket-keys.js'
 import { CodeReader } from '../workers/code/reader.js'
 import { startCollector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
@@ -46,6 +47,8 @@ import { ScriptRepository } from '../workers/script-repository.js'
 export interface Daemon {
   /** Base URL of the proxy, `http://127.0.0.1:8080`. */
   readonly proxy: string
+  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`; undefined without one. */
+  readonly proxyTls: string | undefined
   /** Base URL of the API; ends in `/client/v4`. */
   readonly control: string
   /** Base URL of `/livez`, `/readyz` and `/metrics`. */
@@ -124,12 +127,14 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       geo,
       dial,
       emitter,
+      ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
       clock,
       log,
       metrics,
     }),
   )
   listeners.add(proxy.port)
+  if (proxy.tls) listeners.add(proxy.tls.port)
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
@@ -191,6 +196,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       throw error
     }
     listeners.add(proxy.port)
+    if (proxy.tls) listeners.add(proxy.tls.port)
     warnOfRestart(config, next, log)
     limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
     challenges.options = next.proxy.challenge
@@ -207,6 +213,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
   return {
     proxy: urlOf(proxy),
+    proxyTls: proxy.tls && urlOf(proxy.tls, 'https'),
     control: control.url,
     admin: admin.url,
     // Two at once would undo each other, and a listener opened now would outlive the daemon's end.
@@ -228,8 +235,8 @@ const portOf = (url: string): number => Number(new URL(url).port)
 const pipelinePorts = ({ pipelines }: Config): number[] =>
   pipelines.flatMap(({ source }) => ('http' in source ? hostAndPort(source.http).port : []))
 
-const urlOf = ({ address, port }: { address: string; port: number }): string =>
-  `http://${address.includes(':') ? `[${address}]` : address}:${port}`
+const urlOf = ({ address, port }: { address: string; port: number }, scheme = 'http'): string =>
+  `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`
 
 function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
   const seconds = new Histogram({
@@ -254,6 +261,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   admin: ({ admin }) => admin,
   pipelines: described,
   'control.listen': ({ control }) => control.listen,
+  'control.tls': ({ control }) => control.tls,
   'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
   'logpush.retention_age': ({ logpush }) => logpush.retention_age,
   'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,

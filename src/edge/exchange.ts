@@ -3,6 +3,7 @@ import type { OriginPeer } from '../http/origin-connection.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { Run } from '../rules/engine/run.js'
 import type {
+  ClientTls,
   BodyHead,
   CacheSettings,
   CompressionParams,
@@ -31,6 +32,7 @@ export interface Arrival {
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
   readonly local: LocalEnd
+  readonly tls: ClientTls | undefined
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly startedAt: number
   readonly startedMonotonic: number
@@ -66,6 +68,7 @@ export class Exchange implements RuleExchange {
   headers: string[]
   /** Where the request arrived. */
   readonly local: LocalEnd
+  readonly tls: ClientTls | undefined
   /** Fields of the rules language that a trusted proxy has told, by name. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   /** Undefined where no rule needs it, or there is none. */
@@ -135,6 +138,7 @@ export class Exchange implements RuleExchange {
     this.clientHeaders = arrival.rawHeaders
     this.headers = arrival.headers
     this.local = arrival.local
+    this.tls = arrival.tls
     this.trustedFields = arrival.trustedFields
     this.settings =
       custom && zone.customHostnames === 'all' && zone.plan !== 'free'

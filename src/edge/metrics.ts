@@ -13,6 +13,8 @@ export class ProxyMetrics {
   tunnels = 0
   /** Connections closed because there were too many. */
   dropped = 0
+  /** TLS handshakes that failed. */
+  handshakeFailures = 0
   /** Clients that left before they had their answer. */
   aborted = 0
   retries = 0
@@ -59,6 +61,11 @@ export class ProxyMetrics {
     gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
     gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
     counted('edged_proxy_connections_rejected_total', 'Connections above a limit.', () => this.dropped)
+    counted(
+      'edged_proxy_tls_handshake_failures_total',
+      'TLS handshakes that failed or took longer than proxy.limits.header_timeout.',
+      () => this.handshakeFailures,
+    )
     counted(
       'edged_proxy_requests_rejected_total',
       'Requests that reached no zone: malformed, oversized, unknown host.',

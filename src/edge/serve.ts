@@ -93,7 +93,7 @@ function arrival(
   const rayId = newRayId()
   const believed = context.trusted(connection.address)
   const clientAddress = visitorAddress(connection.address, fields.forwardedFor, context.trusted)
-  const scheme = believed && fields.forwardedProto === 'https' ? 'https' : 'http'
+  const scheme = schemeOf(connection, believed ? fields.forwardedProto : undefined)
   const host = fields.host ?? ''
   const { via, forwardedFor } = fields
   // What only trusted proxies may tell, others would make up.
@@ -116,10 +116,18 @@ function arrival(
     rawHeaders,
     headers,
     local: connection.socket,
+    // Between a trusted proxy and this one; the client's own connection ended there.
+    tls: clientAddress === connection.address ? connection.secure : undefined,
     trustedFields: believed ? context.trustedFields.read(rawHeaders) : undefined,
     startedAt: context.clock.now(),
     startedMonotonic: context.clock.monotonic(),
   })
+}
+
+/** The scheme that the client used: what a trusted proxy reports, else that of the connection. */
+function schemeOf({ secure }: ClientConnection, forwarded: string | undefined): 'http' | 'https' {
+  if (forwarded === 'https' || forwarded === 'http') return forwarded
+  return secure ? 'https' : 'http'
 }
 
 /** `OPTIONS *` asks what this server can do (RFC 9110, 9.3.7); no origin speaks for it. */

@@ -188,6 +188,16 @@ export interface LocalEnd {
   readonly localPort?: number | undefined
 }
 
+/** TLS between the client and the proxy. */
+export interface ClientTls {
+  /** `TLSv1.2` or `TLSv1.3`. */
+  readonly version: string
+  /** OpenSSL's name of the cipher suite. */
+  readonly cipher: string
+  /** Bytes of the ClientHello message. */
+  readonly helloBytes: number
+}
+
 /** The zone of a request, as far as rules read it. */
 export interface RuleZone {
   readonly id: string
@@ -216,6 +226,8 @@ export interface RuleExchange {
   /** As the origin receives them. */
   headers: string[]
   readonly local: LocalEnd
+  /** Undefined without TLS, or if it ended at a trusted proxy. */
+  readonly tls: ClientTls | undefined
   /** Values of fields that a trusted proxy has sent, by the name of the field. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly body: BodyHead | undefined

@@ -36,7 +36,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     may: ['src/lists', 'src/rules', 'src/egress', 'pipelines/records'],
     files: ['src/expr/ip.ts', 'pipelines/logpush/compiled-job.ts', 'pipelines/logpush/spool/json-text.ts'],
   },
-  'src/edge': { may: ['src/http', 'src/expr', 'src/rules', 'src/workers', 'pipelines/markdown'], types: CONFIG_TYPES },
+  'src/tls': {},
+  'src/edge': {
+    may: ['src/http', 'src/tls', 'src/expr', 'src/rules', 'src/workers', 'pipelines/markdown'],
+    types: CONFIG_TYPES,
+  },
   'pipelines/markdown': { pure: true },
   'pipelines/records': { pure: true },
   'pipelines/logpush': { may: ['src/disk', 'pipelines/records'] },

@@ -29,6 +29,7 @@ function exchangeOf(rawHeaders: readonly string[]): Exchange {
     rawHeaders,
     headers: [],
     local: {},
+    tls: undefined,
     trustedFields: undefined,
     startedAt: 0,
     startedMonotonic: 0,

@@ -52,6 +52,7 @@ function visit({ host = 'example.test', address = '192.0.2.1', agent = 'A', acce
     rawHeaders,
     headers: [],
     local: {},
+    tls: undefined,
     trustedFields: undefined,
     startedAt: 0,
     startedMonotonic: 0,

@@ -34,6 +34,7 @@ function exchange(target = '/path?q=1', host = 'example.test'): Exchange {
     rawHeaders: ['Host', host, 'X-A', '1'],
     headers: ['X-A', '1', 'host', host],
     local: {},
+    tls: undefined,
     trustedFields: undefined,
     startedAt: 0,
     startedMonotonic: 0,

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
+import type { SecureConnection } from '../../tls/terminator.js'
 import { Framing, type HttpParseError, type FramingLimits, type RequestHead } from './framing.js'
 import { linger } from './refusal.js'
 
@@ -54,6 +55,8 @@ export interface BodyReader {
 /** A client's connection: reads requests, one at a time. Those that a client sends without waiting are held back. */
 export class ClientConnection {
   readonly socket: Socket
+  /** TLS facts of the connection; undefined if it is not encrypted. */
+  readonly secure: SecureConnection | undefined
   /** The peer's address; empty when it left before it was asked for. */
   readonly address: string
   readonly framing: Framing
@@ -73,8 +76,15 @@ export class ClientConnection {
   #tunnel: ((chunk: Buffer) => void) | undefined
   #done = false
 
-  constructor(socket: Socket, limits: FramingLimits, monotonic: () => number, events: ConnectionEvents) {
+  constructor(
+    socket: Socket,
+    limits: FramingLimits,
+    monotonic: () => number,
+    events: ConnectionEvents,
+    secure?: SecureConnection,
+  ) {
     this.socket = socket
+    this.secure = secure
     this.address = plainAddress(socket.remoteAddress ?? '')
     this.framing = new Framing(limits)
     this.writer = new ResponseWriter(socket, (last) => this.responding?.delivered(last))
@@ -142,7 +152,7 @@ export class ClientConnection {
    * takes answers away that the client has not read yet, is sent only where nothing else tells.
    */
   cut(): void {
-    if (this.responding && this.writer.endsWithConnection) this.socket.resetAndDestroy()
+    if (this.responding && this.writer.endsWithConnection) (this.secure?.transport ?? this.socket).resetAndDestroy()
     else this.socket.destroy()
   }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
@@ -11,6 +12,9 @@ import type { Stage } from '../response.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { trust } from './client-address.js'
 import { ClientConnection, type ConnectionEvents } from './connection.js'
+import { plainAddress } from '../../expr/index.js'
+import type { SecureConnection } from '../../tls/terminator.js'
+import { TlsListener, type TlsListenerDeps } from './tls-listener.js'
 import { Geo } from '../geo.js'
 import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
@@ -38,15 +42,23 @@ export interface ProxyParts {
   readonly emitter?: Emitter
   /** What answers in the place of origins; without it none does. */
   readonly workers?: WorkerSites
+  /** 48 bytes for TLS session tickets, new each day; needed for HTTPS. */
+  readonly ticketKeys?: () => Buffer
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
 }
 
-/** A running proxy. */
-export interface Proxy {
+/** Address and port of a listener. */
+export interface Bound {
   readonly address: string
   readonly port: number
+}
+
+/** A running proxy. */
+export interface Proxy extends Bound {
+  /** The HTTPS listener; undefined without the section `proxy.tls`. */
+  readonly tls: Bound | undefined
   /** Takes new options without dropping a request; rejects, and keeps the old ones, where a new address is not free. */
   reconfigure(config: ProxyConfig): Promise<void>
   /** Stops listening, lets requests finish within `drain_timeout`, then ends what is left. */
@@ -74,7 +86,11 @@ class ReverseProxy implements Proxy {
     requested: (connection, head) => this.#requested(connection, head),
     refused: (connection, fault) => this.#fault(connection, fault),
   }
+  readonly #ticketKeys: () => Buffer
   #server: Server | undefined
+  #tls: TlsListener | undefined
+  /** Connections of both listeners, handshakes included. */
+  #admitted = 0
   #bound = { address: '', port: 0 }
   #closed: Promise<void> | undefined
   #checking: NodeJS.Timeout | undefined
@@ -83,8 +99,21 @@ class ReverseProxy implements Proxy {
 
   constructor(
     config: ProxyConfig,
-    { zones, stages = [], challenges, workers, geo = new Geo(), dial, emitter, clock, log, metrics }: ProxyParts,
+    {
+      zones,
+      stages = [],
+      challenges,
+      workers,
+      geo = new Geo(),
+      dial,
+      emitter,
+      clock,
+      log,
+      metrics,
+      ...parts
+    }: ProxyParts,
   ) {
+    this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     const bufferMemory = new MemoryBudget(config.buffer_memory)
     this.#context = {
@@ -115,9 +144,20 @@ class ReverseProxy implements Proxy {
     return this.#bound.port
   }
 
+  get tls(): Bound | undefined {
+    return this.#tls
+  }
+
   async listen(): Promise<void> {
-    this.#server = await this.#open(this.#context.config)
-    this.#checkEvery(this.#context.config)
+    const { config } = this.#context
+    this.#server = await this.#open(config)
+    try {
+      if (config.tls) this.#tls = await TlsListener.open(config.tls, this.#tlsDeps())
+    } catch (error) {
+      this.#server.close()
+      throw error
+    }
+    this.#checkEvery(config)
   }
 
   async reconfigure(config: ProxyConfig): Promise<void> {
@@ -128,6 +168,7 @@ class ReverseProxy implements Proxy {
       replaced?.close()
       void this.#endIdle()
     }
+    if (JSON.stringify(config.tls) !== JSON.stringify(old.tls)) await this.#reconfigureTls(config.tls)
     this.#context.config = config
     this.#context.trusted = trust(config.trusted_proxies)
     this.#context.trustedFields = new TrustedFields(config.trusted_fields)
@@ -147,8 +188,10 @@ class ReverseProxy implements Proxy {
     const { config, clock, log, origins } = this.#context
     this.#context.draining = true
     this.#server?.close()
+    this.#tls?.close()
+    this.#tls?.endHandshakes()
     await this.#endIdle()
-    if (this.#connections.size > 0) {
+    if (this.#admitted > 0) {
       const empty = new Promise<'empty'>((resolve) => {
         this.#emptied = () => resolve('empty')
       })
@@ -156,7 +199,7 @@ class ReverseProxy implements Proxy {
       const end = await Promise.race([empty, clock.sleep(config.drain_timeout, stop.signal)])
       if (end === 'empty') stop.abort()
       else {
-        log.warn({ event: 'drain_timeout', connections: this.#connections.size })
+        log.warn({ event: 'drain_timeout', connections: this.#admitted })
         for (const connection of this.#connections.values()) connection.cut()
         // Their requests are over, and recorded, before the origins go: it was not those who failed.
         await empty
@@ -188,38 +231,71 @@ class ReverseProxy implements Proxy {
   }
 
   async #open(config: ProxyConfig): Promise<Server> {
-    const server = createServer({ noDelay: true, allowHalfOpen: true, highWaterMark: HIGH_WATER }, (socket) =>
-      this.#connected(socket),
-    )
+    const options = { noDelay: true, allowHalfOpen: true, highWaterMark: HIGH_WATER }
+    const server = createServer(options, (socket) => {
+      if (this.#admit(socket)) this.#connected(socket)
+    })
     await bind(server, config.listen)
     this.#bound = server.address() as AddressInfo
     server.on('error', (error) => this.#context.log.error({ event: 'listener_failed', error: error.message }))
     return server
   }
 
-  #connected(socket: Socket): void {
-    const { config, metrics, trusted, draining, clock } = this.#context
-    const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events)
-    const { address } = connection
+  /** Counts a new connection until it closes. Returns false, and closes it, if it is one too many. */
+  #admit(socket: Socket): boolean {
+    const { config, metrics, trusted, draining } = this.#context
+    const address = plainAddress(socket.remoteAddress ?? '')
     const { connections, connections_per_address: perAddress } = config.limits
     const counted = perAddress > 0 && !trusted(address)
-    const held = this.#perAddress.get(address) ?? 0
-    if (draining || address === '' || this.#connections.size >= connections || (counted && held >= perAddress)) {
+    const present = this.#perAddress.get(address) ?? 0
+    if (draining || address === '' || this.#admitted >= connections || (counted && present >= perAddress)) {
       metrics.dropped++
+      // An error is followed by the end of the connection.
+      socket.on('error', () => undefined)
       socket.destroy()
-      return
+      return false
     }
-    this.#connections.set(socket, connection)
-    this.#perAddress.set(address, held + 1)
+    this.#perAddress.set(address, present + 1)
+    this.#admitted++
     metrics.connections++
     socket.once('close', () => {
       metrics.connections--
-      this.#connections.delete(socket)
-      const left = (this.#perAddress.get(address) ?? 1) - 1
-      if (left > 0) this.#perAddress.set(address, left)
+      this.#admitted--
+      const remaining = (this.#perAddress.get(address) ?? 1) - 1
+      if (remaining > 0) this.#perAddress.set(address, remaining)
       else this.#perAddress.delete(address)
-      if (this.#connections.size === 0) this.#emptied?.()
+      if (this.#admitted === 0) this.#emptied?.()
     })
+    return true
+  }
+
+  #connected(socket: Socket, secure?: SecureConnection): void {
+    const { config, clock, draining } = this.#context
+    const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events, secure)
+    // The peer may have left, or the drain begun, during the handshake.
+    if (connection.address === '' || draining) return void socket.destroy()
+    this.#connections.set(socket, connection)
+    socket.once('close', () => this.#connections.delete(socket))
+  }
+
+  #tlsDeps(): TlsListenerDeps {
+    const { clock, log, metrics } = this.#context
+    return {
+      clock,
+      log,
+      ticketKeys: this.#ticketKeys,
+      handshakeTimeout: () => this.#context.config.limits.header_timeout,
+      admit: (transport) => this.#admit(transport),
+      secured: (connection) => this.#connected(connection.socket, connection),
+      handshakeFailed: () => metrics.handshakeFailures++,
+    }
+  }
+
+  async #reconfigureTls(config: ProxyConfig['tls']): Promise<void> {
+    if (this.#tls && config) return await this.#tls.reconfigure(config)
+    const replaced = this.#tls
+    this.#tls = config && (await TlsListener.open(config, this.#tlsDeps()))
+    replaced?.close()
   }
 
   #requested(connection: ClientConnection, request: RequestHead): void {
@@ -236,4 +312,10 @@ class ReverseProxy implements Proxy {
     if (connection.responding) connection.responding.faulted(fault)
     else rejectRequest(connection, fault, this.#context)
   }
+}
+
+/** Ticket keys of one process, for a proxy without a store. */
+function randomTicketKeys(): () => Buffer {
+  const keys = randomBytes(48)
+  return () => keys
 }

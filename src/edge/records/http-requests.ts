@@ -55,9 +55,9 @@ export function httpRequest(
     ClientRequestSource: 'eyeball',
     ClientRequestURI: facts.uri,
     ClientRequestUserAgent: facts.userAgent,
-    // Who ends TLS in front of us does not tell how.
-    ClientSSLCipher: plain ? 'NONE' : undefined,
-    ClientSSLProtocol: plain ? 'none' : undefined,
+    // Unknown if TLS ended at a proxy before this one.
+    ClientSSLCipher: plain ? 'NONE' : exchange.tls?.cipher,
+    ClientSSLProtocol: plain ? 'none' : exchange.tls?.version,
     ClientSrcPort: passage.port,
     ClientXRequestedWith: facts.requestedWith,
     Cookies: logFields ? texts(logFields.Cookies) : NO_FIELDS,

@@ -44,6 +44,7 @@ export function tracer({ zones, fields, clock, bodyBytes }: TracerOptions) {
       rawHeaders,
       headers: [...rawHeaders],
       local: {},
+      tls: undefined,
       trustedFields: request.fields,
       startedAt: clock.now(),
       startedMonotonic: clock.monotonic(),

@@ -1,0 +1,109 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { ProxyConfig } from '../../config/schema.js'
+import type { Clock } from '../../core/clock.js'
+import type { Log } from '../../core/log.js'
+import { bind } from '../../http/listen.js'
+import { WatchedCertificates } from '../../tls/certificate-files.js'
+import { TlsTerminator, type SecureConnection } from '../../tls/terminator.js'
+
+type TlsConfig = NonNullable<ProxyConfig['tls']>
+
+export interface TlsListenerDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /** 48 bytes for session tickets; the same on all machines of an installation, new each day. */
+  ticketKeys(): Buffer
+  /** Milliseconds. */
+  handshakeTimeout(): number
+  /** Returns whether a new connection may stay. */
+  admit(transport: Socket): boolean
+  secured(connection: SecureConnection): void
+  handshakeFailed(): void
+}
+
+/** The HTTPS listener: TLS is terminated here, and connections after their handshake are passed on. */
+export class TlsListener {
+  #bound = { address: '', port: 0 }
+  #config: TlsConfig
+  #server: Server | undefined
+  #certificates: WatchedCertificates
+  readonly #deps: TlsListenerDeps
+  readonly #terminator: TlsTerminator
+
+  private constructor(config: TlsConfig, certificates: WatchedCertificates, deps: TlsListenerDeps) {
+    this.#config = config
+    this.#certificates = certificates
+    this.#deps = deps
+    this.#terminator = new TlsTerminator(
+      {
+        certificates: () => this.#certificates.table,
+        minVersion: () => this.#config.min_version,
+        handshakeTimeout: () => deps.handshakeTimeout(),
+        ticketKeys: () => deps.ticketKeys(),
+      },
+      { secured: (connection) => deps.secured(connection), failed: () => deps.handshakeFailed() },
+    )
+  }
+
+  /** Loads the certificates and starts to listen. Rejects with the file or the address that cannot be used. */
+  static async open(config: TlsConfig, deps: TlsListenerDeps): Promise<TlsListener> {
+    const certificates = await WatchedCertificates.open(config.certificates, deps)
+    const listener = new TlsListener(config, certificates, deps)
+    try {
+      await listener.#listen(config.listen)
+    } catch (error) {
+      certificates.close()
+      throw error
+    }
+    if (config.http2 === 'auto')
+      deps.log.info({ event: 'http2_off', reason: 'this version speaks HTTP/1.1 to clients' })
+    return listener
+  }
+
+  get address(): string {
+    return this.#bound.address
+  }
+
+  get port(): number {
+    return this.#bound.port
+  }
+
+  /** Applies new options. Open connections stay. Rejects, and changes nothing, if a file or the address cannot be used. */
+  async reconfigure(config: TlsConfig): Promise<void> {
+    const certificates = await WatchedCertificates.open(config.certificates, this.#deps)
+    if (config.listen !== this.#config.listen) {
+      const replaced = this.#server
+      try {
+        await this.#listen(config.listen)
+      } catch (error) {
+        certificates.close()
+        throw error
+      }
+      replaced?.close()
+    }
+    this.#certificates.close()
+    this.#certificates = certificates
+    this.#config = config
+  }
+
+  /** Stops listening. Connections and handshakes in progress stay. */
+  close(): void {
+    this.#server?.close()
+    this.#certificates.close()
+  }
+
+  /** Ends the handshakes in progress, for a proxy that stops. */
+  endHandshakes(): void {
+    this.#terminator.close()
+  }
+
+  async #listen(address: string): Promise<void> {
+    const server = createServer({ noDelay: true, allowHalfOpen: true }, (transport) => {
+      if (this.#deps.admit(transport)) this.#terminator.accept(transport)
+    })
+    await bind(server, address)
+    server.on('error', (error) => this.#deps.log.error({ event: 'listener_failed', error: error.message }))
+    this.#server = server
+    this.#bound = server.address() as AddressInfo
+  }
+}

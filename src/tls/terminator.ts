@@ -1,0 +1,116 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type { CertificateTable, TlsVersion } from './certificates.js'
+import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
+
+/** A connection after its handshake. */
+export interface SecureConnection {
+  readonly socket: TLSSocket
+  /** The socket below TLS. Only it can reset the connection. */
+  readonly transport: Socket
+  /** `TLSv1.2` or `TLSv1.3`. */
+  readonly version: string
+  /** OpenSSL's name, such as `TLS_AES_128_GCM_SHA256`. */
+  readonly cipher: string
+  /** Bytes of the ClientHello message. */
+  readonly helloBytes: number
+}
+
+export interface TerminatorOptions {
+  /** The table in force; read at each handshake. */
+  certificates(): CertificateTable
+  minVersion(): TlsVersion
+  /** Milliseconds for the whole handshake, ClientHello included. */
+  handshakeTimeout(): number
+  /** 48 bytes for session tickets, shared by all processes and machines that resume each other's sessions. */
+  ticketKeys(): Buffer
+}
+
+/** Why a connection ended before its handshake was complete. */
+export type HandshakeFailure = 'timeout' | 'not_tls' | 'no_certificate' | 'rejected'
+
+export interface TerminatorEvents {
+  secured(connection: SecureConnection): void
+  failed(failure: HandshakeFailure): void
+}
+
+const PROTOCOLS = ['http/1.1']
+
+/**
+ * Terminates TLS on sockets that a plain server accepted. The ClientHello is read first and put back, because the
+ * certificate and the lowest version of the zone must be known before the handshake begins: a context from `SNICallback`
+ * does not bring its minimum version.
+ */
+export class TlsTerminator {
+  readonly #options: TerminatorOptions
+  readonly #events: TerminatorEvents
+  readonly #pending = new Set<Socket>()
+
+  constructor(options: TerminatorOptions, events: TerminatorEvents) {
+    this.#options = options
+    this.#events = events
+  }
+
+  /** Takes over a new connection. Reports it as secured or failed, unless the client leaves first. */
+  accept(transport: Socket): void {
+    this.#pending.add(transport)
+    const timer = setTimeout(() => fail('timeout'), this.#options.handshakeTimeout())
+    timer.unref()
+    const end = (): boolean => {
+      clearTimeout(timer)
+      transport.off('readable', read)
+      return this.#pending.delete(transport)
+    }
+    const fail = (failure: HandshakeFailure): void => {
+      if (!end()) return
+      this.#events.failed(failure)
+      transport.destroy()
+    }
+    let received: Buffer = Buffer.alloc(0)
+    const read = (): void => {
+      const chunk = transport.read() as Buffer | null
+      if (chunk === null) return
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+      const hello = parseClientHello(received)
+      if (hello === 'incomplete' && received.length < MAX_HELLO_BYTES) return
+      if (typeof hello === 'string') return fail('not_tls')
+      transport.off('readable', read)
+      transport.unshift(received)
+      this.#handshake(transport, hello, { end, fail })
+    }
+    transport.on('readable', read)
+    transport.once('error', end)
+    transport.once('end', () => fail('rejected'))
+    transport.once('close', end)
+  }
+
+  /** Ends the handshakes in progress. Secured connections are not affected. */
+  close(): void {
+    for (const transport of this.#pending) transport.destroy()
+  }
+
+  #handshake(
+    transport: Socket,
+    { serverName, length }: ClientHello,
+    { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
+  ): void {
+    const { certificates, minVersion, ticketKeys } = this.#options
+    const certificate = certificates().find(serverName)
+    if (!certificate) return fail('no_certificate')
+    const secureContext = certificate.context(minVersion(), ticketKeys())
+    const socket = new TLSSocket(transport, { isServer: true, secureContext, ALPNProtocols: PROTOCOLS })
+    const rejected = (): void => {
+      fail('rejected')
+      socket.destroy()
+    }
+    socket.on('error', rejected)
+    socket.on('_tlsError', rejected)
+    socket.once('secure', () => {
+      if (!end()) return void socket.destroy()
+      socket.off('error', rejected)
+      socket.off('_tlsError', rejected)
+      const { name: cipher } = socket.getCipher()
+      this.#events.secured({ socket, transport, version: socket.getProtocol() ?? '', cipher, helloBytes: length })
+    })
+  }
+}

@@ -1,0 +1,157 @@
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import t from 'tap'
+import { systemClock } from '../../src/core/clock.js'
+import { silentLog } from '../../src/core/log.js'
+import { WatchedCertificates } from '../../src/tls/certificate-files.js'
+import { certificateIssue, CertificateTable, loadCertificate } from '../../src/tls/certificates.js'
+import { MAX_HELLO_BYTES, parseClientHello } from '../../src/tls/client-hello.js'
+import { dailyTicketKeys } from '../../src/tls/ticket-keys.js'
+import { testFolder } from '../helpers/folder.js'
+import { tlsFile } from '../helpers/tls.js'
+
+const FIRST = { cert_file: tlsFile('cert.pem'), key_file: tlsFile('key.pem') }
+const SECOND = { cert_file: tlsFile('second-cert.pem'), key_file: tlsFile('second-key.pem') }
+
+/** The first bytes that a TLS client sends. */
+async function clientHello(options: { servername?: string; ALPNProtocols?: string[] }): Promise<Buffer> {
+  return await new Promise((resolve, reject) => {
+    const server = createServer((socket: Socket) => {
+      socket.once('data', (bytes) => {
+        resolve(bytes)
+        socket.destroy()
+        server.close()
+      })
+    })
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      const client = connectTls({ socket: connect(port, '127.0.0.1'), ...options })
+      client.on('error', () => undefined)
+    })
+    server.on('error', reject)
+  })
+}
+
+t.test('a ClientHello gives name, protocols and length, however it is cut', async (t) => {
+  const bytes = await clientHello({ servername: 'Example.TEST', ALPNProtocols: ['h2', 'http/1.1'] })
+  const want = { serverName: 'example.test', protocols: ['h2', 'http/1.1'], length: bytes.length - 9 }
+  t.same(parseClientHello(bytes), want)
+  for (let size = 0; size < bytes.length; size++)
+    if (parseClientHello(bytes.subarray(0, size)) !== 'incomplete') t.fail(`cut at ${size}`)
+  t.same(parseClientHello(Buffer.concat([bytes, Buffer.from('more')])), want, 'bytes after it are ignored')
+
+  const body = bytes.subarray(5)
+  const record = (part: Buffer) => Buffer.concat([Buffer.from([22, 3, 1, part.length >> 8, part.length & 255]), part])
+  for (const at of [1, 3, 4, 50])
+    t.same(
+      parseClientHello(Buffer.concat([record(body.subarray(0, at)), record(body.subarray(at))])),
+      want,
+      `records ${at}`,
+    )
+  t.match(parseClientHello(await clientHello({})), { serverName: undefined, protocols: [] })
+})
+
+t.test('bytes that cannot start a TLS connection are invalid at once', async (t) => {
+  const bytes = await clientHello({ servername: 'example.test' })
+  const changed = (at: number, value: number) => {
+    const copy = Buffer.from(bytes)
+    copy[at] = value
+    return copy
+  }
+  const large = Buffer.alloc(9)
+  large.set([22, 3, 1, 0x40, 0, 1, 0, (MAX_HELLO_BYTES + 1) >> 8, (MAX_HELLO_BYTES + 1) & 255])
+  for (const [what, hello] of [
+    ['a request without TLS', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
+    ['another record type', changed(0, 23)],
+    ['another version', changed(1, 2)],
+    ['another message', changed(5, 2)],
+    ['a record without content', Buffer.from([22, 3, 1, 0, 0])],
+    ['a message above the limit', large],
+    ['a list that is longer than its message', changed(9 + 2 + 32, 255)],
+  ] as const)
+    t.equal(parseClientHello(hello), 'invalid', what)
+})
+
+t.test('the certificate is chosen by name: exact, wildcard of one label, else the first', async (t) => {
+  const [first, second] = [loadCertificate(FIRST), loadCertificate(SECOND)]
+  const table = new CertificateTable([first, second])
+  for (const [name, want] of [
+    ['localhost', first],
+    ['a.receiver.test', first],
+    ['second.test', second],
+    ['www.second.test', second],
+    ['a.b.second.test', first],
+    ['unknown.test', first],
+    [undefined, first],
+  ] as const)
+    t.equal(table.find(name), want, String(name))
+  t.equal(table.covers('www.second.test'), true)
+  t.equal(table.covers('a.b.second.test'), false)
+  t.equal(new CertificateTable([]).find('second.test'), undefined)
+  const newer = Object.assign(loadCertificate(SECOND), { notBefore: second.notBefore + 1 })
+  for (const order of [
+    [second, newer],
+    [newer, second],
+  ])
+    t.equal(new CertificateTable(order).find('second.test'), newer, 'the newer one of two with a name')
+})
+
+t.test('a pair that cannot be used is reported with its file', async (t) => {
+  const folder = testFolder(t)
+  const text = join(folder, 'text.pem')
+  writeFileSync(text, 'no certificate')
+  for (const [files, message] of [
+    [{ ...FIRST, cert_file: join(folder, 'none.pem') }, /^cannot read .*none\.pem: ENOENT$/],
+    [{ ...FIRST, cert_file: text }, /text\.pem is not a PEM certificate$/],
+    [{ ...FIRST, key_file: text }, /text\.pem is not an unencrypted PEM private key$/],
+    [{ ...FIRST, key_file: SECOND.key_file }, /second-key\.pem is not the private key of the first certificate in/],
+  ] as const)
+    t.match(certificateIssue(files), message)
+  t.equal(certificateIssue(FIRST), undefined)
+})
+
+t.test('a changed pair is used without a restart, a broken one is not', async (t) => {
+  const folder = testFolder(t)
+  const files = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') }
+  copyFileSync(FIRST.cert_file, files.cert_file)
+  copyFileSync(FIRST.key_file, files.key_file)
+  const events: object[] = []
+  const log = Object.assign(Object.create(silentLog) as typeof silentLog, {
+    info: (entry: object) => events.push(entry),
+    error: (entry: object) => events.push(entry),
+  })
+  const watched = await WatchedCertificates.open([files], { clock: systemClock, log })
+  t.teardown(() => watched.close())
+  const happens = async (event: string) => {
+    while (!events.some((each) => (each as { event: string }).event === event))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  t.equal(watched.table.covers('second.test'), false)
+
+  writeFileSync(join(folder, 'new'), 'broken')
+  renameSync(join(folder, 'new'), files.cert_file)
+  await happens('certificate_rejected')
+  t.equal(watched.table.covers('localhost'), true, 'the last valid pair stays')
+
+  copyFileSync(SECOND.cert_file, files.cert_file)
+  copyFileSync(SECOND.key_file, files.key_file)
+  while (!watched.table.covers('second.test')) await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(watched.table.covers('localhost'), false)
+})
+
+t.test('ticket keys are the same all day, and others the next day', async (t) => {
+  let now = Date.UTC(2026, 10, 22, 1)
+  const clock = { ...systemClock, now: () => now }
+  const derive = (purpose: string) => Buffer.alloc(32, purpose)
+  const keys = dailyTicketKeys(derive, clock)
+  const first = keys()
+  t.equal(first.length, 48)
+  now += 3_600_000
+  t.equal(keys(), first)
+  t.same(dailyTicketKeys(derive, clock)(), first, 'on another machine with the same secret')
+  now += 86_400_000
+  t.notSame(keys(), first)
+})
