@@ -94,10 +94,10 @@ export class TlsTerminator {
     { serverName, length }: ClientHello,
     { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
   ): void {
-    const { certificates, minVersion, ticketKeys } = this.#options
-    const certificate = certificates().find(serverName)
+    const options = this.#options
+    const certificate = options.certificates().find(serverName)
     if (!certificate) return fail('no_certificate')
-    const secureContext = certificate.context(minVersion(), ticketKeys())
+    const secureContext = certificate.context(options.minVersion(), options.ticketKeys())
     const socket = new TLSSocket(transport, { isServer: true, secureContext, ALPNProtocols: PROTOCOLS })
     const rejected = (): void => {
       fail('rejected')

@@ -33,14 +33,14 @@ const GET = 'GET /a HTTP/1.1\r\nHost: example.test\r\nConnection: close\r\n\r\n'
 
 t.test('a request over HTTPS reaches the origin with its scheme, and its record says so', async (t) => {
   const { url } = await startOrigin(t, (request, response) =>
-    response.end(`${request.headers['x-forwarded-proto']} ${request.url}`),
+    response.end(`${String(request.headers['x-forwarded-proto'])} ${request.url}`),
   )
   const records: LogRecord[] = []
   const emitter = {
     wants: () => true,
     emit: (_dataset: string, _scope: unknown, record: LogRecord) => records.push(record),
   }
-  const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }`, emitter: emitter as never })
+  const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }`, emitter })
   const socket = await secure(t, proxy.tls!.port, { ALPNProtocols: ['h2', 'http/1.1'] })
   t.equal(socket.alpnProtocol, 'http/1.1')
   t.match(await exchange(socket, GET), /^HTTP\/1\.1 200 OK\r\n[^]*https \/a/)
