@@ -208,8 +208,9 @@ t.test('a request whose body goes wrong is a record of its refusal', async (t) =
   const socket = connect(proxy.port, '127.0.0.1')
   let text = ''
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk))
+  // The origin is asked once the body has begun to arrive.
   server.once('request', () => socket.write('zz\r\n'))
-  socket.write(`POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+  socket.write(`POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n`)
   await once(socket, 'end')
   t.match((await of(HTTP))[0], { EdgeResponseStatus: 400, EdgeResponseBytes: text.length, OriginResponseStatus: 0 })
 })
