@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
@@ -14,9 +13,10 @@ import { systemClock as clock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
 import { destinationChecks } from '../../src/daemon/destinations.js'
 import { runPipeline } from '../../src/daemon/pipeline-run.js'
+import { programArgs } from '../helpers/program.js'
 import { testFolder } from '../helpers/folder.js'
 
-const CHILD = fileURLToPath(new URL('../helpers/run-child.ts', import.meta.url))
+const CHILD = programArgs(new URL('../helpers/run-child.ts', import.meta.url))
 
 /** A receiver that counts how often each record arrived; it fails while `isDown`. */
 async function receiver(t: Test) {
@@ -218,7 +218,7 @@ t.test('kill -9 under rotation: nothing is lost, and only batches in flight come
   }
   let rotations = 0
   for (let kill = 0; kill < 3; kill++) {
-    const child = spawn(process.execPath, ['--import', 'tsx', CHILD, file, join(folder, 'state')], {
+    const child = spawn(process.execPath, [...CHILD, file, join(folder, 'state')], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let output = ''
