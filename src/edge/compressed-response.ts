@@ -14,7 +14,7 @@ interface Coder {
   readonly make: () => Transform
 }
 
-// Each chunk is flushed, so that a page that comes in pieces is seen in pieces.
+// Each chunk is flushed, so that a page that arrives in pieces is shown in pieces.
 const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
   zstd: zstd(),
   brotli: {
@@ -28,25 +28,25 @@ const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
   gzip: { coding: 'gzip', make: () => zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH }) },
 }
 
-/** Where this Node has it (22.15 and newer). */
+/** Only in Node 22.15 and newer. */
 function zstd(): Coder | undefined {
   const make = (zlib as { createZstdCompress?: () => Transform }).createZstdCompress
   return make && { coding: 'zstd', make }
 }
 
-/** What `auto` and `default` take, the best first. */
+/** The algorithms of `auto` and `default`, the best first. */
 const PREFERRED: readonly Algorithm[] = ['zstd', 'brotli', 'gzip']
 
-/** Shorter bodies would grow, or gain nothing. */
+/** Shorter bodies would grow or gain nothing. */
 const MIN_BYTES = 50
 const UNCHANGEABLE = new Set([204, 206, 304])
 const COMPRESSIBLE =
   /^(?:text\/(?!event-stream)|font\/(?:otf|ttf)$|image\/(?:svg\+xml|bmp|x-icon|vnd\.microsoft\.icon)$|application\/(?:.*\+)?(?:json|xml|javascript|ecmascript|x-javascript|wasm|manifest|vnd\.ms-fontobject|x-font-\w+|graphql|rtf|x-ndjson)$)/
-/** Compressed by their nature, or to be seen byte by byte. */
+/** Compressed formats, or streams to be received byte by byte. */
 const DENSE =
   /^(?:image\/(?:jpeg|png|gif|webp|avif|heic|jxl)|video\/|audio\/|font\/woff2?|text\/event-stream|application\/(?:zip|gzip|x-gzip|zstd|x-7z-compressed|x-bzip2?|x-xz|x-rar-compressed|vnd\.rar|pdf$))/
 
-/** Compresses an answer as the rule for it says. */
+/** Compresses a response according to its rule. */
 export class CompressedResponse implements ResponseSink {
   readonly #next: ResponseSink
   readonly #exchange: Exchange
@@ -117,7 +117,7 @@ export class CompressedResponse implements ResponseSink {
 const mediaType = (headers: RawHeaders): string =>
   (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase()
 
-/** Whether an answer with this head may be compressed at all. */
+/** Returns whether a response with this head may be compressed at all. */
 function changeable(status: number, headers: RawHeaders): boolean {
   const length = headerOf(headers, 'content-length')
   const coded = headerValues(headers, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity')
@@ -127,7 +127,10 @@ function changeable(status: number, headers: RawHeaders): boolean {
   return !UNCHANGEABLE.has(status) && !coded && !fixed && (length === undefined || Number(length) >= MIN_BYTES)
 }
 
-/** The first algorithm of a rule that the client takes; none where the rule, the client or the content rules it out. */
+/**
+ * Returns the first algorithm of a rule that the client accepts; undefined if the rule, the client or the content
+ * excludes it.
+ */
 function choose(algorithms: CompressionParams, acceptEncoding: string, type: string): Coder | undefined {
   if (DENSE.test(type)) return undefined
   const weights = weightsOf(acceptEncoding)
@@ -147,7 +150,7 @@ function choose(algorithms: CompressionParams, acceptEncoding: string, type: str
 
 const WEIGHT = /;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*$/i
 
-/** Qualities by coding (RFC 9110, 12.5.3). */
+/** Returns qualities by coding (RFC 9110, 12.5.3). */
 function weightsOf(acceptEncoding: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>()
   for (const member of members(acceptEncoding)) {
@@ -168,7 +171,7 @@ function compressedHeaders(headers: RawHeaders, coding: string): string[] {
   return varied(fields)
 }
 
-/** The fields with `accept-encoding` in Vary. */
+/** Returns the fields with `accept-encoding` in Vary. */
 function varied(headers: RawHeaders): string[] {
   const names = headerValues(headers, 'vary').flatMap((value) => [...members(value)])
   if (names.some((name) => name === '*' || name.toLowerCase() === 'accept-encoding')) return [...headers]

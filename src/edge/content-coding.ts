@@ -2,17 +2,17 @@ import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { MAX_HTML_BYTES } from '../../pipelines/markdown/convert.js'
 
-/** Makes what undoes one content coding, from the first bytes of the data. */
+/** Creates the decoder of one content coding, from the first bytes of the data. */
 type MakeDecoder = (firstBytes: Uint8Array) => Transform
 
-// What `deflate` names is zlib's format (RFC 9110, 8.4.1.2); some servers send the bare stream all the same. A bare
-// stream cannot begin with a valid zlib header: its first block would be a stored one with padding that is not zero.
+// `deflate` means zlib's format (RFC 9110, 8.4.1.2), but some servers send the bare stream. A bare stream cannot begin
+// with a valid zlib header: its first block would be a stored one with padding that is not zero.
 const inflate: MakeDecoder = ([method = 0, flags]) => {
   const isZlib = (method & 0x0f) === 8 && (flags === undefined || ((method << 8) | flags) % 31 === 0)
   return isZlib ? zlib.createInflate() : zlib.createInflateRaw()
 }
 
-/** Content codings that can be undone, by their names in `Content-Encoding`. */
+/** Content codings that can be decoded, by their names in `Content-Encoding`. */
 export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map([
   ['gzip', () => zlib.createGunzip()],
   ['x-gzip', () => zlib.createGunzip()],
@@ -21,18 +21,18 @@ export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map([
   ...zstd(),
 ])
 
-/** Where this Node has it (22.15 and newer). */
+/** Only in Node 22.15 and newer. */
 function zstd(): [string, MakeDecoder][] {
   const make = (zlib as { createZstdDecompress?: () => Transform }).createZstdDecompress
   return make ? [['zstd', () => make()]] : []
 }
 
-/** More of them on one answer are not undone: nobody has a reason to send them. */
+/** Maximum number of codings per response that are decoded; no server has a reason to send more. */
 const MAX_CODINGS = 3
 
 /**
- * The codings of an answer in the order in which they are undone, `identity` left out; undefined where there are too
- * many or one is unknown.
+ * Returns the codings of a response in decoding order, without `identity`; undefined if there are too many or one is
+ * unknown.
  */
 export function codingsToUndo(contentEncoding: string): string[] | undefined {
   const codings: string[] = []
@@ -45,19 +45,21 @@ export function codingsToUndo(contentEncoding: string): string[] | undefined {
   return codings
 }
 
-/** Takes what comes out of a decoder. */
+/** Receives the output of a decoder. */
 export interface Decoded {
-  /** False: send no more until told to. */
+  /** Returns false if no more may be sent until it is requested. */
   write(bytes: Uint8Array): boolean
   end(): void
-  /** The data is not what its coding says: broken, cut short, with a wrong checksum, or with more behind its end. */
+  /**
+   * Reports data that does not match its coding: broken, cut short, with a wrong checksum, or with bytes after its end.
+   */
   fail(error: Error): void
 }
 
-/** No coding makes a page longer than this; longer input would be work for nothing. */
+/** No coding makes a page longer than this; longer input would be wasted work. */
 export const MAX_ENCODED_BYTES = MAX_HTML_BYTES + 65_536
 
-/** Undoes one content coding in the thread pool. A chunk that was written must not change until more is asked for. */
+/** Decodes one content coding in the thread pool. A written chunk must not change until more is requested. */
 class Decoder implements Decoded {
   readonly #make: MakeDecoder
   readonly #to: Decoded
@@ -66,7 +68,7 @@ class Decoder implements Decoded {
   #bytes = 0
   #ended = false
 
-  /** `drained` is called when more is welcome after {@link write} said false. */
+  /** `drained` is called when more data is accepted after {@link write} returned false. */
   constructor(coding: string, to: Decoded, drained: () => void) {
     this.#make = CODINGS.get(coding)!
     this.#to = to
@@ -94,7 +96,7 @@ class Decoder implements Decoded {
     this.#to.fail(error)
   }
 
-  /** Goes on after `to` said false. */
+  /** Continues after `to` returned false. */
   resume(): void {
     this.#transform?.resume()
   }
@@ -109,7 +111,7 @@ class Decoder implements Decoded {
       if (!this.#to.write(bytes)) transform.pause()
     })
     transform.on('end', () => {
-      // zlib reports the end of its own format, and takes no notice of what follows it.
+      // zlib reports the end of its own format, and ignores the bytes after it.
       const { bytesWritten } = transform as Transform & { bytesWritten: number }
       if (this.#ended && bytesWritten === this.#bytes) this.#to.end()
       else this.fail(new Error('data after the end'))
@@ -120,11 +122,14 @@ class Decoder implements Decoded {
   }
 }
 
-/** A row of decoders; the first takes what came over the wire, the last hands the content to `to`. */
+/** A chain of decoders: the first reads the bytes received, the last passes the content to `to`. */
 export class Decoders {
   readonly #row: Decoder[] = []
 
-  /** `codings` as from {@link codingsToUndo}, one at least. `drained`: more is welcome after {@link write} said false. */
+  /**
+   * `codings` as from {@link codingsToUndo}, at least one. `drained`: more data is accepted after {@link write}
+   * returned false.
+   */
   constructor(codings: readonly string[], to: Decoded, drained: () => void) {
     for (let i = codings.length - 1; i >= 0; i--) {
       const before = i - 1
@@ -142,7 +147,7 @@ export class Decoders {
     this.#row[0]!.end()
   }
 
-  /** Goes on after the last one's `write` said false. */
+  /** Continues after the last decoder's `write` returned false. */
   resume(): void {
     this.#row.at(-1)?.resume()
   }

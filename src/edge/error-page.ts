@@ -3,21 +3,21 @@ import { preferredType } from '../http/accept.js'
 import type { WorkerErrorName } from './worker-sites.js'
 import type { ErrorPageReason } from '../rules/types.js'
 
-/** What an error answer tells. Nothing else about the inside of the proxy gets into it. */
+/** Content of an error response. It contains nothing else about the proxy. */
 export interface ErrorFacts {
   readonly status: number
   readonly rayId: string
   /** Milliseconds since 1970. */
   readonly at: number
-  /** A sentence for this one case; default: the one of the status. Shown to everyone, escaped. */
+  /** Explanation of this case; default: that of the status. Shown to every client, escaped. */
   readonly detail?: string | undefined
-  /** Seconds after which another try makes sense. */
+  /** Seconds after which another attempt may succeed. */
   readonly retryAfter?: number | undefined
-  /** The decision of a rule that this answer comes from; default: the status alone explains it. */
+  /** The decision of a rule that causes this response; default: the status alone explains it. */
   readonly reason?: ErrorPageReason | WorkerErrorName | undefined
 }
 
-/** A complete answer: header fields in lower case, `content-length` among them, and the body (to be left out on HEAD). */
+/** A complete response: header fields in lower case, including `content-length`, and the body (omitted on HEAD). */
 export interface ErrorPage {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -78,7 +78,7 @@ const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
   ),
 }
 
-/** Decisions of rules that have an explanation of their own, by the name that machines read. */
+/** Decisions of rules with a separate explanation, by machine-readable name. */
 const REASONS = {
   access_denied: {
     code: 1020,
@@ -139,7 +139,7 @@ const explanation = (status: number): Explanation =>
 
 type Facts = ReturnType<typeof told>
 
-/** The members that every form carries, by the names that machines read. */
+/** The members of every form, by machine-readable name. */
 function told({ status, rayId, at, detail, retryAfter, reason }: ErrorFacts) {
   const { category, retryable, happened, advice } = reason ? REASONS[reason] : explanation(status)
   const code = reason && REASONS[reason].code
@@ -204,7 +204,7 @@ ${machine.error_code === undefined ? '' : `<dt>Error</dt><dd>${machine.error_cod
 }
 
 function markdown({ title, detail, advice, machine }: Facts): string {
-  // A JSON text is a YAML value too, and a quoted one cannot turn into a number or a second line.
+  // A JSON string is also a YAML value, and a quoted one cannot become a number or a second line.
   const frontMatter = Object.entries(machine).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
   return `---
 ${frontMatter.join('\n')}
@@ -224,7 +224,7 @@ ${escapeMarkdown(advice)}
 
 const json = ({ title, detail, machine }: Facts): string => `${JSON.stringify({ ...machine, title, detail })}\n`
 
-/** RFC 9457. No type of its own: the status says what there is to say. */
+/** RFC 9457. No separate type: the status is sufficient. */
 const problem = ({ title, detail, machine }: Facts): string =>
   `${JSON.stringify({ type: 'about:blank', title, status: machine.http_status, detail, ...machine })}\n`
 
@@ -236,16 +236,19 @@ const FORMS: Readonly<Record<string, (facts: Facts) => string>> = {
 }
 const OFFERED = Object.keys(FORMS)
 
-/** Longer ones are not looked at: no client needs one, and the work stays bounded. */
+/** Longer ones are ignored: no client needs one, and the work is bounded. */
 const MAX_ACCEPT = 1024
 
-/** Highest quality wins, then the order in the header; what accepts anything (or nothing that there is) gets HTML. */
+/** Highest quality wins, then the order in the header. Clients that accept anything (or no supported type) get HTML. */
 function form(accept: string | undefined): string {
   if (!accept || accept.length > MAX_ACCEPT) return 'text/html'
   return preferredType(accept, OFFERED) ?? 'text/html'
 }
 
-/** The answer for an error, in the form that `accept` (the Accept header) asks for: HTML, Markdown, JSON or problem+json. */
+/**
+ * Returns the response for an error, in the form that `accept` (the Accept header) asks for: HTML, Markdown, JSON or
+ * problem+json.
+ */
 export function errorPage(accept: string | undefined, facts: ErrorFacts): ErrorPage {
   const type = form(accept)
   const body = Buffer.from((FORMS[type] ?? html)(told(facts)))

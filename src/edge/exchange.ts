@@ -18,7 +18,7 @@ import type {
 } from '../rules/types.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
-/** What is known of a request when it has been read and its zone found. */
+/** Facts about a request after it was read and its zone found. */
 export interface Arrival {
   readonly rayId: string
   readonly clientAddress: string
@@ -40,85 +40,85 @@ export interface Arrival {
 
 const MAX_MATCHES = 256
 
-/** One request and all that was decided about it. */
+/** One request and all decisions about it. */
 export class Exchange implements RuleExchange {
-  /** 16 hexadecimal digits; in the answer's `cf-ray` and in every log line. */
+  /** 16 hexadecimal digits; in `cf-ray` of the response and in every log line. */
   readonly rayId: string
-  /** The visitor's address: the peer's, or what trusted proxies say it is. */
+  /** The client's address: the peer's, or the one that trusted proxies report. */
   readonly clientAddress: string
-  /** Under which the client's use of what is shared is counted; undefined for a trusted proxy itself. */
+  /** Key that the client's use of shared resources is counted under; undefined for a trusted proxy itself. */
   readonly clientShare: string | undefined
-  /** As the visitor used it. */
+  /** The scheme that the client used. */
   readonly scheme: 'http' | 'https'
   readonly zone: Zone
-  /** The host asked for: lower case, without port. */
+  /** The requested host: lower case, without port. */
   readonly host: string
   readonly custom: CustomHostname | undefined
   readonly method: string
   /** Origin form, path and query exactly as sent; `*` for a server-wide OPTIONS. */
   readonly rawTarget: string
-  /** The same as rules have rewritten it: what the origin is asked for. */
+  /** The same after rewrites by rules: the target that the origin receives. */
   target: string
   readonly httpVersion: '1.0' | '1.1'
   /** The fields as the client sent them. */
   readonly rawHeaders: RawHeaders
-  /** The same as rules have rewritten them: what expressions read. Rules replace the list, they never change it. */
+  /** The same after rewrites by rules: expressions read it. Rules replace the list, they never change it. */
   clientHeaders: RawHeaders
-  /** The fields as the origin gets them; open to changes until the request goes out. */
+  /** The fields for the origin; may change until the request is sent. */
   headers: string[]
-  /** Where the request arrived. */
+  /** The listener that received the request. */
   readonly local: LocalEnd
   readonly tls: ClientTls | undefined
-  /** Fields of the rules language that a trusted proxy has told, by name. */
+  /** Fields of the rules language that a trusted proxy reported, by name. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
-  /** Undefined where no rule needs it, or there is none. */
+  /** Undefined if no rule needs the body or the request has none. */
   body: BodyHead | undefined
-  /** Undefined before there is one. Replaced when rules change it. */
+  /** Undefined before the response begins. Replaced when rules change it. */
   response: ExchangeResponse | undefined
-  /** Undefined where the answer is the origin's. */
+  /** Undefined if the response is the origin's. */
   edgeError: EdgeError | undefined
-  /** What score rules have added up; undefined before the first. */
+  /** The sum of score rules; undefined before the first. */
   score: number | undefined
-  /** Undefined where the zone has no rules. */
+  /** Undefined if the zone has no rules. */
   run: Run | undefined
-  /** What origin rules say; undefined: the zone's origin. */
+  /** Result of origin rules; undefined: the zone's origin. */
   route: RouteParams | undefined
-  /** What cache rules say. */
+  /** Result of cache rules. */
   cache: CacheSettings | undefined
-  /** Algorithms in the order of a compression rule; undefined: the answer stays as it is. */
+  /** Algorithms in the order of a compression rule; undefined: the response is not changed. */
   compression: CompressionParams | undefined
   /** Header fields and cookies for the log record of the request. */
   logFields: LogFields | undefined
-  /** Rules that acted on the request, in order; of very many the first. */
+  /** Rules that acted on the request, in order; limited to the first ones. */
   readonly matches: RuleMatch[] = []
-  /** In force for this request. Rules replace the object, they never change it. */
+  /** Active for this request. Rules replace the object, they never change it. */
   settings: Settings
   /** Milliseconds since 1970. */
   readonly startedAt: number
   /** On the clock's `monotonic` scale. */
   readonly startedMonotonic: number
-  /** When the first byte of the answer was written, on the same scale; undefined before. */
+  /** When the first byte of the response was written, on the same scale; undefined before. */
   firstByteAt: number | undefined
-  /** When a way to the origin was first looked for, on the same scale; undefined where none was. */
+  /** When a connection to the origin was first requested, on the same scale; undefined if none was. */
   originAskedAt: number | undefined
-  /** The connection that the request went out on; undefined where it did not. */
+  /** The connection that the request was sent on; undefined if it was not sent. */
   originPeer: OriginPeer | undefined
-  /** The answer's fields as the origin sent them, and as they went to the client; undefined before. */
+  /** The response's fields as the origin sent them, and as the client got them; undefined before. */
   originHeaders: RawHeaders | undefined
   sentHeaders: RawHeaders | undefined
-  /** When the request went to the origin, on the same scale; undefined where it did not. */
+  /** When the request was sent to the origin, on the same scale; undefined if it was not. */
   originSentAt: number | undefined
-  /** When the answer's head came from the origin, on the same scale; undefined before, or where there was none. */
+  /** When the response's head arrived from the origin, on the same scale; undefined before, or without one. */
   originAt: number | undefined
-  /** Status that the client got; 0 before that, 499 when it left without one. */
+  /** Status that the client got; 0 before that, 499 if it left without one. */
   status = 0
-  /** Status of the origin's own answer; 0 without one. */
+  /** Status of the origin's own response; 0 without one. */
   originStatus = 0
   /** Bytes of the body as the origin sent them. */
   originBytes = 0
   /** Bytes of the body as sent to the client. */
   bytes = 0
-  /** Bytes of the whole answer as sent to the client: head, body and what tells its parts. Set at its end. */
+  /** Bytes of the whole response as sent to the client: head, body and chunk framing. Set at its end. */
   sentBytes = 0
 
   constructor(arrival: Arrival) {
@@ -148,7 +148,7 @@ export class Exchange implements RuleExchange {
     this.startedMonotonic = arrival.startedMonotonic
   }
 
-  /** A rule acted on the request. */
+  /** Records that a rule acted on the request. */
   matched(match: RuleMatch): void {
     if (this.matches.length < MAX_MATCHES) this.matches.push(match)
   }

@@ -11,18 +11,18 @@ import { READ_AHEAD_BYTES, ReadAhead } from './client/read-ahead.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { RequestBody } from './client/request-body.js'
 
-/** Takes over when the origin agrees to speak another protocol. */
+/** Takes over the connection when the origin agrees to another protocol. */
 export type Switch = (status: number, fields: RawHeaders, origin: Duplex) => void
 
-/** Told to the sinks of an answer that nobody wants any more. */
-// Made once: it is told for every answer, also where nobody listens any more.
+/** Error of a response that is no longer wanted, passed to its sinks. */
+// Created once: it is passed for every response, even without a listener.
 export const CLIENT_LEFT = new Error('the client left')
 
 /** A body up to this size is sent to the origin in one piece. */
 const SMALL_BODY = 65_536
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** One request at its origin: sends it and feeds the answer to a sink. */
+/** One request at its origin: sends it and passes the response to a sink. */
 export class Forward implements OriginRequest {
   readonly method: string
   readonly upgrade: boolean
@@ -61,7 +61,7 @@ export class Forward implements OriginRequest {
     this.#switch = switched
   }
 
-  /** Sends the request as soon as it is worth a connection. What happens is reported to the sink. */
+  /** Sends the request as soon as it justifies a connection. The sink is notified of the result. */
   send(): void {
     if (this.body === null || this.upgrade) this.#send()
     else {
@@ -83,13 +83,13 @@ export class Forward implements OriginRequest {
     }
   }
 
-  /** Nobody wants the answer any more. */
+  /** Cancels the response. */
   cancel(): void {
     const over = this.#over
     this.#over = true
     this.#ahead?.release()
     if (!over) this.#origin.cancel(this)
-    // The stages may still hold what the origin has long sent.
+    // The stages may still buffer data that the origin sent long ago.
     this.#sink.fail(CLIENT_LEFT)
   }
 
@@ -108,7 +108,7 @@ export class Forward implements OriginRequest {
   data(chunk: Buffer): boolean {
     this.#exchange.originBytes += chunk.length
     if (this.#ahead) return this.#ahead.data(chunk)
-    // Who keeps what comes gets it as its own.
+    // A sink that retains chunks gets a copy.
     if (this.#sink.data(this.#sink.copies ? chunk : Buffer.from(chunk))) return true
     if (this.#restIsSmall()) {
       this.#ahead = new ReadAhead(this.#sink, this.#context.bufferMemory)
@@ -119,7 +119,7 @@ export class Forward implements OriginRequest {
     return false
   }
 
-  /** False if it is known to be too large to be read ahead. */
+  /** Returns false if the response is known to be too large to be read ahead. */
   #restIsSmall(): boolean {
     const { originHeaders, originBytes } = this.#exchange
     const length = originHeaders && headerOf(originHeaders, 'content-length')
@@ -169,7 +169,7 @@ export class Forward implements OriginRequest {
     else this.#give(error)
   }
 
-  /** The origin has most likely never seen the request, and it does no harm if it has. */
+  /** Whether the origin has probably never seen the request, and repeating it is harmless. */
   #repeatable(error: Error): boolean {
     return (
       error instanceof ConnectionLost &&
@@ -183,7 +183,7 @@ export class Forward implements OriginRequest {
   #repeat(): void {
     this.#repeated = true
     this.#context.metrics.retries++
-    // Not from inside the handling of a connection that is being closed.
+    // Deferred: not inside the handler of a connection that is being closed.
     process.nextTick(() => {
       if (this.#over) return
       try {

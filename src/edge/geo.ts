@@ -19,10 +19,10 @@ export interface Databases {
 
 const NOWHERE: GeoLocation = { city: undefined, asn: undefined, known: false }
 
-/** Addresses whose places are kept; about 2 KiB each. */
+/** Addresses whose locations are cached; about 2 KiB each. */
 const KEPT = 4096
 
-/** Reads the databases that a configuration names. Rejects with the name of the file where one is none. */
+/** Reads the databases that a configuration names. Rejects with the name of a file that is not a database. */
 export async function readDatabases({
   city_file: cityFile,
   country_file: countryFile,
@@ -36,7 +36,7 @@ export async function readDatabases({
   return { city, asn }
 }
 
-/** Where addresses are, from databases in MaxMind format. */
+/** Locations of addresses, from databases in MaxMind format. */
 export class Geo implements GeoLookup {
   #databases: Databases
   readonly #found = new LRUCache<string, GeoLocation>({ max: KEPT })
@@ -45,7 +45,7 @@ export class Geo implements GeoLookup {
     this.#databases = databases
   }
 
-  /** Takes other databases. */
+  /** Replaces the databases. */
   use(databases: Databases): void {
     this.#databases = databases
     this.#found.clear()
@@ -66,7 +66,7 @@ export class Geo implements GeoLookup {
 async function open<T extends CityResponse | AsnResponse>(file: string): Promise<Reader<T>> {
   try {
     const reader = new Reader<T>(await readFile(file))
-    // A file whose tree does not fit its size is better found now than by a request.
+    // Detects a file whose tree does not fit its size now instead of in a request.
     reader.get('192.0.2.1')
     return reader
   } catch (error) {
@@ -75,12 +75,12 @@ async function open<T extends CityResponse | AsnResponse>(file: string): Promise
 }
 
 function look<T extends CityResponse | AsnResponse>(reader: Reader<T> | undefined, address: string): T | undefined {
-  // The reader would follow the bits of an IPv6 address through a tree of IPv4 addresses, and find something.
+  // The reader would follow the bits of an IPv6 address through a tree of IPv4 addresses, and return a wrong match.
   if (reader === undefined || (reader.metadata.ipVersion === 4 && address.includes(':'))) return undefined
   try {
     return reader.get(address) ?? undefined
   } catch {
-    // A record of a damaged file: nothing is known of this address.
+    // A record of a damaged file: nothing is known about this address.
     return undefined
   }
 }

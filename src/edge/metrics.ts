@@ -6,7 +6,7 @@ import { ORIGIN_FAILURES, type OriginFailureKind } from './origin-errors.js'
 
 const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
-/** Counts what the proxy does. Plain numbers while requests run; put into the registry's form when it is read. */
+/** Counts events of the proxy. Plain numbers while requests run; converted to the registry's form when it is read. */
 export class ProxyMetrics {
   inFlight = 0
   connections = 0
@@ -15,7 +15,7 @@ export class ProxyMetrics {
   dropped = 0
   /** TLS handshakes that failed. */
   handshakeFailures = 0
-  /** Clients that left before they had their answer. */
+  /** Clients that left before the end of the response. */
   aborted = 0
   retries = 0
   #refused = 0
@@ -24,7 +24,7 @@ export class ProxyMetrics {
   readonly #originFaults = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
   readonly #duration: PlainHistogram
 
-  /** `bodies`: the memory for bodies that rules read; `buffers`: for what waits for a slow side. */
+  /** `bodies`: the memory for bodies that rules read; `buffers`: the memory for data that waits for a slow peer. */
   constructor(metrics: Metrics, { bodies, buffers }: { bodies: MemoryBudget; buffers: MemoryBudget }) {
     const registers = [metrics]
     const counted = (name: string, help: string, read: () => number) =>
@@ -92,14 +92,14 @@ export class ProxyMetrics {
     })
   }
 
-  /** A request that came as far as its zone is over. */
+  /** Counts a finished request whose zone was found. */
   responded(status: number, milliseconds: number, bytes: number): void {
     this.#count(status)
     this.sentBytes += bytes
     this.#duration.observe(milliseconds / 1000)
   }
 
-  /** A request was refused before that. */
+  /** Counts a request that was rejected before that. */
   refuse(status: number): void {
     this.#refused++
     this.#count(status)

@@ -9,7 +9,7 @@ import {
 } from '../http/origin-errors.js'
 import { NotRunnable, WorkerError, type WorkerErrorName } from './worker-sites.js'
 
-/** How an origin failed. A closed list, since it labels a metric. */
+/** Cause of an origin failure. A closed list, since it labels a metric. */
 export const ORIGIN_FAILURES = [
   'connect_timeout',
   'headers_timeout',
@@ -27,14 +27,14 @@ export const ORIGIN_FAILURES = [
 ] as const
 export type OriginFailureKind = (typeof ORIGIN_FAILURES)[number]
 
-/** What a failure of the origin means for the client. */
+/** The client's view of an origin failure. */
 export interface OriginFailure {
   readonly kind: OriginFailureKind
   readonly status: 404 | 500 | 501 | 502 | 503 | 504 | 508
-  /** For the log only: it names what is inside. */
+  /** For the log only: it contains internal names. */
   readonly reason: string
   readonly retryAfter?: number
-  /** What the client is told besides what the status says. */
+  /** Shown to the client in addition to the status. */
   readonly detail?: string
   /** The error of a Worker that the error page explains. */
   readonly workerError?: WorkerErrorName
@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<string, OriginFailureKind>> = {
   EAI_AGAIN: 'name',
 }
 
-/** Sorts what went wrong with an origin. */
+/** Classifies an origin failure. */
 export function originFailure(error: unknown): OriginFailure {
   const reason = messageOf(error)
   if (error instanceof Overloaded || error instanceof WaitedTooLong)

@@ -13,27 +13,27 @@ import type { Recorder } from './records/recorder.js'
 import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
 
-/** What every request finds around it. One object for the life of the proxy; a reload changes its members. */
+/** State shared by all requests of one proxy. The object lives as long as the proxy; a reload changes its members. */
 export interface ProxyContext {
   config: ProxyConfig
   trusted: Trust
   trustedFields: TrustedFields
-  /** The proxy is about to stop: connections end with the answer that they are at. */
+  /** The proxy is stopping: each connection is closed after its current response. */
   draining: boolean
-  /** For the fields of expressions. */
+  /** Source of location fields in expressions. */
   readonly fields: FieldDeps
-  /** For the beginnings of request bodies and the rest of responses while they wait for a slow side. */
+  /** Memory budget for the beginnings of request bodies and the rest of responses while they wait for a slow peer. */
   readonly bufferMemory: MemoryBudget
-  /** For the bodies that rules read. */
+  /** Memory budget for the bodies that rules read. */
   readonly bodyMemory: MemoryBudget
   readonly zones: Zones
-  /** Undefined: every answer is the zone's origin's. */
+  /** Undefined: the zone's origin sends every response. */
   readonly workers: WorkerSites | undefined
   readonly origins: Origins
   readonly stages: readonly Stage[]
-  /** Undefined: no rule challenges visitors, and no path is theirs. */
+  /** Undefined: no rule challenges clients, and no path is reserved for solutions. */
   readonly challenges: Challenges | undefined
-  /** Undefined: nobody takes log records. */
+  /** Undefined: log records are not consumed. */
   readonly recorder: Recorder | undefined
   readonly clock: Clock
   readonly log: Log

@@ -1,7 +1,7 @@
 import type { RawHeaders } from '../http/headers.js'
 import type { HttpParseError } from './client/framing.js'
 
-/** What the proxy itself wants to know from a request's fields, and the fields that go on to the origin. */
+/** The request fields that the proxy itself uses, and the fields that are forwarded to the origin. */
 export class RequestFields {
   /** Without hop-by-hop fields and those that the proxy sets itself. */
   readonly kept: string[] = []
@@ -17,7 +17,7 @@ export class RequestFields {
   forwardedFor: string | undefined
   forwardedProto: string | undefined
 
-  /** Reads the fields in one pass. `trusted`: the peer's word on the visitor's scheme counts. */
+  /** Reads the fields in one pass. `trusted`: the scheme that the peer reports is used. */
   constructor(raw: RawHeaders) {
     for (let i = 0; i + 1 < raw.length; i += 2) {
       const name = raw[i]!
@@ -27,9 +27,9 @@ export class RequestFields {
     if (this.connection !== '') this.#dropNamed()
   }
 
-  /** True: the field goes on to the origin as it is. */
+  /** Returns true if the field is forwarded to the origin unchanged. */
   #read(name: string, value: string): boolean {
-    // Most names have a length that none of these has, so most cost one comparison and no lower-case copy.
+    // Most names have a length that none of these has, so most need one comparison and no lower-case copy.
     switch (name.length) {
       case 2:
         return name.toLowerCase() !== 'te'
@@ -82,7 +82,10 @@ export class RequestFields {
     }
   }
 
-  /** RFC 9110, 7.6.1: a field that Connection names belongs to this connection only. The length is not up to it. */
+  /**
+   * RFC 9110, 7.6.1: a field that Connection names belongs to this connection only. Connection cannot remove the
+   * length.
+   */
   #dropNamed(): void {
     if (this.connection === 'keep-alive' || this.connection === 'close') return
     const named = new Set(this.connection.split(',').map((name) => name.trim()))
@@ -101,7 +104,7 @@ export class RequestFields {
 const joined = (known: string | undefined, value: string): string =>
   known === undefined ? value : `${known}, ${value}`
 
-/** Whether the client may send another request on its connection (RFC 9112, 9.3). */
+/** Returns whether the client may send another request on its connection (RFC 9112, 9.3). */
 export function keepsAlive(httpVersion: '1.0' | '1.1', { connection }: RequestFields): boolean {
   if (connection === '') return httpVersion === '1.1'
   const options = connection.split(',').map((option) => option.trim())
@@ -110,7 +113,7 @@ export function keepsAlive(httpVersion: '1.0' | '1.1', { connection }: RequestFi
 
 const CONTINUE = /^100-continue$/i
 
-/** Refuses an expectation other than the one there is. HTTP/1.0 has none (RFC 9110, 10.1.1). */
+/** Rejects an expectation other than `100-continue`. HTTP/1.0 has none (RFC 9110, 10.1.1). */
 export function expectationFault(httpVersion: '1.0' | '1.1', { expect }: RequestFields): HttpParseError | undefined {
   return expect === undefined || httpVersion === '1.0' || CONTINUE.test(expect) ? undefined : { status: 417 }
 }
@@ -118,7 +121,7 @@ export function expectationFault(httpVersion: '1.0' | '1.1', { expect }: Request
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i
 
-/** Refuses a request whose host is missing, repeated or odd. */
+/** Rejects a request whose host is missing, repeated or invalid. */
 export function hostFault({ host, hosts }: RequestFields): HttpParseError | undefined {
   if (host === undefined) return { status: 400, detail: 'the Host field is missing' }
   if (hosts > 1) return { status: 400, detail: 'there are several Host fields' }
@@ -126,7 +129,7 @@ export function hostFault({ host, hosts }: RequestFields): HttpParseError | unde
 }
 
 /**
- * The target in origin form (RFC 9112, 3.2). An absolute one has to name the host that the Host field names, since the
+ * Returns the target in origin form (RFC 9112, 3.2). An absolute one must name the host of the Host field, since the
  * origin sees only one of them; `*` is for OPTIONS.
  */
 export function originForm(target: string, method: string, host: string): string | HttpParseError {

@@ -1,8 +1,8 @@
 import type { RawHeaders } from '../http/headers.js'
 
 /**
- * The fields of an origin's answer as the client gets them: without hop-by-hop fields, without what the proxy says
- * itself.
+ * Returns the fields of an origin's response for the client: without hop-by-hop fields and without those that the proxy
+ * sets itself.
  */
 export function responseFields(status: number, raw: RawHeaders): string[] {
   const fields: string[] = []
@@ -14,7 +14,7 @@ export function responseFields(status: number, raw: RawHeaders): string[] {
       case 'no':
         break
       case 'length':
-        // RFC 9110, 8.6: such an answer has none.
+        // RFC 9110, 8.6: such a response has none.
         if (status === 204) continue
         break
       case 'connection':
@@ -31,7 +31,7 @@ export function responseFields(status: number, raw: RawHeaders): string[] {
 /** Values of Connection that name no field. */
 const COMMON = new Set(['', ',keep-alive', ',close'])
 
-/** What becomes of a field, by its name. Most names are decided by their length alone. */
+/** Handling of a field, by its name. The length alone decides most names. */
 function dropped(name: string): 'no' | 'yes' | 'connection' | 'length' {
   switch (name.length) {
     case 2:
@@ -66,6 +66,6 @@ function withoutNamed(fields: string[], connection: string): string[] {
   return fields.filter((_, i) => !named.has(fields[i - (i % 2)]!.toLowerCase()))
 }
 
-/** The fields of an answer as text, for a connection that is written by hand. */
+/** Returns the fields of a response as text, for a connection that is written to directly. */
 export const fieldLines = (fields: RawHeaders): string =>
   fields.reduce((text, part, i) => text + part + (i % 2 === 0 ? ': ' : '\r\n'), '')

@@ -21,10 +21,10 @@ import type { Served } from './zones.js'
 
 const ALLOW = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 const NAME = 'edged'
-/** A request that passed so many of us is going round in circles. */
+/** A request that passed this many proxies of ours is in a loop. */
 const MAX_HOPS = 8
 
-/** Answers one request: reads it, finds its zone, runs it through the stages and its origin. */
+/** Serves one request: reads it, finds its zone, passes it through the stages to its origin. */
 export function serve(request: RequestHead, connection: ClientConnection, context: ProxyContext): void {
   const { method, httpVersion } = request
   const fields = new RequestFields(request.rawHeaders)
@@ -57,14 +57,14 @@ export function serve(request: RequestHead, connection: ClientConnection, contex
   else forward(client, exchange, fields, context)
 }
 
-/** For the methods that a gateway has no business with. */
+/** Methods that a gateway does not support. */
 const NOT_ALLOWED: HttpParseError = { status: 405, headers: { allow: ALLOW } }
 
 function loopFault({ via }: RequestFields): HttpParseError | undefined {
   return via !== undefined && via.split(NAME).length > MAX_HOPS ? { status: 508 } : undefined
 }
 
-/** Refuses what is not well-formed, or is nobody's to answer, before it has become an exchange. */
+/** Rejects a request that is malformed or that no zone serves, before an exchange is created. */
 export function rejectRequest(
   connection: ClientConnection,
   fault: HttpParseError,
@@ -96,7 +96,7 @@ function arrival(
   const scheme = schemeOf(connection, believed ? fields.forwardedProto : undefined)
   const host = fields.host ?? ''
   const { via, forwardedFor } = fields
-  // What only trusted proxies may tell, others would make up.
+  // Fields that only trusted proxies may set; others could forge them.
   const headers = believed ? fields.kept : context.trustedFields.strip(fields.kept)
   const rawHeaders = believed ? request.rawHeaders : context.trustedFields.strip(request.rawHeaders)
   headers.push('host', host)
@@ -116,7 +116,7 @@ function arrival(
     rawHeaders,
     headers,
     local: connection.socket,
-    // Between a trusted proxy and this one; the client's own connection ended there.
+    // The connection of a trusted proxy to this one; the client's own connection ended there.
     tls: clientAddress === connection.address ? connection.secure : undefined,
     trustedFields: believed ? context.trustedFields.read(rawHeaders) : undefined,
     startedAt: context.clock.now(),
@@ -124,13 +124,13 @@ function arrival(
   })
 }
 
-/** The scheme that the client used: what a trusted proxy reports, else that of the connection. */
+/** Returns the client's scheme: the one that a trusted proxy reports, else that of the connection. */
 function schemeOf({ secure }: ClientConnection, forwarded: string | undefined): 'http' | 'https' {
   if (forwarded === 'https' || forwarded === 'http') return forwarded
   return secure ? 'https' : 'http'
 }
 
-/** `OPTIONS *` asks what this server can do (RFC 9110, 9.3.7); no origin speaks for it. */
+/** Responds to `OPTIONS *`, which asks for the capabilities of this server (RFC 9110, 9.3.7) and not of an origin. */
 function serverOptions(client: ClientResponse): void {
   client.head(204, ['allow', ALLOW])
   client.end()
@@ -187,7 +187,9 @@ function toOrigin(
   forward.send()
 }
 
-/** The request's body, if any; the client is asked for it when somebody wants it, unless it has begun to send it. */
+/**
+ * Returns the request's body, if any. The client is asked to send it when it is first read, unless it already sends.
+ */
 function requestBody(
   connection: ClientConnection,
   { httpVersion }: Exchange,

@@ -7,12 +7,12 @@ import { CLIENT_LEFT } from './forward.js'
 import type { ResponseSink } from './response.js'
 import { WorkerError, type SendTo } from './worker-sites.js'
 
-/** A request that passed so many Workers is in a loop. */
+/** A request that passed this many Workers is in a loop. */
 const MAX_HOPS = 16
 const HOP_NAME = 'edged'
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Sends the request of an exchange to the runtime. `enter` reserves a place in the process of the script. */
+/** Sends the request of an exchange to the runtime. `enter` reserves a slot in the process of the script. */
 export function runWorker(
   exchange: Exchange,
   sink: ResponseSink,
@@ -141,7 +141,7 @@ function workerHeaders(exchange: Exchange, hops: number): string[] {
   return sent
 }
 
-/** `request.cf`: what the proxy knows, nothing invented. */
+/** Returns `request.cf`: only what the proxy knows. */
 const requestCf = ({ httpVersion }: Exchange): string => `{"httpProtocol":"HTTP/${httpVersion}"}`
 
 function hopsOf(headers: RawHeaders): number {

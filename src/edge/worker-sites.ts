@@ -12,7 +12,7 @@ export interface WorkerSite {
 
 /** Finds the Worker in charge of a request. */
 export interface WorkerSites {
-  /** Undefined: the zone's origin answers. */
+  /** Returns undefined if the zone's origin responds. */
   find(exchange: Exchange): WorkerSite | undefined
 }
 

@@ -2,12 +2,12 @@ import type { ZoneConfig } from '../config/schema.js'
 import type { Settings } from '../rules/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
 
-/** A site as the proxy serves it. Immutable: a change makes another zone, and another table. */
+/** A site that the proxy serves. Immutable: a change creates another zone and another table. */
 export interface Zone {
   readonly id: string
   readonly accountId: string
   readonly name: string
-  /** Lower case; `*.` in front stands for every name below, at any depth. */
+  /** Lower case; a leading `*.` matches every name below, at any depth. */
   readonly hostnames: readonly string[]
   /** Scheme, host and port of the origin, as in `http://127.0.0.1:9000`. */
   readonly origin: string
@@ -17,13 +17,13 @@ export interface Zone {
   readonly settings: Settings
   readonly negotiation: ZoneConfig['negotiation']
   readonly websockets: boolean
-  /** `all`: conversion is on for each custom hostname of the zone, whatever its metadata says. */
+  /** `all`: conversion is on for each custom hostname of the zone, regardless of its metadata. */
   readonly customHostnames: ZoneConfig['custom_hostnames']
-  /** Undefined where there are none. */
+  /** Undefined if no rules are configured. */
   readonly rules: ZoneRules | undefined
 }
 
-/** A customer's name that a zone answers to. */
+/** A customer's name that a zone serves. */
 export interface CustomHostname {
   readonly id: string
   readonly hostname: string
@@ -34,27 +34,29 @@ export interface CustomHostname {
 /** The zone that serves a host. */
 export interface Served {
   readonly zone: Zone
-  /** The host asked for: lower case, without port and trailing dot. */
+  /** The requested host: lower case, without port and trailing dot. */
   readonly host: string
-  /** The custom hostname that led here, where one did. */
+  /** The custom hostname that matched, if any. */
   readonly custom: CustomHostname | undefined
 }
 
 /** Finds the zone of a host name. */
 export interface ZoneTable {
   readonly zones: readonly Zone[]
-  /** Takes a Host field's value. An exact name wins over a custom hostname, that over the longest `*.` pattern. */
+  /**
+   * Returns the zone for a Host field. An exact name wins over a custom hostname, that over the longest `*.` pattern.
+   */
   find(host: string): Served | undefined
 }
 
-/** The table in force. Replaced as a whole; a request keeps the zone that it found when it began. */
+/** The active table. Replaced as a whole; a request uses the zone that it found at its beginning. */
 export interface Zones {
   current: ZoneTable
 }
 
 /**
- * Custom hostnames by name. Kept apart from the tables, because there may be 50,000 of them and they change one by one:
- * a change costs the same however many there are, and is seen by the next request.
+ * Custom hostnames by name. Separate from the tables, because there may be 50,000 of them and they change individually:
+ * a change costs the same however many there are, and the next request sees it.
  */
 export class CustomHostnames {
   readonly #byName = new Map<string, CustomHostname>()
@@ -76,7 +78,7 @@ export class CustomHostnames {
   }
 }
 
-/** A zone as its configuration has it, `origin` being where it is found (the bundled site has no address of its own). */
+/** Creates a zone from its configuration. `origin` is its address (the bundled site has no address of its own). */
 export function zoneOf(
   config: ZoneConfig,
   { origin = config.origin, ca, rules }: { origin?: string; ca?: string; rules?: ZoneRules | undefined } = {},
@@ -101,7 +103,7 @@ export function zoneOf(
   }
 }
 
-/** A table of these zones. Of two zones with the same host name the first has it. */
+/** Creates a table of these zones. A host name of two zones belongs to the first. */
 export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHostnames()): ZoneTable {
   const byId = new Map(zones.map((zone) => [zone.id, zone]))
   const exact = new Map<string, Served>()
@@ -141,10 +143,12 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
   }
 }
 
-/** The longest name (RFC 1035: 253) with dot and port; beyond it nothing is looked up, however many labels there are. */
+/**
+ * Maximum name length (RFC 1035: 253) with dot and port; longer ones are not looked up, however many labels there are.
+ */
 const MAX_FIELD = 260
 
-/** Lower case, without port, trailing dot and the brackets of an IPv6 literal. */
+/** Returns the name in lower case, without port, trailing dot and the brackets of an IPv6 literal. */
 export function normalHost(field: string): string {
   let host = field.toLowerCase()
   if (host.startsWith('[')) return host.slice(1, Math.max(host.indexOf(']'), 1))

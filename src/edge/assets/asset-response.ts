@@ -9,7 +9,7 @@ import type { BlobCache, Lent } from './blob-cache.js'
 import { rangeOf, type Range } from './range.js'
 
 const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
-/** Bytes per write; the next one waits until the client has read it. */
+/** Bytes per write; the next write waits until the client has read it. */
 const SLICE = 65_536
 
 /** The response to one request from static assets. */
@@ -193,7 +193,7 @@ function fails(headers: readonly string[], etag: string): boolean {
   return asked !== undefined && !lists(headerValues(headers, 'if-match').join(','), etag, false)
 }
 
-/** RFC 9110, 13.1.5: a part is wanted of this state only. */
+/** RFC 9110, 13.1.5: the part is wanted only of this version. */
 function current(headers: readonly string[], etag: string): boolean {
   const state = headerOf(headers, 'if-range')
   return state === undefined || state.trim() === etag

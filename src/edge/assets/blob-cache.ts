@@ -3,33 +3,33 @@ import { Overloaded } from '../../http/origin-errors.js'
 import type { AssetFile } from '../../workers/assets/files.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
 
-/** A file that takes more than this share of the cache is read each time. */
+/** A file larger than this share of the cache is read each time. */
 const MAX_SHARE = 1 / 8
 /** Smaller ones are sent in one write. */
 const SMALL = 65_536
-/** Files being read or sent, all together, each once. */
+/** Maximum bytes of files being read or sent, each file counted once. */
 const MAX_LENT_BYTES = 512 * 1024 * 1024
 
-/** Bytes of a file. They count as long as nobody says that they are done with. */
+/** Bytes of a file. They count until they are released. */
 export interface Lent {
   readonly bytes: Buffer
   done(): void
 }
 
-/** A file that somebody reads or is being sent. */
+/** A file that is being read or sent. */
 interface Out {
   readonly size: number
   readonly reading: Promise<Buffer>
   users: number
-  /** Once they are read. */
+  /** Resolves when they are read. */
   bytes: Buffer | undefined
 }
 
 const NOTHING = (): void => undefined
 
 /**
- * Bytes of files, the ones asked for lately from memory. Requests for the same file share one reading of it, and the same
- * bytes. What slow clients are being sent is bounded: beyond it, files that are not on their way already are refused.
+ * Bytes of files, recently requested ones from memory. Requests for the same file share one read and the same bytes.
+ * The bytes being sent to slow clients are bounded: beyond that, files that are not already in use are rejected.
  */
 export class BlobCache {
   readonly #read: (blob: string) => Promise<Buffer | undefined>
@@ -45,7 +45,9 @@ export class BlobCache {
     this.#budget = new MemoryBudget(mostOut)
   }
 
-  /** The bytes where they are at hand, else a promise of them. Throws Overloaded where too many large files are out. */
+  /**
+   * Returns the bytes if they are cached, else a promise of them. Throws Overloaded if too many large files are in use.
+   */
   lend({ blob, size }: AssetFile): Lent | Promise<Lent> {
     const cached = this.#cached.get(blob)
     if (cached && size <= SMALL) return { bytes: cached, done: NOTHING }

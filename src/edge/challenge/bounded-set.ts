@@ -1,4 +1,4 @@
-/** Remembers texts, the latest `max` of them. */
+/** Remembers strings, the latest `max` of them. */
 export class BoundedSet {
   readonly #known = new Set<string>()
   readonly #max: number
@@ -11,7 +11,7 @@ export class BoundedSet {
     return this.#known.size
   }
 
-  /** False where the text is known already. */
+  /** Adds a string. Returns false if it is already known. */
   add(text: string): boolean {
     if (this.#known.has(text)) return false
     if (this.#known.size >= this.#max) for (const oldest of this.#known) if (this.#known.delete(oldest)) break

@@ -7,42 +7,42 @@ import { challengePage, PAGE_POLICY, SOLUTION_PATH } from './page.js'
 import { provesWork } from './proof.js'
 import { Tickets, type Ticket } from './tickets.js'
 
-/** How visitors are challenged; see `proxy.challenge` of the configuration. */
+/** How clients are challenged; see `proxy.challenge` of the configuration. */
 export interface ChallengeOptions {
-  /** Zero bits that the proof of work has to begin with. */
+  /** Zero bits at the beginning of a valid proof of work. */
   readonly difficulty: number
-  /** Milliseconds that a solved challenge is good for. */
+  /** Milliseconds for which a solved challenge is valid. */
   readonly clearance_lifetime: number
 }
 
-/** The cookie that says that its visitor has solved a challenge. */
+/** The cookie of a client that has solved a challenge. */
 export const COOKIE = 'cf_clearance'
 
-/** A page may stay open for this long before its task is solved. */
+/** Maximum time from the creation of a page to its solution. */
 const TASK_MS = 10 * 60_000
-/** Solved tasks that are remembered, so that none of them is good twice. */
+/** Solved tasks that are remembered, so that none is accepted twice. */
 const MAX_REMEMBERED = 100_000
-/** Cookies of our name that are looked at; more are somebody's try. */
+/** Maximum number of cookies of our name that are read; more are an attack. */
 const MAX_COOKIES = 4
-/** Longest path that a visitor is sent back to. */
+/** Maximum length of a path that a client is redirected to. */
 const MAX_PATH = 8192
 const MAX_ACCEPT = 1024
 
-/** What a visitor sends who has solved the task of the page. */
+/** Fields that a client sends with a solved task. */
 export interface Solution {
   readonly ticket: string
   readonly nonce: string
-  /** Path, query and fragment to go on to. */
+  /** Path, query and fragment to continue with. */
   readonly to: string
 }
 
 /**
- * Challenges of visitors: a task on a page, a signed cookie for who solves it. All that has to be remembered between the
- * two is in the page and the cookie, so that machines with the same key take each other's; only that a task is good
- * once, each machine remembers for itself, the latest 100,000.
+ * Challenges of clients: a task on a page, and a signed cookie for clients that solve it. All state between the two is
+ * in the page and the cookie, so that machines with the same key accept each other's. Each machine remembers separately
+ * which tasks were used, the latest 100,000.
  *
- * Tasks and cookies are bound to the host (cookies: to the zone), the visitor's address and User-Agent: neither is worth
- * anything to somebody else.
+ * Tasks and cookies are bound to the host (cookies: to the zone), the client's address and User-Agent: neither is valid
+ * for another client.
  */
 export class Challenges {
   /** Changes with the configuration. */
@@ -60,7 +60,7 @@ export class Challenges {
     this.#clearances = new Tickets('clearance', key)
   }
 
-  /** What the visitor's cookie says; undefined where there is none that is good. */
+  /** Returns the content of the client's cookie; undefined if it has no valid one. */
   clearance(exchange: RuleExchange): Ticket | undefined {
     const now = this.#clock.now()
     const bound = boundTo(exchange, exchange.zone.id)
@@ -71,12 +71,14 @@ export class Challenges {
     return undefined
   }
 
-  /** True once for each clearance and each thing: so that it can be exchanged for a fresh start only once. */
+  /** Returns true once for each clearance and each item, so that it can be exchanged for a new start only once. */
   redeem({ id }: Ticket, thing: string): boolean {
     return this.#redeemed.add(`${id} ${thing}`)
   }
 
-  /** The page with a new task; undefined where the client is no browser that navigates, and could make nothing of it. */
+  /**
+   * Returns the page with a new task; undefined if the client is not a navigating browser and could not use the page.
+   */
   page(
     exchange: RuleExchange,
   ): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } | undefined {
@@ -96,12 +98,16 @@ export class Challenges {
     }
   }
 
-  /** Whether a request posts a solution, and so is ours to answer; its path and query are as the client sent them. */
+  /**
+   * Returns whether a request posts a solution, which is handled here; its path and query are as the client sent them.
+   */
   takes({ method, target }: Pick<RuleExchange, 'method' | 'target'>): boolean {
     return method === 'POST' && target === SOLUTION_PATH
   }
 
-  /** The header fields for a visitor who has solved the task: a cookie, and the way on. Undefined where that is not so. */
+  /**
+   * Returns the header fields for a client that solved the task: a cookie and the redirect. Undefined if it did not.
+   */
   solved(exchange: RuleExchange, { ticket: text, nonce, to }: Solution): Readonly<Record<string, string>> | undefined {
     const { difficulty, clearance_lifetime: clearance } = this.options
     const now = this.#clock.now()
@@ -123,7 +129,7 @@ const boundTo = ({ clientAddress, rawHeaders }: RuleExchange, place: string): st
   headerOf(rawHeaders, 'user-agent') ?? '',
 ]
 
-/** The values of the visitor's cookies of our name. */
+/** Returns the values of the client's cookies of our name. */
 function* cookies({ rawHeaders }: RuleExchange): Generator<string> {
   let left = MAX_COOKIES
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -137,7 +143,7 @@ function* cookies({ rawHeaders }: RuleExchange): Generator<string> {
   }
 }
 
-/** Whether an Accept field names HTML. Clients that only take anything are programs rather than browsers. */
+/** Returns whether an Accept field names HTML. Clients that accept only wildcards are programs rather than browsers. */
 function takesHtml(accept: string | undefined): boolean {
   if (accept === undefined || accept.length > MAX_ACCEPT) return false
   for (const { range, quality } of mediaRanges(accept)) if (range === 'text/html') return quality > 0
@@ -145,7 +151,7 @@ function takesHtml(accept: string | undefined): boolean {
 }
 
 /**
- * A path on this host as a Location, `/` where it is none: a second slash or a backslash would begin another host's
- * name, and browsers drop white space and control characters before they look.
+ * Returns a path on this host as a Location, `/` if it is not one: a second slash or a backslash would begin another
+ * host's name, and browsers drop white space and control characters before they parse.
  */
 const ownPath = (to: string): string => (/^\/(?![/\\])[!-~]*$/.test(to) && to.length <= MAX_PATH ? to : '/')

@@ -3,12 +3,12 @@ import type { ClientResponse } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
 import type { Challenges } from './challenges.js'
 
-/** Larger than any solution: a path of 8 KiB in which every character is escaped. */
+/** More than any solution has: a path of 8 KiB in which every character is escaped. */
 const MAX_BYTES = 32 * 1024
 
 /**
- * Answers a posted solution: the cookie and the way on (303), or 403 where the task is not ours, not solved, too old or
- * was used before.
+ * Responds to a posted solution: the cookie and the redirect (303), or 403 if the task is not ours, not solved, expired
+ * or already used.
  */
 export function respondToSolution(
   client: ClientResponse,
@@ -33,7 +33,7 @@ export function respondToSolution(
   })
 }
 
-/** Reads a body of `application/x-www-form-urlencoded`; undefined where it is too long to be ours. */
+/** Reads a body of `application/x-www-form-urlencoded`; undefined if it is too long to be a solution. */
 function readForm(body: Readable | null, done: (form: URLSearchParams | undefined) => void): void {
   if (body === null) {
     done(new URLSearchParams())

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { SOLVER } from './solver.js'
 
-/** Where solutions are posted to, on every host. */
+/** Path that solutions are posted to, on every host. */
 export const SOLUTION_PATH = '/cdn-cgi/challenge-platform/v1/solution'
 
 const STYLE = `
@@ -18,7 +18,7 @@ dd{margin:0;font-family:ui-monospace,monospace;overflow-wrap:anywhere}
 
 const hashed = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** Lets the page run its own script and style and post its form to its own host, and nothing else. */
+/** Allows the page to run its own script and style and to post its form to its own host, and nothing else. */
 export const PAGE_POLICY = [
   `default-src 'none'`,
   `script-src ${hashed(SOLVER)}`,
@@ -29,8 +29,8 @@ export const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * The page that has a browser prove work and posts the proof. Self-contained; of the request nothing is in it. `ticket`
- * and `rayId` consist of characters that mean nothing in HTML.
+ * Returns the page that makes a browser prove work and post the proof. Self-contained; contains nothing of the request.
+ * `ticket` and `rayId` consist of characters without a meaning in HTML.
  */
 export function challengePage({ ticket, bits, rayId }: { ticket: string; bits: number; rayId: string }): string {
   return `<!doctype html>

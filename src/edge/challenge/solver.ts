@@ -1,7 +1,7 @@
 /**
- * The script of the challenge page. It carries its own SHA-256, of one block, because browsers keep theirs from pages
- * that came over plain HTTP, and because a call of theirs for each try would take far longer than the hash. Works in
- * pieces of 30 ms so that the page stays alive. Plain ES5: old browsers may have to run it.
+ * The script of the challenge page. It has its own SHA-256, for one block, because browsers do not offer theirs to
+ * pages over plain HTTP, and because one call per attempt would be far slower than the hash. Works in slices of 30 ms
+ * so that the page stays responsive. Plain ES5: old browsers may have to run it.
  */
 export const SOLVER = `
 (function () {

@@ -1,8 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** A text that says, with a signature, that this proxy gave it to one visitor and until when it holds. */
+/** A signed string that proves that this proxy issued it to one client, with its expiry. */
 export interface Ticket {
-  /** 22 characters that no other ticket has. */
+  /** 22 characters, unique per ticket. */
   readonly id: string
   /** Milliseconds since 1970. */
   readonly expires: number
@@ -27,14 +27,14 @@ export class Tickets {
     this.#key = key
   }
 
-  /** A new ticket, bound to these texts. */
+  /** Creates a ticket, bound to these strings. */
   issue(expires: number, boundTo: readonly string[]): string {
     const id = randomBytes(16).toString('base64url')
     const until = Math.ceil(expires).toString(36)
     return `1.${until}.${id}.${this.#signature(until, id, boundTo).toString('base64url')}`
   }
 
-  /** What the ticket says; undefined where it is none of ours, bound to something else, or no longer good at `now`. */
+  /** Returns the content of a ticket; undefined if it is not ours, bound to something else, or expired at `now`. */
   read(text: string, now: number, boundTo: readonly string[]): Ticket | undefined {
     const [, until = '', id = '', signature = ''] = FORM.exec(text) ?? []
     if (id === '') return undefined

@@ -2,20 +2,20 @@ import { members } from '../../http/accept.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { codingsToUndo } from '../content-coding.js'
 
-/** An HTML page as its header fields tell of it. */
+/** An HTML page as its header fields describe it. */
 export interface Page {
   readonly contentType: string
   readonly xhtml: boolean
-  /** In the order in which they are undone; none: the bytes are the page itself. */
+  /** In decoding order; empty: the bytes are the page itself. */
   readonly codings: readonly string[]
-  /** Of the bytes as they come, codings included; undefined where it shows only at the end. */
+  /** Length of the received bytes, codings included; undefined if it is known only at the end. */
   readonly length: number | undefined
 }
 
-// Without a body, with a part of one, or about one that the client is to have already.
+// Responses without a body, with a part of one, or about one that the client already has.
 const BODILESS = new Set([204, 206, 304])
 
-/** The page that an answer with this head brings, or undefined where it is none, or one that must not be converted. */
+/** Returns the page in a response with this head. Undefined if it is not a page or must not be converted. */
 export function pageOf(status: number, headers: RawHeaders): Page | undefined {
   if (status < 200 || BODILESS.has(status)) return undefined
   const contentType = values(headers, 'content-type')
@@ -27,7 +27,7 @@ export function pageOf(status: number, headers: RawHeaders): Page | undefined {
   return { contentType: contentType[0]!, xhtml, codings, length: length === undefined ? undefined : Number(length) }
 }
 
-/** Whether a media type is that of XHTML; undefined where it is no kind of HTML. */
+/** Returns whether a media type is XHTML; undefined if it is not HTML at all. */
 function isXhtml(contentType: string): boolean | undefined {
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
   if (type === 'text/html') return false
@@ -38,7 +38,7 @@ function isXhtml(contentType: string): boolean | undefined {
 const forbidsTransforming = (cacheControl: readonly string[]): boolean =>
   cacheControl.some((value) => [...members(value)].some((directive) => /^no-transform$/i.test(directive)))
 
-/** True of the description of the HTML and false of the Markdown. */
+/** Fields that describe the HTML and are false for the Markdown. */
 const OF_THE_HTML = new Set([
   'content-type',
   'content-length',
@@ -67,8 +67,8 @@ const OF_THE_HTML = new Set([
 const DEFAULT_SIGNAL = 'ai-train=yes, search=yes, ai-input=yes'
 
 /**
- * The header fields of a converted answer, made from those of the HTML. `bytes` is the length of the Markdown where it
- * is known; a token is taken for four of them.
+ * Returns the header fields of a converted response, created from those of the HTML. `bytes` is the length of the
+ * Markdown if it is known; a token counts as four of them.
  */
 export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
   const kept: string[] = []
@@ -89,11 +89,13 @@ export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
 
 const DISPOSITION = /^\s*(?:inline|attachment)\s*(?:;\s*filename\*?\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"]+)\s*)*$/i
 
-/** A Content-Disposition whose file names end in `.md` in place of the HTML's `.html`; undefined for one that is not valid. */
+/**
+ * Returns a Content-Disposition whose file names end in `.md` instead of `.html`; undefined if the value is not valid.
+ */
 const markdownDisposition = (value: string): string | undefined =>
   DISPOSITION.test(value) ? value.replaceAll(/\.x?html?(?="|\s*(?:;|$))/gi, '.md') : undefined
 
-/** The fields with `accept` in Vary; what stands there already stays, and `*` says it all. */
+/** Returns the fields with `accept` in Vary. Existing values remain; `*` already includes it. */
 export function variesByAccept(headers: RawHeaders): string[] {
   const fields = [...headers]
   let first: number | undefined
@@ -107,10 +109,10 @@ export function variesByAccept(headers: RawHeaders): string[] {
   return fields
 }
 
-/** Whether an answer to an ordinary request is the HTML variant of a page that has a Markdown one. */
+/** Returns whether a response to an ordinary request is the HTML variant of a page that also has a Markdown one. */
 export function isHtmlVariant(status: number, headers: RawHeaders): boolean {
   const [contentType] = values(headers, 'content-type')
-  // RFC 9110, 15.4.5: a 304 carries the Vary of the answer that it stands for, and seldom a content type.
+  // RFC 9110, 15.4.5: a 304 carries the Vary of the response that it represents, and rarely a content type.
   return contentType === undefined ? status === 304 : isXhtml(contentType) !== undefined
 }
 

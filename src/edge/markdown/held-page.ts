@@ -6,8 +6,8 @@ import { HeldBytes } from '../../core/memory-budget.js'
 import type { Outcome, PageContext, PageConverter, PageSink } from './page-sink.js'
 
 /**
- * A page of which only its end tells whether it can be converted: its size may pass the limit, its coding or its XML
- * may be broken. So both the bytes as they came and the Markdown of them are held until one of the two is sent.
+ * A page that can be judged convertible only at its end: its size may exceed the limit, its coding or its XML may be
+ * broken. So both the original bytes and their Markdown are buffered until one of the two is sent.
  */
 export class HeldPage implements PageSink {
   readonly #context: PageContext
@@ -17,11 +17,11 @@ export class HeldPage implements PageSink {
   readonly #decoders: Decoders | undefined
   #state: 'holding' | 'sending' | 'over' = 'holding'
   #htmlBytes = 0
-  /** What is sent first, of the two that are held. */
+  /** The one of the two buffers that is sent first. */
   #held: HeldBytes
-  /** What is sent after it: pieces that came while it was going out. */
+  /** Sent after it: chunks that arrived in the meantime. */
   readonly #tail: Buffer[] = []
-  /** Decoded, and to be converted when there is time. */
+  /** Decoded chunks, converted when there is time. */
   #undone: Uint8Array | undefined
   #blocked = false
   #ended = false
@@ -77,7 +77,7 @@ export class HeldPage implements PageSink {
     return this.#state === 'holding'
   }
 
-  /** Takes what a decoder brings, outside of calls of this sink: many pages may be decoded at once. */
+  /** Accepts decoded data outside of calls of this sink: many pages may be decoded concurrently. */
   #decoded(html: Uint8Array): boolean {
     const { turns } = this.#context
     if (!this.#holding) return false
@@ -114,7 +114,10 @@ export class HeldPage implements PageSink {
     this.#begin('converted', markdownHeaders(headers, this.#markdown.length))
   }
 
-  /** Holds the Markdown that `convert` makes; false where there is none or no room, and the page goes out as it came. */
+  /**
+   * Buffers the Markdown that `convert` returns. Returns false if it fails or memory runs out; the page is then sent as
+   * HTML.
+   */
   #keep(convert: () => string): boolean {
     try {
       if (this.#markdown.append(Buffer.from(convert()))) return true
@@ -141,7 +144,7 @@ export class HeldPage implements PageSink {
     this.#flow()
   }
 
-  /** Sends what is held as fast as it is taken, then ends the answer or asks for more. */
+  /** Sends the buffered data as fast as it is accepted, then ends the response or requests more. */
   #flow(): void {
     const { next, resume } = this.#context
     while (!this.#blocked && this.#state === 'sending') {

@@ -1,13 +1,13 @@
 import { mediaRanges, members } from '../../http/accept.js'
 import { CODINGS } from '../content-coding.js'
 
-/** `listed`: Markdown where it is listed at all. `preferred`: only where HTML is not wanted more. */
+/** `listed`: Markdown if it is listed at all. `preferred`: only if HTML does not have a higher quality. */
 export type Negotiation = 'listed' | 'preferred'
 
 /**
- * Whether the Accept header (several: joined with commas) asks for Markdown: it names `text/markdown`, with whatever
- * parameters, at a quality above 0. Wildcards alone never do. With `preferred`, its quality must in addition not be
- * below the one that the header gives to `text/html`, by name or by wildcard (RFC 9110, 12.5.1).
+ * Returns whether the Accept header (several: joined with commas) asks for Markdown: it names `text/markdown`, with any
+ * parameters, at a quality above 0. Wildcards alone never do. With `preferred`, its quality must also not be below the
+ * one that the header assigns to `text/html`, by name or by wildcard (RFC 9110, 12.5.1).
  */
 export function wantsMarkdown(accept: string | undefined, mode: Negotiation = 'listed'): boolean {
   if (accept === undefined || !/markdown/i.test(accept)) return false
@@ -18,7 +18,8 @@ export function wantsMarkdown(accept: string | undefined, mode: Negotiation = 'l
   return markdown >= (weights.get('text/html') ?? weights.get('text/*') ?? weights.get('*/*') ?? 0)
 }
 
-// What asks for a part of the page, or whether it changed since: about a representation that the client does not have.
+// Fields that request a part of the page, or whether it changed: they concern a representation that the client does not
+// have.
 const LEFT_OUT = new Set([
   'range',
   'if-range',
@@ -31,9 +32,9 @@ const LEFT_OUT = new Set([
 ])
 
 /**
- * The request header fields (names and values in turn) that ask the origin for a page to convert: the whole of it, in
- * HTML, in a coding that the edge can undo and that the client takes too, since what cannot be converted goes to it as
- * it is.
+ * Returns the request header fields (name, value, name, value) that request a page to convert from the origin: all of
+ * it, in HTML, in a coding that the edge can decode and that the client accepts too, since a page that cannot be
+ * converted is sent to the client unchanged.
  */
 export function askForHtml(headers: readonly string[]): string[] {
   const asked: string[] = []
@@ -51,7 +52,7 @@ export function askForHtml(headers: readonly string[]): string[] {
   return asked
 }
 
-/** The HTML stands for the Markdown that is made of it, so it is asked for with the same quality. */
+/** The HTML is the source of the Markdown, so it is requested with the same quality. */
 function withHtml(accept: string): string {
   let markdown = 0
   for (const { range, quality } of mediaRanges(accept)) {

@@ -5,15 +5,17 @@ import type { MemoryBudget } from '../../core/memory-budget.js'
 
 import type { TurnQueue } from './turn-queue.js'
 
-/** Turns one page into Markdown, piece by piece. */
+/** Converts one page to Markdown, chunk by chunk. */
 export interface PageConverter {
-  /** Markdown that is certain by now, often less than the HTML so far amounts to. Throws NotConvertible. */
+  /**
+   * Returns the Markdown that is final so far, often less than the HTML so far would produce. Throws NotConvertible.
+   */
   write(html: Uint8Array): string
-  /** The rest. Throws NotConvertible. */
+  /** Returns the rest. Throws NotConvertible. */
   end(): string
 }
 
-/** What became of a page that was asked for in Markdown. All but the first two went out as HTML. */
+/** Outcome of a page requested in Markdown. All but the first two were sent as HTML. */
 export const OUTCOMES = [
   'converted',
   'streamed',
@@ -25,29 +27,29 @@ export const OUTCOMES = [
 ] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** What a page in the making needs from around it. */
+/** Dependencies of a page in conversion. */
 export interface PageContext {
   readonly status: number
   readonly headers: RawHeaders
   readonly next: ResponseSink
   readonly memory: MemoryBudget
   readonly converter: (contentType: string) => PageConverter
-  /** When work may be done that no call of the sink asks for. */
+  /** Schedules work outside of calls of the sink. */
   readonly turns: TurnQueue
   readonly log: Log
-  /** Called when more is welcome after `data` said false; harmless at other times. */
+  /** Called when more data is accepted after `data` returned false; harmless at other times. */
   readonly resume: () => void
-  /** Called once, when it is certain what becomes of the page. */
+  /** Called once, when the outcome of the page is known. */
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Takes the body of one page, and sends head and body of the answer to the next sink. */
+/** Receives the body of one page, and sends head and body of the response to the next sink. */
 export interface PageSink {
-  /** False: no more until `resume` is called. */
+  /** Returns false if no more data may be sent until `resume` is called. */
   data(chunk: Buffer): boolean
   end(): void
-  /** The next sink takes data again. */
+  /** Continues: the next sink accepts data again. */
   drained(): void
-  /** Lets go of everything; nothing is sent from now on. */
+  /** Releases all resources. Sends nothing afterwards. */
   release(): void
 }

@@ -16,7 +16,7 @@ import { TurnQueue } from './turn-queue.js'
 import { StreamedPage } from './streamed-page.js'
 
 export interface MarkdownOptions {
-  /** Bytes that pages held back may take, all requests together. */
+  /** Maximum bytes of buffered pages, over all requests. */
   readonly memory: MemoryBudget
   /** Creates the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
   readonly converter?: (contentType: string, content: Content) => PageConverter
@@ -25,8 +25,8 @@ export interface MarkdownOptions {
 }
 
 /**
- * Answers in Markdown where the zone's converter is on, the request lists `text/markdown` and the origin brings HTML
- * that can be converted. Everything else passes byte for byte, with `accept` in its Vary.
+ * Responds in Markdown if the zone's converter is on, the request lists `text/markdown` and the origin returns HTML
+ * that can be converted. Every other response passes byte for byte, with `accept` in its Vary.
  */
 export function markdownStage({ memory, converter = toMarkdown, metrics, log }: MarkdownOptions): Stage {
   const settle = pageCounter(metrics, memory)
@@ -42,7 +42,7 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
   }
 }
 
-/** Memory that the blocks of one page take while it is decided which of them are its main content: two bytes a character. */
+/** Memory for the blocks of one page during the choice of its main content: two bytes per character. */
 const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED
 
 function toMarkdown(contentType: string, content: Content): PageConverter {
@@ -80,7 +80,7 @@ function acceptOf(headers: RawHeaders): string | undefined {
   return accept
 }
 
-/** An ordinary answer of a zone with the converter on: a page may look different to who asks for Markdown. */
+/** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
 class HtmlVariant implements ResponseSink {
   readonly copies: boolean
   protected readonly next: ResponseSink
@@ -111,7 +111,7 @@ class HtmlVariant implements ResponseSink {
   }
 }
 
-/** What GET would say, as far as it is known without the page. */
+/** Response fields that GET would return, as far as they are known without the page. */
 class MarkdownHead extends HtmlVariant {
   override head(status: number, headers: RawHeaders): void {
     const page = pageOf(status, headers)
@@ -119,11 +119,13 @@ class MarkdownHead extends HtmlVariant {
   }
 }
 
-/** False where the length shows that the page is over the limit. Encoded bytes may decode to more, hardly to less. */
+/**
+ * Returns false if the length shows that the page exceeds the limit. Encoded bytes may decode to more, rarely to less.
+ */
 const mayFit = ({ length = 0, codings }: Page): boolean =>
   length <= (codings.length > 0 ? MAX_ENCODED_BYTES : MAX_HTML_BYTES)
 
-/** The maximum of a page that is converted at once. */
+/** Maximum bytes of a page that are converted without a pause. */
 const SLICE = 65_536
 
 interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'settle'> {
@@ -134,18 +136,18 @@ interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 's
 class MarkdownResponse implements ResponseSink {
   readonly #next: ResponseSink
   readonly #context: StageContext
-  /** Undefined: what comes passes. */
+  /** Undefined: the body passes unchanged. */
   #page: PageSink | undefined
-  /** What came and is not worked on yet, and whether the end is to follow it. */
+  /** Data that is not processed yet, and whether the end follows it. */
   #rest: Buffer | undefined
   #endDue = false
-  /** `data` said false and the listener waits to be called. */
+  /** `data` returned false and the listener waits to be called. */
   #waiting = false
   #working = false
-  /** The client has taken what it had, and the page does not know yet. */
+  /** The client has read its data, and the page has not been notified yet. */
   #drainDue = false
   #over = false
-  /** Bytes of the memory budget that the converter has. */
+  /** Bytes of the memory budget that the converter has reserved. */
   #reserved = 0
   #listener = (): void => {}
 
@@ -234,7 +236,7 @@ class MarkdownResponse implements ResponseSink {
     this.#reserved = 0
   }
 
-  /** Gives one slice of the rest to the page; true where the page takes more and there is no rest. */
+  /** Passes one slice of the rest to the page. Returns true if the page accepts more and no rest is left. */
   #work(page: PageSink): boolean {
     const rest = this.#rest
     if (!rest) return true
@@ -259,7 +261,7 @@ class MarkdownResponse implements ResponseSink {
     this.#context.turns.spent(started)
   }
 
-  /** The page, or the client, takes more. */
+  /** Continues: the page, or the client, accepts more. */
   readonly #resume = (): void => {
     if (this.#over || this.#working) return
     const page = this.#page
@@ -289,7 +291,7 @@ class MarkdownResponse implements ResponseSink {
     })
   }
 
-  /** A fault of ours while the Markdown is on its way: the client must not take what it has for the whole. */
+  /** Handles a bug during the transfer of Markdown: the client must not mistake the part it has for the whole. */
   #broken(error: unknown): void {
     this.#context.log.error({ event: 'conversion_failed', err: error })
     this.fail(error)

@@ -2,8 +2,8 @@ import { markdownHeaders, type Page } from './headers.js'
 import type { PageContext, PageConverter, PageSink } from './page-sink.js'
 
 /**
- * A page that fits for certain, since its length is known and its bytes are HTML, in which nothing is an error. Each
- * piece of Markdown goes out as soon as there is one, and nothing is held.
+ * A page that certainly fits, since its length is known and its bytes are HTML, in which nothing is an error. Each
+ * chunk of Markdown is sent as soon as it is available; nothing is buffered.
  */
 export class StreamedPage implements PageSink {
   readonly #context: PageContext
@@ -20,7 +20,7 @@ export class StreamedPage implements PageSink {
   data(chunk: Buffer): boolean {
     this.#missing -= chunk.length
     const markdown = this.#converter.write(chunk)
-    // Nothing can follow: a page that came in one piece is complete here, and so its size is known.
+    // Nothing can follow: a page that arrived in one chunk is complete here, so its size is known.
     if (this.#missing === 0) return this.#send(markdown + this.#converter.end(), true)
     return markdown === '' || this.#send(markdown, false)
   }

@@ -1,9 +1,9 @@
-/** Milliseconds of work on pages before other connections are served. */
+/** Maximum milliseconds of work on pages before other connections are served. */
 const TURN_MS = 10
 
 /**
- * Bounds the time that work on pages takes in one turn of the event loop, however many pages there are. What does not fit
- * waits for one of the next turns, each page for its own.
+ * Bounds the time of work on pages in one turn of the event loop, however many pages there are. Work beyond it waits
+ * for one of the next turns, each page for its own.
  */
 export class TurnQueue {
   readonly #queue = new Set<() => void>()
@@ -11,7 +11,7 @@ export class TurnQueue {
   #scheduled = false
   #running = false
 
-  /** Work may be done now: time is left in this turn, and nothing waits that comes first. */
+  /** Whether work may be done now: time is left in this turn, and nothing is queued before it. */
   get open(): boolean {
     return this.#spentMs < TURN_MS && (this.#running || this.#queue.size === 0)
   }
@@ -22,7 +22,7 @@ export class TurnQueue {
     this.#schedule()
   }
 
-  /** Counts the time since `started` (`performance.now()`) for this turn. */
+  /** Adds the time since `started` (`performance.now()`) to this turn. */
   spent(started: number): void {
     this.#spentMs += performance.now() - started
     this.#schedule()

@@ -6,7 +6,7 @@ import type { SecurityMatch } from './security.js'
 /** Scheme, host, path and query of an absolute URL. */
 const PARTS = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?/i
 
-/** One `firewall_events` record for each match of a security rule. The last one has index 0. */
+/** Returns one `firewall_events` record per match of a security rule. The last one has index 0. */
 export function firewallEvents(
   { method, scheme, host, rayId, status, originStatus }: Exchange,
   facts: RequestSummary,

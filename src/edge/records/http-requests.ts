@@ -6,11 +6,11 @@ import type { Exchange } from '../exchange.js'
 import type { RequestSummary } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 
-/** What the client's connection tells of a request that is over. */
+/** Facts about the client's connection at the end of a request. */
 export interface ExchangeTimes {
   /** Bytes of the request that were read. */
   readonly received: number
-  /** Of the visitor itself; undefined where another proxy stands in front. */
+  /** Port of the client; undefined if another proxy is in front. */
   readonly port: number | undefined
   /** On the clock's `monotonic` scale. */
   readonly endedMonotonic: number
@@ -19,7 +19,7 @@ export interface ExchangeTimes {
 const NOTHING: readonly string[] = []
 const NO_FIELDS = {}
 
-/** The `http_requests` record of a request that is over: every field that the proxy knows, the others missing. */
+/** Returns the `http_requests` record of a finished request: every field that the proxy knows, without the others. */
 export function httpRequest(
   exchange: Exchange,
   facts: RequestSummary,
@@ -104,9 +104,9 @@ const nanoseconds = (ms: number): bigint => BigInt(Math.round(ms * 1e6))
 
 const headerText = (headers: RawHeaders, name: string): string => toText(headerOf(headers, name) ?? '')
 
-/** Header fields and cookies, whose bytes are most often UTF-8, as text. */
+/** Decodes header fields and cookies as text; their bytes are usually UTF-8. */
 function texts(fields: LogFields[keyof LogFields]): Record<string, string | string[]> {
-  // Without a prototype: the names are the rule's.
+  // Without a prototype: the rule defines the names.
   const read = Object.create(null) as Record<string, string | string[]>
   for (const [name, value] of Object.entries(fields))
     read[name] = typeof value === 'string' ? toText(value) : value.map(toText)

@@ -18,7 +18,7 @@ export interface RecorderParts {
   readonly log: Log
 }
 
-/** Makes the log records of requests that are over, where somebody wants them. Never throws. */
+/** Creates the log records of finished requests, if they are wanted. Never throws. */
 export class Recorder {
   readonly #parts: RecorderParts
 
@@ -26,7 +26,7 @@ export class Recorder {
     this.#parts = parts
   }
 
-  /** To be called once for each request, before its connection goes on to the next. */
+  /** Must be called once per request, before its connection reads the next one. */
   finished(exchange: Exchange, connection: ClientConnection): void {
     try {
       this.#record(exchange, connection)
@@ -50,7 +50,7 @@ export class Recorder {
       const { socket, address, framing } = connection
       const passage = {
         received: framing.messageBytes,
-        // The port of a proxy in front says nothing of the visitor.
+        // The port of a proxy in front does not describe the client.
         port: address === exchange.clientAddress ? socket.remotePort : undefined,
         endedMonotonic: clock.monotonic(),
       }

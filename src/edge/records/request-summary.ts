@@ -2,13 +2,13 @@ import { toText } from '../../expr/index.js'
 import type { Exchange } from '../exchange.js'
 import type { GeoLocation } from '../../rules/types.js'
 
-/** What all records of one request tell of it. */
+/** The request fields that all records of one request share. */
 export interface RequestSummary {
   readonly clientIp: string
-  /** Two letters in lower case, as log records have them; undefined where it is not known. */
+  /** Two letters in lower case, as in log records; undefined if it is not known. */
   readonly country: string | undefined
   readonly place: GeoLocation
-  /** As the client asked for it: path and query, and each alone. The query begins with its question mark. */
+  /** As the client requested it: path and query, and each alone. The query begins with its question mark. */
   readonly uri: string
   readonly path: string
   readonly query: string
@@ -20,7 +20,7 @@ export interface RequestSummary {
   readonly startedAt: bigint
 }
 
-/** Reads them from a request. Header fields that it does not have are empty. */
+/** Reads the fields from a request. Missing header fields are empty. */
 export function requestSummary(exchange: Exchange, place: GeoLocation): RequestSummary {
   const { rawHeaders } = exchange
   let userAgent = ''

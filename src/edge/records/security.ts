@@ -11,7 +11,7 @@ const SOURCES: Partial<Record<PhaseName, string>> = {
   http_response_firewall_managed: 'firewallManaged',
 }
 
-/** How log records call what a rule did, and whether it ended the request. Other actions judge nothing. */
+/** Name of a rule's action in log records, and whether it ended the request. Other actions are not listed. */
 const ACTIONS: Readonly<Record<string, { readonly name: string; readonly ends: boolean } | undefined>> = {
   block: { name: 'block', ends: true },
   challenge: { name: 'challenge', ends: true },
@@ -21,11 +21,11 @@ const ACTIONS: Readonly<Record<string, { readonly name: string; readonly ends: b
   log: { name: 'log', ends: false },
   rewrite: { name: 'rewrite', ends: false },
   skip: { name: 'skip', ends: false },
-  // What is done is left to somebody else.
+  // The decision is left to another component.
   ddos_dynamic: { name: 'unknown', ends: false },
 }
 
-/** A match of a security rule, in the words of log records. */
+/** A match of a security rule, with the values of log records. */
 export interface SecurityMatch {
   readonly match: RuleMatch
   readonly action: string
@@ -34,7 +34,7 @@ export interface SecurityMatch {
   readonly ends: boolean
 }
 
-/** The matches of security rules, in order. */
+/** Returns the matches of security rules, in order. */
 export function securityMatches(matches: readonly RuleMatch[]): readonly SecurityMatch[] {
   return matches.flatMap((match) => {
     const source = SOURCES[match.phase]

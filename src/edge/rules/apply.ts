@@ -10,7 +10,7 @@ import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 import type { ZoneRules } from '../../rules/engine/zone-rules.js'
 
-/** Runs the rules of the request phases; answers the client where they end the request, else lets it go on. */
+/** Runs the rules of the request phases. Responds to the client if they end the request, else continues it. */
 export function applyRules(
   rules: ZoneRules,
   exchange: Exchange,
@@ -32,7 +32,7 @@ export function applyRules(
     if (wanted) bufferBody(exchange, requestBody, bounds, later(goOn))
     else goOn()
   }
-  /** What runs once a body has come has nobody around it to catch what it throws. */
+  /** Runs code after a body has arrived; no caller is left there to catch what it throws. */
   const later = (act: () => void) => () => {
     try {
       act()
@@ -45,7 +45,7 @@ export function applyRules(
   else judge()
 }
 
-/** Which 1xxx code a decision has, and its family. */
+/** The 1xxx code of a decision, and its family. */
 const EDGE_ERRORS = {
   access_denied: { type: 'waf', code: 1020 },
   rate_limited: { type: 'ratelimit', code: 1015 },
@@ -74,7 +74,7 @@ function response(client: ClientResponse, exchange: Exchange, run: Run, ending: 
 
 type RuleResponse = Exclude<TerminalAction, { kind: 'close' }>
 
-/** Makes the response of a rule the one that rules of response phases read. */
+/** Sets the response of a rule as the one that rules of response phases read. */
 function show(exchange: Exchange, run: Run, ending: RuleResponse): void {
   exchange.response = { status: ending.status, headers: headersOf(ending), originHeaders: undefined }
   run.responded()
@@ -87,7 +87,7 @@ function headersOf(ending: RuleResponse): RawHeaders {
   return ['cache-control', 'no-store', ...retry, ...Object.entries(headers).flat()]
 }
 
-/** Returns the custom error for a page of a rule, if there is one. Challenges stay as they are: clients have to solve them. */
+/** Returns the custom error for a page of a rule, if any. Challenges are not replaced: clients have to solve them. */
 function customError(
   exchange: Exchange,
   run: Run,

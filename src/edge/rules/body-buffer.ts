@@ -6,7 +6,7 @@ import type { RequestBody } from '../client/request-body.js'
 
 const EMPTY: BodyHead = { bytes: '', size: 0, truncated: false, release: () => undefined }
 
-/** How much of a body is kept for rules, and the memory that all requests share for that. */
+/** How much of a body is buffered for rules, and the memory that all requests share for that. */
 export interface BodyBounds {
   /** 0: rules see the length only. */
   readonly limit: number
@@ -14,11 +14,11 @@ export interface BodyBounds {
 }
 
 /**
- * Reads the beginning of a request's body into `exchange.body` and calls `ready`, at once where there is nothing to
- * wait for. The body goes on unchanged: `upload` has all of it for the origin. Where it is longer than the limit, or
+ * Reads the beginning of a request's body into `exchange.body` and calls `ready`, immediately if there is nothing to
+ * wait for. The body is forwarded unchanged: `upload` has all of it for the origin. If it is longer than the limit, or
  * the memory is used up, it is `truncated`. A client that waits for `100 Continue` gets it now. `ready` is not called
- * where the client leaves before. Whoever does not send the upload on calls its `abandon`, or leaves that to the end of
- * the exchange.
+ * if the client leaves before. A caller that does not forward the upload calls its `abandon`, or leaves that to the end
+ * of the exchange.
  */
 export function bufferBody(
   exchange: Exchange,
@@ -38,7 +38,7 @@ export function bufferBody(
     return
   }
   requestBody.hold(limit, memory, ({ bytes, seen, ended }) => {
-    // The text is a second copy, for as long as rules may read it.
+    // The text is a second copy, as long as rules may read it.
     const room = memory.take(bytes.length)
     const kept = room ? bytes : ''
     let counted = kept.length

@@ -8,17 +8,17 @@ import type { Limiter } from '../../rules/limits/limiter.js'
 import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
 import type { ActionContext, ChallengeKind, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
 
-/** What rules remember of visitors: how often they came, and who of them has passed a challenge. */
+/** State of clients that rules read: request rates, and which clients passed a challenge. */
 export interface ConditionDeps {
   readonly limiter: Limiter
   readonly challenges: Challenges
   readonly log: Log
 }
 
-/** Rate limits, looks for exposed credentials and challenges, for the rules. */
+/** Rate limits, checks for exposed credentials and challenges, for the rules. */
 export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<RuleDeps, 'challenge' | 'condition'> {
   return {
-    // All kinds have the same page: there is no service here that could tell which visitors deserve which.
+    // All types have the same page: no service here decides which client deserves which.
     challenge: (kind, run) => (isRelaxed(kind, run) || passed(run) ? undefined : challenged(run)),
     condition(rule, context) {
       const conditions: Condition[] = []
@@ -29,8 +29,8 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
   }
 
   /**
-   * The visitor has passed a challenge. Over a rate limit that means that the count starts again, once for each challenge
-   * passed: whoever goes over it again is challenged again.
+   * Returns whether the client has passed a challenge. Over a rate limit this restarts the count, once per challenge
+   * passed: a client that exceeds it again is challenged again.
    */
   function passed({ exchange, exceeded }: RuleRun): boolean {
     const clearance = challenges.clearance(exchange)
@@ -87,13 +87,13 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
   }
 }
 
-/** The security level of the request switches managed challenges off. */
+/** Returns whether the security level of the request switches managed challenges off. */
 const isRelaxed = (kind: ChallengeKind, { exchange: { settings } }: RuleRun): boolean =>
   kind === 'managed_challenge' && (settings.security_level === 'off' || settings.security_level === 'essentially_off')
 
 const readsBody = (uses: readonly Uses[]): boolean => uses.some(needsBody)
 
-/** All of several conditions, each of which is asked. */
+/** Combines several conditions; each of them is evaluated. */
 const both = (conditions: readonly Condition[]): Condition => ({
   always: conditions.some(({ always }) => always),
   readsBody: conditions.some((condition) => condition.readsBody),

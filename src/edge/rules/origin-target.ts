@@ -10,7 +10,7 @@ export function originTarget(exchange: Exchange): OriginTarget {
   const { origin, host_header: hostHeader, sni } = route
   if (hostHeader !== undefined) exchange.headers = withHeader(exchange.headers, 'host', hostHeader)
   const own = new URL(zone.origin)
-  // The zone's scheme stays. A host such as 1.2.3.4.5 has the form of a name and cannot be one.
+  // The zone's scheme remains. A host such as 1.2.3.4.5 has the form of a name and cannot be one.
   const text = `${own.protocol}//${origin?.host ?? own.hostname}:${origin?.port ?? own.port}`
   if (!URL.canParse(text)) throw Object.assign(new Error(`${origin?.host} is not a host name`), { code: 'ENOTFOUND' })
   const routed = new URL(text)

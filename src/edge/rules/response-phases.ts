@@ -10,7 +10,7 @@ import { renderRuleResponse } from './rule-response.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 
-/** The phases of the response in their order, but for the record of it, which comes whatever the others did. */
+/** The phases of the response in order, without that of its record, which always runs. */
 const PHASES_OF_ANSWER = [
   'http_response_cache_settings',
   'http_custom_errors',
@@ -21,7 +21,7 @@ const PHASES_OF_ANSWER = [
 
 const CLOSED = Symbol('closed')
 
-/** Runs the rules of the response phases on the head of an answer, and puts what they say in its place. */
+/** Runs the rules of the response phases on the head of a response, and applies their results. */
 export class RuledResponse implements ResponseSink {
   readonly copies: boolean
   readonly #next: ResponseSink
@@ -29,7 +29,7 @@ export class RuledResponse implements ResponseSink {
   readonly #run: Run
   readonly #context: ProxyContext
   #headed = false
-  /** A rule has answered: what comes from the origin is thrown away. */
+  /** A rule has responded: data from the origin is discarded. */
   #replaced = false
 
   constructor(next: ResponseSink, exchange: Exchange, run: Run, context: ProxyContext) {
@@ -65,7 +65,7 @@ export class RuledResponse implements ResponseSink {
     this.#next.onDrain(listener)
   }
 
-  /** Runs the phases; gives the body that a rule puts in place of the origin's. */
+  /** Runs the phases. Returns the body of a rule that replaces the origin's. */
   #judge(): Buffer | typeof CLOSED | undefined {
     let body: Buffer | undefined
     for (const phase of PHASES_OF_ANSWER) {
@@ -74,13 +74,13 @@ export class RuledResponse implements ResponseSink {
       if (!ending) continue
       if (ending.kind === 'close') return CLOSED
       body = this.#take(ending)
-      // An error page of the operator's own goes through the phases that follow, as the origin's would have.
+      // A custom error page goes through the phases that follow, as the origin's would have.
       if (phase !== 'http_custom_errors') break
     }
     return body
   }
 
-  /** The origin gave no answer; a rule may have one. */
+  /** The origin did not respond; a rule may. */
   #failed(error: unknown): void {
     this.#headed = true
     const exchange = this.#exchange
@@ -108,7 +108,7 @@ export class RuledResponse implements ResponseSink {
     this.#send(this.#take(ending))
   }
 
-  /** Makes a rule's answer the answer, and gives its body. */
+  /** Replaces the response with a rule's, and returns its body. */
   #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Buffer {
     const exchange = this.#exchange
     const { status, headers, body } = renderRuleResponse(ending, exchange)
@@ -143,7 +143,7 @@ export class RuledResponse implements ResponseSink {
     return this.#exchange.response?.originHeaders
   }
 
-  /** Takes away what cache rules do not want in the answer. */
+  /** Removes the fields that cache rules exclude from the response. */
   #strip(): void {
     const { cache, response } = this.#exchange
     if (!cache || !response) return

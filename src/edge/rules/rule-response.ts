@@ -3,7 +3,7 @@ import type { Exchange } from '../exchange.js'
 import { headerValues, type RawHeaders } from '../../http/headers.js'
 import type { TerminalAction } from '../../rules/types.js'
 
-/** The answer that a rule gives: its page made out where it wants one. */
+/** Returns the response of a rule, with its page rendered if the rule asks for one. */
 export function renderRuleResponse(
   ending: Exclude<TerminalAction, { kind: 'close' }>,
   { rawHeaders, rayId, startedAt: at }: Exchange,

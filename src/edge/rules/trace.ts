@@ -12,19 +12,19 @@ export interface TracerOptions {
   readonly zones: Zones
   readonly fields: FieldDeps
   readonly clock: Clock
-  /** How much of a body rules see. */
+  /** Maximum bytes of a body that rules read. */
   readonly bodyBytes: () => number
 }
 
-/** Rulesets that are run many times over make long traces; what comes after so many steps is left out. */
+/** Maximum number of steps in a trace; later ones are left out. Rulesets that run many times create long traces. */
 const MAX_STEPS = 20_000
 
-/** Where traced requests come from: an address of no one (RFC 5737). */
+/** Client address of traced requests: an unassigned one (RFC 5737). */
 const VISITOR = '192.0.2.1'
 
 /**
- * Tries requests out on the request phases of the rules in force: no origin is asked, nothing is counted or logged, and
- * rules with a rate limit do not match. Gives undefined where no zone of the account serves the host.
+ * Evaluates requests on the request phases of the active rules: no origin is contacted, nothing is counted or logged,
+ * and rules with a rate limit do not match. Returns undefined if no zone of the account serves the host.
  */
 export function tracer({ zones, fields, clock, bodyBytes }: TracerOptions) {
   return (accountId: string, request: TraceRequest): TraceResult | undefined => {
@@ -62,17 +62,17 @@ export function tracer({ zones, fields, clock, bodyBytes }: TracerOptions) {
   }
 }
 
-/** A ruleset that is being run: what its rules did so far, by their place. */
+/** A ruleset that is being run: the results of its rules so far, by their position. */
 interface Frame {
   readonly execution: Execution
   readonly acted: Map<number, TraceStep[]>
   readonly matched: Set<number>
   at: number
-  /** The rule after which no other was asked. */
+  /** The rule after which no other was evaluated. */
   last: number
 }
 
-/** Writes down the steps of a run. */
+/** Records the steps of a run. */
 class Steps implements TraceObserver {
   readonly trace: TraceStep[] = []
   readonly skipsChallenges: boolean
