@@ -25,7 +25,7 @@ const Membership = Type.Object({
 
 const direction = Type.Enum(['asc', 'desc'], { default: 'asc' })
 
-/** Accounts, as the configuration names them, and the caller's membership in them. */
+/** Accounts of the configuration, and the caller's membership in them. */
 export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
   return [
     endpoint({

@@ -21,7 +21,7 @@ export function api(
   before: readonly ApiMiddleware[] = [],
 ): Koa<RequestState> {
   const app = new Koa<RequestState>()
-  // What befalls an answer on its way out: mostly clients that went away.
+  // Errors while the response is written, mostly client disconnects.
   app.on('error', (error: unknown) => deps.log.debug({ event: 'answer_lost', error: messageOf(error) }))
   app.use(trace(deps))
   app.use(envelope(deps.log))
@@ -31,7 +31,7 @@ export function api(
   return app
 }
 
-/** One route for each endpoint in each of its scopes, and the steps that each request takes on it. */
+/** Returns one route for each endpoint in each of its scopes, with the steps of each request. */
 export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: PREFIX, sensitive: true })
   const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody()]

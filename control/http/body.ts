@@ -7,8 +7,8 @@ import type { ApiMiddleware } from './context.js'
 const MAX_BYTES = 64 * 1024
 
 /**
- * Reads the JSON body of endpoints that take one. Bodies of other endpoints are left alone: values, records and uploads
- * are larger than memory allows for each request, so those endpoints count and stream them.
+ * Reads the JSON body of endpoints that accept one. Bodies of other endpoints stay unread: values, records and uploads
+ * are too large to buffer for each request, so those endpoints count and stream them.
  */
 export function readBody(): ApiMiddleware {
   const readers = new Map<number, ApiMiddleware>()
@@ -33,7 +33,7 @@ export function readBody(): ApiMiddleware {
 }
 
 /**
- * koa-body reads, limits and decompresses the body. It does not parse it: depth, number of members and UTF-8 are checked
+ * koa-body reads, limits and decompresses the body. It does not parse it: depth, members and UTF-8 are checked
  * on the bytes before. One byte is one character of the string it returns.
  */
 function bytesReader(maxBytes: number): ApiMiddleware {
@@ -49,7 +49,7 @@ function bytesReader(maxBytes: number): ApiMiddleware {
     onError(error) {
       const { status } = error as Error & { readonly status?: unknown }
       if (status === 413) throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${maxBytes} bytes`)
-      // Wrong length, unknown or broken content encoding, a connection that ended: each is an error of the sender.
+      // Wrong length, unknown or broken content encoding, a closed connection: each is an error of the sender.
       throw new ApiError('badBody', undefined, { cause: error })
     },
   })

@@ -11,8 +11,8 @@ import type { ErrorKind } from './errors.js'
 import type { Permission } from './auth/permissions.js'
 
 /**
- * What a token may do where. A zone is covered when `zones` names it or `zonesOf` its account (`*` names all), so that
- * a token can have a zone without having the zone's account. `deny` beats every `allow`.
+ * Permissions of a token and their scope. A zone is covered if `zones` names it or `zonesOf` its account (`*`: all),
+ * so a token can have a zone without having the zone's account. `deny` overrides every `allow`.
  */
 export interface Grant {
   readonly effect: 'allow' | 'deny'
@@ -23,7 +23,7 @@ export interface Grant {
   readonly zonesOf: readonly string[]
 }
 
-/** Whoever sent the request, as far as the credentials tell. */
+/** The sender of the request, as identified by its credentials. */
 export interface Caller {
   readonly type: 'token' | 'key'
   readonly id: string
@@ -33,7 +33,7 @@ export interface Caller {
   readonly grants: readonly Grant[]
 }
 
-/** A token that is known, and whether it may be used now. */
+/** A known token, and whether it is valid now. */
 export interface Credentials {
   readonly caller: Caller
   readonly status: TokenStatus
@@ -53,19 +53,19 @@ export interface EndpointInfo {
   /** At least one is required. None: any valid token that sees the scope. */
   readonly permissions: readonly Permission[]
   readonly body?: TSchema
-  /** Content types besides `application/json` that the body, JSON all the same, may come with. */
+  /** Content types besides `application/json` that are accepted. The body is JSON with each of them. */
   readonly jsonAs?: readonly string[]
   /** Maximum size of the JSON body; 64 KiB if not set. */
   readonly maxBytes?: number
   /** Called without credentials. */
   readonly open?: boolean
-  /** Verifies the caller's own token: an unknown one is 401, a disabled or expired one still gets an answer. */
+  /** Verifies the caller's own token: an unknown one is 401, a disabled or expired one still gets a response. */
   readonly verifies?: boolean
-  /** The row that stands for what the schema of the body refuses. Default: `invalid`. */
+  /** The error row for a body that its schema rejects. Default: `invalid`. */
   readonly refusal?: ErrorKind
 }
 
-/** What the middleware know about the request under way; each field is set by the one named in front of it. */
+/** State of the request in progress. Each field is set by the middleware named above it. */
 export interface RequestState {
   /** trace */
   requestId: string
@@ -84,30 +84,30 @@ export interface RequestState {
 
 export type ApiMiddleware = Middleware<RequestState>
 
-/** The part of the configuration that the API reads; a new object after it was read again. */
+/** The part of the configuration that the API reads. Replaced by a new object after each reload. */
 export type ControlConfig = Pick<Config, 'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'lists' | 'control'>
 
-/** Stands where a client expects a time that the configuration does not tell. */
+/** Placeholder for a required time that the configuration does not contain. */
 export const UNKNOWN_TIME = '1970-01-01T00:00:00.000000Z'
 
-/** Takes over connections of the listener, such as for WebSockets. */
+/** Takes over connections of the listener, for example for WebSockets. */
 export interface Upgrades {
-  /** False, with nothing done, where the path is none of its own. */
+  /** Returns false, and does nothing, if the path is not handled here. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
-  /** Asks all that it has taken to end. */
+  /** Starts closing every upgraded connection. */
   closeAll(): void
 }
 
-/** What the control plane needs from the daemon. */
+/** Dependencies of the control plane. */
 export interface ControlDeps {
   /** The configuration in force now. */
   readonly config: () => ControlConfig
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** Take requests that ask for another protocol on their connection: the first one that knows the path. */
+  /** Handlers of requests for a protocol upgrade. The first one that knows the path handles the request. */
   readonly upgrades?: readonly Upgrades[]
-  /** Told about each answered request; the path is the endpoint's pattern, so that it makes a bounded label. */
+  /** Called after each response. The path is the endpoint's pattern, so the number of metric labels is bounded. */
   readonly observe?: (request: {
     readonly method: string
     readonly path: string

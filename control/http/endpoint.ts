@@ -9,10 +9,10 @@ import type { Caller, Credentials, EndpointInfo } from './context.js'
 
 type Headers = Readonly<Record<string, string>>
 
-/** `scopes` of an endpoint below accounts alone. */
+/** `scopes` of an endpoint that exists for accounts only. */
 export const ACCOUNT_ONLY = ['account'] as const
 
-/** One entry of `messages`: something to know about a request that succeeded. */
+/** One entry of `messages`: a notice about a request that succeeded. */
 export interface Message {
   readonly code: number
   readonly message: string
@@ -35,7 +35,7 @@ export interface ApiResponseOptions {
   readonly headers?: Headers
 }
 
-/** A result together with what else its envelope holds. */
+/** A result with the other parts of its envelope. */
 export class ApiResponse<R = unknown> {
   readonly result: R
   readonly options: ApiResponseOptions
@@ -46,7 +46,7 @@ export class ApiResponse<R = unknown> {
   }
 }
 
-/** An answer without an envelope, such as a file. */
+/** A response without an envelope, such as a file. */
 export class FileResponse {
   readonly type: string
   readonly body: Buffer | Readable | string
@@ -65,7 +65,7 @@ type ParamNames<P extends string> = P extends `${string}:${infer Rest}`
     : Rest
   : never
 
-/** One request to an endpoint, authenticated, allowed and checked. */
+/** One authenticated, authorized and validated request to an endpoint. */
 export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly requestId: string
   readonly caller: Caller
@@ -78,31 +78,31 @@ export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly params: Readonly<Record<P, string>>
   readonly query: Q
   readonly body: B
-  /** The request itself, for endpoints with `raw`: nothing of its body has been read. */
+  /** The request itself, for endpoints with `raw`: its body is unread. */
   readonly request: IncomingMessage
 }
 
-/** One row of the API: who may call it, what it takes, what it gives. */
+/** One row of the API: permissions, input and output of an endpoint. */
 export interface Endpoint extends EndpointInfo {
   readonly summary: string
   readonly query?: TSchema
   readonly result?: TSchema
   readonly status?: number
-  /** All statuses of success, where there is more than one. */
+  /** All statuses of success, if there is more than one. */
   readonly statuses?: readonly number[]
   readonly raw?: RawBody
   /** Members at the top of the envelope besides the usual ones. */
   readonly top?: TSchema
   /** The envelope has no `result`. */
   readonly bare?: boolean
-  /** The answer is a {@link FileResponse} of this type. */
+  /** The response is a {@link FileResponse} of this type. */
   readonly file?: string
-  /** The body may be left out although the endpoint takes one. */
+  /** The body is optional although the endpoint accepts one. */
   readonly bodyOptional?: boolean
   readonly handle: (call: Call) => unknown
 }
 
-/** A body that the endpoint reads by itself. */
+/** A body that the endpoint reads itself. */
 export interface RawBody {
   /** Content types, for the manual. */
   readonly types: readonly string[]
@@ -111,7 +111,7 @@ export interface RawBody {
   readonly optional?: boolean
 }
 
-/** What {@link endpoint} takes: a row whose `answer` is typed by its schemas. */
+/** The input of {@link endpoint}: a row whose `handle` is typed by its schemas. */
 export interface EndpointSpec<P extends string, B extends TSchema, Q extends TSchema, R extends TSchema> extends Omit<
   Endpoint,
   'path' | 'body' | 'query' | 'result' | 'handle'
@@ -120,7 +120,7 @@ export interface EndpointSpec<P extends string, B extends TSchema, Q extends TSc
   readonly body?: B
   readonly query?: Q
   readonly result?: R
-  /** Gives `result`, alone or in a {@link ApiResponse}, or a {@link FileResponse}. */
+  /** Returns `result`, alone or in a {@link ApiResponse}, or a {@link FileResponse}. */
   handle(call: Call<ParamNames<P>, Static<B>, Static<Q>>): HandlerResult<Static<R>> | Promise<HandlerResult<Static<R>>>
 }
 
@@ -128,7 +128,7 @@ export type HandlerResult<R> = R | ApiResponse<R> | FileResponse
 
 const NO_QUERY = Type.Object({})
 
-/** Describes an endpoint. `answer` receives a body and a query that have passed their schemas; it throws to refuse. */
+/** Describes an endpoint. `handle` receives a validated body and query; it throws to reject the request. */
 export function endpoint<
   const P extends string,
   B extends TSchema = TSchema,
@@ -139,7 +139,7 @@ export function endpoint<
   const optional = spec.bodyOptional ?? spec.method === 'delete'
   const parseBody = (body: unknown): unknown => {
     if (body !== undefined) return parse?.(body)
-    // An empty body lacks the required members first of all.
+    // An empty body is first of all a body without the required members.
     const empty = parse?.({})
     if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
     return empty

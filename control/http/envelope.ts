@@ -8,7 +8,7 @@ import type { ApiMiddleware } from './context.js'
 const MAX_ERRORS = 100
 const MAX_POINTER_LENGTH = 2048
 
-/** The one place where an error becomes an answer, and where no answer becomes "no route". */
+/** Converts every error to a response, and a request without a response to "no route". */
 export function envelope(log: Log): ApiMiddleware {
   return async (ctx, next) => {
     try {
@@ -20,14 +20,14 @@ export function envelope(log: Log): ApiMiddleware {
       if (first?.kind === 'internal') log.error({ event: 'internal_error', id: ctx.state.requestId, err: error })
       ctx.status = first?.status ?? 500
       ctx.set({ ...first?.detail.headers })
-      // What is left of the body is not worth waiting for.
+      // The rest of the body is not read.
       if (!ctx.req.complete) ctx.set('connection', 'close')
       ctx.body = failure(errors)
     }
   }
 }
 
-/** 7003 followed by 7000, as the public API answers a path that leads nowhere. */
+/** 7003 followed by 7000, as the public API responds to an unknown path. */
 export function unroutable(path: string): ApiError {
   const shown = path.replace(/^\/client\/v4/, '')
   return new ApiError('unroutable', undefined, {

@@ -1,6 +1,6 @@
-/** Every error that the API answers with: code, status, message. Codes and texts: those of the public v4 API where known. */
+/** Every error of the API: code, status, message. Codes and texts are those of the public v4 API if known. */
 export const ERRORS = {
-  // Who is asking
+  // Authentication and permissions
   noCredentials: [9106, 400, 'Missing X-Auth-Key, X-Auth-Email or Authorization headers'],
   badHeaders: [6003, 400, 'Invalid request headers'],
   badAuthorization: [6111, 400, 'Invalid format for Authorization header'],
@@ -14,7 +14,7 @@ export const ERRORS = {
   notAllowed: [10000, 403, 'Authentication error'],
   rateLimited: [10429, 429, 'More than the allowed number of requests; wait before the next one'],
 
-  // What is asked for
+  // Routes and resources
   unroutable: [7003, 404, 'Could not route to the path, perhaps your object identifier is invalid?'],
   noRoute: [7000, 404, 'No route for that URI'],
   badMethod: [10405, 405, 'the method is not allowed on this path'],
@@ -22,7 +22,7 @@ export const ERRORS = {
   conflict: [10409, 409, 'the resource was changed by another request; read it again'],
   exists: [10410, 409, 'exists already'],
 
-  // What came with it
+  // Request bodies and queries
   invalid: [10001, 400, 'the request does not fit its schema'],
   badJson: [6007, 400, 'Malformed JSON in request body'],
   badRequest: [10400, 400, 'the request could not be read'],
@@ -106,7 +106,7 @@ export const ERRORS = {
   workerExists: [20447, 409, 'a Worker with that name exists already'],
   versionInUse: [20448, 409, 'the version serves requests'],
 
-  // Where Workers are reached
+  // Routes and domains of Workers
   noSubdomain: [10007, 404, 'the account has no subdomain for its Workers yet'],
   subdomainTaken: [10031, 409, 'the subdomain is not available'],
   subdomainUnavailable: [10031, 403, 'somebody has the subdomain'],
@@ -125,7 +125,7 @@ export const ERRORS = {
   tooManyTails: [20410, 403, 'as many tails as are allowed'],
   badTail: [20411, 400, 'the tail does not fit'],
 
-  // What bindings point at
+  // Targets of bindings
   namespaceNotFound: [10013, 404, 'namespace not found'],
   namespaceExists: [10014, 400, 'a namespace with this account ID and title already exists'],
   badNamespace: [10012, 400, 'the namespace does not fit'],
@@ -183,7 +183,7 @@ export const ERRORS = {
   badAssetToken: [10301, 401, 'the token for assets is not valid, or no longer'],
   assetsBusy: [10302, 503, 'too many uploads at once; try again'],
 
-  // Whose turn it is not
+  // Limits and internal errors
   internal: [10500, 500, 'internal error'],
   full: [10507, 507, 'there is no space left to store anything; nothing was changed'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],
@@ -191,21 +191,21 @@ export const ERRORS = {
 
 export type ErrorKind = keyof typeof ERRORS
 
-/** What may go with an {@link ApiError} besides its row. */
+/** Options of an {@link ApiError} besides its row. */
 export interface ErrorDetail {
-  /** Stands in the place of the row's message. */
+  /** Replaces the row's message. */
   readonly message?: string
-  /** Narrower reasons, as `error_chain` inside the error. */
+  /** More specific reasons, as `error_chain` inside the error. */
   readonly chain?: readonly ErrorKind[]
   /** Entries of `errors` after this one. */
   readonly followedBy?: readonly ErrorKind[]
-  /** Stands in the error as it is, for clients that know what to do with it. */
+  /** Added to the error unchanged, for clients that can use it. */
   readonly meta?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
 }
 
-/** The request is answered with this row of {@link ERRORS}. `pointer` is a JSON pointer into the body, or `/name` of the query. */
+/** An error response with this row of {@link ERRORS}. `pointer`: JSON pointer into the body, or `/name` of a query. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly kind: ErrorKind
@@ -226,7 +226,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The request is answered with all of these, the status being that of the first. */
+/** An error response with all of these; the status is that of the first. */
 export class ApiErrors extends Error {
   override readonly name = 'ApiErrors'
   readonly errors: readonly ApiError[]

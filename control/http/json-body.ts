@@ -5,11 +5,11 @@ import { ApiError } from './errors.js'
 import { assertNotHostile, MAX_DEPTH } from './json-limits.js'
 import { jsonFault } from './json-errors.js'
 
-/** Members of all objects together. */
+/** Maximum number of members of all objects together. */
 const MAX_MEMBERS = 100_000
-/** Members, elements of lists, lists and objects, all together: 100,000 objects of one member in a list are within it. */
+/** Maximum number of members, elements, lists and objects together. Allows 100,000 objects of one member in a list. */
 const MAX_VALUES = 300_000
-/** From this size on, other work of the event loop runs between the steps. */
+/** From this size on, the event loop runs other work between the steps. */
 const LARGE_BYTES = 256 * 1024
 
 /**

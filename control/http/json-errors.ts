@@ -1,6 +1,6 @@
 /**
- * Where a text stops being JSON, as `line 3, column 7: a value is expected`; undefined where it is JSON. The engine's own
- * message has no place in it, and quotes the text.
+ * Returns the position at which a text stops being JSON, as `line 3, column 7: a value is expected`; undefined if it is
+ * JSON. The engine's own message has no position, and quotes the text.
  */
 export function jsonFault(text: string): string | undefined {
   const { at, expected } = scan(text)
@@ -27,7 +27,7 @@ type Expected =
   | 'a comma or }'
   | 'the end of the text'
 
-/** Walks the tokens with a stack of the open brackets; stops at the first that does not belong. */
+/** Reads the tokens with a stack of the open brackets. Stops at the first unexpected token. */
 function scan(text: string): { at: number; expected: string } {
   const open: string[] = []
   let expected: Expected = 'a value'
@@ -59,7 +59,7 @@ function scan(text: string): { at: number; expected: string } {
   }
 }
 
-/** What may follow, given what was expected, what it began with and the innermost open bracket. */
+/** Returns the next expected tokens, from the expected ones, the first character and the innermost open bracket. */
 function next(expected: Expected, char: string, inner: string | undefined): Expected {
   if (expected.startsWith('a value') && char === '[') return 'a value or ]'
   if (expected.startsWith('a value') && char === '{') return 'a member name or }'
@@ -79,7 +79,7 @@ const value = (text: string, at: number): number => (text[at] === '"' ? string(t
 
 const name = (text: string, at: number): number => (text[at] === '"' ? string(text, at) : at)
 
-/** The end of the string that begins here; negative where it breaks. */
+/** Returns the end of the string that starts here; negative if the string is broken. */
 function string(text: string, start: number): number {
   let at = start + 1
   for (;;) {

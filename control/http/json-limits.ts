@@ -2,20 +2,20 @@ import type { Issue } from '../../src/core/errors.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { pointerToken } from '../../src/core/schema.js'
 
-/** Levels of lists and objects in each other. */
+/** Maximum depth of nested lists and objects. */
 export const MAX_DEPTH = 64
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
 const MAX_ISSUES = 10
 
-/** Throws InvalidInput for more than 64 levels of lists and objects, and for member names that reach into prototypes. */
+/** Throws InvalidInput for more than 64 nested lists and objects, and for member names that reach into prototypes. */
 export function assertNotHostile(value: unknown): void {
   const issues: Issue[] = []
   walk(value, [], issues)
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-/** `path` leads to `value`; the recursion ends at the deepest level allowed. */
+/** `path` is the pointer to `value`. The recursion ends at the maximum depth. */
 function walk(value: unknown, path: (string | number)[], issues: Issue[]): void {
   if (value === null || typeof value !== 'object' || issues.length >= MAX_ISSUES) return
   if (path.length >= MAX_DEPTH) {

@@ -8,31 +8,31 @@ import { LineCutter } from './line-splitter.js'
 const CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'gzip', 'x-gzip'])
 
 /**
- * A body that is NDJSON or one JSON array, gzip or not, as NDJSON in pieces; gzip where Content-Encoding says so, or by what
- * it begins with. Throws `wrongType`; reading rejects as {@link ndjson} does.
+ * Returns an NDJSON or JSON array body as chunks of NDJSON. Decompresses gzip, detected by Content-Encoding or by the
+ * first bytes. Throws `wrongType`; reading rejects as {@link ndjson} does.
  */
 export function bodyText(request: IncomingMessage): AsyncIterable<Uint8Array> {
   const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (!CODINGS.has(coding)) throw new ApiError('wrongType', undefined, 'the content encoding must be gzip or identity')
-  // An answer is due even where reading ends early: the connection stays.
+  // A response is required even if reading ends early: the connection stays open.
   return ndjson(request.iterator({ destroyOnReturn: false }), { gzip: coding.endsWith('gzip') })
 }
 
 /** One line of a body. */
 export interface BodyLine {
-  /** From 1; of a JSON array, the number of the element. */
+  /** Counted from 1; in a JSON array, the number of the element. */
   readonly line: number
-  /** Undefined where it is longer than a line may be. */
+  /** Undefined if it is longer than the maximum. */
   readonly bytes: Buffer | undefined
 }
 
 export interface BodyLimits {
-  /** Of the whole body, once its compression is undone. */
+  /** Maximum size of the whole body after decompression. */
   readonly bodyBytes: number
 }
 
 /**
- * The lines of such a body, one after another with bounded memory; those of white space alone are left out. Throws
+ * Reads the lines of such a body sequentially with bounded memory. Skips lines of white space only. Throws
  * `wrongType`, `badBody`, `badJson` and `tooLarge`.
  */
 export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLimits): AsyncGenerator<BodyLine> {
@@ -61,6 +61,6 @@ export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLi
   }
 }
 
-/** What a body ends with when its sender goes away or its gzip is broken. */
+/** Returns whether the sender disconnected or the gzip is broken. */
 const isStreamFault = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^(Z_|ECONNRESET|ERR_STREAM_PREMATURE_CLOSE)/.test(String(error.code))

@@ -1,14 +1,14 @@
 const LINE_FEED = 0x0a
 const FIRST_ROOM = 4096
 
-/** What is done with each line that is not blank: `bytes` from `start` to `end`, until the call returns. */
+/** Callback for each line that is not blank: `bytes` from `start` to `end`, valid until the call returns. */
 export interface LineTaker {
   line(bytes: Uint8Array, start: number, end: number, number: number): void
-  /** A line with more bytes than are allowed; it is skipped. */
+  /** Called for a line longer than the limit; the line is skipped. */
   tooLong(number: number): void
 }
 
-/** Cuts pieces of text into lines. What it holds back is the part of one line, at most `most` bytes. */
+/** Splits chunks of text into lines. Buffers one incomplete line, at most `most` bytes. */
 export class LineCutter {
   readonly #most: number
   readonly #taker: LineTaker
@@ -22,7 +22,7 @@ export class LineCutter {
     this.#most = most
   }
 
-  /** Lines that have ended. */
+  /** Number of lines that have ended. */
   get ended(): number {
     return this.#number - 1
   }
@@ -36,7 +36,7 @@ export class LineCutter {
     if (from < piece.length) this.#hold(piece, from, piece.length)
   }
 
-  /** The last line may lack its line feed. */
+  /** Ends the input. The last line does not need a line feed. */
   finish(): void {
     if (this.#skipping || this.#length > 0) this.#end(new Uint8Array(0), 0, 0)
   }

@@ -19,16 +19,16 @@ const LIMITS = {
   requestTimeout: 600_000,
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5_000,
-  // Node would refuse such a request without an envelope; nothing here asks for the host.
+  // Node would reject such a request without an envelope; the API does not need the host.
   requireHostHeader: false,
 }
 const MAX_CONNECTIONS = 4096
 
 export interface Control {
-  /** Where it listens: `http://127.0.0.1:8787/client/v4`. */
+  /** Base URL: `http://127.0.0.1:8787/client/v4`. */
   readonly url: string
   readonly port: number
-  /** Takes no more connections; requests under way have `drainMs` to finish. */
+  /** Stops accepting connections. Requests in flight have `drainMs` to finish. */
   close(drainMs?: number): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export async function listenControl(
   const { upgrades = [] } = deps
   const { listen, tls } = deps.config().control
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
-    // The connection of a request that was under way when the listener closed has nothing more to wait for.
+    // The connection of a request that was in flight when the listener closed is no longer needed.
     response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
     void handle(request, response)
   }
@@ -53,7 +53,7 @@ export async function listenControl(
   server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
     respondRaw(socket, new ApiError('badMethod'), 405),
   )
-  // Node hands over every request with an Upgrade field once there is a listener for them.
+  // Node passes every request with an Upgrade field to this listener if there is one.
   const upgraded = new Set<Duplex>()
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     upgraded.add(socket)
@@ -76,7 +76,7 @@ export async function listenControl(
   }
 }
 
-/** Certificate and key of the API. Read at the start only. */
+/** Certificate and key of the API. Read only at the start. */
 async function pems({ cert_file: cert, key_file: key }: { cert_file: string; key_file: string }) {
   return { cert: await readFile(cert), key: await readFile(key), minVersion: 'TLSv1.2' as const }
 }
@@ -96,13 +96,13 @@ async function drain(server: Server, drainMs: number): Promise<void> {
   clearTimeout(late)
 }
 
-/** Answers a request that asks for a protocol which is not spoken here, as if it had not asked (RFC 9110, 7.8). */
+/** Handles a request for an unsupported protocol as if it had no Upgrade field (RFC 9110, 7.8). */
 function respondOnce(
   request: IncomingMessage,
   socket: Duplex,
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): void {
-  // Its body stays unread: Node has let go of the connection.
+  // Its body stays unread: Node has released the connection.
   if (request.headers['transfer-encoding'] !== undefined || (request.headers['content-length'] ?? '0') !== '0')
     return respondRaw(socket, new ApiError('badRequest'), 400)
   const response = new ServerResponse(request)
@@ -118,7 +118,7 @@ const UNREADABLE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Answers what Node's parser could not read, in the envelope like everything else. */
+/** Responds, in the envelope, to bytes that Node's parser could not read. */
 function rejectUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()

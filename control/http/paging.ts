@@ -21,7 +21,7 @@ interface PageQuery {
   readonly per_page: number
 }
 
-/** One page of `items`, each as `show` tells it, with its `result_info`. */
+/** Returns one page of `items`, each converted by `show`, with its `result_info`. */
 export function page<T, R>(items: readonly T[], { page, per_page }: PageQuery, show: (item: T) => R): ApiResponse<R[]> {
   const result = items.slice((page - 1) * per_page, page * per_page).map((item) => show(item))
   const total_count = items.length
@@ -30,7 +30,7 @@ export function page<T, R>(items: readonly T[], { page, per_page }: PageQuery, s
   })
 }
 
-/** A list that comes whole: one page of everything. */
+/** Returns a complete list: one page with all items. */
 export function whole<T>(items: readonly T[]): ApiResponse<T[]> {
   const count = items.length
   return new ApiResponse([...items], {

@@ -3,11 +3,11 @@ import type { EndpointInfo } from './context.js'
 
 const SCOPE_PATH = { account: '/accounts/:account_id', zone: '/zones/:zone_id', daemon: '' } as const
 
-/** The path of an endpoint in one of its scopes, without the prefix: `/zones/:zone_id/settings`. */
+/** Returns the path of an endpoint in one of its scopes, without the prefix: `/zones/:zone_id/settings`. */
 export const endpointPath = (endpoint: Pick<EndpointInfo, 'path'>, scope: Scope['type']): string =>
   SCOPE_PATH[scope] + endpoint.path
 
-/** Fixed segments before parameters, so that `/tokens/verify` is found before `/tokens/:token_id`. */
+/** Sorts fixed segments before parameters, so that `/tokens/verify` is found before `/tokens/:token_id`. */
 export function bySpecificity(a: string, b: string): number {
   const [left, right] = [a.split('/'), b.split('/')]
   for (const [at, segment] of left.entries()) {

@@ -1,2 +1,2 @@
-/** Every path of the API begins with it. */
+/** The prefix of every path of the API. */
 export const PREFIX = '/client/v4'

@@ -9,12 +9,12 @@ interface Property {
   readonly items?: Property
 }
 
-/** A query that does not fit; told like a body that does not, with the row for queries. */
+/** A query that does not fit its schema. Reported like an invalid body, with the error row for queries. */
 export class InvalidQuery extends InvalidInput {}
 
 /**
- * Turns the query of a URL into the typed object of its schema, defaults filled in. Numbers and booleans are read from
- * their text, lists from repeated names or commas. A parameter that the schema does not name is refused: it would have no
+ * Converts the query of a URL to the typed object of its schema, with defaults. Numbers and booleans are parsed,
+ * lists are read from repeated names or commas. A parameter that is not in the schema is rejected: it would have no
  * effect, and a misspelled filter would return everything.
  */
 export function queryParser(schema: TSchema): (query: URLSearchParams) => unknown {
@@ -48,7 +48,7 @@ function unknownParameter(name: string, names: ReadonlySet<string>): Issue {
   return { pointer: `/${pointerToken(name)}`, message: `unknown query parameter${advice}` }
 }
 
-/** The value of one text; the text itself where it is none of the type, so that the schema says what is wrong. */
+/** Returns the value of one string, or the string itself if it is not of the type (the schema reports that). */
 function read(text: string, property: Property | undefined): unknown {
   if ((property?.type === 'integer' || property?.type === 'number') && /^-?\d{1,15}(\.\d+)?$/.test(text))
     return Number(text)

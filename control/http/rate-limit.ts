@@ -2,18 +2,18 @@ import { LRUCache } from 'lru-cache'
 import { ApiError } from './errors.js'
 import type { ControlDeps, ApiMiddleware } from './context.js'
 
-/** Callers counted at once; beyond it the one not seen for longest starts anew. There are never more tokens than quota. */
+/** Maximum number of callers counted. Beyond it, the least recently seen one restarts. Never more tokens than quota. */
 const MAX_CALLERS = 10_000
 
 interface Window {
   used: number
-  /** Clock time at which the count starts anew. */
+  /** Clock time at which the count restarts. */
   until: number
 }
 
 /**
- * Counts the requests of each caller over fixed periods that start with its first request. Who goes over is refused until
- * a whole period has passed since, as the public API does. The state is told in the headers of every answer.
+ * Counts the requests of each caller over fixed periods that start with its first request. A caller over the limit is
+ * rejected until a whole period has passed, as in the public API. Every response has the state in its headers.
  */
 export function limitRate({ config, clock }: Pick<ControlDeps, 'config' | 'clock'>): ApiMiddleware {
   const windows = new LRUCache<string, Window>({ max: MAX_CALLERS })

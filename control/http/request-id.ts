@@ -2,13 +2,13 @@ import { newRayId } from '../../src/core/ids.js'
 import { endpointPath } from './paths.js'
 import type { ControlDeps, ApiMiddleware } from './context.js'
 
-/** Names the request (`cf-ray`) and, once it is answered, logs and counts it. Neither query nor credentials are logged. */
+/** Sets the request id (`cf-ray`). Logs and counts the request after the response, without query and credentials. */
 export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log' | 'observe'>): ApiMiddleware {
   return async (ctx, next) => {
     const requestId = newRayId()
     ctx.state.requestId = requestId
     ctx.set('cf-ray', requestId)
-    // Answers hold what only this caller may see, new tokens among it.
+    // Responses contain data for this caller only, for example new tokens.
     ctx.set('cache-control', 'no-store')
     const started = clock.monotonic()
     try {

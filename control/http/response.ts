@@ -2,10 +2,10 @@ import { FileResponse, ApiResponse, type Endpoint, type Message } from './endpoi
 import { DAEMON } from '../../src/core/scope.js'
 import type { Caller, ApiMiddleware } from './context.js'
 
-/** Callers of endpoints that ask for no credentials. */
+/** Caller of endpoints that require no credentials. */
 const NOBODY: Caller = { type: 'token', id: '', name: '', grants: [] }
 
-/** Calls the endpoint and puts what it gives into the envelope. */
+/** Calls the endpoint and puts its result into the envelope. */
 export function writeResponse(endpoint: Endpoint): ApiMiddleware {
   return async (ctx) => {
     const { requestId, caller = NOBODY, scope = DAEMON, accountId = '' } = ctx.state

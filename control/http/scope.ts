@@ -6,8 +6,8 @@ import { ApiError } from './errors.js'
 import type { Caller, ControlDeps, EndpointInfo, ApiMiddleware } from './context.js'
 
 /**
- * Finds the account or zone of the path and asks whether the caller may do this there. What a caller may not see and what does
- * not exist look the same to it, unless it may see everything.
+ * Finds the account or zone of the path and checks the caller's permissions for it. A scope that the caller cannot see
+ * and one that does not exist get the same response, unless the caller can see all of them.
  */
 export function locate({ config }: Pick<ControlDeps, 'config'>): ApiMiddleware {
   return async (ctx, next) => {

@@ -3,7 +3,7 @@ import { unroutable } from './envelope.js'
 import { ApiError } from './errors.js'
 import type { ApiMiddleware } from './context.js'
 
-/** Answers what no route took: a path that others know tells its methods, any other leads nowhere. */
+/** Responds to requests without a route: lists the methods of a known path, else returns "no route". */
 export function unmatched(): ApiMiddleware {
   return async (ctx) => {
     const layers = (ctx['matched'] ?? []) as readonly Layer[]

@@ -3,16 +3,16 @@ import type { Clock } from '../../src/core/clock.js'
 
 const MOST = 10
 const PROBE_MS = 30_000
-/** Clients that were asked to go have this long. */
+/** Time that clients have to close after the close frame. */
 const CLOSE_MS = 1000
 
 // RFC 6455, 7.4
 const GOING_AWAY = 1001
 const TRY_LATER = 1013
 
-/** The WebSockets that listen to one thing, ten at most. */
+/** WebSocket clients of one source, ten at most. */
 export class LiveClients implements Iterable<WebSocket> {
-  /** Each with whether it has answered since it was last asked. */
+  /** Each client, and whether it has responded since the last ping. */
   readonly #clients = new Map<WebSocket, boolean>()
   readonly #clock: Clock
   #probedAt: number
@@ -32,7 +32,7 @@ export class LiveClients implements Iterable<WebSocket> {
     return this.#clients.keys()
   }
 
-  /** Takes a client in; `left` is told when it has gone. False: it is one too many, and was asked to come later. */
+  /** Adds a client; `left` is called when it disconnects. Beyond the limit, closes the client and returns false. */
   join(client: WebSocket, left?: () => void): boolean {
     client.on('error', () => client.terminate())
     if (this.size >= MOST) {
@@ -49,17 +49,17 @@ export class LiveClients implements Iterable<WebSocket> {
     return true
   }
 
-  /** Forgets all. */
+  /** Removes all clients. */
   clear(): void {
     this.#clients.clear()
   }
 
-  /** How long nobody has listened, in milliseconds. */
+  /** Milliseconds without a client. */
   get unusedMs(): number {
     return this.size > 0 ? 0 : this.#clock.now() - this.#usedAt
   }
 
-  /** Asks clients now and then whether they are still there, and lets go of those that did not answer. */
+  /** Pings the clients at intervals and disconnects those that did not respond. */
   probe(): void {
     const now = this.#clock.now()
     if (now - this.#probedAt < PROBE_MS) return
@@ -71,7 +71,7 @@ export class LiveClients implements Iterable<WebSocket> {
     }
   }
 
-  /** Asks all to go because the daemon stops; those that do not are disconnected a little later. */
+  /** Closes all clients because the daemon stops; disconnects the remaining ones a little later. */
   closeAll(): void {
     for (const client of this.#clients.keys()) {
       client.close(GOING_AWAY, 'the daemon stops')
@@ -79,7 +79,7 @@ export class LiveClients implements Iterable<WebSocket> {
     }
   }
 
-  /** Asks all to go, by a code of RFC 6455, 7.4. */
+  /** Closes all clients with a code of RFC 6455, 7.4. */
   close(code: number, reason: string): void {
     for (const client of this.#clients.keys()) client.close(code, reason)
   }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Where the sender of a request reaches this listener with a WebSocket, as far as the request tells: `ws://host:port`. It is
- * told to this sender alone.
+ * Returns the WebSocket URL at which the sender of a request reaches this listener, derived from the request:
+ * `ws://host:port`. It is returned only to this sender.
  */
 export function socketAddress({ headers, socket }: IncomingMessage): string {
   const { host = '', 'x-forwarded-proto': proto } = headers

@@ -5,7 +5,7 @@ import { itemId } from './item-id.js'
 
 const prepared = new WeakMap<ControlConfig['lists'][number], readonly ListItem[]>()
 
-/** The items of a list of the configuration as the API tells them, in the order of their ids; made once. */
+/** Returns the items of a configured list as in API responses, in the order of their ids; built once. */
 export function configuredItems(listId: string, list: ControlConfig['lists'][number]): readonly ListItem[] {
   const known = prepared.get(list)
   if (known) return known

@@ -35,7 +35,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
       refusal: 'badList',
       async handle(call) {
         const { name, kind } = call.body
-        // Expressions name lists in lower case; a list of redirects is named by parameters.
+        // Expressions name lists in lower case; redirect lists are named by parameters.
         if (kind !== 'redirect' && /[A-Z]/.test(name))
           throw new InvalidInput([{ pointer: '/name', message: 'must be in lower case, as expressions name it' }])
         return await repository.create(call, call.body)

@@ -19,18 +19,18 @@ import { ApiError } from '../http/errors.js'
 import type { ListRepository } from './list-repository.js'
 import { itemId } from './item-id.js'
 
-/** Enough to mend an input by. */
+/** Maximum number of issues that a response reports. */
 const MAX_ISSUES = 100
-/** Items looked at in one go; other requests have their turn in between. */
+/** Items processed in one turn of the event loop; other requests run in between. */
 const CONCURRENCY = 1000
-/** Operations of an account that can be asked for. */
+/** Operations that are stored per account. */
 const KEPT_OPERATIONS = 100
 
 type Items = ReadonlyMap<string, ListItem>
 /** The items of one bucket, before and after. */
 type Change = (old: Items, bucket: string) => Items
 
-/** Adds items; one that is there already is replaced. Gives the id of the operation, which is complete. */
+/** Adds items; an existing one is replaced. Returns the id of the operation, which is complete. */
 export async function addItems(
   repository: ListRepository,
   actor: Actor,
@@ -57,7 +57,7 @@ export async function replaceItems(
   return await store(repository, actor, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
 }
 
-/** Removes items by their ids; refused where one is not there. */
+/** Removes items by their ids. Rejects if one of them does not exist. */
 export async function removeItems(
   repository: ListRepository,
   actor: Actor,
@@ -79,7 +79,7 @@ export async function removeItems(
   })
 }
 
-/** The checked items by bucket and id. Throws with pointers into the body. */
+/** Returns the checked items by bucket and id. Throws with pointers into the body. */
 async function prepare(
   repository: ListRepository,
   { scope }: Actor,
@@ -116,7 +116,7 @@ const itemOf = (listId: string, kind: ListKind, given: object, now: string): Lis
   modified_on: now,
 })
 
-/** Writes the buckets that change, the list's number of items, and the operation, all at once. */
+/** Writes the changed buckets, the list's number of items and the operation in one batch. */
 async function store(
   repository: ListRepository,
   actor: Actor,

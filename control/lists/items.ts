@@ -11,7 +11,7 @@ import { ItemQuery, ItemResult, NewItems, Operation, RemovedItems, Started } fro
 const scopes = ['account'] as const
 const PATH = '/rules/lists/:list_id/items'
 
-/** Items of lists. Changes are complete when they are answered; what they answer is an operation all the same. */
+/** Items of lists. Changes are complete when the response is sent; the response is an operation nevertheless. */
 export function items(repository: ListRepository): Endpoint[] {
   return [
     endpoint({
@@ -85,7 +85,7 @@ export function items(repository: ListRepository): Endpoint[] {
       result: ItemResult,
       handle({ scope, params: { list_id, item_id } }) {
         repository.get(scope, list_id)
-        // Items come in the order of their ids: the first one that is not before it is it, or it is not there.
+        // Items are in the order of their ids, so only the first one can be it.
         for (const item of repository.items(scope, list_id, justBefore(item_id))) {
           if (item.id === item_id) return item
           break
@@ -112,15 +112,15 @@ export function items(repository: ListRepository): Endpoint[] {
 
 const ID = /^[0-9a-f]{32}$/
 
-/** The id that a cursor stands for. */
+/** Decodes a cursor to its id. */
 function idOf(cursor: string): string {
   const id = Buffer.from(cursor, 'base64url').toString()
   if (!ID.test(id)) throw new ApiError('badQuery', '/cursor', 'is not one that a list has given')
   return id
 }
 
-/** The text that every id from this one on comes behind, and none before it. */
+/** Returns a string that sorts before this id and all later ones, and after all earlier ones. */
 const justBefore = (id: string): string => (ID.test(id) ? `${id.slice(0, -1)}${before(id.slice(-1))}` : '~')
 
-/** The character before a digit; no id has it, and all that are greater follow. */
+/** Returns the character before a digit. No id contains it, and all greater ids follow. */
 const before = (digit: string): string => String.fromCharCode(digit.charCodeAt(0) - 1)

@@ -3,7 +3,7 @@ import { account } from '../../src/core/scope.js'
 import { configIndex } from '../http/auth/config-index.js'
 import type { ControlDeps } from '../http/context.js'
 
-/** The lists that expressions of an account and its zones can name: those of the configuration, then its own. */
+/** Returns the lists that expressions of an account and its zones can name: configured ones first, then its own. */
 export function listNamed({ config, store }: Pick<ControlDeps, 'config' | 'store'>, accountId: string): ListNamed {
   const { lists } = configIndex(config())
   const scope = account(accountId)

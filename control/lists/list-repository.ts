@@ -20,12 +20,12 @@ import { UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { configuredItems } from './config-items.js'
 
-/** A list as the API tells it. */
+/** A list as the API returns it. */
 export interface ListTold extends StoredList {
   readonly num_referencing_filters: number
 }
 
-/** The lists that an account sees: its own, and those of the configuration, which nobody changes through the API. */
+/** The lists of an account: its own, and those of the configuration, which cannot be changed through the API. */
 export class ListRepository {
   readonly deps: ControlDeps
   readonly turns = new KeyedEdits('listsBusy')
@@ -34,7 +34,7 @@ export class ListRepository {
     this.deps = deps
   }
 
-  /** Those of the configuration first, then the account's, in the order of their names. */
+  /** Returns those of the configuration first, then the account's, in the order of their names. */
   all({ id }: Scope): ListTold[] {
     const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.toApiErrors(stored))
     const given = [...configIndex(this.deps.config()).lists.keys()].map((name) => this.#given(id, name))
@@ -42,7 +42,7 @@ export class ListRepository {
     return [...given.sort(byName), ...own.sort(byName)]
   }
 
-  /** Throws `listNotFound`. */
+  /** Returns a list. Throws `listNotFound`. */
   get(scope: Scope, id: string): ListTold {
     const own = this.deps.store.get(LISTS, scope, id)
     if (own) return this.toApiErrors(own)
@@ -51,14 +51,14 @@ export class ListRepository {
     return this.#given(scope.id, name)
   }
 
-  /** A list that can be changed. Throws `listNotFound` and `listReadOnly`. */
+  /** Returns a list that can be changed. Throws `listNotFound` and `listReadOnly`. */
   own(scope: Scope, id: string): Stored<StoredList> {
     const own = this.deps.store.get(LISTS, scope, id)
     if (own) return own
     throw this.#givenName(id) === undefined ? notFound(id) : new ApiError('listReadOnly')
   }
 
-  /** Items in the order of their ids, from behind one of them. Throws `listNotFound`. */
+  /** Returns items in the order of their ids, after one of them. Throws `listNotFound`. */
   *items(scope: Scope, id: string, behind = ''): Generator<ListItem> {
     if (!this.deps.store.get(LISTS, scope, id)) {
       const name = this.#givenName(id)
@@ -87,7 +87,7 @@ export class ListRepository {
       const id = newId()
       const now = this.now()
       const list: StoredList = { id, name, kind, description, num_items: 0, created_on: now, modified_on: now }
-      // Rules may name it from a time when it stood in the configuration.
+      // Rules can name it already if it was in the configuration before.
       const rules = this.users(scope.id, name).length
       await store.batch(
         [
@@ -114,7 +114,7 @@ export class ListRepository {
     })
   }
 
-  /** Takes a list off with all of its items. Throws `listInUse` while rules use it. */
+  /** Deletes a list with all of its items. Throws `listInUse` while rules use it. */
   async remove(actor: Actor, id: string): Promise<void> {
     const { store, clock } = this.deps
     const { scope } = actor
@@ -141,7 +141,7 @@ export class ListRepository {
     return { ...value, num_referencing_filters: rules }
   }
 
-  /** The rules of an account and its zones that use a list. */
+  /** Returns the rules of an account and its zones that use a list. */
   users(accountId: string, name: string): User[] {
     const zones = this.deps.config().zones.filter((zone) => zone.account === accountId)
     return [account(accountId), ...zones.map(({ id }) => zone(id))].flatMap((scope) =>
@@ -196,7 +196,7 @@ function inUse(name: string, users: readonly User[]): string {
   return `the list ${name} is used by ${shown.join(', ')}${more}`
 }
 
-/** The id of a list of the configuration, which only names it. */
+/** Returns the id of a list of the configuration, derived from its name. */
 const givenId = (name: string): string => sha256(`list:${name}`).slice(0, 32)
 
 const notFound = (id: string): ApiError => new ApiError('listNotFound', undefined, `could not find the list ${id}`)

@@ -36,7 +36,7 @@ const anyItem = (further: object) =>
     LIST_KINDS.map((kind: ListKind) => Type.Object({ ...itemShape(kind).properties, ...further }, { ...strict })),
   )
 
-/** Checked one by one, by the kind of the list. */
+/** Each item is checked by hand against the kind of the list. */
 export const NewItems = Type.Array(checkedByHand('ListItem', anyItem({})))
 
 export const ItemResult = Type.Unsafe<ListItem>(

@@ -20,7 +20,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
 
 const name = (status: number): string => `Failed${status}`
 
-/** The statuses of failures as responses, each with the codes that it comes with. */
+/** Returns the error statuses as responses, each with its codes. */
 export const ERROR_RESPONSES: Json = Object.fromEntries(
   Object.entries(MEANINGS).map(([status, meaning]) => [
     name(Number(status)),
@@ -40,7 +40,7 @@ function codes(status: number): string {
     .join(', ')
 }
 
-/** How requests to the endpoint can fail, by status. */
+/** Returns the possible errors of requests to the endpoint, by status. */
 export function failures({ method, path, scopes, permissions, body, raw, verifies, open }: Endpoint): Json {
   const changes = method !== 'get'
   const statuses = [

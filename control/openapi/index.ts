@@ -20,7 +20,7 @@ const shape = (schema: TSchema | undefined): Shape => schema ?? {}
 const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
-/** The manual of the API in OpenAPI 3.1, made from the very schemas that requests are checked with. */
+/** Builds the OpenAPI 3.1 document of the API from the schemas that validate requests. */
 export function openapiDocument(endpoints: readonly Endpoint[]): Json {
   const paths: Record<string, Json> = {}
   const rows = endpoints.flatMap((endpoint) => endpoint.scopes.map((type) => ({ endpoint, type })))
@@ -56,7 +56,7 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
   })
 }
 
-/** The document with the schemas of what is checked by hand as components, each once. */
+/** Returns the document with the schemas of manually checked values as components, each once. */
 function withComponents(document: Json): Json {
   const found = new Map<string, unknown>()
   const shown: unknown = JSON.parse(
@@ -182,10 +182,10 @@ function success({ result, file, top, query, bare }: Endpoint, status: number): 
   return { description: 'Done.', content: json(schema) }
 }
 
-/** Requests that may ask to be checked only; those answer null. */
+/** Returns whether requests can ask for a check only; the response is then null. */
 const dryRun = (query: TSchema | undefined): boolean => shape(query).properties?.['dry_run'] !== undefined
 
-/** Answers `GET /openapi.json`, the one path besides the API that anybody may ask for. */
+/** Serves `GET /openapi.json`, the only path besides the API that needs no credentials. */
 export function manual(endpoints: readonly Endpoint[]): ApiMiddleware {
   let text: string | undefined
   return async (ctx, next) => {

@@ -31,7 +31,7 @@ const request = (summary: string, schema: TSchema) => ({
   },
 })
 
-/** What webhooks are sent, for the manual. */
+/** Payloads of webhooks, for the manual. */
 export const OPENAPI_WEBHOOKS = {
   'posture.finding_instance': request('A finding instance that a person, a program or a policy sends', WebhookPayload),
   'webhook.test': request('A test delivery', TestPayload),

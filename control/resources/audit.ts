@@ -4,10 +4,10 @@ import type { Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Kind } from '../../src/core/store.js'
 import type { Call } from '../http/endpoint.js'
 
-/** Who makes a change, and where: the parts of a call that writing needs. */
+/** The author and scope of a change: the parts of a call that a write needs. */
 export type Actor = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
 
-/** The audit entry of one change that `call` makes; goes into the same batch as the change. */
+/** Returns the audit entry of one change of `call`. It belongs into the same batch as the change. */
 export function audit(
   clock: Clock,
   { caller: { type, id, name }, requestId }: Pick<Call, 'caller' | 'requestId'>,

@@ -3,7 +3,7 @@ import { VersionConflict } from '../../src/core/store.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
 
 const MAX_ATTEMPTS = 5
-// With more than this the last one would wait for seconds.
+// With more than this, the last one would wait for seconds.
 const MAX_QUEUED = 1000
 
 /**
@@ -16,7 +16,7 @@ export class KeyedEdits {
   /** Number of edits running or queued, by key. */
   readonly #queued = new Map<string, number>()
 
-  /** `busy`: the error if too many edits of a key are queued. Without it the queue has no limit of its own. */
+  /** `busy`: the error if too many edits of a key are queued. Without it the queue is not limited. */
   constructor(busy?: ErrorKind) {
     this.#busy = busy
   }

@@ -8,18 +8,18 @@ import type { ControlDeps } from '../http/context.js'
 
 interface Rules<T> {
   readonly kind: Kind<T>
-  /** The records that keep names apart. */
+  /** Records that make names unique. */
   readonly names: Kind<NameOwner>
   readonly idOf: (value: T) => string
   readonly nameOf: (value: T) => string
-  /** Of one scope. */
+  /** Maximum number per scope. */
   readonly most: number
   readonly notFound: ErrorKind
   readonly taken: ErrorKind
   readonly tooMany: ErrorKind
 }
 
-/** Resources with an id, and with a name that no other one of its scope has. */
+/** Resources with an id and a name that is unique in their scope. */
 export class NamedRepository<T extends object> {
   readonly #deps: Pick<ControlDeps, 'store' | 'clock'>
   readonly #rules: Rules<T>
@@ -31,7 +31,7 @@ export class NamedRepository<T extends object> {
     this.#rules = rules
   }
 
-  /** In the order of their ids. */
+  /** Returns all, in the order of their ids. */
   all(scope: Scope): T[] {
     return this.#deps.store.list(this.#rules.kind, scope).map(({ value }) => value)
   }
@@ -40,7 +40,7 @@ export class NamedRepository<T extends object> {
     return this.#stored(scope, id).value
   }
 
-  /** The one with this name. */
+  /** Returns the one with this name. */
   named(scope: Scope, name: string): T | undefined {
     const owner = this.#deps.store.get(this.#rules.names, scope, name)?.value
     return owner && this.#deps.store.get(this.#rules.kind, scope, owner.id)?.value
@@ -88,7 +88,7 @@ export class NamedRepository<T extends object> {
     })
   }
 
-  /** Removes one, and in the same batch what `more` says. */
+  /** Deletes one and writes `more` in the same batch. */
   async remove(actor: Actor, id: string, more: () => readonly Write[] = () => []): Promise<T> {
     const { kind } = this.#rules
     const { store, clock } = this.#deps
@@ -103,7 +103,7 @@ export class NamedRepository<T extends object> {
     })
   }
 
-  /** What removes one. */
+  /** Returns the changes that delete one. */
   removal(scope: Scope, value: T, ifVersion?: number): Write[] {
     const { kind, names, idOf, nameOf } = this.#rules
     return [
@@ -118,7 +118,7 @@ export class NamedRepository<T extends object> {
     return found
   }
 
-  /** A new record can only be in conflict over its name. */
+  /** A new record can only conflict over its name. */
   async #unlessTaken(work: () => Promise<void>): Promise<void> {
     await work().catch((error: unknown) => {
       throw error instanceof VersionConflict ? new ApiError(this.#rules.taken) : error

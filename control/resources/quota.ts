@@ -1,10 +1,10 @@
 import { ApiError, type ErrorKind } from '../http/errors.js'
 
-/** Keeps a quota among requests that run at once: a place is taken before the store has the new record. */
+/** Enforces a quota among concurrent requests: a slot is reserved before the store has the new record. */
 export class QuotaReservation {
   readonly #taken = new Map<string, number>()
 
-  /** Does the work when there is a place besides those that others are about to fill, else refuses. */
+  /** Runs the work if a slot is available besides those reserved by others; otherwise rejects. */
   async take<T>(key: string, places: number, refusal: ErrorKind, work: () => Promise<T>): Promise<T> {
     const taken = this.#taken.get(key) ?? 0
     if (taken >= places) throw new ApiError(refusal)

@@ -18,7 +18,7 @@ import { assertUnchanged } from './rulesets.js'
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
 
-/** Entry points of phases: read, and put, which makes them if there are none. */
+/** Entry points of phases: read, and put, which creates a missing one. */
 export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
     const found = shelf.entryPoint(scope, phaseOf(name).name)
@@ -27,7 +27,7 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
     throw new ApiError('noEntryPoint', undefined, `could not find entrypoint ruleset ${where}`)
   }
 
-  /** A new name is ignored, not refused: clients put an entry point without knowing how it was named. */
+  /** A new name is ignored, not rejected: clients put an entry point without knowing its name. */
   const put = (actor: Actor, phase: Phase, body: RulesetChange): Decided => {
     const level = levelOf(actor.scope)
     if (!phase.levels.includes(level))

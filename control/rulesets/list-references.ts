@@ -6,8 +6,8 @@ import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
 import type { Actor } from '../resources/audit.js'
 
 /**
- * The counts of rules that run other rulesets, and of rules that use lists, brought from one version of a ruleset to the next. A count changes in
- * the batch that changes the rules, so that no ruleset can be removed while a rule comes to run it.
+ * Returns writes that update the counts of rules that run other rulesets or use lists, between two ruleset versions.
+ * A count changes in the batch that changes the rules, so no ruleset can be deleted while a new rule runs it.
  */
 export function useWrites(
   store: Store,
@@ -34,7 +34,7 @@ export function useWrites(
   return [...runs, ...lists]
 }
 
-/** How much more often each name stands in `after` than in `before`, where that is not the same. */
+/** Returns how many more times each name is in `after` than in `before`, without those that are equal. */
 function difference(before: readonly string[], after: readonly string[]): Map<string, number> {
   const steps = new Map<string, number>()
   for (const name of before) steps.set(name, (steps.get(name) ?? 0) - 1)
@@ -43,9 +43,9 @@ function difference(before: readonly string[], after: readonly string[]): Map<st
   return steps
 }
 
-/** The lists that the rules use, once for each rule. */
+/** Returns the lists that the rules use, once for each rule. */
 const listed = (rules: readonly Rule[]): string[] => rules.flatMap((rule) => [...listsOf(rule)])
 
-/** The rulesets that the rules run, once for each rule. */
+/** Returns the rulesets that the rules run, once for each rule. */
 const executed = (rules: readonly Rule[]): string[] =>
   rules.filter(({ action }) => action === 'execute').map(({ action_parameters: params }) => String(params?.['id']))

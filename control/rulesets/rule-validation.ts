@@ -13,7 +13,7 @@ import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 
 type RuleScope = Pick<Ruleset, 'kind' | 'phase'>
 
-/** Checks rules for a ruleset of that kind and phase: their shape, their number, and what the zone's plan has. */
+/** Validates rules for a ruleset of that kind and phase: shape, number and features of the zone's plan. */
 export class RulesCheck {
   readonly #deps: ControlDeps
   readonly #shelf: RulesetRepository
@@ -23,7 +23,7 @@ export class RulesCheck {
     this.#shelf = shelf
   }
 
-  /** The rules of a body. Throws with pointers below `/rules`. */
+  /** Returns the rules of a body. Throws with pointers below `/rules`. */
   rules(actor: Actor, home: RuleScope, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
     if (!rules) return undefined
     this.room(rules.length, '/rules')
@@ -34,7 +34,7 @@ export class RulesCheck {
     return checked
   }
 
-  /** One rule; pointers are relative to it. */
+  /** Returns one rule; pointers are relative to it. */
   rule(actor: Actor, home: RuleScope, rule: unknown): RuleInput {
     const issues = ruleIssues(rule, this.#context(actor, home))
     if (issues.length > 0) throw new InvalidInput(issues)
@@ -42,7 +42,7 @@ export class RulesCheck {
     return rule as RuleInput
   }
 
-  /** Throws `tooManyRules` when a ruleset cannot have that many. */
+  /** Throws `tooManyRules` if `count` exceeds the limit. */
   room(count: number, pointer?: string): void {
     const most = this.#deps.config().control.quotas.rules_per_ruleset
     if (count > most)

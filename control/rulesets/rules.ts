@@ -14,7 +14,7 @@ import type { RulesetRepository } from './ruleset-repository.js'
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/rules'
 
-/** Single rules of a ruleset: add, change and move, delete. Each makes a new version of the ruleset and answers it whole. */
+/** Endpoints for single rules: add, change, move, delete. Each creates a ruleset version and returns all of it. */
 export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   return [
     endpoint({
@@ -85,7 +85,7 @@ export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   ]
 }
 
-/** A write that changes nothing makes no version and no audit entry. */
+/** A write that changes nothing creates no version and no audit entry. */
 const UNCHANGED = { writes: [], audit: [] } as const
 
 const positionIssues = issuesOf(Position)
@@ -95,7 +95,7 @@ interface Place {
   readonly issues: Issue[]
 }
 
-/** The members of the rule, and where it goes. */
+/** Splits a body into the members of the rule and its position. */
 function apart(body: unknown): { members: Readonly<Record<string, unknown>>; position: Place } {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new InvalidInput([{ pointer: '', message: 'must be object' }])
@@ -107,7 +107,7 @@ function apart(body: unknown): { members: Readonly<Record<string, unknown>>; pos
   return { members, position: { value: position as Position | undefined, issues } }
 }
 
-/** What `check` gives; throws with what it says together with what is wrong with the position. */
+/** Returns the result of `check`. Throws its issues together with those of the position. */
 function checked<T>({ issues }: Place, check: () => T): T {
   try {
     const result = check()

@@ -20,19 +20,19 @@ import type { ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { useWrites } from './list-references.js'
 
-/** A decided write: what it stores, and what it answers. */
+/** A decided write: its records and its response. */
 export interface Decided {
   readonly result: Ruleset | null
   readonly writes: readonly Write[]
   readonly audit: readonly AuditEntry[]
-  /** What the caller may want to know of the result, below its rules. */
+  /** Hints about the result, below its rules. */
   readonly hints?: readonly Hint[]
 }
 
-/** What a write answers. */
+/** The response of a write. */
 export type Written = ApiResponse<Ruleset | null>
 
-/** The stored rulesets: reads by id, by phase and by version, and writes that keep all records about a ruleset together. */
+/** The stored rulesets: reads by id, phase and version, and writes that change all records of a ruleset together. */
 export class RulesetRepository {
   readonly #deps: ControlDeps
   readonly #turns = new KeyedEdits('rulesetsBusy')
@@ -41,7 +41,7 @@ export class RulesetRepository {
     this.#deps = deps
   }
 
-  /** Throws `rulesetNotFound`. */
+  /** Returns a ruleset. Throws `rulesetNotFound`. */
   get(scope: Scope, id: string): Stored<StoredRuleset> {
     const found = this.#deps.store.get(RULESETS, scope, id)
     if (!found) throw new ApiError('rulesetNotFound', undefined, `could not find the ruleset ${id}`)
@@ -57,7 +57,7 @@ export class RulesetRepository {
     return entry && this.#deps.store.get(RULESETS, scope, entry.value.ruleset_id)
   }
 
-  /** Throws `versionNotFound`. */
+  /** Returns a version. Throws `versionNotFound`. */
   version({ scope, value: { ruleset } }: Stored<StoredRuleset>, version: string): Ruleset {
     if (version === ruleset.version) return ruleset
     const found = this.#deps.store.get(OLDER_RULESETS, scope, olderVersionId(ruleset.id, version))
@@ -65,7 +65,7 @@ export class RulesetRepository {
     return found.value
   }
 
-  /** A ruleset that rules of `scope` can run: one of its own, or one of its account. */
+  /** Returns a ruleset that rules of `scope` can run: one of its own, or one of its account. */
   target(scope: Scope, accountId: string, id: string): Stored<StoredRuleset> | undefined {
     const { store } = this.#deps
     return store.get(RULESETS, scope, id) ?? store.get(RULESETS, account(accountId), id)
@@ -76,8 +76,8 @@ export class RulesetRepository {
   }
 
   /**
-   * Runs `decide` on the present state and stores what it says; a dry run stores nothing and gives null. Writes of one
-   * account take turns. What another machine changed meanwhile is read again.
+   * Runs `decide` on the current state and stores its result; a dry run stores nothing and returns null. Writes of one
+   * account are serialized. If another machine changed the state, it is read again.
    */
   async write(actor: Actor, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
     if (dryRun) return written(null, decide())
@@ -88,7 +88,7 @@ export class RulesetRepository {
     })
   }
 
-  /** Puts a new ruleset on the shelf. Throws `tooManyRulesets`. */
+  /** Creates a ruleset. Throws `tooManyRulesets`. */
   created(actor: Actor, ruleset: Ruleset): Decided {
     const { scope } = actor
     const most = this.#deps.config().control.quotas.rulesets_per_scope
@@ -103,7 +103,7 @@ export class RulesetRepository {
     return { result: ruleset, writes, audit: [this.#entry(actor, 'create', id, undefined, ruleset)] }
   }
 
-  /** Puts the next version of a ruleset in its place; the one before becomes an older version. */
+  /** Replaces a ruleset with its next version; the previous one becomes an older version. */
   changed(actor: Actor, stored: Stored<StoredRuleset>, ruleset: Ruleset): Decided {
     const { scope, id, version: ifVersion, value } = stored
     const before = value.ruleset
@@ -118,7 +118,7 @@ export class RulesetRepository {
     return { result: ruleset, writes, audit: [this.#entry(actor, 'update', id, before, ruleset)] }
   }
 
-  /** Takes a ruleset off with all of its versions. Throws `rulesetInUse` while execute rules run it. */
+  /** Deletes a ruleset with all of its versions. Throws `rulesetInUse` while execute rules run it. */
   removed(actor: Actor, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Decided {
     const { ruleset, older } = value
     const uses = this.#deps.store.get(RULESET_USES, scope, id)
@@ -133,7 +133,7 @@ export class RulesetRepository {
     return { result: null, writes, audit: [this.#entry(actor, 'delete', id, ruleset, undefined)] }
   }
 
-  /** Takes one older version off. Throws `versionNotFound` and `latestVersion`. */
+  /** Deletes one older version. Throws `versionNotFound` and `latestVersion`. */
   versionRemoved(actor: Actor, stored: Stored<StoredRuleset>, version: string): Decided {
     const { scope, id, version: ifVersion, value } = stored
     const before = this.version(stored, version)

@@ -22,7 +22,7 @@ import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 
-/** Rulesets as wholes: list, create, read, replace, delete. */
+/** Endpoints for whole rulesets: list, create, read, replace, delete. */
 export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
   return [
     endpoint({
@@ -121,7 +121,7 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
   ]
 }
 
-/** Throws with a pointer for each of the members that is sent with another value than it has. */
+/** Throws with a pointer for each member that is sent with another value than the current one. */
 export function assertUnchanged(
   old: Partial<Ruleset>,
   body: RulesetChange,
@@ -144,14 +144,14 @@ function assertPlacement({ kind, phase: name }: Pick<Ruleset, 'kind' | 'phase'>,
   throw new InvalidInput([issue])
 }
 
-/** The id that a cursor stands for. */
+/** Decodes a cursor to its id. */
 function idOf(cursor: string): string {
   const id = Buffer.from(cursor, 'base64url').toString()
   if (!/^[0-9a-f]{32}$/.test(id)) throw new ApiError('badQuery', '/cursor', 'is not one that a list has given')
   return id
 }
 
-/** The place of the first ruleset behind an id, found by halving; the list is in the order of ids. */
+/** Returns the index of the first ruleset after an id, by binary search; the list is in the order of ids. */
 function behind(all: readonly { readonly id: string }[], id: string): number {
   let low = 0
   let high = all.length

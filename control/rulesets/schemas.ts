@@ -4,7 +4,7 @@ import { strict } from '../../src/core/schema.js'
 import { PHASES } from '../../src/rules/phases.js'
 import { AnyRule } from '../../src/rules/rulesets/rule-input.js'
 
-/** Checked one by one, so that a long list of bad ones costs no more than a short one. */
+/** Checked one by one, so that a long list of invalid rules is no slower than a short one. */
 const Rules = Type.Optional(Type.Array(AnyRule, { description: 'In the order in which they run. Default: none.' }))
 
 const Name = Type.String({
@@ -28,7 +28,7 @@ export const NewRuleset = Type.Object(
   strict,
 )
 
-/** A ruleset that replaces the old one. Members that cannot change may be sent unchanged. */
+/** A ruleset that replaces the old one. Members that cannot change can be sent unchanged. */
 export const RulesetChange = Type.Object(
   {
     ...ReadOnly,
@@ -42,7 +42,7 @@ export const RulesetChange = Type.Object(
 )
 export type RulesetChange = Static<typeof RulesetChange>
 
-/** Looks like a write, checks like a write, stores nothing. */
+/** Query of a write that is validated but stores nothing. */
 export const DryRun = Type.Object({
   dry_run: Type.Optional(Type.Boolean({ description: 'Checks everything and stores nothing; the result is null.' })),
 })
@@ -67,10 +67,10 @@ export const RulesetSummary = Type.Unsafe<RulesetSummary>(Type.Object(summary))
 
 export const RulesetResult = Type.Unsafe<Ruleset>(Type.Object({ ...summary, rules: Type.Array(AnyRule) }))
 
-/** What a write gives: the ruleset as it is now; null for a dry run. */
+/** The result of a write: the current ruleset; null for a dry run. */
 export const WrittenRuleset = Type.Unsafe<Ruleset | null>(RulesetResult)
 
-/** A ruleset, or an older version of it, without its rules. */
+/** Returns a ruleset, or an older version of it, without its rules. */
 export const summaryOf = (
   { id, name, kind, phase }: Ruleset,
   { version, last_updated, description }: RulesetVersion,

@@ -6,13 +6,13 @@ import type { TraceRequest, TraceResult } from '../../src/rules/types.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 
 const MAX_BODY_BYTES = 131_072
-/** Methods that the proxy names in `allow`. */
+/** Methods that the proxy lists in `allow`. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const TOKEN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$"
 
 const text = (maxLength: number) => Type.String({ maxLength })
 
-/** Texts by names that header fields and cookies can have; no value holds a control character. */
+/** Strings by names that header fields and cookies can have. Values have no control characters. */
 const fieldsOf = (value: string, description: string) =>
   Type.Object(
     {},
@@ -89,7 +89,7 @@ const TraceOutput = Type.Object({
   }),
 })
 
-/** Which field of the rules language each member of `geoloc` sets. */
+/** Maps each member of `geoloc` to the field of the rules language that it sets. */
 const GEO_FIELDS = {
   city: 'ip.src.city',
   continent: 'ip.src.continent',
@@ -103,7 +103,6 @@ const GEO_FIELDS = {
   timezone: 'ip.src.timezone.name',
 } as const satisfies Record<keyof Static<typeof Geoloc>, string>
 
-/** Tries a request out on the rules in force, and tells what each of them did. */
 /** Dependencies of the request tracer. */
 export interface TracerDeps {
   /** Runs the rules in force on a request; undefined if no zone of the account serves its host. */

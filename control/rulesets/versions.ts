@@ -10,7 +10,7 @@ import type { RulesetRepository } from './ruleset-repository.js'
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/versions'
 
-/** The versions of a ruleset: the latest, and as many older ones as the configuration keeps. */
+/** Versions of a ruleset: the latest, and as many older ones as the configuration retains. */
 export function versions(shelf: RulesetRepository): Endpoint[] {
   return [
     endpoint({
@@ -61,6 +61,6 @@ export function versions(shelf: RulesetRepository): Endpoint[] {
   ]
 }
 
-/** Every version that is kept, oldest first, without rules. */
+/** Returns every stored version, oldest first, without rules. */
 export const versionList = ({ value: { ruleset, older } }: Stored<StoredRuleset>): RulesetSummary[] =>
   [...older, ruleset].map((version) => summaryOf(ruleset, version))

@@ -19,7 +19,7 @@ import type { ControlDeps } from '../http/context.js'
 import { addToken, newSecret, timeIssues } from './token-repository.js'
 import { CreatedResult, CreateInput, TokenResult, UpdateInput } from './schemas.js'
 
-/** Tokens that the store holds at most. */
+/** Maximum number of tokens in the store. */
 const MAX_TOKENS = 500
 
 const SCOPES = ['com.cloudflare.api.account', 'com.cloudflare.api.account.zone'] as const
@@ -27,7 +27,7 @@ const SCOPES = ['com.cloudflare.api.account', 'com.cloudflare.api.account.zone']
 const READ = ['API Tokens Read', 'API Tokens Write'] as const
 const WRITE = ['API Tokens Write'] as const
 
-/** API tokens in the store. Those of the configuration are not listed here and change there. */
+/** API tokens in the store. Those of the configuration are not listed and cannot be changed here. */
 export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
@@ -38,7 +38,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
     return found
   }
 
-  /** The policies as stored. Throws when they are not valid, or more than the caller has. */
+  /** Returns the policies as stored. Throws if they are not valid, or exceed those of the caller. */
   const policiesOf = ({ caller }: Pick<Call, 'caller'>, body: CreateInput): TokenPolicy[] => {
     const { policies, issues } = read(body)
     issues.push(...timeIssues(body, clock.now()))

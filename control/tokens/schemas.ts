@@ -24,7 +24,7 @@ const PolicyInput = Type.Object(
   strict,
 )
 
-/** What makes a token. */
+/** Members of a new token. */
 export const CreateInput = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 120 }),
@@ -37,7 +37,7 @@ export const CreateInput = Type.Object(
 
 export type CreateInput = Static<typeof CreateInput>
 
-/** What a token is replaced with. */
+/** Members that replace those of a token. */
 export const UpdateInput = Type.Object(
   { ...CreateInput.properties, status: Type.Optional(Type.Enum(['active', 'disabled'])) },
   strict,
@@ -64,7 +64,7 @@ export const TokenResult = Type.Object({
 
 export type TokenResult = Static<typeof TokenResult>
 
-/** A token that was made just now. */
+/** A token that was just created, with its secret. */
 export const CreatedResult = Type.Object({
   ...TokenResult.properties,
   value: Type.String({ description: 'The token itself. It is told this once.' }),

@@ -11,16 +11,16 @@ import { sha256 } from '../http/auth/config-index.js'
 import type { Call } from '../http/endpoint.js'
 import { flatPolicies } from '../http/auth/policies.js'
 
-/** Who makes a change, for the audit record. */
+/** The author of a change, for the audit record. */
 export type Actor = Pick<Call, 'caller' | 'requestId'>
 
-/** A token and its secret, which is told this once and not kept. */
+/** A token and its secret. The secret is returned once and never stored. */
 export interface NewToken {
   readonly token: Token
   readonly value: string
 }
 
-/** 240 random bits in the 40 characters that clients expect of a token. */
+/** Returns 240 random bits in the 40 characters that clients expect of a token. */
 export const newSecret = (): string => randomBytes(30).toString('base64url')
 
 /** Stores a new token. */
@@ -52,8 +52,8 @@ export async function addToken(
 }
 
 /**
- * Makes an API token from the command line, on a store that no daemon has open. Throws {@link InvalidInput} for unknown
- * permissions, ids of another form and an `expires_on` that is no time to come.
+ * Creates an API token from the command line, in a store that no daemon has open. Throws {@link InvalidInput} if
+ * permissions are unknown, ids are malformed or `expires_on` is not in the future.
  */
 export async function createToken(
   store: Store,
@@ -76,7 +76,7 @@ export async function createToken(
   })
 }
 
-/** What is wrong with the times between which a token is valid. */
+/** Returns issues with the times between which a token is valid. */
 export function timeIssues(
   times: { readonly expires_on?: string | undefined; readonly not_before?: string | undefined },
   now: number,
@@ -85,7 +85,7 @@ export function timeIssues(
   const [start, end] = [Date.parse(not_before ?? ''), Date.parse(expires_on ?? '')]
   if (expires_on !== undefined && !(end > now))
     return [{ pointer: '/expires_on', message: 'must be a time to come, as in 2030-01-31T00:00:00Z' }]
-  // The schema lets through leap seconds, which are no time to compare with.
+  // The schema accepts leap seconds, which cannot be compared.
   if (not_before !== undefined && Number.isNaN(start))
     return [{ pointer: '/not_before', message: 'must be a time, as in 2030-01-31T00:00:00Z' }]
   return start >= end ? [{ pointer: '/not_before', message: 'must be before expires_on' }] : []

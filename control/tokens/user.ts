@@ -29,7 +29,7 @@ const Verified = Type.Object({
   expires_on: Type.Optional(Type.String()),
 })
 
-/** Who the caller is. */
+/** The caller's identity. */
 export function user(): Endpoint[] {
   return [
     endpoint({

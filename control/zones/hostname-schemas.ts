@@ -3,7 +3,7 @@ import { HostnameSsl } from '../../src/core/model/hostname.js'
 import { mapOf, orNull, strict } from '../../src/core/schema.js'
 import { paging } from '../http/paging.js'
 
-/** Bytes of the metadata of one custom hostname, as JSON. */
+/** Maximum bytes of the metadata of one custom hostname, as JSON. */
 export const MAX_METADATA_BYTES = 4096
 
 const metadata = mapOf(Type.String({ maxLength: 1024 }), {
@@ -33,7 +33,7 @@ export const HostnameInput = Type.Object(
   strict,
 )
 
-/** Members left out stay, null removes, `custom_metadata` is replaced as a whole, members of `ssl` are merged. */
+/** Omitted members stay unchanged, null removes one, `custom_metadata` is replaced, members of `ssl` are merged. */
 export const HostnameChange = Type.Object(changeable, strict)
 export type HostnameChange = Static<typeof HostnameChange>
 

@@ -17,7 +17,7 @@ import type { ControlDeps } from '../http/context.js'
 const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
 const WRITE = ['SSL and Certificates Write'] as const
 
-/** Custom hostnames: customers' host names that a zone serves, active from the moment they are made. */
+/** Custom hostnames: customers' host names that a zone serves, active immediately. */
 export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
@@ -31,7 +31,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
   const assertFree = (name: string, zoneId: string): void => {
     for (const zone of config().zones) {
       const own = zone.hostnames ?? [zone.name, `*.${zone.name}`]
-      // A name below the zone's own may become one of its customers' names; one of another zone would be taken from it.
+      // A name below the zone's own can become a custom hostname; one of another zone would be taken from that zone.
       if (own.some((pattern) => (zone.id === zoneId ? pattern.toLowerCase() === name : covers(pattern, name))))
         throw new ApiError('duplicateHostname', '/hostname', `${name} is served by a zone already`)
     }
@@ -170,7 +170,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
   ]
 }
 
-/** Members that are stored and returned, but change nothing about how requests are served. */
+/** Members that are stored and returned, but do not affect how requests are served. */
 const INERT = ['custom_origin_server', 'custom_origin_sni', 'ssl'] as const
 
 /** Returns a message for each member of a write that has no effect. Removing one is complete. */
@@ -181,7 +181,7 @@ const withoutEffect = (body: HostnameChange): Message[] =>
     source: { pointer: `/${name}` },
   }))
 
-// Every `ssl` there is is active, so that both orders of the list come to this.
+// Every `ssl` is active, so both orders of the list are by this rank.
 const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)
 
 type Result = Static<typeof HostnameResult>
@@ -197,7 +197,7 @@ function shown({ ssl, ...hostname }: Hostname): Result {
 
 const sslHosts = (name: string, { wildcard }: HostnameSsl): string[] => (wildcard ? [name, `*.${name}`] : [name])
 
-/** The hostname after a change; null removes a member. */
+/** Returns the hostname after a change; null removes a member. */
 function changed(old: Hostname, change: HostnameChange): Hostname {
   assertFits(change)
   const { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...rest } = old
@@ -226,7 +226,7 @@ function mergedSsl(old: Hostname['ssl'], change: HostnameSsl): NonNullable<Hostn
   }
 }
 
-/** What the schema cannot say. */
+/** Checks rules that the schema cannot express. */
 function assertFits({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
   const issues = []
   if (custom_metadata && Buffer.byteLength(JSON.stringify(custom_metadata)) > MAX_METADATA_BYTES)

@@ -64,7 +64,7 @@ const ZoneQuery = Type.Object({
   direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
 })
 
-/** Zones, as the configuration names them. */
+/** Zones of the configuration. */
 export function zones({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
   const shown = (zone: ZoneConfig, caller: Caller) => {
     const account = configIndex(config()).accounts.get(zone.account)

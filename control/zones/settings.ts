@@ -14,12 +14,12 @@ import type { ControlDeps } from '../http/context.js'
 
 interface SettingType {
   readonly parse: (input: unknown) => unknown
-  /** In force until the API sets another value. */
+  /** Applies until the API sets another value. */
   readonly initial: (zone: ZoneConfig) => unknown
   readonly editable: (zone: ZoneConfig) => boolean
 }
 
-/** Every zone setting that the API knows. */
+/** Every supported zone setting. */
 const SETTINGS: ReadonlyMap<string, SettingType> = new Map([
   [
     'content_converter',
@@ -55,7 +55,7 @@ const SettingsInput = Type.Object(
 const READ = ['Zone Settings Read', 'Zone Settings Write'] as const
 const WRITE = ['Zone Settings Write'] as const
 
-/** Zone settings, among them the one that converts pages to Markdown. */
+/** Zone settings, including the conversion of pages to Markdown. */
 export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
@@ -75,7 +75,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
     }
   }
 
-  /** Sets all of the values or none; `at` leads to each of them in the body. */
+  /** Sets all of the values or none; `at` is the pointer to each of them in the body. */
   const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
     const { scope } = call
     const zone = zoneOf(scope)

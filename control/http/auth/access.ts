@@ -1,10 +1,10 @@
 import type { Permission } from './permissions.js'
 import type { Caller, Grant } from '../context.js'
 
-/** Where something is to be done: in an account, in a zone of an account, or above all accounts. */
+/** The scope of an operation: an account, a zone of an account, or above all accounts. */
 export type GrantTarget = { readonly account: string; readonly zone?: string } | 'daemon'
 
-/** The grant that flat lists stand for: `zones: ['*']` are all zones of the accounts, a zone id is that zone alone. */
+/** Returns the grant for flat lists: `zones: ['*']` is all zones of the accounts, a zone id only that zone. */
 export function flatGrant(access: {
   readonly permissions: readonly string[]
   readonly accounts: readonly string[]
@@ -20,7 +20,7 @@ export function flatGrant(access: {
   }
 }
 
-/** Whether the caller may use at least one of the permissions there. No permissions: whether it may see the place at all. */
+/** Returns whether the caller has one of the permissions there. No permissions: whether it can see the scope. */
 export function mayUse(caller: Caller, permissions: readonly Permission[], place: GrantTarget): boolean {
   if (permissions.length === 0) {
     return place === 'daemon' || caller.grants.some((grant) => grant.effect === 'allow' && covers(grant, place))
@@ -28,7 +28,7 @@ export function mayUse(caller: Caller, permissions: readonly Permission[], place
   return permissions.some((permission) => holds(caller.grants, permission, place))
 }
 
-/** Whether the grants together allow one permission (`*`: every one) at a place. */
+/** Returns whether the grants together allow one permission (`*`: every one) in a scope. */
 export function holds(grants: readonly Grant[], permission: string, place: GrantTarget): boolean {
   const touching = grants.filter((grant) => listed(grant.permissions, permission) && covers(grant, place))
   return touching.length > 0 && touching.every(({ effect }) => effect === 'allow')

@@ -10,7 +10,7 @@ import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../co
 
 type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
 
-/** Finds out who is calling: a bearer token, or the legacy pair of X-Auth-Email and X-Auth-Key. */
+/** Identifies the caller: a bearer token, or the legacy pair of X-Auth-Email and X-Auth-Key. */
 export function authenticate(deps: Deps): ApiMiddleware {
   const failed = new FailedAttempts(deps.clock)
   const identified = (address: string, headers: IncomingHttpHeaders, verifying: boolean): Credentials => {
@@ -18,7 +18,7 @@ export function authenticate(deps: Deps): ApiMiddleware {
     try {
       return identify(deps, headers, verifying)
     } catch (error) {
-      // A request without credentials guesses nothing.
+      // A request without credentials is not an attempt to guess any.
       if (!(error instanceof ApiError && error.kind === 'noCredentials')) failed.count(address)
       throw error
     }
@@ -28,7 +28,7 @@ export function authenticate(deps: Deps): ApiMiddleware {
     if (endpoint?.open) return await next()
     const address = ctx.req.socket.remoteAddress ?? ''
     const credentials = identified(address, ctx.headers, endpoint?.verifies ?? false)
-    // A token that is over may still ask what became of it.
+    // An expired or disabled token can still read its own state.
     if (!endpoint?.verifies) assertUsable(credentials, deps.clock.now())
     ctx.state.caller = credentials.caller
     ctx.state.credentials = credentials
@@ -54,7 +54,7 @@ function byToken(deps: Deps, authorization: string, verifying: boolean): Credent
   throw new ApiError(verifying ? 'unverifiedToken' : 'unknownToken')
 }
 
-/** The token with this secret, from the configuration or from the store. */
+/** Returns the token with this secret, from the configuration or from the store. */
 function known({ config, store, clock }: Deps, secret: string): Credentials | undefined {
   const hash = sha256(secret)
   const listed = configIndex(config()).tokens.get(hash)
@@ -71,7 +71,7 @@ function known({ config, store, clock }: Deps, secret: string): Credentials | un
   }
 }
 
-/** What the public API calls the state of a token. */
+/** Returns the state of a token in the words of the public API. */
 export function statusOf(token: { status: 'active' | 'disabled'; expires_on?: string }, now: number): TokenStatus {
   if (token.expires_on !== undefined && Date.parse(token.expires_on) <= now) return 'expired'
   return token.status

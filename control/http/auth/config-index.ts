@@ -9,7 +9,7 @@ interface Known {
   readonly caller: Caller
 }
 
-/** The configuration's accounts, zones, tokens and keys, each by what it is looked up with. */
+/** Accounts, zones, tokens and keys of the configuration, each by its lookup key. */
 export interface ConfigIndex {
   readonly accounts: ReadonlyMap<string, ControlConfig['accounts'][number]>
   readonly zones: ReadonlyMap<string, ControlConfig['zones'][number]>
@@ -23,7 +23,7 @@ export interface ConfigIndex {
 
 const prepared = new WeakMap<ControlConfig, ConfigIndex>()
 
-/** Prepared once for each configuration, so that a request only looks up. */
+/** Builds the index once for each configuration. */
 export function configIndex(config: ControlConfig): ConfigIndex {
   const ready = prepared.get(config) ?? prepare(config)
   prepared.set(config, ready)
@@ -54,5 +54,5 @@ function prepare({ accounts, zones, tokens, lists, legacy_keys: keys }: ControlC
   }
 }
 
-/** An id for what the configuration only names; made from the name, so that it tells nothing of the secret. */
+/** Returns an id for a configured token, derived from its name so that it reveals nothing of the secret. */
 const namedId = (name: string): string => sha256(name).slice(0, 32)

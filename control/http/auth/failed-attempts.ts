@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../src/core/clock.js'
 import { ApiError } from '../errors.js'
 
-/** Failures of one address per minute; further requests of the address get 429 until the minute is over. */
+/** Failures of one address per minute. Further requests of the address get 429 until the minute ends. */
 const MAX_FAILURES = 60
 const WINDOW_MS = 60_000
-/** Addresses counted concurrently; beyond it the least recently counted one is forgotten. */
+/** Maximum number of addresses counted. Beyond it, the least recently counted one is dropped. */
 const MAX_ADDRESSES = 10_000
 
 interface Window {
@@ -14,7 +14,7 @@ interface Window {
   readonly until: number
 }
 
-/** Counts wrong credentials by client address, so that tokens and keys cannot be guessed at full speed. */
+/** Counts wrong credentials by client address, which limits the rate of guessing. */
 export class FailedAttempts {
   readonly #windows = new LRUCache<string, Window>({ max: MAX_ADDRESSES })
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -41,7 +41,7 @@ export class FailedAttempts {
   }
 }
 
-/** Returns the /64 network of an IPv6 address, which belongs to one client as a rule, and other addresses as they are. */
+/** Returns the /64 network of an IPv6 address, which usually belongs to one client, and other addresses unchanged. */
 function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

@@ -4,19 +4,19 @@ import { PERMISSIONS, type Permission } from '../../../src/core/permissions.js'
 export { PERMISSIONS, type Permission } from '../../../src/core/permissions.js'
 
 interface Access {
-  /** Any of these may read. */
+  /** Any of these allows reading. */
   readonly read: readonly Permission[]
-  /** Any of these may change. */
+  /** Any of these allows changes. */
   readonly write: readonly Permission[]
 }
 
-/** Who may change something may read it too. */
+/** A permission to change includes the one to read. */
 const access = (read: readonly Permission[], write: readonly Permission[]): Access => ({
   read: [...read, ...write],
   write,
 })
 
-/** The permissions that each area of the API asks for. */
+/** Permissions that each area of the API requires. */
 export const ACCESS = {
   lists: access(['Account Filter Lists Read'], ['Account Filter Lists Write']),
   logpush: access(['Logs Read'], ['Logs Write']),
@@ -51,11 +51,11 @@ export const ACCESS = {
   workers: access(['Workers Scripts Read', 'Workers Tail Read'], ['Workers Scripts Write']),
 } as const satisfies Readonly<Record<string, Access>>
 
-/** The id of a permission group: the same on every installation. */
+/** Returns the id of a permission group, which is the same on every installation. */
 export const permissionId = (name: string): string =>
   createHash('sha256').update(`permission:${name}`).digest('hex').slice(0, 32)
 
-/** The name that belongs to the id of a permission group. */
+/** Returns the name for the id of a permission group. */
 export const PERMISSION_NAMES: ReadonlyMap<string, string> = new Map(
   ['*', ...PERMISSIONS].map((name) => [permissionId(name), name]),
 )

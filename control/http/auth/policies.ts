@@ -14,7 +14,7 @@ const ZONE_NAME = 'com.cloudflare.api.account.zone.'
 
 const prepared = new WeakMap<readonly TokenPolicy[], readonly Grant[]>()
 
-/** What the policies of a token come to; the same list is worked out once. */
+/** Returns the grants of a token's policies, computed once per list. */
 export function grantsOf(policies: readonly TokenPolicy[]): readonly Grant[] {
   const ready = prepared.get(policies) ?? policies.map(grantOf)
   prepared.set(policies, ready)
@@ -39,7 +39,7 @@ function grantOf({ effect, permissions, resources }: TokenPolicy): Grant {
   return { effect, permissions, accounts, zones, zonesOf }
 }
 
-/** Names in `resources` that the API does not know. `at` leads to `resources`. */
+/** Returns issues for names in `resources` that the API does not know. `at` is the pointer to `resources`. */
 export function resourceIssues(resources: TokenResources, at: string): Issue[] {
   const message = 'is no resource; com.cloudflare.api.account.ID and com.cloudflare.api.account.zone.ID are, * for all'
   return Object.entries(resources).flatMap(([name, below]) => {
@@ -54,7 +54,7 @@ export function resourceIssues(resources: TokenResources, at: string): Issue[] {
   })
 }
 
-/** The policies that flat lists stand for. */
+/** Returns the policies equivalent to flat lists. */
 export function flatPolicies({ permissions, accounts, zones }: FlatAccess): TokenPolicy[] {
   const all = zones.includes('*')
   const direct: TokenResources = {
@@ -71,8 +71,8 @@ export function flatPolicies({ permissions, accounts, zones }: FlatAccess): Toke
 }
 
 /**
- * Whether `giver` has all that `wanted` allows: nobody hands on more than it has. Who is denied anything hands on nothing,
- * as the other token would be free of what denies.
+ * Returns whether `giver` has all that `wanted` allows: a caller cannot grant more than it has. A caller with a `deny`
+ * grants nothing, because the new token would not have that restriction.
  */
 export function within(giver: readonly Grant[], wanted: readonly Grant[], { zones }: ConfigIndex): boolean {
   const mayGive = (permission: string, { accounts, zones: single, zonesOf }: Grant): boolean =>
