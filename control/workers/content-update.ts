@@ -89,11 +89,11 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
           async (parts) => await toApiErrors(async () => await save(call, parts)),
         )
         const messages = [
-          ...(await runsNow(deps.workers(), call.scope, version)),
           ...ignored.map((member) => ({
             code: 10021,
             message: `${member} of the metadata has no effect here: only the code changes`,
           })),
+          ...(await runsNow(deps.workers(), call.scope, version)),
         ]
         return new ApiResponse(scriptResult(script, version) as never, { messages })
       },

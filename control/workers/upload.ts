@@ -57,9 +57,9 @@ export function upload(deps: WorkersDeps): Endpoint[] {
         }
         const messages = [
           ...warnings.map((message) => ({ code: 10900, message })),
-          ...(await runsNow(deps.workers(), call.scope, version)),
           ...missingTargets(deps.store, call.scope, version.bindings),
           ...missingConsumers(deps.store, call.scope, script.tail_consumers),
+          ...(await runsNow(deps.workers(), call.scope, version)),
         ]
         return new ApiResponse(result as never, { messages })
       },

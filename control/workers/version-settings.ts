@@ -129,9 +129,9 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
               ...(more && { exports_reconciliation: more }),
             }
             const messages = [
-              ...(await runsNow(workers(), call.scope, version)),
               ...missingTargets(store, call.scope, version.bindings),
               ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
+              ...(await runsNow(workers(), call.scope, version)),
             ]
             return new ApiResponse(result, { messages })
           }),

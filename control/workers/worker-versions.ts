@@ -121,8 +121,8 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
         return new ApiResponse(result, {
           messages: [
             ...warnings.map((message) => ({ code: 10900, message })),
-            ...(query.deploy ? await runsNow(deps.workers(), scope, version) : []),
             ...missingTargets(store, scope, version.bindings),
+            ...(query.deploy ? await runsNow(deps.workers(), scope, version) : []),
           ],
         })
       },

@@ -10,7 +10,7 @@ export class WaitedTooLong extends Error {
 
 /** What the origin sent is no answer that may be passed on. The message says why, for the log. */
 export class InvalidResponse extends Error {
-  override readonly name = 'BadAnswer'
+  override readonly name = 'InvalidResponse'
 }
 
 /** The origin took longer than it may. */

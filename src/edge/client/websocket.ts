@@ -30,7 +30,7 @@ export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fie
 }
 
 /**
- * Sends the origin's agreement to the client, then carries bytes both ways until one side ends. Throws BadAnswer if the
+ * Sends the origin's agreement to the client, then carries bytes both ways until one side ends. Throws InvalidResponse if the
  * origin agreed to something else: its bytes could be the response to another request.
  */
 export function openTunnel(
