@@ -1,19 +1,19 @@
 import { InvalidInput } from '../core/errors.js'
 import type { AuditEntry, AuditRetention } from '../core/store.js'
 
-/** Kept unless told otherwise: at some 500 bytes an entry, half a gigabyte at most. */
+/** Default retention: at about 500 bytes per entry, half a gigabyte at most. */
 export const RETENTION: AuditRetention = { entries: 1_000_000 }
 
 /** Cursors of the stores that number their entries. */
 export const NUMBERS = /^\d{1,15}$/
 
-/** A cursor that came back from a client, after a check that it is one. */
+/** Returns a cursor from a client after it is validated. */
 export function checkedCursor(cursor: string, form: RegExp): string {
   if (form.test(cursor)) return cursor
   throw new InvalidInput([{ pointer: '/cursor', message: 'is not a cursor of the audit record' }])
 }
 
-/** Entries from before this moment may go: milliseconds since 1970, or -Infinity when age does not count. */
+/** Returns the time before which entries may be deleted: ms since 1970, or -Infinity if age does not count. */
 export const keptFrom = ({ days }: AuditRetention, now: number): number =>
   days === undefined ? -Infinity : Math.floor(now - days * 86_400_000)
 
@@ -39,7 +39,7 @@ export class MemoryTrail {
   async *read(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
     let number = Number(after ?? 0)
     for (let left = limit; left > 0; left -= 1) {
-      // Looked up anew each time: entries may come and go while the reader takes its time.
+      // Found again each time: entries may be added and dropped between two reads.
       number = Math.max(number, this.#dropped)
       const entry = this.#entries[number - this.#dropped]
       if (!entry) return

@@ -12,25 +12,25 @@ import { checkedCursor } from './audit-trail.js'
 import { decidedBy, prepared, recordName, type Commit, type Decide } from './record.js'
 import type { MemoryIndex } from './memory-index.js'
 
-/** Where records are kept for good; the rest of a store is the same everywhere. */
+/** Persistent storage of a store. All else is the same for every type of store. */
 export interface Backend {
-  /** What is durable, and nothing else. */
+  /** All durable records, and nothing else. */
   readonly resident: MemoryIndex
   /**
-   * Resolves with what was done, once it is durable and visible in `resident`. Where a change from elsewhere can come in
-   * between, `decide` is asked again when `only` names the one record that it looks at.
+   * Resolves with the result after it is durable and visible in `resident`. If another machine can change a record
+   * in between, `decide` is called again, provided that `only` names the one record it reads.
    */
   readonly write: (decide: Decide, only?: string) => Promise<Commit>
   readonly audit: (after: string | undefined, limit: number) => AsyncIterable<{ cursor: string; entry: AuditEntry }>
-  /** The form of its cursors. */
+  /** Format of its cursors. */
   readonly cursors: RegExp
-  /** The reason why the place itself takes no writes, if it takes none. */
+  /** Returns the reason why the backend rejects writes, if it does. */
   readonly unavailable: () => string | undefined
-  /** Answers the writes under way, then lets go of everything. */
+  /** Finishes the writes in flight, then releases all resources. */
   readonly close: () => Promise<void>
 }
 
-/** The store over such a place: reads from memory, writes through the place. */
+/** Creates a store over such a backend: reads from memory, writes through the backend. */
 export function createStore(place: Backend): Store {
   const { resident } = place
   let closed: Promise<void> | undefined

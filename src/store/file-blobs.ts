@@ -6,17 +6,17 @@ import { KeyedMutex } from '../core/keyed-mutex.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
 import { makeFolder, TEMPORARY, writeDurably, type Disk } from '../disk/durable-write.js'
 
-/** Blobs as files, in folders by the first two digits of their names. */
+/** Creates a blob store of files, in folders by the first two digits of their names. */
 export function fileBlobs(folder: string, clock: Clock, disk: Disk = fs): Blobs {
   const shardOf = (name: string) => join(folder, name.slice(0, 2))
-  /** What is put again while it is cleared away has to be there afterwards. */
+  /** Ensures that a blob that is put again during its removal exists afterwards. */
   const turns = new KeyedMutex()
 
   async function write(name: string, bytes: Uint8Array): Promise<void> {
     await writeDurably(disk, join(await makeFolder(disk, shardOf(name)), name), bytes)
   }
 
-  /** Removes a file that is older; whether it did. */
+  /** Removes a file if it is older. Returns whether it did. */
   async function clear(path: string, olderThanMs: number): Promise<boolean> {
     const found = await disk.stat(path).catch(noneWhenMissing)
     if (!found || clock.now() - found.mtimeMs <= olderThanMs) return false

@@ -8,7 +8,7 @@ import type { StoreOptions } from './options.js'
 
 type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
 
-/** Every kind of store, by what its URL starts with. */
+/** Functions that open each type of store, by the start of its URL. */
 const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
   ['embedded', (_url, options) => openLevel(options)],
   ['memory', (_url, options) => openMemory(options)],
@@ -18,7 +18,7 @@ const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
 
 /**
  * Opens the store that a configuration names: `embedded`, `memory`, `redis://host:6379/0` or `rediss://...`. Rejects
- * with a message that says what to do when the store is in use, damaged, of a newer version or out of reach.
+ * with a message that says what to do if the store is in use, damaged, of a newer version or unreachable.
  */
 export async function openStore(
   url: string,

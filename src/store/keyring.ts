@@ -5,7 +5,7 @@ const FORM = /^v1\.([0-9a-f]{8})\.([\w-]{38,})$/
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** True for what stands in a record where a secret does. */
+/** Returns whether a value in a record is an encrypted secret. */
 export const isSealed = (value: unknown): value is Sealed =>
   typeof value === 'object' &&
   value !== null &&
@@ -13,17 +13,17 @@ export const isSealed = (value: unknown): value is Sealed =>
   FORM.test(String((value as Partial<Sealed>).sealed))
 
 /**
- * Secrets at rest: AES-256-GCM with a random 96-bit nonce for each. A sealed text is
+ * Secrets at rest: AES-256-GCM with a random 96-bit nonce for each. An encrypted text is
  *
  *     v1.9f86d081.<nonce, ciphertext and tag in base64url>
  *        ^ first 8 hexadecimal digits of the key's SHA-256
  */
 export class Keyring implements Vault {
   readonly #keys: ReadonlyMap<string, Buffer>
-  /** What marks a text that the current key sealed. */
+  /** Prefix of texts that are encrypted with the current key. */
   readonly #current: string
 
-  /** The first key seals; all of them open. */
+  /** Creates a key ring. The first key encrypts; all of them decrypt. */
   constructor(keys: readonly [Buffer, ...Buffer[]]) {
     this.#keys = new Map(keys.map((key) => [keyId(key), key]))
     this.#current = keyId(keys[0])
@@ -52,18 +52,18 @@ export class Keyring implements Vault {
     }
   }
 
-  /** A key of 32 bytes for another purpose: the same for everyone with the current key, and tells nothing about it. */
+  /** Derives a key of 32 bytes for another purpose. It depends on the current key only and reveals nothing about it. */
   derive(purpose: string): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#keys.get(this.#current)!, '', `edged ${purpose}`, 32))
   }
 
-  /** True for a text that another than the current key sealed. */
+  /** Returns whether a text is encrypted with another key than the current one. */
   stale(sealed: string): boolean {
     return keyIdOf(sealed) !== this.#current
   }
 }
 
-/** 32 bytes out of 64 hexadecimal digits or 44 of base64. The message names the place, never the text. */
+/** Parses 32 bytes from 64 hexadecimal digits or 44 of base64. The error names the place, never the text. */
 export function parsedKey(text: string, place: string): Buffer {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64')
@@ -72,5 +72,5 @@ export function parsedKey(text: string, place: string): Buffer {
 
 export const keyId = (key: Buffer): string => createHash('sha256').update(key).digest('hex').slice(0, 8)
 
-/** The id of the key that a text was sealed with. */
+/** Returns the id of the key that encrypted a text. */
 export const keyIdOf = (sealed: string): string | undefined => FORM.exec(sealed)?.[1]

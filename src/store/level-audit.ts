@@ -5,7 +5,7 @@ import { keptFrom } from './audit-trail.js'
 import { AUDIT, auditKey, auditNumber, type Database, type Operation } from './level-format.js'
 
 const PAGE = 256
-// Entries that one group of batches drops at most, so that no writer waits long for it.
+// Maximum number of entries that one group of batches drops, so that no writer waits long for it.
 const MAX_DROPPED = 512
 const AGE_CHECK_MS = 60_000
 
@@ -23,13 +23,13 @@ export class LevelTrail {
     this.#clock = clock
   }
 
-  /** Looks up where the entries begin; to be done whenever the database was opened. */
+  /** Finds the first entry. Must run each time the database was opened. */
   async find(last: number): Promise<void> {
     const [first] = await this.#db.keys({ ...AUDIT, limit: 1 }).all()
     this.#first = first === undefined ? last + 1 : auditNumber(first)
   }
 
-  /** What puts these entries behind the last one, and drops from the other end what the retention no longer keeps. */
+  /** Returns operations that append these entries and drop the oldest ones beyond the retention. */
   async append(entries: readonly AuditEntry[], last: number): Promise<Operation[]> {
     if (entries.length === 0) return []
     const drops = Array.from({ length: await this.#tooMany(last + entries.length) }, (): Operation => {
@@ -41,7 +41,7 @@ export class LevelTrail {
     return [...drops, ...puts]
   }
 
-  /** Entries after a cursor, a page at a time: a slow reader holds nothing open. Rejects with StoreUnavailable. */
+  /** Reads entries after a cursor, in blocks: a slow reader holds nothing open. Rejects with StoreUnavailable. */
   async *read(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
     let number = Number(after ?? 0)
     for (let left = limit; left > 0;) {

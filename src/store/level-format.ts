@@ -3,14 +3,14 @@ import type { ClassicLevel } from 'classic-level'
 import { Row } from './record.js'
 
 /**
- * What stands in the embedded database:
+ * Keys and values in the embedded database:
  *
  *     meta           {"schema":1,"version":812,"records":3,"sum":2748,"audit":42}
  *     r["zone",...]  1c291ca3 811 {"...":"..."}       checksum of name, version and value; version; value
  *     a0000000000000042  {"at":"..."}                 audit entries, numbered without gaps
  *
- * `meta` is written with every batch and tells of all records together, so that a start notices a batch that the disk
- * confirmed and lost. Each record has a checksum because the engine does not verify what it reads back.
+ * `meta` is written with every batch and describes all records together, so that a start notices a batch that the disk
+ * confirmed and lost. Each record has a checksum because the engine does not verify what it reads.
  */
 export interface Meta {
   readonly schema: number
@@ -36,12 +36,12 @@ export const auditNumber = (key: string): number => Number(key.slice(1))
 
 export const putMeta = (meta: Meta): Operation => ({ type: 'put', key: META, value: JSON.stringify(meta) })
 
-/** Resolves once all of it, or by a fault none of it, is on the disk. */
+/** Writes all operations or, on failure, none. Resolves after they are synced. */
 export async function write(db: Database, operations: Operation[]): Promise<void> {
   await db.batch<string, Buffer | string>(operations, { sync: true })
 }
 
-/** The bytes of a record, which from now on knows their checksum. */
+/** Encodes a record and stores the checksum in it. */
 export function encodeRow(row: Row, name: string): Buffer {
   const text = Buffer.from(`         ${row.version} ${row.json}`)
   const sum = checksum(name, text.subarray(9))
@@ -50,7 +50,7 @@ export function encodeRow(row: Row, name: string): Buffer {
   return text
 }
 
-/** The record that has these bytes; undefined where they are not what was written. */
+/** Decodes a record. Returns undefined if the bytes are not those that were written. */
 export function decodeRow(name: string, bytes: Buffer): Row | undefined {
   const sum = checksum(name, bytes.subarray(9))
   if (bytes.toString('latin1', 0, 8) !== sum.toString(16).padStart(8, '0')) return undefined
@@ -62,7 +62,7 @@ export function decodeRow(name: string, bytes: Buffer): Row | undefined {
 
 const checksum = (name: string, rest: Buffer): number => crc32(rest, crc32(name))
 
-/** A message for whoever starts edged, made from what the database said when it was opened. */
+/** Converts an error of the database at opening to a message for the user that starts edged. */
 export function openFault(error: unknown, folder: string): Error {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error)
   const code = (cause as { code?: string }).code

@@ -31,7 +31,7 @@ import { createStore, type Backend } from './create-store.js'
 
 const RETRY_MS = 5000
 
-/** The store in a folder of this machine, for one process: every write is on the disk before it is confirmed. */
+/** Opens the store in a local folder, for one process: every write is on the disk before it is confirmed. */
 export async function openLevel(options: StoreOptions): Promise<Store> {
   const folder = join(options.folder, 'store')
   if (!existsSync(folder)) await create(folder, options.disk ?? fs)
@@ -47,7 +47,7 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
   }
 }
 
-/** Makes an empty store beside its place and puts it there whole, so that whatever stands there later was one. */
+/** Creates an empty store in a temporary folder and renames it, so that an incomplete store never exists. */
 async function create(folder: string, disk: Disk): Promise<void> {
   const unfinished = `${folder}.new`
   try {
@@ -89,7 +89,7 @@ async function load(db: Database, folder: string, resident: MemoryIndex): Promis
 
   let all = 0
   const entries = db.iterator({ ...RECORDS, fillCache: false, highWaterMarkBytes: 1 << 20 })
-  // Fewer than asked for may come; only none means the end.
+  // Fewer than requested may arrive. Only an empty list means the end.
   for (let some = await entries.nextv(1000); some.length > 0; some = await entries.nextv(1000)) {
     for (const [key, bytes] of some) {
       const row = decodeRow(key.slice(1), bytes)
@@ -104,7 +104,7 @@ async function load(db: Database, folder: string, resident: MemoryIndex): Promis
   return { resident, meta }
 }
 
-/** Makes the database have this row under its name, or none. */
+/** Returns the operation that stores this row under its name, or deletes it. */
 function operation(name: string, row: Row | undefined): Operation {
   const key = rowKey(name)
   return row ? { type: 'put', key, value: encodeRow(row, name) } : { type: 'del', key }
@@ -120,7 +120,7 @@ class LevelPlace implements Backend {
   #meta: Meta
   readonly #closing = new AbortController()
   #recovering: Promise<void> | undefined
-  /** The failure of the latest write that failed. */
+  /** Error of the latest failed write. */
   #failure: StoreUnavailable | undefined
 
   constructor(db: Database, { resident, meta }: Loaded, trail: LevelTrail, options: StoreOptions) {
@@ -178,7 +178,7 @@ class LevelPlace implements Backend {
     return { schema: SCHEMA, version, records, sum, audit: this.#meta.audit + entries }
   }
 
-  /** Brings back what was before a failed write: the disk may have kept it although it said no. */
+  /** Returns operations that restore the state before a failed write: the disk may have stored it despite the error. */
   #undo(names: Iterable<string>, entries: number): Operation[] {
     const operations: Operation[] = [putMeta(this.#meta)]
     for (const name of names) operations.push(operation(name, this.resident.row(name)))
@@ -187,7 +187,7 @@ class LevelPlace implements Backend {
     return operations
   }
 
-  /** After an I/O error the handle refuses every write: it is opened anew until a write succeeds. */
+  /** Reopens the database until a write succeeds. After an I/O error its handle rejects every write. */
   async #recover(undo: Operation[], error: unknown): Promise<void> {
     const { log, clock } = this.#options
     const { signal } = this.#closing

@@ -2,7 +2,7 @@ import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import { blobName } from './blob-name.js'
 
-/** Blobs that are forgotten with the process, for tests and trials. */
+/** Creates a blob store in memory, for tests and trials. */
 export function memoryBlobs(clock: Clock): Blobs {
   const held = new Map<string, { bytes: Buffer; at: number }>()
   return {

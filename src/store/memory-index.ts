@@ -4,7 +4,7 @@ import type { Scope } from '../core/scope.js'
 import type { Change, Kind, Stored } from '../core/store.js'
 import { named, type Named, type Row, type RowChange } from './record.js'
 
-/** All records in memory: what every store reads from. Changed only by batches that are durable. */
+/** All records in memory: every store reads from it. Changed only by durable batches. */
 export class MemoryIndex {
   readonly #kinds = new Map<string, OfKind>()
   readonly #listeners = new Set<(changes: readonly Change[]) => void>()
@@ -49,12 +49,12 @@ export class MemoryIndex {
     return () => this.#listeners.delete(own)
   }
 
-  /** Puts a loaded row in its place; nobody is told. */
+  /** Stores a loaded row without notifying watchers. */
   load(row: Row): void {
     this.#put(row)
   }
 
-  /** Makes one durable batch visible, then tells the watchers. */
+  /** Makes one durable batch visible, then notifies the watchers. */
   apply(changes: readonly RowChange[]): void {
     const seen: Change[] = []
     for (const { name, row } of changes) {
@@ -68,7 +68,7 @@ export class MemoryIndex {
     if (seen.length > 0) this.#tell(Object.freeze(seen))
   }
 
-  /** Becomes exactly these rows; the watchers are told of the differences as of one batch. */
+  /** Replaces all rows. The watchers receive the differences as one batch. */
   replace(rows: ReadonlyMap<string, Row>): void {
     const changes: RowChange[] = []
     for (const { name } of this.#rows()) if (!rows.has(name)) changes.push({ name, row: undefined })
@@ -110,7 +110,7 @@ export class MemoryIndex {
   }
 }
 
-// No type of scope has a colon in it.
+// The type of a scope never contains a colon.
 const scopeKey = (scope: Scope): string => `${scope.type}:${scope.id}`
 
 class OfKind {
@@ -139,13 +139,13 @@ class OfKind {
   }
 }
 
-/** The ids are kept in order from the first list on, so that writes and lists by turns do not sort again each time. */
+/** Records of one scope. Ids stay sorted after the first list, so that alternating writes and lists need no sort. */
 class OfScope {
   readonly rows = new Map<string, Row>()
   #ids: string[] | undefined
   #listed: readonly Stored<unknown>[] | undefined
 
-  /** True when the id is new. */
+  /** Returns whether the id is new. */
   put(id: string, row: Row): boolean {
     const isNew = !this.rows.has(id)
     this.rows.set(id, row)
@@ -173,7 +173,7 @@ const byId = (a: Stored<unknown>, b: Stored<unknown>): number =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Where `id` stands in a sorted list, or would. */
+/** Returns the position of `id` in a sorted list, or its insertion point. */
 function placeIn(ids: readonly string[], id: string): number {
   let from = 0
   let to = ids.length

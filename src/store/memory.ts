@@ -5,7 +5,7 @@ import type { StoreOptions } from './options.js'
 import { MemoryIndex } from './memory-index.js'
 import { createStore } from './create-store.js'
 
-/** A store that forgets all when it is closed, for tests and trials. */
+/** Opens a store that loses all data when it is closed, for tests and trials. */
 export function openMemory({ log, clock, retention }: StoreOptions): Store {
   const resident = new MemoryIndex(log)
   const trail = new MemoryTrail(retention)

@@ -8,12 +8,12 @@ import { memoryBlobs } from './memory-blobs.js'
 import { redisBlobs } from './redis-blobs.js'
 import { OPTIONS } from './redis-connection.js'
 
-/** Blobs take longer than records: a transaction of 64 MB is one command. */
+/** Timeout for commands on blobs, which are slower than on records: a transaction of 64 MB is one command. */
 const COMMAND_TIMEOUT = 60_000
 
 /**
- * Opens the blobs that go with the store of this URL: files in `blobs` below the folder, Redis on a connection of its own,
- * or memory. Where Redis is away, what is asked of them rejects until it is back.
+ * Opens the blobs of the store with this URL: files in `blobs` below the folder, Redis on a separate connection, or
+ * memory. While Redis is unreachable, all operations reject.
  */
 export async function openBlobs(
   url: string,
@@ -22,7 +22,7 @@ export async function openBlobs(
   if (url === 'memory') return { ...memoryBlobs(clock), close() {} }
   if (!/^rediss?:/.test(url)) return { ...fileBlobs(join(folder, 'blobs'), clock), close() {} }
   const redis = new Redis(url, { ...OPTIONS, commandTimeout: COMMAND_TIMEOUT })
-  // Each failed command rejects by itself; the connection comes back by itself.
+  // Each failed command rejects separately, and the connection is restored automatically.
   redis.on('error', () => undefined)
   await redis.connect().catch(() => undefined)
   return { ...redisBlobs(redis, clock), close: () => redis.disconnect() }

@@ -3,9 +3,9 @@ import type { Log } from '../core/log.js'
 import type { AuditRetention } from '../core/store.js'
 import type { Disk } from '../disk/durable-write.js'
 
-/** What every store is opened with. */
+/** Options of every store. */
 export interface StoreOptions {
-  /** Folder of the embedded store; made when absent, for its owner only. Other stores do not touch it. */
+  /** Folder of the embedded store. Created if absent, for its owner only. Not used by other stores. */
   readonly folder: string
   readonly log: Log
   readonly clock: Clock

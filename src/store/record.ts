@@ -2,19 +2,19 @@ import type { Scope } from '../core/scope.js'
 import { VersionConflict, type AuditEntry, type Stored, type Write } from '../core/store.js'
 
 /**
- * The name of a record in every store: a JSON array, so that any text may stand in an id without meeting another
- * record's name, and so that the name can be read back.
+ * Returns the name of a record in every store: a JSON array, so that any text in an id is unambiguous and the name can
+ * be parsed.
  */
 export const recordName = (kind: string, scope: Scope, id: string): string =>
   JSON.stringify([kind, scope.type, scope.id, id])
 
-/** A record as it is kept: its JSON is parsed when somebody first asks, so that a start pays only for what is used. */
+/** A stored record. Its JSON is parsed on first use, so that a start parses only what is used. */
 export class Row implements Named {
   readonly kind: string
   readonly scope: Scope
   readonly id: string
   readonly version: number
-  /** Checksum of its bytes, where the place that keeps it wants one: a signed 32-bit integer, which takes no room of its own. */
+  /** Checksum of its bytes, if the backend needs one: a signed 32-bit integer, which takes no extra memory. */
   sum = 0
   #json: Buffer | string | undefined
   #stored: Stored<unknown> | undefined
@@ -28,7 +28,7 @@ export class Row implements Named {
     this.#json = json
   }
 
-  /** Made when it is asked for: it would take as much room as many a record. */
+  /** Created on use: stored, it would take as much memory as many a record. */
   get name(): string {
     return recordName(this.kind, this.scope, this.id)
   }
@@ -36,19 +36,19 @@ export class Row implements Named {
   get stored(): Stored<unknown> {
     if (this.#stored) return this.#stored
     const value = JSON.parse(String(this.#json)) as { id?: unknown } | null
-    // Most values tell their id as well: one text is enough for both.
+    // Most values contain their id too: one string is enough for both.
     if (value?.id === this.id) value.id = this.id
     this.#stored = this.#with(frozen(value))
     this.#json = undefined
     return this.#stored
   }
 
-  /** What watchers are told when it is removed. */
+  /** Value that watchers receive after its removal. */
   get removed(): Stored<undefined> {
     return this.#with(undefined)
   }
 
-  // A literal, since objects made with `...` have a hidden class each, which takes more room than the object.
+  // A literal: objects created with `...` have a hidden class each, which takes more memory than the object.
   #with<T>(value: T): Stored<T> {
     const { kind, scope, id, version } = this
     return Object.freeze({ kind, scope, id, version, value })
@@ -59,20 +59,20 @@ export class Row implements Named {
   }
 }
 
-/** One change of one record: what it is from now on, undefined when it was removed. */
+/** A change of one record: its new row, undefined if it was removed. */
 export interface RowChange {
   readonly name: string
   readonly row: Row | undefined
 }
 
-/** A write whose value has become text, so that nothing that its caller does later changes what is stored. */
+/** A write whose value is serialized, so that later changes by its caller do not affect what is stored. */
 export interface Prepared {
   readonly name: string
   readonly json: string | undefined
   readonly ifVersion: number | undefined
 }
 
-/** Throws TypeError for a value that JSON has no form for and for a record that is named twice. */
+/** Serializes writes. Throws TypeError for a value that JSON cannot represent and for a duplicate record. */
 export function prepared(writes: readonly Write[]): Prepared[] {
   const names = new Set<string>()
   return writes.map(({ kind, scope, id, value, ifVersion }) => {
@@ -83,7 +83,7 @@ export function prepared(writes: readonly Write[]): Prepared[] {
   })
 }
 
-/** What one batch is to do. */
+/** Writes and audit entries of one batch. */
 export interface Decided {
   readonly writes: readonly Prepared[]
   readonly audit: readonly AuditEntry[]
@@ -91,18 +91,18 @@ export interface Decided {
 
 export const isNothing = ({ writes, audit }: Decided): boolean => writes.length + audit.length === 0
 
-/** What a batch wants, said when its turn comes: `row` shows what all batches before it leave behind. */
+/** Decides what a batch writes, when it is its turn: `row` returns the result of all batches before it. */
 export type Decide = (row: (name: string) => Row | undefined) => Decided
 
-/** What a batch did. */
+/** Result of a batch. */
 export interface Commit {
-  /** Number of the batch, and version of all that it wrote; when it did nothing, that of the last one. */
+  /** Number of the batch, and version of all records it wrote. If it wrote nothing, the number of the last batch. */
   readonly version: number
   readonly changes: readonly RowChange[]
   readonly audit: readonly AuditEntry[]
 }
 
-/** The commit that a decision comes to, with the version that it got. */
+/** Returns the commit of a decision that got this version. */
 export const committed = ({ writes, audit }: Decided, version: number): Commit => ({
   version,
   changes: writes.map(({ name, json }) => ({
@@ -112,7 +112,7 @@ export const committed = ({ writes, audit }: Decided, version: number): Commit =
   audit,
 })
 
-/** What the edit of one record comes to, given what is stored now. Throws what `edit` throws. */
+/** Applies the edit of one record to its stored value. Throws what `edit` throws. */
 export function decidedBy<T>(
   name: string,
   old: Stored<T> | undefined,
@@ -129,21 +129,21 @@ export function decidedBy<T>(
 export const conflict = (name: string, found: number, wanted: number): VersionConflict =>
   new VersionConflict(`${name} has version ${found}, not ${wanted}`)
 
-/** The text of a value; TypeError where it has none, as for a function or a BigInt. */
+/** Returns the JSON of a value. Throws TypeError if it has none, as for a function or a BigInt. */
 function jsonOf(value: unknown, name: string): string {
   const json = JSON.stringify(value) as string | undefined
   if (json === undefined) throw new TypeError(`the value of ${name} is not JSON`)
   return json
 }
 
-/** What a name is made of. */
+/** Parts of a name. */
 export interface Named {
   readonly kind: string
   readonly scope: Scope
   readonly id: string
 }
 
-/** The parts that {@link recordName} made a name of. */
+/** Parses a name from {@link recordName}. */
 export function named(name: string): Named {
   const [kind, type, scopeId, id] = JSON.parse(name) as [string, Scope['type'], string, string]
   return { kind, scope: shared(type, scopeId), id }
@@ -152,7 +152,7 @@ export function named(name: string): Named {
 const MAX_SHARED = 10_000
 const scopes = new Map<string, Scope>()
 
-/** The same object for the same scope: there are few, and many records in each. */
+/** Returns the same object for the same scope: there are few, with many records in each. */
 function shared(type: Scope['type'], id: string): Scope {
   const key = `${type}:${id}`
   let scope = scopes.get(key)
@@ -163,7 +163,7 @@ function shared(type: Scope['type'], id: string): Scope {
   return scope
 }
 
-/** Freezes a JSON value with all that is inside. A list of what is left rather than recursion: depth has no limit. */
+/** Freezes a JSON value recursively. Uses a list of pending values instead of recursion: depth has no limit. */
 function frozen(value: unknown): unknown {
   const left = [value]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {

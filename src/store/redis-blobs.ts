@@ -4,13 +4,13 @@ import type { Clock } from '../core/clock.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
 
 const PREFIX = 'edged:blob:'
-/** Redis answers nobody else while it takes or gives a value, so values stay small. */
+/** Size of a piece. Redis serves no other client while it reads or writes a value, so values stay small. */
 const CHUNK = 1024 * 1024
 
-/** Removes a blob that nobody has put again since its time was read. */
+/** Removes a blob unless it was put again since its time was read. */
 const CLEAR = `if redis.call('hget', KEYS[1], 'at') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 
-/** Blobs in Redis: a hash of pieces of 1 MiB for each, with the time at which it was last put. */
+/** Blobs in Redis: a hash of pieces of 1 MiB for each, with the time of its last put. */
 export function redisBlobs(redis: Redis, clock: Clock): Blobs {
   return {
     async put(bytes) {

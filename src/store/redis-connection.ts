@@ -4,21 +4,21 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import { AUDIT, BEGIN, CHANGES, COMMIT, META, SCHEMA } from './redis-script.js'
 
-/** How every connection to Redis behaves. */
+/** Options of every connection to Redis. */
 export const OPTIONS: RedisOptions = {
   lazyConnect: true,
   connectTimeout: 5000,
-  // A server that is there but does not answer counts as away.
+  // A server that accepts connections but does not respond counts as unreachable.
   commandTimeout: 5000,
   keepAlive: 10_000,
-  // Nothing is queued for later: whoever writes is told at once that Redis is away, and may decide.
+  // Nothing is queued: a write fails immediately while Redis is unreachable, and its caller decides.
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   retryStrategy: (tries) => Math.min(50 * 2 ** Math.min(tries, 6), 2000),
 }
 
-/** The two connections of a store, one that waits for changes and one for all else. */
+/** The two connections of a store: one that waits for changes, one for everything else. */
 export interface Link {
   readonly redis: Redis
   readonly follower: Redis
@@ -26,7 +26,7 @@ export interface Link {
   readonly where: string
 }
 
-/** Rejects with a message that names host and port when Redis cannot be reached or is not as it should be. */
+/** Connects to Redis. Rejects with a message that names host and port if it is unreachable or not usable. */
 export async function openLink(url: string, log: Log): Promise<Link> {
   const { host } = new URL(url)
   const where = `Redis at ${host}`
@@ -46,18 +46,18 @@ export async function openLink(url: string, log: Log): Promise<Link> {
   }
 }
 
-/** Which data this is: differs when Redis was restarted, another took its place, or all was deleted. */
+/** Returns the identity of the data. It differs if Redis was restarted or replaced, or all data was deleted. */
 export async function identity(redis: Redis): Promise<{ run: string; epoch: string }> {
   const began = await redis.eval(BEGIN, 2, META, CHANGES, randomBytes(8).toString('hex'))
   const [schema, epoch] = began as [string, string]
   if (Number(schema) > SCHEMA)
     throw new Error(`its data was written by a newer edged (schema ${schema}, not ${SCHEMA})`)
-  // Where INFO is not allowed, every connection counts as another server.
+  // If INFO is not allowed, every connection counts as another server.
   const server = await redis.info('server').catch(() => '')
   return { run: /^run_id:(\w+)/m.exec(server)?.[1] ?? randomUUID(), epoch }
 }
 
-/** Runs COMMIT, which a server may have forgotten since it was last sent. */
+/** Runs COMMIT, which a server may have dropped from its script cache. */
 export async function commit(redis: Redis, keys: readonly string[], args: readonly (string | number)[]) {
   const all = [META, CHANGES, AUDIT, ...keys]
   try {
@@ -68,7 +68,7 @@ export async function commit(redis: Redis, keys: readonly string[], args: readon
   }
 }
 
-/** Says in the log where the configuration of Redis may lose what was confirmed. */
+/** Logs a warning if the configuration of Redis may lose confirmed data. */
 async function warnOfLoss(redis: Redis, log: Log): Promise<void> {
   const wanted: [name: string, value: string, otherwise: string][] = [
     ['appendonly', 'yes', 'a restart of Redis loses what was written since its last snapshot'],

@@ -2,12 +2,12 @@ import { Redis } from 'ioredis'
 import type { Delta, SharedCounters } from '../core/counters.js'
 import { OPTIONS } from './redis-connection.js'
 
-/** Sent in one round trip at most; more go in the next ones. */
+/** Maximum number of commands in one round trip. Further ones are sent in the next. */
 const CONCURRENCY = 5000
 
 /**
- * Counters in Redis, on a connection of their own: a hash for each window of each limit, which Redis drops by itself two
- * periods after it was last written. They are not meant to outlive a crash.
+ * Counters in Redis, on a separate connection: a hash for each window of each limit, which Redis drops automatically
+ * two periods after its last write. They are not meant to survive a crash.
  */
 export class RedisCounters implements SharedCounters {
   readonly #redis: Redis
@@ -16,10 +16,10 @@ export class RedisCounters implements SharedCounters {
     this.#redis = redis
   }
 
-  /** Connects; where that fails the counters are out of reach until Redis is back. */
+  /** Connects. If that fails, the counters are unavailable until Redis is reachable. */
   static async open(url: string): Promise<RedisCounters> {
     const redis = new Redis(url, { ...OPTIONS, commandTimeout: 1000 })
-    // Each failed command rejects by itself; the connection comes back by itself.
+    // Each failed command rejects separately, and the connection is restored automatically.
     redis.on('error', () => undefined)
     await redis.connect().catch(() => undefined)
     return new RedisCounters(redis)

@@ -10,12 +10,12 @@ export interface Followed {
   readonly changes: readonly RowChange[]
 }
 
-/** Everything in Redis, as it was after the batch `version`. */
+/** Reads all records of Redis, as they were after the batch `version`. */
 export async function loadAll(redis: Redis): Promise<{ version: number; rows: Map<string, Row> }> {
   for (;;) {
     const before = Number(await redis.hget(META, 'version'))
     const rows = await scanned(redis)
-    // Batches that came while it was read are in the stream; when it was cut beyond them, the reading starts over.
+    // Batches that arrive during the read are in the stream. If the stream was cut beyond them, the read starts over.
     const since = await redis.xrange(CHANGES, `${before + 1}-0`, '+')
     const version = Number(await redis.hget(META, 'version'))
     const meanwhile = since.map(followed)
@@ -25,7 +25,7 @@ export async function loadAll(redis: Redis): Promise<{ version: number; rows: Ma
   }
 }
 
-/** What one entry of the stream says. */
+/** Parses an entry of the change stream. */
 export function followed([id, [, told = '[]']]: [id: string, fields: string[]]): Followed {
   const version = Number(id.split('-', 1)[0])
   const changes = (JSON.parse(told) as [name: unknown, value?: unknown][]).map((change): RowChange => {
@@ -54,7 +54,7 @@ async function read(redis: Redis, keys: readonly string[]): Promise<Row[]> {
   return replies.flatMap(([error, response], index) => {
     if (error) throw error
     const [version, json] = response as [Buffer | null, Buffer | null]
-    // Removed since the scan named it.
+    // Removed after the scan listed it.
     return version && json ? [new Row(rowName(keys[index]!), Number(version.toString()), json)] : []
   })
 }

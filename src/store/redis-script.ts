@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What stands in Redis, all names with the prefix `edged:`
+ * Keys in Redis, all with the prefix `edged:`
  *
  *     meta        hash: schema, epoch (drawn when the data was new), version (of the last batch)
  *     r["zone",..]  hash per record: v (version), j (JSON)
@@ -18,23 +18,23 @@ export const rowKey = (name: string): string => ROWS + name
 export const rowName = (key: string): string => key.slice(ROWS.length)
 export const ROW_PATTERN = `${ROWS}*`
 
-/** A follower that is further behind than this loads everything anew. */
+/** Maximum number of entries in the change stream. A follower that is further behind reloads all records. */
 export const CHANGES_KEPT = 4096
 
 /**
  * Compares the versions of a whole batch, then writes all of it, its audit entries and its entry in the change stream.
  *
  *     KEYS  meta, changes, audit, then the key of each record
- *     ARGV  epoch, changes kept, audit entries kept, number of records,
+ *     ARGV  epoch, changes retained, audit entries retained, number of records,
  *           then for each record its name, the version it must have ('' for any), its JSON ('' to remove it),
  *           then each audit entry
  *
- * Streams are cut by a command of their own and to a fixed length: an XADD that cuts as well is written to the append-only
- * file as one that cuts to the length of that moment.
+ * Streams are cut by a separate command and to a fixed length: an XADD that also cuts is written to the append-only
+ * file as one that cuts to the length at that time.
  *
- * Answers {'done', version}, {'conflict', version of the last batch, position of the record, version found}, or
- * {'epoch'} when the data is not what the caller knows. The change entry is a JSON array with [name, value] for what
- * was written and [name] for what was removed.
+ * Returns {'done', version}, {'conflict', version of the last batch, position of the record, version found}, or
+ * {'epoch'} if the data is not what the caller knows. The change entry is a JSON array with [name, value] for each
+ * written record and [name] for each removed one.
  */
 const COMMIT_LUA = `
 local function cut(stream, kept)
@@ -75,7 +75,7 @@ return {'done', version}
 export const COMMIT = { lua: COMMIT_LUA, sha: createHash('sha1').update(COMMIT_LUA).digest('hex') }
 
 /**
- * Makes `meta` where there is none, and answers {schema, epoch}.
+ * Creates `meta` if it does not exist, and returns {schema, epoch}.
  *
  *     KEYS  meta, changes
  *     ARGV  epoch for new data

@@ -20,7 +20,7 @@ const RETRY_MS = 250
 const TRIM_MS = 60_000
 const AUDIT_PAGE = 256
 
-/** The store that several machines share: what is confirmed is in Redis, and each machine follows what all of them do. */
+/** Opens the store that several machines share: confirmed data is in Redis, and each machine follows all changes. */
 export async function openRedis(url: string, options: StoreOptions): Promise<Store> {
   const link = await openLink(url, options.log)
   const place = new RedisPlace(link, options)
@@ -43,9 +43,9 @@ class RedisPlace implements Backend {
   readonly #closing = new AbortController()
   #following: Promise<void> | undefined
   #known = { run: '', epoch: '' }
-  /** False from the moment a connection is lost until it is certain that memory and Redis tell the same story. */
+  /** False from the loss of a connection until memory and Redis are known to have the same data. */
   #inSync = false
-  /** Redis answers, but takes no writes. */
+  /** Redis responds, but rejects writes. */
   #refusing = false
   #probeAt = 0
   #trimAt = 0
@@ -58,7 +58,7 @@ class RedisPlace implements Backend {
     this.#visible = new VisibleRecords(this.resident, 0)
   }
 
-  /** Loads everything, then follows in the background. */
+  /** Loads all records, then follows changes in the background. */
   async begin(): Promise<void> {
     this.#link.redis.on('close', () => this.#lost(`the connection to ${this.#link.where} was lost`))
     await this.#resync()
@@ -130,7 +130,7 @@ class RedisPlace implements Backend {
       throw new StoreUnavailable(`the data in ${this.#link.where} was replaced and is read anew`)
     }
     if (outcome === 'conflict') {
-      // Whoever reads again after this must find what was in the way.
+      // A caller that reads again after this must see the conflicting change.
       await this.#visible.reached(version)
       const { name, ifVersion = 0 } = decided.writes[position - 1]!
       throw conflict(name, found, ifVersion)
@@ -185,13 +185,13 @@ class RedisPlace implements Backend {
     const response = await this.#link.follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
     for (const entry of response?.[0]?.[1] ?? []) {
       const { version, changes } = followed(entry)
-      // What comes next is no longer in the stream.
+      // The next change was already cut from the stream.
       if (version > this.#visible.version + 1) return await this.#reload()
       this.#visible.deliver(version, changes)
     }
   }
 
-  /** Makes sure that memory tells what Redis tells, whichever Redis it is by now. */
+  /** Ensures that memory has the data of Redis, which may be another server or have been restarted. */
   async #resync(): Promise<void> {
     const { redis, follower } = this.#link
     await follower.ping()
@@ -223,7 +223,7 @@ class RedisPlace implements Backend {
     this.#options.log.error({ event: 'store_unavailable', error: reason })
   }
 
-  /** Tries whether Redis takes writes again, and drops audit entries that are too old. */
+  /** Checks whether Redis accepts writes again, and drops audit entries that are too old. */
   async #upkeep(): Promise<void> {
     const { clock, log, retention } = this.#options
     const { redis, where } = this.#link
@@ -254,5 +254,5 @@ class RedisPlace implements Backend {
   }
 }
 
-/** True for an answer of Redis itself, such as MISCONF or OOM; false where none came. */
+/** Returns whether Redis itself returned this error, such as MISCONF or OOM. False if there was no response. */
 const saysNo = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError'

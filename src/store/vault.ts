@@ -8,19 +8,19 @@ import { secretOf, type Sealed } from '../core/vault.js'
 import { makeFolder, writeDurably, type Disk } from '../disk/durable-write.js'
 import { isSealed, keyId, keyIdOf, Keyring, parsedKey } from './keyring.js'
 
-/** Where the key for secrets at rest comes from. */
+/** Source of the key for secrets at rest. */
 export interface SecretKeys {
-  /** The key itself, 64 hexadecimal digits or 44 of base64; goes before the file. */
+  /** The key itself, 64 hexadecimal digits or 44 of base64. Overrides the file. */
   readonly key?: string
-  /** File of the key; made, for its owner only, when it is absent and the store holds no secrets yet. */
+  /** File of the key. Created, for its owner only, if it is absent and the store has no secrets yet. */
   readonly keyFile: string
-  /** Keys that still open what they sealed. */
+  /** Old keys that still decrypt. */
   readonly oldKeys?: readonly string[]
   /** File system that a new key file is written to. Default: that of Node. */
   readonly disk?: Disk
 }
 
-/** The keys that a configuration names. */
+/** Returns the keys that a configuration names. */
 export const secretKeys = (config: {
   readonly data: string
   readonly secrets: { readonly key_file?: string; readonly key?: string; readonly old_keys?: readonly string[] }
@@ -30,14 +30,14 @@ export const secretKeys = (config: {
   ...(config.secrets.old_keys !== undefined && { oldKeys: config.secrets.old_keys }),
 })
 
-/** Sealed when the vault is first opened, so that a wrong key is noticed before anything is lost. */
+/** Value that is encrypted when the vault is first opened, so that a wrong key is noticed before data is lost. */
 const CHECK = kind<Sealed>('vault_check')
 const CHECK_ID = 'key'
 const CHECK_TEXT = 'edged'
 
 /**
- * The vault of a store. Rejects when the key is not the one that the store's secrets were sealed with. With a store
- * that several machines share, all of them need the same key.
+ * Opens the vault of a store. Rejects if its key did not encrypt the store's secrets. If several machines share a
+ * store, all of them need the same key.
  */
 export async function openVault(
   store: Store,
@@ -64,7 +64,7 @@ export async function openVault(
   return ring
 }
 
-/** Of several machines that start at the same time, one makes the check; the others take it. */
+/** Stores the check. If several machines start concurrently, one creates it and the others read it. */
 async function firstCheck(store: Store, value: Sealed): Promise<{ value: Sealed }> {
   const stored = await store.change(CHECK, DAEMON, CHECK_ID, (old) => old ?? value)
   return stored ?? { value }
@@ -89,20 +89,20 @@ async function keyFrom(file: string, mayMake: boolean, log: Log, disk: Disk): Pr
   return key
 }
 
-/** What a rotation did, in sealed texts. */
+/** Result of a rotation, in numbers of encrypted texts. */
 export interface Rotation {
-  /** Sealed anew under the current key. */
+  /** Encrypted again with the current key. */
   readonly resealed: number
-  /** Left as they were, because none of the keys opens them. */
+  /** Left unchanged, because no key decrypts them. */
   readonly failed: number
 }
 
 const CONCURRENCY = 64
 
-/** Seals every sealed text in the store under the current key; after that, old keys are no longer needed. */
+/** Encrypts every secret in the store with the current key. Old keys are not needed afterwards. */
 export async function rotate(store: Store, ring: Keyring): Promise<Rotation> {
   const total = { resealed: 0, failed: 0 }
-  // The check goes last: until all is done, a start without the old key is refused.
+  // The check is last: until all secrets are done, a start without the old key is rejected.
   const records = [...store.records()]
     .filter(({ value }) => JSON.stringify(value).includes('{"sealed":"v1.'))
     .sort((a, b) => Number(a.kind === CHECK.name) - Number(b.kind === CHECK.name))

@@ -8,13 +8,13 @@ interface Waiting {
 }
 
 /**
- * How far the memory of this machine has followed the batches of all machines. A batch may be told of twice, by its own
- * answer and by the change stream, and in any order; each is made visible once, after all that came before it.
+ * How far the memory of this machine has followed the batches of all machines. A batch may be delivered twice, by the
+ * response to its write and by the change stream, in any order. Each is made visible once, after all batches before it.
  */
 export class VisibleRecords {
   readonly #resident: MemoryIndex
   #version: number
-  /** Batches whose forerunners are still to come; own ones only, so no more than there are writes under way. */
+  /** Batches whose predecessors have not arrived yet. Only own ones, so no more than writes in flight. */
   readonly #early = new Map<number, readonly RowChange[]>()
   readonly #waiting = new Map<number, Waiting[]>()
 
@@ -23,7 +23,7 @@ export class VisibleRecords {
     this.#version = version
   }
 
-  /** The last batch that reads show. */
+  /** Version of the last visible batch. */
   get version(): number {
     return this.#version
   }
@@ -35,8 +35,8 @@ export class VisibleRecords {
   }
 
   /**
-   * Takes the place of everything so far, with what was read after the batch `version`. `anew`: it need not be the same
-   * data, so that its batches have nothing to do with those of the same numbers that were told of before.
+   * Replaces all records by those read after the batch `version`. `anew`: the data may be different data, whose batches
+   * are unrelated to earlier ones with the same numbers.
    */
   replace(rows: ReadonlyMap<string, Row>, version: number, { anew = false } = {}): void {
     if (anew) this.breakOff('the data was replaced')
@@ -47,7 +47,7 @@ export class VisibleRecords {
     this.#advance()
   }
 
-  /** Resolves once reads show the batch. */
+  /** Resolves after the batch is visible to reads. */
   async reached(version: number): Promise<void> {
     if (version <= this.#version) return
     await new Promise<void>((resolve, reject) => {
@@ -57,7 +57,7 @@ export class VisibleRecords {
     })
   }
 
-  /** Gives up on what is still waited for: the stream broke off. */
+  /** Rejects all pending waits because the stream broke off. */
   breakOff(reason: string): void {
     this.#early.clear()
     const waiting = [...this.#waiting.values()].flat()

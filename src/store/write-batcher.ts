@@ -7,13 +7,13 @@ interface Waiting {
   readonly settle: (outcome: Commit | { error: unknown }) => void
 }
 
-// Enough for any burst of API calls; beyond it the disk is so far behind that more waiting helps nobody.
+// Enough for any burst of API calls. Beyond it the disk is so far behind that waiting longer does not help.
 const MAX_WAITING = 10_000
 const MAX_GROUP_SIZE = 1000
 
 /**
- * The one writer of a store that has its records to itself. Batches that are asked for while the disk is busy are
- * persisted together, as one group; each is still decided in its turn, against what the batches before it leave behind.
+ * The only writer of a store whose records no other process changes. Batches that arrive while the disk is busy are
+ * persisted together, as one group. Each is decided in order, on the result of the batches before it.
  */
 export class GroupWriter {
   readonly #resident: MemoryIndex
@@ -28,7 +28,7 @@ export class GroupWriter {
     this.#persist = persist
   }
 
-  /** Resolves with what was done, once it is durable and visible. */
+  /** Persists a batch. Resolves with its result after it is durable and visible. */
   async write(decide: Decide): Promise<Commit> {
     if (this.#waiting.length >= MAX_WAITING)
       throw new StoreUnavailable(`the store is ${MAX_WAITING} writes behind; try again later`)
@@ -41,13 +41,13 @@ export class GroupWriter {
     })
   }
 
-  /** Resolves when all that was asked for has been answered. */
+  /** Resolves after all pending writes are finished. */
   async idle(): Promise<void> {
     await this.#running
   }
 
   async #run(): Promise<void> {
-    // The rest of this turn of the event loop may bring more for the first group.
+    // More batches for the first group may arrive in the rest of this turn of the event loop.
     await new Promise(setImmediate)
     while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, MAX_GROUP_SIZE))
     this.#running = undefined
@@ -75,7 +75,7 @@ export class GroupWriter {
     try {
       if (commits.length > 0) await this.#persist(commits)
     } catch (error) {
-      // Refusals too: they may have come from a state that now never was.
+      // Rejected batches too: they may have been decided on a state that was never stored.
       for (const { settle } of group) settle({ error })
       return
     }
