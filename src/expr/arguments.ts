@@ -3,7 +3,7 @@ import type { ArgInfo, FunctionDef } from './scheme.js'
 import { arrayOf, BOOL, type Type } from './types.js'
 import type { Bytes, Ip } from './value.js'
 
-/** Bool, or Array<Bool> where something is mapped. */
+/** Returns Bool, or Array<Bool> if the expression is mapped. */
 export function typeOf(expr: Logical): Type {
   switch (expr.kind) {
     case 'any':
@@ -20,10 +20,10 @@ export function typeOf(expr: Logical): Type {
   }
 }
 
-/** The type of an argument. */
+/** Returns the type of an argument. */
 export const argType = (arg: Arg): Type => (arg.kind === 'logical' ? typeOf(arg.expr) : arg.type)
 
-/** What a function learns about one of its arguments. */
+/** Returns what a function knows about one of its arguments. */
 export function argInfo(arg: Arg): ArgInfo {
   const plain = arg.kind === 'path' && arg.base.kind === 'field' && arg.accesses.length === 0
   return {
@@ -33,11 +33,11 @@ export function argInfo(arg: Arg): ArgInfo {
   }
 }
 
-/** A literal as a value of the language. */
+/** Returns a literal as a value of the language. */
 export const literalValue = (literal: Literal): Bytes | Ip =>
   typeof literal.value === 'bigint' ? Number(literal.value) : literal.value
 
-/** Why a number of arguments is wrong. */
+/** Returns why a number of arguments is wrong. */
 export function countReason({ name, params, optional, rest }: FunctionDef, found: number): string {
   const most = params.length + optional.length
   const wanted =

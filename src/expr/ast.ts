@@ -5,7 +5,7 @@ import type { Regex } from './regex/index.js'
 import type { Wildcard } from './wildcard.js'
 import type { Bytes, Ip } from './value.js'
 
-/** Where a part stands in the expression: byte offsets, the end not included. */
+/** Position of a part in the expression: byte offsets, the end not included. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -32,9 +32,9 @@ export interface Path {
   readonly kind: 'path'
   readonly base: { readonly kind: 'field'; readonly field: Field } | Call
   readonly accesses: readonly Access[]
-  /** The type after all accesses, of one element where there is a `[*]`. */
+  /** The type after all accesses; of one element if there is a `[*]`. */
   readonly type: Type
-  /** How many `[*]` there are. */
+  /** Number of `[*]`. */
   readonly mapped: number
   readonly span: Span
 }
@@ -43,15 +43,15 @@ export interface Call {
   readonly kind: 'call'
   readonly function: FunctionDef
   readonly args: readonly Arg[]
-  /** What the call gives; an Array when its first argument is mapped. */
+  /** The type of the result; an Array if the first argument is mapped. */
   readonly type: Type
   readonly mapped: boolean
 }
 
-/** What stands between the parentheses of a call or a quantifier. */
+/** An argument of a call or a quantifier. */
 export type Arg = Path | Literal | { readonly kind: 'logical'; readonly expr: Logical; readonly span: Span }
 
-/** What a comparison asks of its left side. */
+/** The operator and right side of a comparison. */
 export type Test =
   | { readonly op: 'true' }
   | { readonly op: OrderOp; readonly type: 'Int'; readonly value: bigint }
@@ -79,7 +79,7 @@ export interface Combination {
   readonly span: Span
 }
 
-/** An expression of type Bool or, with a `[*]` in it, Array<Bool>. */
+/** An expression of type Bool or, if it contains a `[*]`, Array<Bool>. */
 export type Logical =
   | Combination
   | { readonly kind: 'not'; readonly item: Logical; readonly span: Span }

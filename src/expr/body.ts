@@ -1,7 +1,7 @@
 import { trimmed } from '../core/bytes.js'
 import type { Bytes } from './value.js'
 
-/** One part of a multipart body. Headers may be there several times, and so may their parameters. */
+/** One part of a multipart body. Headers may be repeated, and so may their parameters. */
 export interface Part {
   readonly names: readonly Bytes[]
   readonly filenames: readonly Bytes[]
@@ -11,10 +11,13 @@ export interface Part {
   readonly value: Bytes
 }
 
-/** Parts beyond this are not looked at. */
+/** Maximum number of parts that are read. */
 const MAX_PARTS = 1000
 
-/** The parts of a multipart body in order; none when the content type names no boundary. A last part cut short counts. */
+/**
+ * Returns the parts of a multipart body in order; none if the content type has no boundary. A truncated last part
+ * counts.
+ */
 export function partsOf(body: Bytes, contentType: Bytes): readonly Part[] {
   if (!/^multipart\//i.test(contentType)) return []
   const boundary = parameters(contentType, 'boundary')[0]
@@ -25,7 +28,7 @@ export function partsOf(body: Bytes, contentType: Bytes): readonly Part[] {
   let at = text.indexOf(line)
   while (at !== -1 && parts.length < MAX_PARTS) {
     const start = at + line.length
-    // RFC 2046, 5.1.1: two more dashes behind the boundary end the body.
+    // RFC 2046, 5.1.1: two more dashes after the boundary end the body.
     if (text.startsWith('--', start)) break
     const next = text.indexOf(line, start)
     const head = text.indexOf('\r\n', start)
@@ -37,7 +40,7 @@ export function partsOf(body: Bytes, contentType: Bytes): readonly Part[] {
   return parts
 }
 
-/** A part from the line break before its headers on. */
+/** Returns a part, starting at the line break before its headers. */
 function partOf(text: Bytes): Part {
   const end = text.indexOf('\r\n\r\n')
   const lines = (end === -1 ? text : text.slice(0, end)).split('\r\n')
@@ -57,7 +60,7 @@ function partOf(text: Bytes): Part {
   }
 }
 
-/** The values of a parameter: `; name=value` or `; name="value"`. */
+/** Returns the values of a parameter: `; name=value` or `; name="value"`. */
 function parameters(header: Bytes, name: string): Bytes[] {
   const found: Bytes[] = []
   for (const [, key = '', quoted, plain] of header.matchAll(/;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g)) {
@@ -67,7 +70,7 @@ function parameters(header: Bytes, name: string): Bytes[] {
   return found
 }
 
-/** What bodies begin with. */
+/** First bytes of bodies, by type. */
 const SIGNATURES: readonly [start: Bytes, type: string][] = [
   ['\x89PNG\r\n\x1a\n', 'image/png'],
   ['\xff\xd8\xff', 'image/jpeg'],
@@ -84,7 +87,7 @@ const SIGNATURES: readonly [start: Bytes, type: string][] = [
   ['wOF2', 'font/woff2'],
 ]
 
-/** The MIME type that the first bytes of a body tell; "" if they tell none. */
+/** Returns the MIME type indicated by the first bytes of a body, or "" if they indicate none. */
 export function sniffed(body: Bytes): Bytes {
   if (body.startsWith('RIFF') && body.startsWith('WEBPVP', 8)) return 'image/webp'
   return SIGNATURES.find(([start]) => body.startsWith(start))?.[1] ?? ''

@@ -4,7 +4,7 @@ import type { Lists } from './lists.js'
 import { bytesSet, intSet, ipSet, type Asks } from './sets.js'
 import type { Value } from './value.js'
 
-/** What a comparison asks, as a function of the value on its left. */
+/** Returns a comparison as a function of the value on its left. */
 export function compileTest(test: Test, lists: Lists): Asks {
   switch (test.op) {
     case 'true':
@@ -43,8 +43,8 @@ export function compileTest(test: Test, lists: Lists): Asks {
 }
 
 /**
- * Numbers and byte strings have JavaScript's own order. So have addresses of one family; those of different families are
- * not equal and in no order. A literal beyond 2^53 is rounded, which no field value can tell.
+ * Numbers and byte strings have JavaScript's own order. So have addresses of one family; those of different families
+ * are not equal and not ordered. A literal beyond 2^53 is rounded, which makes no difference for any field value.
  */
 function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): Asks {
   const literal = typeof test.value === 'bigint' ? Number(test.value) : test.value

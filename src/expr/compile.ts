@@ -12,14 +12,14 @@ import type { Value } from './value.js'
 export type Filter = (context: Context) => boolean
 /** A compiled value; undefined if it is missing. */
 export type Evaluate = (context: Context) => Value | undefined
-/** All elements of a mapped path; undefined if what is mapped is missing. */
+/** All elements of a mapped path; undefined if the mapped value is missing. */
 type Elements = (context: Context) => readonly Value[] | undefined
-/** One answer per element. */
+/** One result per element. */
 type Results = (context: Context) => readonly boolean[]
 
 const NOTHING: readonly never[] = []
 
-/** Turns a tree into a function: what can be settled now is, and nothing is generated as text. */
+/** Compiles a tree to a function. Constant parts are evaluated now; no code is generated as text. */
 export class Compiler {
   readonly #scheme: Scheme
   readonly #lists: Lists
@@ -71,7 +71,7 @@ export class Compiler {
     const { base } = left
     if (base.kind === 'field' && left.accesses.length === 0 && base.field.constant === undefined) {
       const { index } = base.field
-      // The commonest comparisons without a call in between.
+      // The most frequent comparisons without an additional call.
       if (test.op === 'true') return (context) => context.get(index) === true
       if (test.op === '==') {
         const literal = typeof test.value === 'bigint' ? Number(test.value) : test.value
@@ -105,7 +105,7 @@ export class Compiler {
     return (context) => (all ? !results(context).includes(false) : results(context).includes(true))
   }
 
-  /** An expression of type Array<Bool>. */
+  /** Compiles an expression of type Array<Bool>. */
   #results(expr: Logical): Results {
     switch (expr.kind) {
       case 'group':
@@ -130,7 +130,7 @@ export class Compiler {
     }
   }
 
-  /** The elements of a mapped path. */
+  /** Returns the elements of a mapped path. */
   elements(path: Path): Elements {
     const first = path.accesses.findIndex(({ kind }) => kind === 'each')
     const before = this.value({ ...path, accesses: path.accesses.slice(0, first) })
@@ -193,7 +193,7 @@ function accessed(base: Evaluate, accesses: readonly Access[]): Evaluate {
   return (context) => accesses.reduce(access, base(context))
 }
 
-/** The elements that `[*]` and what follows it lead to. */
+/** Returns the elements that `[*]` and the accesses after it select. */
 function spread(value: Value, accesses: readonly Access[]): readonly Value[] {
   const all = value instanceof Map ? [...(value as ReadonlyMap<string, Value>).values()] : (value as readonly Value[])
   const next = accesses.findIndex(({ kind }, at) => at > 0 && kind === 'each')
@@ -216,13 +216,13 @@ function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[]): E
     callee(charged(head(context), context), ...others.map((other) => charged(other(context), context)))
 }
 
-/** Charges the work of a function on a text: all of them take time linear in it. */
+/** Charges the work of a function on a byte string. All functions take time linear in its length. */
 function charged(value: Value | undefined, context: Context): Value | undefined {
   if (typeof value === 'string') context.spend(value.length)
   return value
 }
 
-/** A call for each element of its first argument; what gives nothing is left out. */
+/** Calls the function for each element of its first argument. Undefined results are omitted. */
 function mapped(callee: Callee, head: Elements, others: readonly Evaluate[]): Evaluate {
   return (context) => {
     const elements = head(context)
@@ -230,7 +230,7 @@ function mapped(callee: Callee, head: Elements, others: readonly Evaluate[]): Ev
     const rest = others.map((other) => other(context))
     return elements.flatMap((element) => {
       const result = callee(charged(element, context), ...rest)
-      // In an array of its own: flatMap would open a result that is an array.
+      // Wrapped in an array, because flatMap would flatten a result that is an array.
       return result === undefined ? [] : [result]
     })
   }
@@ -264,7 +264,7 @@ function combined(kind: Combination['kind'], items: readonly Filter[]): Filter {
   }
 }
 
-/** Element by element, as long as the shortest. */
+/** Combines element by element, up to the length of the shortest. */
 function zipped(kind: Combination['kind'], items: readonly Results[]): Results {
   return (context) => {
     const columns = items.map((item) => item(context))

@@ -2,18 +2,18 @@ import { BUDGET_EXCEEDED, type Budget } from './budget.js'
 import type { Scheme } from './scheme.js'
 import type { Value } from './value.js'
 
-/** Reads one field of whatever a context is about; undefined if it is missing. */
+/** Reads one field from the source of a context; undefined if it is missing. */
 export type Getter<Source> = (source: Source) => Value | undefined
 
 const NONE = () => undefined
 
-/** Where the fields of a scheme come from, prepared once: contexts for single requests are made from it. */
+/** The getters of a scheme's fields, prepared once: contexts for single requests are created from it. */
 export class Getters<Source> {
   readonly scheme: Scheme
   readonly bySlot: readonly Getter<Source>[]
   readonly unread: readonly null[]
 
-  /** `getters` by field name; a field without one is missing always. */
+  /** `getters` by field name. A field without a getter is always missing. */
   constructor(scheme: Scheme, getters: Readonly<Record<string, Getter<Source>>>) {
     const bySlot = Array.from({ length: scheme.slots }, (): Getter<Source> => NONE)
     for (const { constant, index } of scheme.fields) if (constant !== undefined) bySlot[index] = () => constant
@@ -27,13 +27,13 @@ export class Getters<Source> {
     this.unread = bySlot.map(() => null)
   }
 
-  /** Returns a context for one request. A field is read when it is first needed. `steps` limits the work of all evaluations. */
+  /** Returns a context for one request. Fields are read on first use. `steps` limits the work of all evaluations. */
   context(source: Source, steps = Infinity): Context {
     return new Context(this as Getters<unknown>, source, steps)
   }
 }
 
-/** The values of one request: each field is read when first asked for, and then kept. */
+/** The values of one request. Each field is read on first use and then cached. */
 export class Context implements Budget {
   readonly #getters: Getters<unknown>
   readonly #source: unknown
@@ -47,7 +47,7 @@ export class Context implements Budget {
     this.#steps = steps
   }
 
-  /** The value in a slot of the scheme; undefined if it is missing. */
+  /** Returns the value in a slot of the scheme; undefined if it is missing. */
   get(slot: number): Value | undefined {
     const known = this.#values[slot]
     if (known !== null) return known
@@ -61,13 +61,13 @@ export class Context implements Budget {
     if (this.#steps < 0) throw BUDGET_EXCEEDED
   }
 
-  /** Forgets the values in some slots, so that they are read again: what a rule changed, between two phases. */
+  /** Clears the values in some slots, so that values that a rule changed are read again in the next phase. */
   forget(slots: readonly number[]): void {
     for (const slot of slots) this.#values[slot] = null
   }
 }
 
-/** A context of values known beforehand, by field name; fields not named are missing. */
+/** Returns a context of known values, by field name. Other fields are missing. */
 export function contextOf(scheme: Scheme, values: ReadonlyMap<string, Value>): Context {
   const getters: Record<string, Getter<undefined>> = {}
   for (const [name, value] of values) getters[name] = () => value

@@ -1,12 +1,10 @@
 import { lowerAscii } from './wildcard.js'
 
-/**
- * How fields that are parts of others come out of them.
- */
+/** Fields that are derived from parts of other fields. */
 
 /**
- * The text after the last dot of the last segment of a path, in lower case: "" without a dot, for a dot at the end, and
- * for a name whose one dot is its first character.
+ * Returns the text after the last dot of the last segment of a path, in lower case. Returns "" without a dot, for a dot
+ * at the end, and for a name whose only dot is its first character.
  */
 export function pathExtension(path: string): string {
   const segment = path.slice(path.lastIndexOf('/') + 1)
@@ -14,10 +12,10 @@ export function pathExtension(path: string): string {
   return dot < 1 ? '' : lowerAscii(segment.slice(dot + 1))
 }
 
-/** The media type of a Content-Type, in lower case and without parameters. */
+/** Returns the media type of a Content-Type, in lower case and without parameters. */
 export const mediaType = (contentType: string): string => lowerAscii((contentType.split(';', 1)[0] ?? '').trim())
 
-/** The languages of an Accept-Language, best first and as written; `*` and those refused with q=0 are left out. */
+/** Returns the languages of an Accept-Language, best first and as written, without `*` and those with q=0. */
 export function acceptedLanguages(header: string): string[] {
   const weighted = header.split(',').flatMap((item) => {
     const [tag = '', ...parameters] = item.split(';').map((part) => part.trim())

@@ -1,6 +1,6 @@
 import { toText } from './value.js'
 
-/** Returns what is wrong with an expression: the classes of the language, then ours for limits and for where a thing may stand. */
+/** Class of an expression error: those of the language, then ours for limits and for positions. */
 export type ExprErrorClass =
   | 'ExpectedName'
   | 'ExpectedLiteral'
@@ -30,8 +30,8 @@ export type ExprErrorClass =
   | 'NotAllowedHere'
 
 /**
- * An expression that cannot be used. `message` has three lines: where, the line itself, and carets under the fault with
- * the reason. `line` and `column` count from 1; `column` and `length` count bytes of the UTF-8 text.
+ * An expression that cannot be used. `message` has three lines: the position, the line itself, and carets under the
+ * error with the reason. `line` and `column` count from 1; `column` and `length` count bytes of the UTF-8 text.
  */
 export class ExprError extends Error {
   override readonly name = 'ExprError'
@@ -59,7 +59,7 @@ interface Place {
   marks: string
 }
 
-/** What the lexer and the parser throw: a fault with byte offsets, before it is known how the text is to be shown. */
+/** Error of the lexer and the parser, with byte offsets; {@link locate} converts it to an ExprError. */
 export class ExprSpanError extends Error {
   readonly kind: ExprErrorClass
   readonly reason: string
@@ -75,18 +75,21 @@ export class ExprSpanError extends Error {
   }
 }
 
-/** The error for a fault in `source` (a byte string): the span is cut at the end of its line and is at least one wide. */
+/**
+ * Returns the error for a span of `source` (a byte string). The span is cut at the end of its line and at least one
+ * wide.
+ */
 export function locate(source: string, fault: ExprSpanError): ExprError {
   const lineStart = fault.start === 0 ? 0 : source.lastIndexOf('\n', fault.start - 1) + 1
   const newline = source.indexOf('\n', lineStart)
   const lineEnd = newline === -1 ? source.length : newline
-  // The reference reports patterns with a span of nothing; everything else covers at least one column.
+  // The reference reports patterns with an empty span; everything else covers at least one column.
   const least = fault.kind === 'ParseRegex' ? 0 : 1
   const end = Math.min(fault.end, lineEnd)
   let line = 1
   for (let at = source.indexOf('\n'); at !== -1 && at < lineStart; at = source.indexOf('\n', at + 1)) line++
 
-  // Marks stand under characters, though columns count bytes: otherwise they drift after the first umlaut.
+  // Carets are aligned to characters, though columns count bytes: otherwise they drift after the first umlaut.
   const before = toText(source.slice(lineStart, fault.start))
   const marked = toText(source.slice(fault.start, Math.max(end, fault.start)))
   return new ExprError(fault.kind, fault.reason, {

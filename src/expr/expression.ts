@@ -3,7 +3,7 @@ import type { Uses } from './usage.js'
 import type { Scheme } from './scheme.js'
 import type { Type } from './types.js'
 
-/** A filter that parsed and may stand where it is to stand. */
+/** A filter that is parsed and allowed in its place. */
 export interface Expression {
   readonly text: string
   readonly scheme: Scheme

@@ -1,9 +1,9 @@
 import type { Bytes } from './value.js'
 
-/** Returns the first place of a fixed text at or after `from`, or -1. */
+/** Returns the first position of a fixed byte string at or after `from`, or -1. */
 export type Find = (text: Bytes, from: number) => number
 
-/** Shorter needles are searched by the engine in time linear in the text. */
+/** The engine searches shorter needles in time linear in the text. */
 const MIN_LENGTH = 16
 /** Below this product of lengths the engine is fast enough for any text. */
 const MAX_PRODUCT = 65_536
@@ -33,7 +33,7 @@ function find(text: Bytes, from: number, needle: Bytes, borders: Int32Array): nu
   return -1
 }
 
-/** For each beginning of the needle: the length of its longest proper part that is both its beginning and its end. */
+/** Returns, for each prefix of the needle, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(needle: Bytes): Int32Array {
   const borders = new Int32Array(needle.length)
   for (let at = 1, length = 0; at < needle.length; at++) {

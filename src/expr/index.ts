@@ -1,6 +1,6 @@
 /**
  * The rules language as a library: expressions are parsed and checked against a scheme of fields and functions, and
- * compiled to functions of a context. Nothing here does any input or output.
+ * compiled to functions of a context. The library does no input or output.
  */
 import type { Logical, Path, Span } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
@@ -31,10 +31,10 @@ export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './ty
 export { toBytes, toText, type Bytes, type Ip, type Value } from './value.js'
 export type { Evaluate, Expression, Filter, Logical, Path, ExpressionPlace, Span, Uses, ValueExpression }
 
-/** An expression may have this many characters. */
+/** Maximum number of characters of an expression. */
 export const MAX_LENGTH = 4096
 
-/** The language as documented: all its fields and functions. */
+/** The documented language: all its fields and functions. */
 export const SCHEME = new Scheme(
   FIELDS.filter(({ group }) => group !== 'ratelimit_only').map(({ name, type, phases, aliasOf, group }) => ({
     name,
@@ -47,7 +47,7 @@ export const SCHEME = new Scheme(
 )
 
 export interface ParseOptions extends ExpressionPlace {
-  /** The names that may be used; the documented language unless said. */
+  /** The allowed names. Default: the documented language. */
   readonly scheme?: Scheme
 }
 
@@ -82,20 +82,20 @@ function parsed<T extends Logical | Path>(
 }
 
 /**
- * The error for a place in an expression that parsed and yet may not be used, such as a list that does not exist. The
+ * Returns the error for a part of a parsed expression that must not be used, such as a list that does not exist. The
  * class is NotAllowedHere.
  */
 export function refusalAt(text: string, reason: string, { start, end }: Span): ExprError {
   return locate(toBytes(text), new ExprSpanError('NotAllowedHere', reason, start, end))
 }
 
-/** What there is to say about a text: an error, or hints at what its author may not have meant. */
+/** Result of a check: an error, or hints at what the author probably did not mean. */
 export interface Checked {
   readonly error: ExprError | undefined
   readonly lints: readonly Lint[]
 }
 
-/** Parses a filter and tells what is wrong or doubtful in it; does not throw for anything in the text. */
+/** Parses a filter and returns its error or hints. Never throws for any text. */
 export function check(text: string, options: ParseOptions = {}): Checked {
   try {
     return { error: undefined, lints: lint(parse(text, options)) }
@@ -105,7 +105,10 @@ export function check(text: string, options: ParseOptions = {}): Checked {
   }
 }
 
-/** Compiles a filter: a function that is true for the contexts it matches. Lists are looked up now, by name and type. */
+/**
+ * Compiles a filter: a function that returns true for the contexts it matches. Lists are looked up now, by name and
+ * type.
+ */
 export function compile({ root, scheme }: Expression, lists: Lists = NO_LISTS): Filter {
   return new Compiler(scheme, lists).filter(root)
 }

@@ -1,11 +1,14 @@
 import type { Ip } from './value.js'
 
-/** The address that a text names in the usual form, v4 or v6; undefined for any other text (zones and brackets too). */
+/**
+ * Returns the address that a text names in the usual form, v4 or v6; undefined for any other text (zones and brackets
+ * too).
+ */
 export function parseIp(text: string): Ip | undefined {
   return text.includes(':') ? parseIp6(text) : parseIp4(text)
 }
 
-// Asked for every request: one pass without any text made on the way.
+// Called for every request: one pass that creates no strings.
 function parseIp4(text: string): number | undefined {
   if (text.length > 15) return undefined
   let address = 0
@@ -19,7 +22,7 @@ function parseIp4(text: string): number | undefined {
       part = -1
     } else {
       const digit = char - 0x30
-      // A leading zero may mean octal to other readers: refused, as everywhere by now.
+      // A leading zero may mean octal to other readers; rejected, as in most parsers.
       if (digit < 0 || digit > 9 || part === 0) return undefined
       part = part === -1 ? digit : part * 10 + digit
       if (part > 255) return undefined
@@ -41,7 +44,7 @@ function parseIp6(text: string): string | undefined {
   return String.fromCharCode(...words.flatMap((word) => [word >> 8, word & 255]))
 }
 
-/** The 16-bit groups of one side of `::`; the last one may be written as a v4 address. */
+/** Returns the 16-bit groups of one side of `::`; the last one may be written as a v4 address. */
 function groups(text: string, last: boolean): number[] | undefined {
   if (text === '') return []
   const words: number[] = []
@@ -59,7 +62,7 @@ function groups(text: string, last: boolean): number[] | undefined {
   return words
 }
 
-/** The usual text of an address; v6 as RFC 5952 has it. */
+/** Returns the usual text of an address; v6 as in RFC 5952. */
 export function formatIp(ip: Ip): string {
   if (typeof ip === 'number') return [ip >>> 24, (ip >>> 16) & 255, (ip >>> 8) & 255, ip & 255].join('.')
   const words: number[] = []
@@ -79,7 +82,7 @@ export function formatIp(ip: Ip): string {
 
 const hex = (words: readonly number[]): string => words.map((word) => word.toString(16)).join(':')
 
-/** The first and the last address of the network of `bits` bits around `ip`. */
+/** Returns the first and the last address of the network of `bits` bits around `ip`. */
 export function network(ip: Ip, bits: number): [first: Ip, last: Ip] {
   if (typeof ip === 'number') {
     const size = 2 ** (32 - bits)
@@ -105,8 +108,8 @@ export interface IpRange {
 }
 
 /**
- * The range that a text names: an address, a network in CIDR form with no host bits set, or `first..last`. A text that
- * names none returns a message and where in the text the fault is.
+ * Returns the range that a text names: an address, a network in CIDR form with no host bits set, or `first..last`. For
+ * any other text, returns a message and the position of the error.
  */
 export function parseIpRange(
   text: string,
@@ -149,5 +152,5 @@ export function parseIpRange(
 
 const NO_ADDRESS = "couldn't parse address in network: invalid IP address syntax"
 
-/** Writes an IPv4 address of an IPv6 socket as IPv4. */
+/** Returns an IPv4 address of an IPv6 socket as IPv4. */
 export const plainAddress = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)

@@ -4,12 +4,12 @@ import { parseIp, parseIpRange, type IpRange } from './ip.js'
 import { toBytes, type Bytes, type Ip } from './value.js'
 
 /**
- * The words of the language over a byte string. There are no tokens in between: what a text means depends on the type
- * that is expected at its place (`10` is a number, an address' beginning or a byte), so the parser asks for what it needs.
+ * Reads the words of the language from a byte string. There are no tokens: the meaning of a text depends on the
+ * expected type (`10` is a number, the beginning of an address or a byte), so the parser requests the type it needs.
  */
 export class Lexer {
   readonly source: string
-  /** Where the text ends, white space after it left out. */
+  /** End of the text without trailing white space. */
   readonly end: number
   at: number
 
@@ -19,12 +19,12 @@ export class Lexer {
     this.at = start
   }
 
-  /** A fault from `start` to `end`, which is the end of the text unless said. */
+  /** Returns an error from `start` to `end`, by default the end of the text. */
   fault(kind: ExprErrorClass, reason: string, start = this.at, end = this.end): ExprSpanError {
     return new ExprSpanError(kind, reason, start, end)
   }
 
-  /** Skips white space: space, carriage return and line feed. A tab is none. */
+  /** Skips white space: space, carriage return and line feed. A tab is not white space here. */
   skipSpace(): void {
     while (this.at < this.end) {
       const char = this.source.charCodeAt(this.at)
@@ -33,12 +33,12 @@ export class Lexer {
     }
   }
 
-  /** The byte at the current place, -1 at the end. */
+  /** Returns the byte at the current position, -1 at the end. */
   peek(ahead = 0): number {
     return this.at + ahead < this.end ? this.source.charCodeAt(this.at + ahead) : -1
   }
 
-  /** Takes `text` when it comes next. Words have no boundary: `notssl` is `not` and `ssl`. */
+  /** Consumes `text` if it is next. Words have no boundary: `notssl` is `not` and `ssl`. */
   take(text: string): boolean {
     if (!this.source.startsWith(text, this.at) || this.at + text.length > this.end) return false
     this.at += text.length
@@ -49,7 +49,7 @@ export class Lexer {
     if (!this.take(text)) throw this.fault('ExpectedLiteral', `expected literal "${text}"`)
   }
 
-  /** The longest run of bytes that `test` accepts, at least one. */
+  /** Reads the longest run of bytes that `test` accepts, at least one. */
   run(what: string, test: (char: number) => boolean): string {
     const start = this.at
     while (this.at < this.end && test(this.source.charCodeAt(this.at))) this.at++
@@ -57,7 +57,7 @@ export class Lexer {
     return this.source.slice(start, this.at)
   }
 
-  /** `name.name.name` */
+  /** Reads `name.name.name`. */
   identifier(): string {
     const start = this.at
     do this.run('identifier character', isNameChar)
@@ -65,7 +65,7 @@ export class Lexer {
     return this.source.slice(start, this.at)
   }
 
-  /** A 64-bit integer: decimal with an optional `-`, `0x` hexadecimal, a leading `0` octal. */
+  /** Reads a 64-bit integer: decimal with an optional `-`, `0x` hexadecimal, a leading `0` octal. */
   int(): bigint {
     if (this.take('0x')) return this.#digits(this.at, 16)
     if (this.peek() === 0x30) return this.#digits(this.at, 8)
@@ -75,7 +75,7 @@ export class Lexer {
   }
 
   #digits(start: number, radix: 8 | 10 | 16): bigint {
-    // Hexadecimal digits are taken whatever the radix, so that `1e3` is one wrong number and not two things.
+    // Hexadecimal digits are read for every radix, so that `1e3` is one wrong number and not two words.
     this.run('digit', isHexDigit)
     const text = this.source.slice(start, this.at)
     const digits = text.startsWith('-') ? text.slice(1) : text
@@ -91,7 +91,7 @@ export class Lexer {
     return value
   }
 
-  /** `a` or `a..b` of a set of integers. */
+  /** Reads `a` or `a..b` of a set of integers. */
   intRange(): [first: bigint, last: bigint] {
     const start = this.at
     const first = this.int()
@@ -108,7 +108,7 @@ export class Lexer {
     throw this.fault('ParseNetwork', "couldn't parse address in network: invalid IP address syntax", start, this.at)
   }
 
-  /** An address, a network or a range of a set of addresses. */
+  /** Reads an address, a network or a range of a set of addresses. */
   ipRange(): IpRange {
     const start = this.at
     const range = parseIpRange(this.run('IP address character', isIpChar))
@@ -116,7 +116,7 @@ export class Lexer {
     throw this.fault(range.kind, range.reason, start + range.from, start + range.to)
   }
 
-  /** The name after a `$`. */
+  /** Reads the name after a `$`. */
   listName(): string {
     const start = this.at
     while (this.at < this.end && isListChar(this.source.charCodeAt(this.at))) this.at++
@@ -127,7 +127,7 @@ export class Lexer {
     return name
   }
 
-  /** A byte string: quoted, raw, or hexadecimal pairs with separators. */
+  /** Reads a byte string: quoted, raw, or hexadecimal pairs with separators. */
   bytes(): Bytes {
     this.#some()
     if (this.peek() === QUOTE) return this.quoted()
@@ -139,7 +139,7 @@ export class Lexer {
     return value
   }
 
-  /** Strings and patterns say when there is nothing at all where they should begin. */
+  /** Throws if a string or pattern is expected and the text ends. */
   #some(): void {
     if (this.at >= this.end) throw this.fault('EOF', 'unrecognised input')
   }
@@ -154,7 +154,7 @@ export class Lexer {
     this.at++
   }
 
-  /** One byte from `count` characters. */
+  /** Reads one byte from `count` characters. */
   #byte(count: 2 | 3, radix: 8 | 16): string {
     const start = this.at
     for (let found = 0; found < count; found++) {
@@ -173,7 +173,7 @@ export class Lexer {
     return String.fromCharCode(value)
   }
 
-  /** `"..."` with the escapes `\"`, `\\`, `\xHH` and `\OOO`. */
+  /** Reads `"..."` with the escapes `\"`, `\\`, `\xHH` and `\OOO`. */
   quoted(): Bytes {
     this.expect('"')
     const start = this.at
@@ -209,7 +209,7 @@ export class Lexer {
     throw this.fault('InvalidCharacterEscape', 'expected \\", \\\\, \\xHH or \\OOO after the backslash', from, this.at)
   }
 
-  /** `r"..."` or `r#"..."#` with up to 255 `#`; nothing in it has a special meaning. */
+  /** Reads `r"..."` or `r#"..."#` with up to 255 `#`; nothing in it has a special meaning. */
   raw(): Bytes {
     this.expect('r')
     const start = this.at
@@ -229,7 +229,7 @@ export class Lexer {
     return value
   }
 
-  /** A string where only quoted and raw strings may stand. */
+  /** Reads a string if only quoted and raw strings are allowed. */
   string(): { value: Bytes; raw: boolean } {
     this.#some()
     if (this.peek() === QUOTE) return { value: this.quoted(), raw: false }
@@ -238,8 +238,8 @@ export class Lexer {
   }
 
   /**
-   * The text of a pattern. In a quoted one only `\"` outside of a class loses its backslash, and a quote inside of
-   * `[...]` does not end it; all else is left to the pattern.
+   * Reads the text of a pattern. In a quoted one only `\"` outside of a class loses its backslash, and a quote inside
+   * of `[...]` does not end it; everything else is left to the pattern.
    */
   pattern(): { value: Bytes; raw: boolean; start: number } {
     this.#some()
@@ -289,11 +289,13 @@ const isListChar = (char: number): boolean =>
   isDigit(char) || (char >= 0x61 && char <= 0x7a) || char === 0x5f || char === 0x2e
 const isSeparator = (char: number): boolean => char === 0x3a || char === 0x2d || char === 0x2e
 
-/** A lexer over the UTF-8 bytes of `text`, white space around it (tabs too) left out but counted in columns. */
+/**
+ * Returns a lexer over the UTF-8 bytes of `text`. White space around it (tabs too) is skipped but counted in columns.
+ */
 export function lexerFor(text: string): Lexer {
   let first = 0
   let last = text.length
-  // Character by character: a pattern that is anchored at the end only begins again at each space before it.
+  // Character by character: a pattern that is anchored only at the end restarts at each space before it.
   while (first < last && isBlank(text[first])) first++
   while (first < last && isBlank(text[last - 1])) last--
   const start = toBytes(text.slice(0, first)).length

@@ -5,12 +5,12 @@ import { argInfo } from './arguments.js'
 import { toText } from './value.js'
 import { walk } from './walk.js'
 
-/** Something that is allowed and yet hardly meant. `start` and `end` are byte offsets into the expression. */
+/** An allowed construct that is probably not meant. `start` and `end` are byte offsets into the expression. */
 export interface Lint extends Span {
   readonly message: string
 }
 
-/** Hints about one expression, in the order of their places. */
+/** Returns hints about one expression, in order of position. */
 export function lint({ root }: { readonly root: Logical | Path }): Lint[] {
   const found: Lint[] = []
   const report = (message: string, { start, end }: Span) => found.push({ message, start, end })
@@ -33,7 +33,7 @@ export function lint({ root }: { readonly root: Logical | Path }): Lint[] {
 
 type Report = (message: string, span: Span) => void
 
-/** `a or b and c`: right for the grammar, but not for every reader. */
+/** Reports `a or b and c`: valid in the grammar, but ambiguous to many readers. */
 function mixed({ kind, items }: Combination, report: Report): void {
   for (const item of items) {
     const tighter = item.kind === 'and' || item.kind === 'xor'
@@ -41,7 +41,7 @@ function mixed({ kind, items }: Combination, report: Report): void {
   }
 }
 
-/** A missing array has no element that does not match. */
+/** Reports `all` over a missing array: it has no element that does not match. */
 function allOfMissing(of: { kind: string; expr?: Logical }, report: Report, span: Span): void {
   const expr = of.kind === 'logical' ? of.expr : undefined
   const mapped = expr?.kind === 'compare' && expr.left.mapped > 0
@@ -68,7 +68,7 @@ function upperCaseKey({ base, accesses, span }: Path, report: Report): void {
 
 const fieldName = ({ base, accesses }: Path) => (base.kind === 'field' && accesses.length === 0 ? base.field.name : '')
 
-/** The texts that a comparison names as whole values. */
+/** Returns the texts that a comparison names as whole values. */
 function texts({ test }: Comparison): readonly string[] {
   if (test.op === 'in') return test.type === 'Bytes' ? test.values : []
   return test.op === '==' && test.type === 'Bytes' ? [test.value] : []
@@ -125,8 +125,8 @@ const COMPARISONS: readonly ((comparison: Comparison, report: Report) => void)[]
 ]
 
 /**
- * Hints about rules in their order, by index: `hidden` stands after `hider`, which ends the evaluation of every request,
- * and is never reached.
+ * Returns hints about rules in their order, by index: `hidden` is after `hider`, which ends the evaluation of every
+ * request, and is never reached.
  */
 export function lintRules(
   rules: readonly { readonly expression: Expression; readonly terminating: boolean }[],

@@ -3,20 +3,20 @@ import { ipSet } from './sets.js'
 import type { Value } from './value.js'
 import { lowerAscii } from './wildcard.js'
 
-/** A list that expressions name with `$name`. Its content may change while compiled expressions hold it. */
+/** A list that expressions name with `$name`. Its content may change while compiled expressions use it. */
 export interface NamedList {
   has(value: Value): boolean
 }
 
-/** Where `$name` is looked up, once per place when an expression is compiled. A name without a list holds nothing. */
+/** Looks up `$name`, once per position when an expression is compiled. An unknown name is an empty list. */
 export interface Lists {
   get(name: string, type: 'Int' | 'Bytes' | 'Ip'): NamedList | undefined
 }
 
-/** No lists at all. */
+/** Lists without any list. */
 export const NO_LISTS: Lists = { get: () => undefined }
 
-/** A list of addresses, networks and ranges; throws a TypeError that names the first item that is none. */
+/** Creates a list of addresses, networks and ranges. Throws a TypeError that names the first invalid item. */
 export function ipList(items: readonly string[]): NamedList {
   const ranges = items.map((item): IpRange => {
     const range = parseIpRange(item)
@@ -26,7 +26,7 @@ export function ipList(items: readonly string[]): NamedList {
   return { has: ipSet(ranges) }
 }
 
-/** A list of host names, whatever their case; `*.example.com` stands for every name below `example.com`. */
+/** Creates a list of host names, ignoring case; `*.example.com` matches every name below `example.com`. */
 export function hostnameList(items: readonly string[]): NamedList {
   const names = new Set<string>()
   const suffixes = new Set<string>()
@@ -48,13 +48,13 @@ export function hostnameList(items: readonly string[]): NamedList {
   }
 }
 
-/** A list of numbers, such as autonomous systems. */
+/** Creates a list of numbers, such as autonomous systems. */
 export function intList(items: readonly number[]): NamedList {
   const numbers = new Set<Value>(items)
   return { has: (value) => numbers.has(value) }
 }
 
-/** A list of byte strings, compared exactly. */
+/** Creates a list of byte strings, compared exactly. */
 export function bytesList(items: readonly string[]): NamedList {
   const texts = new Set<Value>(items)
   return { has: (value) => texts.has(value) }

@@ -29,14 +29,14 @@ const OPERATORS: readonly [text: string, op: Operator][] = [
   ['strict wildcard', 'strict wildcard'],
 ]
 
-/** Takes the operator that comes next, if there is one. */
+/** Consumes and returns the next operator, if there is one. */
 export function readOperator(lexer: Lexer): Operator | undefined {
   const first = lexer.peek()
   for (const [text, op] of OPERATORS) if (text.charCodeAt(0) === first && lexer.take(text)) return op
   return undefined
 }
 
-/** The right side of `op` for a left side of `type`; undefined if the type does not know the operator. */
+/** Reads the right side of `op` for a left side of `type`; undefined if the type does not have the operator. */
 export function readTest(lexer: Lexer, type: Type, op: Operator): Test | undefined {
   const { kind } = type
   if (kind !== 'Int' && kind !== 'Bytes' && kind !== 'Ip') return undefined

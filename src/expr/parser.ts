@@ -6,16 +6,16 @@ import { readOperator, readTest } from './operand.js'
 import type { FunctionDef, Scheme } from './scheme.js'
 import { arrayOf, BOOL, BYTES, INT, IP, type Type } from './types.js'
 
-/** Parentheses, `not`, calls and quantifiers may stand this deep inside each other. */
+/** Maximum nesting of parentheses, `not`, calls and quantifiers. */
 const MAX_NESTING = 128
 
-/** What a text parsed to; `source` is the text as a byte string, which all spans point into. */
+/** A parsed text; `source` is the text as a byte string, to which all spans refer. */
 export interface Parsed<T> {
   readonly source: string
   readonly root: T
 }
 
-/** Parses a filter: an expression of type Bool. Throws a Fault. */
+/** Parses a filter: an expression of type Bool. Throws an ExprSpanError. */
 export function parseFilter(text: string, scheme: Scheme): Parsed<Logical> {
   const lexer = lexerFor(text)
   const root = new Parser(lexer, scheme).logical(0)
@@ -25,7 +25,7 @@ export function parseFilter(text: string, scheme: Scheme): Parsed<Logical> {
   return { source: lexer.source, root }
 }
 
-/** Parses a value: a field or a call, of any type. Throws a Fault. */
+/** Parses a value: a field or a call, of any type. Throws an ExprSpanError. */
 export function parseValue(text: string, scheme: Scheme): Parsed<Path> {
   const lexer = lexerFor(text)
   const root = new Parser(lexer, scheme).path(0)
@@ -46,7 +46,7 @@ const mismatch = (lexer: Lexer, expected: Type, actual: Type) =>
   lexer.fault('TypeMismatch', `expected value of type ${expected.name}, but got ${actual.name}`)
 
 type Combiner = Combination['kind']
-// In the order they are tried; a larger number binds tighter.
+// In the order in which they are matched; a larger number binds tighter.
 const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] = [
   ['or', 'or', 1],
   ['||', 'or', 1],
@@ -58,7 +58,7 @@ const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] =
 
 interface Ahead {
   combiner: readonly [text: string, kind: Combiner, precedence: number] | undefined
-  /** Where to go on: after the operator, or before the white space that led to none. */
+  /** Position to continue at: after the operator, or before the white space if no operator follows. */
   at: number
 }
 
@@ -104,7 +104,7 @@ class Parser {
     return { expr: left, ahead: next }
   }
 
-  /** The combining operator ahead, if there is one; the place stays. */
+  /** Returns the combining operator ahead, if there is one. The position does not change. */
   #combiner(): Ahead {
     const lexer = this.#lexer
     const before = lexer.at
@@ -149,7 +149,7 @@ class Parser {
     return this.#lexer.take('not') || this.#lexer.take('!')
   }
 
-  /** `any` or `all` when a parenthesis follows; the place is then at the parenthesis. */
+  /** Reads `any` or `all` if a parenthesis follows; the position is then at the parenthesis. */
   #quantifier(): 'any' | 'all' | undefined {
     const lexer = this.#lexer
     const start = lexer.at
@@ -178,7 +178,7 @@ class Parser {
     return { kind, of, span: { start, end: lexer.at } }
   }
 
-  /** What follows `left`: nothing for a Bool, else an operator and a literal. */
+  /** Reads what follows `left`: nothing for a Bool, else an operator and a literal. */
   #comparison(left: Path): Logical {
     const lexer = this.#lexer
     const { start } = left.span
@@ -201,7 +201,7 @@ class Parser {
     return this.#lexer.fault('UnsupportedOp', `cannot perform this operation on type ${type.name}`, start, end)
   }
 
-  /** A field or a call, with its accesses. */
+  /** Reads a field or a call, with its accesses. */
   path(depth: number): Path {
     const lexer = this.#lexer
     const { at: start } = lexer
@@ -304,7 +304,7 @@ class Parser {
     return { kind: 'call', function: definition, args, type: mapped ? arrayOf(type) : type, mapped }
   }
 
-  /** One argument. A beginning that could be a name as well as a number is tried as a name first. */
+  /** Reads one argument. A beginning that could be a name or a number is first parsed as a name. */
   #arg(depth: number): Arg {
     const lexer = this.#lexer
     const { at: start } = lexer
@@ -337,7 +337,7 @@ class Parser {
     return logical
   }
 
-  /** A path as an argument, or the comparison that it begins. */
+  /** Reads a path as an argument, or the comparison that it begins. */
   #compared(path: Path): Arg {
     const lexer = this.#lexer
     const end = lexer.at
@@ -356,7 +356,7 @@ class Parser {
   }
 }
 
-/** Joins two sides; the same operator again makes one longer list. */
+/** Joins two sides; a repeated operator extends the list. */
 function combine(kind: Combiner, left: Logical, right: Logical): Logical {
   const span = { start: left.span.start, end: right.span.end }
   return left.kind === kind ? { kind, items: [...left.items, right], span } : { kind, items: [left, right], span }

@@ -4,8 +4,8 @@ import type { Bytes, Value } from './value.js'
 import { lowerAscii } from './wildcard.js'
 
 /**
- * A condition that is cheap to ask of all rules at once. Texts are in lower case: gates look at a value without regard to
- * the case of its ASCII letters, so they may let through what the rule itself then refuses, but never the reverse.
+ * A condition that is fast to evaluate for all rules together. Texts are in lower case: gates ignore the case of ASCII
+ * letters, so they may pass a request that the rule then does not match, but never the reverse.
  */
 export type Gate = { readonly path: Path } & (
   | { readonly kind: 'equal'; readonly value: Value; readonly folded: boolean }
@@ -13,26 +13,26 @@ export type Gate = { readonly path: Path } & (
   | { readonly kind: 'ip'; readonly range: IpRange }
 )
 
-/** Gates of which at least one is open whenever the rule matches, with a guess at how often one is. */
+/** Gates of which at least one is open whenever the rule matches, with an estimate of how often one is. */
 export interface Gates {
   readonly gates: readonly Gate[]
   readonly share: number
 }
 
-/** A text of this many bytes is as selective as a longer one, and a smaller automaton. */
+/** A text of this many bytes is as selective as a longer one, and needs a smaller automaton. */
 const MAX_TEXT = 32
 const MIN_CONTAINED = 3
-/** Gates that open this often are not worth asking. */
+/** Gates that open more often than this are not worth evaluating. */
 const MAX_SHARE = 0.7
 const MAX_GATES = 256
 
-/** The gates of a filter; undefined if none are known and it must be asked always. */
+/** Returns the gates of a filter; undefined if none are known and it must always be evaluated. */
 export function gatesOf(expr: Logical): Gates | undefined {
   const found = necessary(expr)
   return found !== undefined && found.share <= MAX_SHARE && found.gates.length <= MAX_GATES ? found : undefined
 }
 
-/** Of a filter, or of at least one element where something is mapped. */
+/** Returns the gates of a filter, or of at least one element if it is mapped. */
 function necessary(expr: Logical): Gates | undefined {
   switch (expr.kind) {
     case 'group':
@@ -42,7 +42,7 @@ function necessary(expr: Logical): Gates | undefined {
     case 'compare':
       return ofComparison(expr)
     case 'and': {
-      // All of them are necessary: the one that is open least often will do.
+      // All of them are necessary: the one that is open least often suffices.
       const known = expr.items.map(necessary).filter((gates) => gates !== undefined)
       return known.reduce<Gates | undefined>(
         (best, next) => (best && best.share <= next.share ? best : next),
@@ -69,7 +69,7 @@ function ofArg(arg: Arg): Gates | undefined {
   return arg.kind === 'path' ? ofCall(arg) : undefined
 }
 
-/** Gates of `starts_with(...)` and `ends_with(...)`, mapped or not. */
+/** Returns the gates of `starts_with(...)` and `ends_with(...)`, mapped or not. */
 function ofCall({ base, accesses }: Path): Gates | undefined {
   if (base.kind !== 'call' || accesses.length > 0) return undefined
   const [subject, literal] = base.args
@@ -116,7 +116,7 @@ function ofComparison({ left, test }: Comparison): Gates | undefined {
   }
 }
 
-/** What `lower(x)` and `upper(x)` are about: x, whatever its case. */
+/** Returns the argument of `lower(x)` and `upper(x)`. */
 function unfolded(path: Path): { path: Path; folded: boolean } {
   const { base, accesses } = path
   if (base.kind !== 'call' || !['lower', 'upper'].includes(base.function.name)) return { path, folded: false }
@@ -126,7 +126,7 @@ function unfolded(path: Path): { path: Path; folded: boolean } {
   return { path: unfolded(inner).path, folded: true }
 }
 
-/** How often a field has one certain value, for fields with few. */
+/** How often a field has one certain value, for fields with few values. */
 const COMMON: Readonly<Record<string, number>> = {
   'http.request.method': 0.3,
   'http.request.version': 0.4,

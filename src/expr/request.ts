@@ -4,39 +4,42 @@ import { acceptedLanguages, pathExtension } from './derived.js'
 import { decodeOnce } from './functions/percent.js'
 import type { Bytes, Ip, Value } from './value.js'
 
-/** What the fields of a request are derived from. Texts are byte strings. */
+/** Source of the fields of a request. Texts are byte strings. */
 export interface RequestView {
   readonly method: Bytes
-  /** `HTTP/1.1` and the like. */
+  /** For example `HTTP/1.1`. */
   readonly version: Bytes
   readonly secure: boolean
   readonly host: Bytes
-  /** Path and query as they are now, after the rules that ran so far. */
+  /** Current path and query, after the rules that ran so far. */
   readonly target: Bytes
   /** Path and query as the client sent them. */
   readonly rawTarget: Bytes
-  /** Names and values in turn, as received. */
+  /** Alternating names and values, as received. */
   readonly headers: readonly Bytes[]
   readonly clientIp: Ip | undefined
-  /** When the request arrived, in milliseconds. */
+  /** Time of arrival, in milliseconds. */
   readonly receivedAt: number
-  /** The body, or as much of it as was kept; undefined if it was not read. */
+  /** The body, or its buffered beginning; undefined if it was not read. */
   readonly body?: { readonly bytes: Bytes; readonly size: number } | undefined
 }
 
-/** The path of a request target. */
+/** Returns the path of a request target. */
 export function pathOf(target: Bytes): Bytes {
   const query = target.indexOf('?')
   return query === -1 ? target : target.slice(0, query)
 }
 
-/** The query of a request target, "" if there is none. */
+/** Returns the query of a request target, "" if there is none. */
 export function queryOf(target: Bytes): Bytes {
   const query = target.indexOf('?')
   return query === -1 ? '' : target.slice(query + 1)
 }
 
-/** The pairs of a query or a form, in order and not decoded; a name without `=` has the value "", `&&` is no pair. */
+/**
+ * Returns the pairs of a query or a form, in order and not decoded. A name without `=` has the value "", `&&` is not a
+ * pair.
+ */
 function pairsOf(query: Bytes): (readonly [name: Bytes, value: Bytes])[] {
   if (query === '') return []
   return query
@@ -48,7 +51,7 @@ function pairsOf(query: Bytes): (readonly [name: Bytes, value: Bytes])[] {
     })
 }
 
-/** Pairs as a map from each name to its values in order. */
+/** Returns pairs as a map from each name to its values in order. */
 function grouped(pairs: Iterable<readonly [Bytes, Bytes]>): ReadonlyMap<Bytes, readonly Bytes[]> {
   const map = new Map<Bytes, Bytes[]>()
   for (const [name, value] of pairs) {
@@ -59,10 +62,10 @@ function grouped(pairs: Iterable<readonly [Bytes, Bytes]>): ReadonlyMap<Bytes, r
   return map
 }
 
-/** Names (or values, from 1) of a flat list. */
+/** Returns the names (or values, from 1) of a flat list. */
 const everyOther = (list: readonly Bytes[], from: 0 | 1): readonly Bytes[] => list.filter((_, at) => at % 2 === from)
 
-/** Headers as a map from names in lower case to values in order. */
+/** Returns headers as a map from names in lower case to values in order. */
 export function headerMap(headers: readonly Bytes[]): ReadonlyMap<Bytes, readonly Bytes[]> {
   const pairs: [Bytes, Bytes][] = []
   for (let at = 0; at + 1 < headers.length; at += 2) {
@@ -71,7 +74,7 @@ export function headerMap(headers: readonly Bytes[]): ReadonlyMap<Bytes, readonl
   return grouped(pairs)
 }
 
-/** The values of one header, joined; "" if there is none. */
+/** Returns the values of one header, joined; "" if there is none. */
 function header({ headers }: RequestView, name: string, separator = ', '): Bytes {
   let joined: Bytes | undefined
   for (let at = 0; at + 1 < headers.length; at += 2) {
@@ -82,7 +85,7 @@ function header({ headers }: RequestView, name: string, separator = ', '): Bytes
   return joined ?? ''
 }
 
-/** Blanks at both ends. Not `trim`: to it the byte 0xA0, the end of `à` in UTF-8, is a blank. */
+/** Blanks at both ends. Not `trim`: it treats the byte 0xA0, the end of `à` in UTF-8, as a blank. */
 const BLANKS = /^[ \t]+|(?<![ \t])[ \t]+$/g
 
 function cookies(view: RequestView): Value {
@@ -100,13 +103,13 @@ function cookies(view: RequestView): Value {
 
 const URLENCODED = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
-/** The pairs of a form in the body; none when the body is of another kind. */
+/** Returns the pairs of a form in the body; none if the body is of another type. */
 const formOf = (view: RequestView) =>
   view.body !== undefined && URLENCODED.test(header(view, 'content-type')) ? pairsOf(view.body.bytes) : []
 
 const parts = (view: RequestView) => partsOf(view.body?.bytes ?? '', header(view, 'content-type'))
 
-/** Missing where the body was not read. */
+/** Returns a missing value if the body was not read. */
 const ofBody = (view: RequestView, read: () => Value): Value | undefined =>
   view.body === undefined ? undefined : read()
 
@@ -114,7 +117,7 @@ type Getters = Readonly<Record<string, Getter<RequestView>>>
 
 const fullUri = ({ secure, host }: RequestView, target: Bytes) => `${secure ? 'https' : 'http'}://${host}${target}`
 
-/** Fields of the target under one prefix: as it is now, or as received. */
+/** Getters of the target under one prefix: current, or as received. */
 function targetGetters(prefix: '' | 'raw.', target: (view: RequestView) => Bytes): Getters {
   const pairs = (view: RequestView) => pairsOf(queryOf(target(view)))
   return {
@@ -129,7 +132,7 @@ function targetGetters(prefix: '' | 'raw.', target: (view: RequestView) => Bytes
   }
 }
 
-/** The fields that can be read from a request alone. A header that was not sent gives "" in the fields named after one. */
+/** Getters of fields that depend on the request alone. Fields named after a header are "" if it was not sent. */
 export const REQUEST_GETTERS: Getters = {
   ...targetGetters('', ({ target }) => target),
   ...targetGetters('raw.', ({ rawTarget }) => rawTarget),

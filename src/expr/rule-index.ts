@@ -10,12 +10,12 @@ import { MAX_TEXT_BYTES, setBits, TextAutomaton } from './text-automaton.js'
 import type { Bytes, Value } from './value.js'
 import { lowerAscii } from './wildcard.js'
 
-/** Below this many rules, asking each one costs less than finding out which to ask. */
+/** With fewer rules, evaluating each one takes less time than the index. */
 const MIN_RULES = 16
-/** A pass over a text for so few rules costs more than asking them. */
+/** A pass over a text for fewer rules takes longer than evaluating them. */
 const MIN_TEXT_RULES = 4
 
-/** A filter with what the index needs of it. Made once per rule: a changed ruleset reuses those of the other rules. */
+/** A filter with its gates. Created once per rule: a changed ruleset reuses those of the other rules. */
 export interface IndexedRule {
   readonly filter: Filter
   readonly gates: Gates | undefined
@@ -30,9 +30,9 @@ export const indexedRule = ({ root, scheme }: Expression, lists: Lists = NO_LIST
 })
 
 /**
- * Many filters at once. What each of them needs (a host, a beginning of the path, a network) is kept in tables, so that
- * a request is looked up once per field and only the filters that it could match are run. They are run in their own
- * order: the outcome is that of asking one after the other.
+ * Index of many filters. The requirement of each (a host, a beginning of the path, a network) is stored in tables, so
+ * that a request is looked up once per field and only the filters that it could match are run. They run in their own
+ * order: the outcome is that of evaluating them sequentially.
  */
 export class RuleIndex {
   readonly #filters: readonly Filter[]
@@ -45,7 +45,7 @@ export class RuleIndex {
   readonly all: readonly number[]
   readonly #isIndexed: boolean
 
-  /** `rules` in their order; lists are looked up now, as with `compile`. */
+  /** `rules` in their order. Lists are looked up now, as in `compile`. */
   constructor(rules: readonly IndexedRule[], lists: Lists = NO_LISTS) {
     this.#filters = rules.map(({ filter }) => filter)
     this.all = rules.map((_, rule) => rule)
@@ -68,12 +68,12 @@ export class RuleIndex {
     setBits(this.#always, Int32Array.from(always))
   }
 
-  /** How many rules there are. */
+  /** Number of rules. */
   get size(): number {
     return this.#filters.length
   }
 
-  /** The numbers of the rules that could match, ascending; each is yet to be asked with `matches`. */
+  /** Returns the numbers of the rules that could match, ascending. Each still has to be checked with `matches`. */
   candidates(context: Context): readonly number[] {
     if (!this.#isIndexed) return this.all
     const bits = this.#bits
@@ -96,19 +96,19 @@ export class RuleIndex {
     return this.#filters[rule]?.(context) ?? false
   }
 
-  /** The numbers of all rules that match, ascending. */
+  /** Returns the numbers of all rules that match, ascending. */
   matching(context: Context): number[] {
     return this.candidates(context).filter((rule) => this.matches(rule, context))
   }
 
-  /** The first rule that matches, -1 when none does. */
+  /** Returns the first rule that matches, or -1. */
   first(context: Context): number {
     for (const rule of this.candidates(context)) if (this.matches(rule, context)) return rule
     return -1
   }
 }
 
-/** One value that gates are about, and what it opens. */
+/** One value that gates read, and the rules it opens. */
 class Source {
   readonly #evaluate: Evaluate
   readonly #mapped: boolean
@@ -173,7 +173,7 @@ class Draft {
     else note(gate.kind === 'prefix' ? this.#prefixes : this.#texts, gate.text, rule)
   }
 
-  /** Builds the tables; rules whose gates do not fit into them are added to `always`. */
+  /** Builds the tables. Rules whose gates do not fit into them are added to `always`. */
   finish(always: Set<number>): Source {
     return new Source(
       this,
@@ -228,7 +228,7 @@ function draftOf(drafts: Map<string, Draft>, { path }: Gate, compiler: Compiler)
   return draft
 }
 
-/** The same text for paths to the same value. */
+/** Returns the same text for paths to the same value. */
 function keyOf({ base, accesses }: Path): string {
   const root = base.kind === 'field' ? `${base.field.index}` : `${base.function.name}(${base.args.map(argKey).join()})`
   return root + JSON.stringify(accesses)
@@ -238,6 +238,6 @@ let distinct = 0
 
 function argKey(arg: Arg): string {
   if (arg.kind === 'path') return keyOf(arg)
-  // Logical arguments are not compared: each has a table of its own.
+  // Logical arguments are not compared: each has its own table.
   return arg.kind === 'literal' ? `${arg.type.name} ${JSON.stringify(`${arg.value}`)}` : `#${distinct++}`
 }

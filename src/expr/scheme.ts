@@ -6,72 +6,72 @@ import type { Bytes, Ip, Value } from './value.js'
 export interface Field {
   readonly name: string
   readonly type: Type
-  /** Its slot: a context keeps the field's value under this number. An alias has the slot of what it stands for. */
+  /** Its slot: a context stores the field's value under this number. An alias has the slot of its field. */
   readonly index: number
   readonly aliasOf?: string | undefined
-  /** The value, for a field that has the same one always. */
+  /** The value, for a constant field. */
   readonly constant?: boolean | undefined
   /** Phases that have the field; undefined: all. */
   readonly phases?: readonly string[] | undefined
 }
 
-/** What a function is called with, as known when the expression is parsed. */
+/** An argument of a function, as known when the expression is parsed. */
 export interface ArgInfo {
   readonly type: Type
-  /** The value, where it is a literal. */
+  /** The value, if it is a literal. */
   readonly literal: Bytes | Ip | undefined
-  /** The field, where the argument is one and nothing else. */
+  /** The field, if the argument is a field and nothing else. */
   readonly field: string | undefined
 }
 
 export interface Param {
-  /** `field`: no literal; `literal`: nothing else; `any`: both. */
+  /** `field`: not a literal; `literal`: only a literal; `any`: both. */
   readonly kind: 'field' | 'literal' | 'any'
   /** For messages: `Bytes or Array<_>`. */
   readonly expected: string
   accepts(type: Type, first: Type | undefined): boolean
   /**
-   * What is beyond the limits in an argument, undefined if nothing is. The grammar knows no such limits: they hold where
-   * an expression is put to use.
+   * Returns which limit an argument exceeds, undefined if none. The grammar has no such limits: they apply when an
+   * expression is used in a rule.
    */
   check?(arg: ArgInfo): string | undefined
 }
 
-/** A call ready to run: missing arguments are undefined, and so is a missing result. */
+/** A call ready to run. Missing arguments and a missing result are undefined. */
 export type Callee = (...args: (Value | undefined)[]) => Value | undefined
 
 export interface FunctionDef {
   readonly name: string
   readonly params: readonly Param[]
   readonly optional: readonly Param[]
-  /** The parameter that any number of further arguments go to. */
+  /** The parameter for any number of further arguments. */
   readonly rest?: Param
-  /** Phases where the function may stand; undefined: all. */
+  /** Phases in which the function is allowed; undefined: all. */
   readonly phases?: readonly string[]
-  /** True for functions of rewrite and redirect values, that may not stand in a filter. */
+  /** True for functions of rewrite and redirect values, which must not be used in a filter. */
   readonly valueOnly?: boolean
-  /** True if an expression may hold it once. */
+  /** True if an expression may contain it only once. */
   readonly once?: boolean
-  /** Fields whose values the call is given after its own arguments. */
+  /** Fields whose values are passed to the call after its own arguments. */
   readonly reads?: readonly string[]
   returns(first: Type): Type
-  /** Creates the function for one place in an expression; what depends on literals is done here and once. */
+  /** Creates the function for one position in an expression. Work that depends on literals is done here, once. */
   prepare(args: readonly ArgInfo[]): Callee
   /** The same for a function whose work is not linear in its arguments: it charges the budget itself. */
   prepareWithin?(args: readonly ArgInfo[]): (budget: Budget) => Callee
 }
 
 export interface SchemeOptions {
-  /** What `field != literal` is when the field is missing. The language as documented: false. */
+  /** Result of `field != literal` if the field is missing. In the documented language: false. */
   readonly missingNotEqual?: boolean
 }
 
-/** The names that an expression may use. */
+/** The names that expressions may use. */
 export class Scheme {
   readonly fields: readonly Field[]
   readonly functions: ReadonlyMap<string, FunctionDef>
   readonly missingNotEqual: boolean
-  /** How many slots a context has. */
+  /** Number of slots of a context. */
   readonly slots: number
   readonly #byName = new Map<string, Field>()
 

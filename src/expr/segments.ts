@@ -2,16 +2,16 @@ import type { IpRange } from './ip.js'
 import type { Ip } from './value.js'
 import { setBits } from './text-automaton.js'
 
-/** What the lists of all segments may hold together; rules beyond it are asked always. */
+/** Maximum number of entries in the lists of all segments; rules beyond it are always evaluated. */
 const MAX_ENTRIES = 1_000_000
 
-/** One range and the rule that it belongs to. */
+/** One range and its rule. */
 export interface RuleRange {
   readonly range: IpRange
   readonly rule: number
 }
 
-/** Many ranges of one family cut into segments, each with the rules whose ranges hold it: one search finds them all. */
+/** Ranges of one family cut into segments, each with the rules whose ranges contain it: one search finds them all. */
 class Family<T extends Ip> {
   readonly #starts: T[] = []
   readonly #rules: Int32Array[] = []
@@ -30,7 +30,7 @@ class Family<T extends Ip> {
     for (let i = 0, j = 0; j < closes.length;) {
       const opening = opens[i]
       const closing = closes[j] as { last: T; rule: number }
-      // A range ends behind its last address, and one that begins there is open by then.
+      // A range ends after its last address, and a range that begins there is already open.
       if (opening !== undefined && opening.first <= closing.last) {
         const { first } = opening
         for (; i < opens.length && opens[i]?.first === first; i++) count(opens[i]?.rule as number, 1)
@@ -66,7 +66,7 @@ class Family<T extends Ip> {
 
 const order = (a: Ip, b: Ip): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The address behind another; undefined behind the last one. */
+/** Returns the next address; undefined after the last one. */
 function after<T extends Ip>(ip: T): T | undefined {
   if (typeof ip === 'number') return (ip === 0xffff_ffff ? undefined : ip + 1) as T | undefined
   const bytes = Array.from({ length: 16 }, (_, at) => ip.charCodeAt(at))
@@ -93,7 +93,7 @@ export class Segments {
     this.#v6 = new Family(of<string>('string'))
   }
 
-  /** Sets the bit of every rule with a range that holds `ip`. */
+  /** Sets the bit of every rule with a range that contains `ip`. */
   mark(ip: Ip, bits: Int32Array): void {
     if (typeof ip === 'number') this.#v4.mark(ip, bits)
     else this.#v6.mark(ip, bits)

@@ -2,7 +2,7 @@ import type { Budget } from './budget.js'
 import type { IpRange } from './ip.js'
 import type { Bytes, Ip, Value } from './value.js'
 
-/** A question about one value. Long searches are charged to the budget. */
+/** A test of one value. Long searches are charged to the budget. */
 export type Asks = (value: Value, budget: Budget) => boolean
 
 /** Returns whether a byte string is one of `values`. */
@@ -33,7 +33,7 @@ export function ipSet(ranges: readonly IpRange[]): (value: Value) => boolean {
   return (value) => (typeof value === 'number' ? within(v4, value) : within(v6, value as string))
 }
 
-/** Ranges in order, those that overlap as one: first and last in turn. */
+/** Merges overlapping ranges. Returns alternating first and last values, in order. */
 function merge<T extends Ip>(ranges: readonly (readonly T[])[]): readonly T[] {
   const sorted = [...ranges].sort(([a], [b]) => ((a as T) < (b as T) ? -1 : (a as T) > (b as T) ? 1 : 0))
   const merged: T[] = []
@@ -46,7 +46,7 @@ function merge<T extends Ip>(ranges: readonly (readonly T[])[]): readonly T[] {
   return merged
 }
 
-/** Whether a value lies in one of the merged ranges. */
+/** Returns whether a value lies in one of the merged ranges. */
 function within<T extends Ip>(merged: readonly T[], value: T): boolean {
   let low = 0
   let high = merged.length >> 1

@@ -1,10 +1,11 @@
 import type { Bytes } from './value.js'
 
-/** What the texts of one automaton may add up to; its table then stays below about 8 MiB. */
+/** Maximum total length of the texts of one automaton; its table then stays below about 8 MiB. */
 export const MAX_TEXT_BYTES = 32_768
 
 /**
- * Finds which of many texts a value holds, or begins with, in one pass over it (Aho and Corasick), ASCII case ignored.
+ * Finds which of many texts a value contains, or begins with, in one pass over it (Aho and Corasick), ignoring ASCII
+ * case.
  */
 export class TextAutomaton {
   readonly #anywhere: boolean
@@ -51,7 +52,7 @@ export class TextAutomaton {
     return states
   }
 
-  /** Completes the tree: where no text goes on, it goes on with the longest text that the end of this one begins. */
+  /** Completes the tree: a state without a transition uses that of its longest suffix that begins a text. */
   #link(states: number): void {
     const table = this.#table
     const width = this.#width

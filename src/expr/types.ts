@@ -1,9 +1,9 @@
 /** A type of the rules language. Types are interned: two equal types are the same object. */
 export interface Type {
   readonly kind: 'Bool' | 'Int' | 'Ip' | 'Bytes' | 'Array' | 'Map'
-  /** As messages name it, such as `Array<Bytes>`. */
+  /** Name for messages, such as `Array<Bytes>`. */
   readonly name: string
-  /** What an Array or a Map holds. */
+  /** Element type of an Array or a Map. */
   readonly of: Type | undefined
 }
 
@@ -23,9 +23,9 @@ export const INT = intern('Int')
 export const IP = intern('Ip')
 export const BYTES = intern('Bytes')
 
-/** Array<of>. */
+/** Returns Array<of>. */
 export const arrayOf = (of: Type): Type => intern('Array', of)
-/** Map<of>, with byte strings as keys. */
+/** Returns Map<of>, with byte strings as keys. */
 export const mapOf = (of: Type): Type => intern('Map', of)
 
 const NAMES: Readonly<Record<string, Type>> = {
@@ -40,7 +40,7 @@ const NAMES: Readonly<Record<string, Type>> = {
   String: BYTES,
 }
 
-/** The type that a text such as `Map<Array<String>>` names; throws a TypeError on any other text. */
+/** Returns the type that a text such as `Map<Array<String>>` names. Throws a TypeError for any other text. */
 export function parseType(text: string): Type {
   const nested = /^(Array|Map)<(.+)>$/.exec(text)
   if (nested !== null) return (nested[1] === 'Array' ? arrayOf : mapOf)(parseType(nested[2] ?? ''))

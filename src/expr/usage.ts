@@ -4,18 +4,18 @@ import { argInfo } from './arguments.js'
 import type { Field, FunctionDef } from './scheme.js'
 import { walk } from './walk.js'
 
-/** Where an expression is to stand. What is not said is not checked. */
+/** Place of an expression in a rule. Absent members are not checked. */
 export interface ExpressionPlace {
   /** The phase of its ruleset. */
   readonly phase?: string
-  /** The member of the rule, when it is not `expression`: `counting_expression`, `target_url`. */
+  /** The member of the rule, if it is not `expression`: `counting_expression`, `target_url`. */
   readonly member?: string
 }
 
-/** Regular expressions in one expression, as in the reference. */
+/** Maximum number of regular expressions in one expression, as in the reference. */
 const MAX_REGEXES = 64
 
-/** What an expression needs from outside. */
+/** Fields, lists and other names that an expression uses. */
 export interface Uses {
   readonly fields: ReadonlySet<Field>
   readonly functions: ReadonlySet<string>
@@ -23,7 +23,10 @@ export interface Uses {
   readonly regexes: number
 }
 
-/** Collects what an expression uses; throws a Fault when something may not stand in this place, or too often. */
+/**
+ * Collects what an expression uses. Throws an ExprSpanError if a part is not allowed in this place, or is used too
+ * often.
+ */
 export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
   const fields = new Set<Field>()
   const functions = new Set<string>()

@@ -1,19 +1,19 @@
 /**
  * An address: version 4 as its number, version 6 as its sixteen bytes, one character each. So equality is `===`, order
- * within a family is `<`, and `typeof` tells the family.
+ * within a family is `<`, and `typeof` distinguishes the families.
  */
 export type Ip = number | string
 
-/** Text and bytes alike: a string with one character (0 to 255) per byte. */
+/** Text and bytes: a string with one character (0 to 255) per byte. */
 export type Bytes = string
 
 /**
  * A value of the rules language. Int is a number (exact to 2^53), Bytes a byte string, Ip see above. A missing value is
- * `undefined` wherever a value may be missing.
+ * `undefined`.
  */
 export type Value = boolean | number | string | readonly Value[] | ReadonlyMap<string, Value>
 
-/** The byte string of a text, as UTF-8. */
+/** Returns the byte string of a text, as UTF-8. */
 export function toBytes(text: string): Bytes {
   for (let at = 0; at < text.length; at++) {
     if (text.charCodeAt(at) > 127) return Buffer.from(text, 'utf8').toString('latin1')
@@ -21,7 +21,7 @@ export function toBytes(text: string): Bytes {
   return text
 }
 
-/** The text of a byte string that holds UTF-8; bytes that do not are shown as U+FFFD. */
+/** Returns the text of a UTF-8 byte string; invalid bytes become U+FFFD. */
 export function toText(bytes: Bytes): string {
   for (let at = 0; at < bytes.length; at++) {
     if (bytes.charCodeAt(at) > 127) return Buffer.from(bytes, 'latin1').toString('utf8')

@@ -1,6 +1,6 @@
 import type { Arg, Call, Comparison, Logical, Path } from './ast.js'
 
-/** What a walk calls for each part that it meets, outer parts before inner ones. */
+/** Callbacks of a walk, for each part, outer parts before inner ones. */
 export interface Visitor {
   logical?(expr: Logical): void
   comparison?(comparison: Comparison): void

@@ -6,15 +6,15 @@ export interface Wildcard {
   readonly pattern: Bytes
   /** True if case matters. */
   readonly strict: boolean
-  /** What stands before, between and after the stars; one part when there is no star. In lower case unless strict. */
+  /** The texts before, between and after the stars; one part if there is no star. In lower case unless strict. */
   readonly parts: readonly Bytes[]
-  /** Returns whether the whole text fits. */
+  /** Returns whether the whole text matches. */
   test(text: Bytes): boolean
-  /** What each star stands for, each as short as it can be from the left; undefined if the text does not fit. */
+  /** Returns the match of each star, each as short as possible from the left; undefined if the text does not match. */
   exec(text: Bytes): Bytes[] | undefined
 }
 
-/** Reads a pattern (`*`, `\*` and `\\` mean something); returns the reason when it is none. */
+/** Parses a pattern with the escapes `*`, `\*` and `\\`. Returns the reason if it is invalid. */
 export function parseWildcard(pattern: Bytes, strict: boolean): Wildcard | string {
   const parts: Bytes[] = []
   let part = ''
@@ -47,7 +47,7 @@ export function parseWildcard(pattern: Bytes, strict: boolean): Wildcard | strin
   }
 }
 
-/** A byte string with A-Z in lower case; other bytes stay, `É` in Latin-1 too. */
+/** Returns a byte string with A-Z in lower case; other bytes, `É` in Latin-1 too, are unchanged. */
 export function lowerAscii(text: Bytes): Bytes {
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -56,7 +56,7 @@ export function lowerAscii(text: Bytes): Bytes {
   return text.toLowerCase()
 }
 
-/** Greedy from the left, which is right for a search that need not tell where the stars are. */
+/** Matches greedily from the left, which is right for a search that need not return the stars. */
 function fits(parts: readonly Bytes[], finds: readonly Find[], text: Bytes): boolean {
   const first = parts[0] as Bytes
   if (parts.length === 1) return text === first
@@ -79,7 +79,7 @@ function stars(parts: readonly Bytes[], finds: readonly Find[], text: Bytes, ori
   let at = (parts[0] as Bytes).length
   for (let index = 1; index < parts.length; index++) {
     const part = parts[index] as Bytes
-    // The last part is at the end: the star before it takes all that is left.
+    // The last part is at the end: the star before it matches all that is left.
     const next = index === parts.length - 1 ? text.length - part.length : (finds[index] as Find)(text, at)
     found.push(original.slice(at, next))
     at = next + part.length

@@ -23,7 +23,7 @@ const Item = Type.Object({
 // A host name has at most 127 labels; a longer text is not a host name.
 const MAX_CHUNK_BYTES = 255
 
-/** Host names, whatever their case; `*.example.com` stands for every name below `example.com`. */
+/** Host names, ignoring case; `*.example.com` matches every name below `example.com`. */
 export const hostname = listType<Static<typeof Item>>({
   kind: 'hostname',
   member: 'hostname',

@@ -5,5 +5,5 @@ import { ip } from './ip.js'
 import type { ListType } from './list-type.js'
 import { redirect } from './redirect.js'
 
-/** Every kind of list. */
+/** All types of lists. */
 export const LIST_TYPES: Readonly<Record<ListKind, ListType>> = { ip, hostname, asn, redirect }

@@ -7,7 +7,7 @@ const Item = Type.Object({
   ip: Type.String({ maxLength: 64, description: 'An IPv4 or IPv6 address, or a network in CIDR form.' }),
 })
 
-/** The widest networks that an item may name, by prefix length. */
+/** Minimum prefix length of an item. */
 const WIDEST = { v4: 8, v6: 4 }
 
 interface Network {
@@ -29,7 +29,7 @@ function network(text: string): Network | string {
   return bits < widest ? `must be /${widest} or narrower` : { first, bits }
 }
 
-/** The network of an item that has passed {@link issues}. */
+/** Returns the network of an item that has passed {@link issues}. */
 function known({ ip }: Static<typeof Item>): Network {
   const found = network(ip)
   if (typeof found === 'string') throw new TypeError(`${ip} ${found}`)
@@ -71,10 +71,10 @@ export const ip = listType<Static<typeof Item>>({
   },
 })
 
-/** The first bits of an address, as a number. */
+/** Returns the first bits of an address, as a number. */
 const cut4 = (ip: Ip, bits: number): Ip => Math.floor((ip as number) / 2 ** (32 - bits))
 
-/** The first bits of an address, as bytes. */
+/** Returns the first bits of an address, as bytes. */
 function cut6(ip: Ip, bits: number): Ip {
   const bytes = ip as string
   const whole = bits >> 3
@@ -84,8 +84,8 @@ function cut6(ip: Ip, bits: number): Ip {
 }
 
 /**
- * Networks of one family by prefix length: an address is looked up once for each length that occurs, and of these there
- * are few, however many networks.
+ * Networks of one family by prefix length: an address is looked up once for each length that occurs. There are few
+ * lengths, even for many networks.
  */
 class Networks {
   readonly #byBits = new Map<number, Set<Ip>>()

@@ -6,7 +6,7 @@ import { LIST_TYPES } from './index.js'
 
 const comment = Type.Optional(Type.String({ maxLength: 500, description: 'For people.' }))
 
-/** The shape of an item as it is sent. */
+/** Returns the shape of an item in a request. */
 export const itemShape = (kind: ListKind) =>
   Type.Object({ ...LIST_TYPES[kind].shape.properties, comment }, { ...strict, description: `An item of kind ${kind}.` })
 
@@ -14,13 +14,13 @@ const SHAPES = Object.fromEntries(
   Object.keys(LIST_TYPES).map((kind) => [kind, issuesOf(itemShape(kind as ListKind) as TSchema)]),
 ) as Record<ListKind, ReturnType<typeof issuesOf>>
 
-/** Returns what is wrong with an item for a list of that kind; pointers are relative to it. */
+/** Returns the issues of an item for a list of that type; pointers are relative to it. */
 export function itemIssues(kind: ListKind, item: unknown): readonly Issue[] {
   const wrong = SHAPES[kind](item)
   return wrong.length > 0 ? wrong : LIST_TYPES[kind].issues(item)
 }
 
-/** The items of a list in the configuration, short forms written out. */
+/** Returns an item of a list in the configuration, short forms expanded. */
 export function configuredItem(kind: ListKind, item: unknown): unknown {
   return LIST_TYPES[kind].short(item) ?? item
 }

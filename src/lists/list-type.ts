@@ -3,41 +3,41 @@ import type { Issue } from '../core/errors.js'
 import type { ListKind } from '../core/model/list.js'
 import type { NamedList } from '../expr/index.js'
 
-/** What the items of a kind of list are: their shape, when two are the same, and how requests are matched with them. */
+/** A type of list: the shape of its items, their equality, and how requests are matched with them. */
 export interface ListType<I = unknown> {
   readonly kind: ListKind
-  /** The member that holds the item, as in `{ip: "192.0.2.1"}`. */
+  /** The member that contains the item, as in `{ip: "192.0.2.1"}`. */
   readonly member: string
-  /** What stands beside `comment`. */
+  /** The members beside `comment`. */
   readonly shape: TObject
-  /** The item for the short form of the configuration; undefined if a value is no short form. */
+  /** Returns the item for the short form of the configuration; undefined if a value is not a short form. */
   short(value: unknown): unknown
-  /** What the shape cannot say of an item that fits it. */
+  /** Returns the issues of an item that matches the shape. */
   issues(item: I): readonly Issue[]
-  /** Two items of one list with the same key are the same. */
+  /** Returns the key of an item. Two items of one list with the same key are equal. */
   key(item: I): string
   /** Returns whether an item is found by a search of the API. */
   found(item: I, search: string): boolean
-  /** An empty table of items. */
+  /** Creates an empty table of items. */
   table(): ItemTable<I>
 }
 
-/** The items of one list, ready to be asked for each request. Changes cost the same however many items there are. */
+/** The items of one list, looked up for each request. The cost of a change does not depend on the number of items. */
 export interface ItemTable<I = unknown> {
   /** Adds an item. Replaces one with the same key. */
   add(item: I): void
   remove(item: I): void
-  /** Present where expressions can name the list. */
+  /** Present if expressions can name the list. */
   readonly has?: NamedList['has']
-  /** Present for redirects: where a URL leads, undefined for nowhere. */
+  /** Present for redirects: returns the redirect for a URL, undefined if there is none. */
   readonly find?: (url: string) => FoundRedirect | undefined
 }
 
-/** Where a list redirects to, as a byte string: path suffix and query are in `location` where the item keeps them. */
+/** A redirect of a list, as a byte string: `location` contains path suffix and query if the item preserves them. */
 export interface FoundRedirect {
   readonly location: string
   readonly status: number
 }
 
-/** Describes a kind of list. */
+/** Describes a type of list. */
 export const listType = <I>(type: ListType<I>): ListType => type

@@ -26,7 +26,7 @@ export const Redirect = Type.Object(
 )
 export type Redirect = Static<typeof Redirect>
 
-/** A source in its parts; `host` in lower case, with a port only where it is not the scheme's own. */
+/** A parsed source; `host` in lower case, with a port only if it is not the scheme's default. */
 export interface Source {
   readonly scheme: Scheme | undefined
   readonly host: string
@@ -36,7 +36,7 @@ export interface Source {
 
 type Scheme = 'http' | 'https'
 
-/** The parts of a `source_url`, or what is wrong with it. */
+/** Parses a `source_url`. Returns its parts, or what is wrong with it. */
 export function sourceOf(text: string): Source | string {
   if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters'
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(text) ?? []
@@ -52,7 +52,7 @@ export function sourceOf(text: string): Source | string {
   return { scheme: named, host, path: pathname }
 }
 
-/** A redirect with its target taken apart once, as byte strings like the URLs that are looked up. */
+/** A redirect with its parsed target, as byte strings like the URLs that are looked up. */
 interface Prepared {
   readonly redirect: Redirect
   /** The target up to its query. */
@@ -65,9 +65,9 @@ interface Prepared {
 type Slot = Map<Scheme | undefined, Prepared>
 
 /**
- * Redirects by host and path. Of those that match a URL the most specific one is found: first the longest path, then the
- * very host before a parent of it, then the longer parent, then a named scheme before none. A URL is looked up once for
- * each of its parent paths and domains that can be in the table.
+ * Redirects by host and path. The most specific match of a URL is found: first the longest path, then the exact host
+ * before a parent of it, then the longer parent, then a named scheme before none. A URL is looked up once for each of
+ * its parent paths and domains that can be in the table.
  */
 export class RedirectTable {
   readonly #hosts = new Map<string, Map<string, Slot>>()
@@ -82,7 +82,7 @@ export class RedirectTable {
     slot.set(scheme, prepared(redirect))
   }
 
-  /** Takes a redirect out; does nothing if there is none with its source. */
+  /** Removes a redirect. Does nothing if no redirect has its source. */
   remove(redirect: Redirect): void {
     const { scheme, host, path } = partsOf(redirect)
     const paths = this.#hosts.get(host)
@@ -92,7 +92,7 @@ export class RedirectTable {
     if (paths.size === 0) this.#hosts.delete(host)
   }
 
-  /** Where a URL leads: an absolute one, or a host and path without a scheme. */
+  /** Returns the redirect for a URL: an absolute one, or a host and path without a scheme. */
   find(url: string): FoundRedirect | undefined {
     const { scheme, host, path, query } = split(url)
     const own = this.#hosts.get(host)
@@ -108,7 +108,7 @@ export class RedirectTable {
     return undefined
   }
 
-  /** The tables of the domains above a host, the longest first. */
+  /** Returns the tables of the domains above a host, the longest first. */
   #parents(host: string): Map<string, Slot>[] {
     const tables: Map<string, Slot>[] = []
     if (host.length > MAX_HOST_LENGTH) return tables
@@ -122,7 +122,7 @@ export class RedirectTable {
 
 /** A name of 253 characters, and a port. */
 const MAX_HOST_LENGTH = 260
-/** Paths that stand for those below them have no more slashes. */
+/** Maximum number of slashes in a path that also matches the paths below it. */
 const MAX_SLASHES = 16
 
 function partsOf({ source_url }: Redirect): Source {
@@ -137,7 +137,7 @@ function prepared(redirect: Redirect): Prepared {
   return { redirect, base, query, fragment }
 }
 
-/** The parts of a request's URL, which may be anything. */
+/** Returns the parts of a request's URL, which may be any text. */
 function split(url: string): { scheme: string; host: string; path: string; query: string } {
   const colon = url.indexOf('://')
   const slashBefore = colon === -1 ? false : url.lastIndexOf('/', colon - 1) !== -1
@@ -164,7 +164,7 @@ function hostOf(text: string, scheme: string): string {
   return host.endsWith(usual) ? host.slice(0, -usual.length) : host
 }
 
-/** The path and those above it, longest first, each with and without its last slash. */
+/** Returns the path and those above it, longest first, each with and without its last slash. */
 function* prefixes(path: string): Generator<string> {
   yield path
   const slashes: number[] = []
@@ -176,7 +176,7 @@ function* prefixes(path: string): Generator<string> {
   }
 }
 
-/** The redirect of a source for the URL, a named scheme first; `below`, `parent`: only if it reaches that far. */
+/** Returns the redirect of a source for the URL, a named scheme first; `below`, `parent`: only if it includes these. */
 function pick(slot: Slot | undefined, scheme: string, below: boolean, parent: boolean): Prepared | undefined {
   if (!slot) return undefined
   const reaches = (found: Prepared | undefined) =>
@@ -199,7 +199,9 @@ function first<T, R>(items: readonly T[], of: (item: T) => R | undefined): R | u
 const DEFAULT_STATUS = 301
 const statusOf = ({ redirect }: Prepared): number => redirect.status_code ?? DEFAULT_STATUS
 
-/** The target with what the redirect keeps of the URL; a kept query goes behind the target's own, joined by `&`. */
+/**
+ * Returns the target with the preserved parts of the URL. A preserved query follows the target's own, joined by `&`.
+ */
 function target({ redirect, base, query, fragment }: Prepared, suffix: string, asked: string): string {
   const keepsSuffix = suffix !== '' && (redirect.preserve_path_suffix ?? true)
   const path = keepsSuffix ? `${base.replace(/\/$/, '')}/${suffix.replace(/^\//, '')}` : base

@@ -3,7 +3,7 @@ import type { Issue } from '../core/errors.js'
 import { listType } from './list-type.js'
 import { Redirect, RedirectTable, sourceOf } from './redirect-table.js'
 
-/** Slashes in the path of a source that stands for all paths below it. */
+/** Maximum number of slashes in the path of a source that matches all paths below it. */
 const MAX_SLASHES = 16
 
 const Item = Type.Object({ redirect: Redirect })

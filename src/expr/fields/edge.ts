@@ -1,6 +1,6 @@
 import { field, type FieldInfo } from './info.js'
 
-/** Fields of the connection, of what was detected, of the zone, and constants. */
+/** Fields of the connection, of detections and of the zone, and constants. */
 export const EDGE_FIELDS: readonly FieldInfo[] = [
   field('cf.edge.server_ip', 'IP', 'cloudflare', 'address the request arrived at'),
   field('cf.edge.server_port', 'Integer', 'cloudflare', 'port the request arrived at'),

@@ -1,6 +1,6 @@
 import { ERROR_PHASES, field, RESPONSE_PHASES, TRANSFORM_PHASES, type FieldInfo } from './info.js'
 
-/** Fields of requests and answers, and of where a client is. */
+/** Fields of requests and responses, and of the client's location. */
 export const HTTP_FIELDS: readonly FieldInfo[] = [
   field('http.cookie', 'String', 'request', 'whole Cookie header value'),
   field(

@@ -4,7 +4,7 @@ import { parseType, type Type } from '../types.js'
 export interface FieldInfo {
   readonly name: string
   readonly type: Type
-  /** Where the value comes from. `ratelimit_only` fields are characteristics of rate limits and stand in no expression. */
+  /** Source of the value. `ratelimit_only` fields are characteristics of rate limits and not allowed in expressions. */
   readonly group:
     | 'request'
     | 'request_body'
@@ -19,23 +19,23 @@ export interface FieldInfo {
   readonly description: string
   /** Phases that have the field, as `phase` or `phase(member)`; undefined: all. */
   readonly phases?: readonly string[]
-  /** True if rules may change what the field is derived from: it is read again between phases. */
+  /** True if rules can change the source of the field: it is read again between phases. */
   readonly mutable?: boolean
   readonly aliasOf?: string
   readonly deprecated?: boolean
-  /** The field of which this is the value as first received. */
+  /** The field of which this is the originally received value. */
   readonly rawOf?: string
 }
 
-/** Phases that change requests and answers. */
+/** Phases that change requests and responses. */
 export const TRANSFORM_PHASES: readonly string[] = [
   'http_request_transform',
   'http_request_late_transform',
   'http_response_headers_transform',
 ]
-/** Phases that see what an error is about. */
+/** Phases that can read the error. */
 export const ERROR_PHASES: readonly string[] = ['http_custom_errors', 'http_response_headers_transform']
-/** Phases, or members of rules, that run once there is a response. */
+/** Phases, or members of rules, that run after the response exists. */
 export const RESPONSE_PHASES: readonly string[] = [
   'http_custom_errors',
   'http_response_headers_transform',
@@ -46,7 +46,7 @@ export const RESPONSE_PHASES: readonly string[] = [
   'http_log_custom_fields',
 ]
 
-/** A row of the table of fields. */
+/** Returns a row of the table of fields. */
 export function field(
   name: string,
   type: string,

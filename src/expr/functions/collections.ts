@@ -4,7 +4,7 @@ import { arrayOf, BOOL, BYTES, type Type } from '../types.js'
 import type { Value } from '../value.js'
 import { bytes, int, of, oneOf } from './params.js'
 
-/** The parts between separators, at most `limit`: the last one keeps the rest. */
+/** Splits at separators into at most `limit` parts: the last one contains the rest. */
 export const split: FunctionDef = {
   name: 'split',
   params: [
@@ -13,7 +13,7 @@ export const split: FunctionDef = {
     int('literal', 1, 128),
   ],
   optional: [],
-  // The reference names the first two; an expression of set_cache_tags gets its list from nowhere else.
+  // The reference names the first two; an expression of set_cache_tags has no other source for its list.
   phases: ['http_response_headers_transform', 'http_custom_errors', 'http_response_cache_settings'],
   returns: () => arrayOf(BYTES),
   prepare: () => (text, separator, limit) => {

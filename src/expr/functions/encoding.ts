@@ -5,7 +5,7 @@ import { BYTES } from '../types.js'
 import { bytes, flags } from './params.js'
 import { decodeFully, decodeOnce } from './percent.js'
 
-/** `%XX` and `+` decoded; flag `u` takes `%uXXXX` too, flag `r` goes on until nothing is left to decode. */
+/** Decodes `%XX` and `+`. Flag `u` also accepts `%uXXXX`, flag `r` repeats until nothing is left to decode. */
 export const urlDecode: FunctionDef = {
   name: 'url_decode',
   params: [bytes()],
@@ -19,7 +19,7 @@ export const urlDecode: FunctionDef = {
   },
 }
 
-/** Base64 decoded, padded or not; missing when the text is no Base64. */
+/** Decodes Base64, padded or not. Missing if the text is not Base64. */
 export const decodeBase64: FunctionDef = {
   name: 'decode_base64',
   params: [bytes()],
@@ -33,7 +33,7 @@ export const decodeBase64: FunctionDef = {
   },
 }
 
-/** Base64 without padding; flag `p` pads, flag `u` uses the alphabet for URLs. */
+/** Encodes as Base64 without padding. Flag `p` pads, flag `u` uses the alphabet for URLs. */
 export const encodeBase64: FunctionDef = {
   name: 'encode_base64',
   params: [bytes('any')],
@@ -51,7 +51,7 @@ export const encodeBase64: FunctionDef = {
   },
 }
 
-/** The 32 bytes of SHA-256. */
+/** Returns the 32 bytes of SHA-256. */
 export const sha256: FunctionDef = {
   name: 'sha256',
   params: [bytes('any')],
@@ -61,7 +61,7 @@ export const sha256: FunctionDef = {
     typeof text === 'string' ? createHash('sha256').update(text, 'latin1').digest('binary') : undefined,
 }
 
-/** A version 4 UUID from the first sixteen random bytes given; missing when there are fewer. */
+/** Creates a version 4 UUID from the first sixteen bytes of the argument. Missing if it has fewer. */
 export const uuidv4: FunctionDef = {
   name: 'uuidv4',
   params: [bytes()],
@@ -72,7 +72,7 @@ export const uuidv4: FunctionDef = {
   prepare: () => (random) => {
     if (typeof random !== 'string' || random.length < 16) return undefined
     const id = Buffer.from(random.slice(0, 16), 'latin1')
-    // RFC 9562, 5.4: version and variant take the place of six random bits.
+    // RFC 9562, 5.4: version and variant replace six random bits.
     id.writeUInt8((id.readUInt8(6) & 0x0f) | 0x40, 6)
     id.writeUInt8((id.readUInt8(8) & 0x3f) | 0x80, 8)
     return id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

@@ -7,7 +7,7 @@ import { regexReplace, removeQueryArgs, wildcardReplace } from './replace.js'
 import { concat, endsWith, len, lower, removeBytes, startsWith, substring, toStringFunction, upper } from './text.js'
 import { isJwtPresent, isJwtValid, isTimedHmacValidV0 } from './tokens.js'
 
-/** Every function of the language; `any` and `all` are operators of the grammar. */
+/** All functions of the language; `any` and `all` are operators of the grammar. */
 export const FUNCTIONS: readonly FunctionDef[] = [
   bitSlice,
   cidr,

@@ -5,12 +5,12 @@ import { bytes, oneOf } from './params.js'
 
 const key = oneOf('Bytes or Int', (type) => type === BYTES || type === INT, 'any')
 
-/** Strings, so that digits inside of them are left alone, and numbers. Only ever run on text that is valid JSON. */
+/** Strings, so that digits inside of them are not changed, and numbers. Only applied to valid JSON. */
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g
 
 /**
- * The document that was parsed last. Rules ask one document, the body of a request, again and again: parsed each time, a
- * body and a few hundred rules would keep the process busy for seconds.
+ * Caches the last parsed document. Rules read the same document, the body of a request, repeatedly: parsing it each
+ * time would block the process for seconds with a few hundred rules.
  */
 function remembered(parse: (text: string) => unknown): (document: Bytes) => unknown {
   let last: Bytes | undefined
@@ -31,7 +31,7 @@ const parsedIntegers = remembered((text) => {
   return parseJson(text.replace(STRING_OR_NUMBER, (found) => (/^"|^-?[0-9]+$/.test(found) ? found : 'null')))
 })
 
-/** The text at a path of member names and positions; missing when there is nothing or something else. */
+/** Returns the string at a path of member names and positions. Missing if there is no value or one of another type. */
 export const lookupJsonString: FunctionDef = {
   name: 'lookup_json_string',
   params: [bytes(), key],
@@ -41,7 +41,7 @@ export const lookupJsonString: FunctionDef = {
   prepare: () => lookup(parsed, (found) => (typeof found === 'string' ? toBytes(found) : undefined)),
 }
 
-/** The whole number at a path; `42.0` and `4e1` are none. */
+/** Returns the integer at a path; `42.0` and `4e1` are not integers. */
 export const lookupJsonInteger: FunctionDef = {
   name: 'lookup_json_integer',
   params: [bytes(), key],

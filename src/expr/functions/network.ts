@@ -6,7 +6,7 @@ import { bytes, int, of } from './params.js'
 
 const PHASES = ['http_request_firewall_custom', 'http_ratelimit']
 
-/** The network of an address: its first `ipv4_bits` or `ipv6_bits` bits, the rest zero. */
+/** Returns the network of an address: its first `ipv4_bits` or `ipv6_bits` bits, the rest zero. */
 export const cidr: FunctionDef = {
   name: 'cidr',
   params: [of(IP), int('any', 1, 32), int('any', 1, 128)],
@@ -16,7 +16,7 @@ export const cidr: FunctionDef = {
   prepare: () => mask,
 }
 
-/** The network of a version 6 address; version 4 stays as it is. */
+/** Returns the network of a version 6 address. Version 4 is returned unchanged. */
 export const cidr6: FunctionDef = {
   name: 'cidr6',
   params: [of(IP), int('any', 1, 128)],
@@ -34,7 +34,7 @@ const mask: Callee = (ip, bits4, bits6) => {
   return network(ip as Ip, bits)[0]
 }
 
-/** The number in bits `start` to before `end` of a packet's header, at most 32 of them. */
+/** Returns the number in bits `start` to before `end` of a packet's header, at most 32 bits. */
 export const bitSlice: FunctionDef = {
   name: 'bit_slice',
   params: [bytes('any'), int('any', 0, 2040), int('any', 0, 2072)],

@@ -7,24 +7,24 @@ type Check = (arg: ArgInfo) => string | undefined
 const param = (kind: Kind, expected: string, accepts: Param['accepts'], check?: Check): Param =>
   check === undefined ? { kind, expected, accepts } : { kind, expected, accepts, check }
 
-/** A parameter of one type. */
+/** Returns a parameter of one type. */
 export const of = (type: Type, kind: Kind = 'field', check?: Check): Param =>
   param(kind, type.name, (found) => found === type, check)
 
 export const bytes = (kind: Kind = 'field', check?: Check): Param => of(BYTES, kind, check)
 
-/** An Int, between two bounds where it is a literal. */
+/** Returns an Int parameter. The bounds apply to literals. */
 export const int = (kind: Kind = 'any', min = -Infinity, max = Infinity): Param =>
   of(INT, kind, ({ literal }) => {
     if (typeof literal !== 'number' || (literal >= min && literal <= max)) return undefined
     return `must be between ${min} and ${max}, found ${literal}`
   })
 
-/** A parameter that takes several types. */
+/** Returns a parameter that accepts several types. */
 export const oneOf = (expected: string, accepts: Param['accepts'], kind: Kind = 'field'): Param =>
   param(kind, expected, accepts)
 
-/** A literal made of single-letter flags, each at most once. */
+/** Returns a parameter for a literal of single-letter flags, each at most once. */
 export const flags = (letters: string): Param =>
   bytes('literal', ({ literal }) => {
     const found = Array.from(String(literal))
@@ -32,14 +32,14 @@ export const flags = (letters: string): Param =>
     return wrong === undefined ? undefined : `flags are ${Array.from(letters).join(', ')}, each once; found "${wrong}"`
   })
 
-/** Text that holds no more than eight `${n}` references. */
+/** Returns a parameter for text with at most eight `${n}` references. */
 export const replacement = (): Param =>
   bytes('any', ({ literal }) => {
     const references = typeof literal === 'string' ? (literal.match(/\$\{[0-9]+\}/g) ?? []).length : 0
     return references > 8 ? `a replacement has at most 8 references, found ${references}` : undefined
   })
 
-/** `template` with `${n}` replaced by group n (nothing when there is no such group) and `$$` by `$`. */
+/** Returns `template` with `${n}` replaced by group n ("" if it does not exist) and `$$` by `$`. */
 export function expand(template: string, group: (index: number) => string): string {
   if (!template.includes('$')) return template
   return template.replace(/\$\$|\$\{([0-9]+)\}/g, (_, index?: string) =>

@@ -5,7 +5,7 @@ const PERCENT = 0x25
 const PLUS = 0x2b
 const LETTER_U = 0x75
 
-/** Each escape decoded once: what comes out of it is not looked at again. Escapes that are none stay as they are. */
+/** Decodes each escape once; the result is not decoded again. Invalid escapes are unchanged. */
 export function decodeOnce(text: Bytes, unicode: boolean): Bytes {
   if (!text.includes('%') && !text.includes('+')) return text
   const pattern = unicode ? /\+|%[0-9a-fA-F]{2}|(?:%u[0-9a-fA-F]{4})+/g : /\+|%[0-9a-fA-F]{2}/g
@@ -21,9 +21,9 @@ export function decodeOnce(text: Bytes, unicode: boolean): Bytes {
 }
 
 /**
- * Decoded until nothing is left to decode. Escapes never overlap, so it does not matter in which order they go: each
- * byte is put on a stack, and an escape that is complete on top of it is replaced at once. So the time is linear, where
- * pass after pass over `%2525...` would be quadratic.
+ * Decodes until nothing is left to decode. Escapes never overlap, so their order does not matter: each byte is pushed
+ * on a stack, and a complete escape on top of it is replaced immediately. So the time is linear, while repeated passes
+ * over `%2525...` would be quadratic.
  */
 export function decodeFully(text: Bytes, unicode: boolean): Bytes {
   if (!text.includes('%') && !text.includes('+')) return text
@@ -44,21 +44,21 @@ export function decodeFully(text: Bytes, unicode: boolean): Bytes {
   return Buffer.from(out).toString('latin1')
 }
 
-/** Returns whether `%` (and `u` before four digits) stands at `at`, with `digits` hexadecimal digits at the end. */
+/** Returns whether `%` (and `u` before four digits) is at `at`, with `digits` hexadecimal digits at the end. */
 function isEscape(out: readonly number[], at: number, digits: 2 | 4): boolean {
   if (out[at] !== PERCENT) return false
   for (let i = out.length - digits; i < out.length; i++) if (!isHexDigit(out[i] as number)) return false
   return true
 }
 
-/** Takes an escape off the stack and gives its number. */
+/** Pops an escape from the stack and returns its number. */
 function take(out: number[], digits: number, lead: number): number {
   const text = String.fromCharCode(...out.slice(out.length - digits))
   out.length -= digits + lead
   return Number.parseInt(text, 16)
 }
 
-/** Puts a UTF-16 unit on the stack as UTF-8; a low surrogate joins the high one before it. */
+/** Pushes a UTF-16 unit as UTF-8; a low surrogate joins the high one before it. */
 function pushUnit(out: number[], unit: number): void {
   const low = unit >= 0xdc00 && unit <= 0xdfff
   const [lead, second, third] = out.slice(-3)

@@ -6,7 +6,7 @@ import { BYTES } from '../types.js'
 import { parseWildcard } from '../wildcard.js'
 import { bytes, expand, flags, replacement } from './params.js'
 
-/** The pattern, or why it is none. */
+/** Returns the pattern, or why it is invalid. */
 function regexOf(pattern: string): Regex | string {
   try {
     return parseRegex(pattern)
@@ -16,10 +16,10 @@ function regexOf(pattern: string): Regex | string {
   }
 }
 
-/** Replaces within a budget. */
+/** Returns a replacement function within a budget. */
 function replacing([, pattern]: readonly ArgInfo[]): (budget: Budget) => Callee {
   const regex = regexOf(String(pattern?.literal))
-  // An expression that was not checked for a place may hold an invalid pattern.
+  // An expression that was not checked for a place may contain an invalid pattern.
   if (typeof regex === 'string') return () => () => undefined
   regex.build()
   return (budget) => (text, _, template) => {
@@ -34,7 +34,7 @@ function replacing([, pattern]: readonly ArgInfo[]): (budget: Budget) => Callee 
   }
 }
 
-/** The first match of a pattern replaced; `${1}` in the replacement is group 1. */
+/** Replaces the first match of a pattern; `${1}` in the replacement is group 1. */
 export const regexReplace: FunctionDef = {
   name: 'regex_replace',
   params: [
@@ -54,7 +54,7 @@ export const regexReplace: FunctionDef = {
   prepareWithin: replacing,
 }
 
-/** The text replaced when it fits a wildcard pattern as a whole, else as it was; `${1}` is what the first star held. */
+/** Replaces the text if it matches a wildcard pattern as a whole; `${1}` is the match of the first star. */
 export const wildcardReplace: FunctionDef = {
   name: 'wildcard_replace',
   params: [
@@ -82,7 +82,7 @@ export const wildcardReplace: FunctionDef = {
 
 const QUERIES = ['http.request.uri.query', 'raw.http.request.uri.query']
 
-/** A query string without the arguments named; the others keep their order. */
+/** Removes the named arguments from a query string. The others keep their order. */
 export const removeQueryArgs: FunctionDef = {
   name: 'remove_query_args',
   params: [

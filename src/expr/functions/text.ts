@@ -6,7 +6,7 @@ import type { Value } from '../value.js'
 import { lowerAscii } from '../wildcard.js'
 import { bytes, int, oneOf } from './params.js'
 
-/** A-Z becomes a-z, other bytes stay. */
+/** Converts A-Z to a-z; other bytes are unchanged. */
 export const lower: FunctionDef = {
   name: 'lower',
   params: [bytes()],
@@ -15,7 +15,7 @@ export const lower: FunctionDef = {
   prepare: () => (text) => (typeof text === 'string' ? lowerAscii(text) : undefined),
 }
 
-/** a-z becomes A-Z, other bytes stay. */
+/** Converts a-z to A-Z; other bytes are unchanged. */
 export const upper: FunctionDef = {
   name: 'upper',
   params: [bytes()],
@@ -25,7 +25,7 @@ export const upper: FunctionDef = {
     typeof text === 'string' ? text.replace(/[a-z]+/g, (letters) => letters.toUpperCase()) : undefined,
 }
 
-/** Bytes of a text, members of an array or a map. */
+/** Returns the number of bytes of a text, or of members of an array or a map. */
 export const len: FunctionDef = {
   name: 'len',
   params: [oneOf('Bytes, Array<_> or Map<_>', (type) => type === BYTES || type.of !== undefined)],
@@ -55,7 +55,7 @@ export const endsWith: FunctionDef = {
   prepare: () => (text, end) => (typeof text === 'string' && typeof end === 'string' ? text.endsWith(end) : undefined),
 }
 
-/** Bytes from `start` to before `end`; negative numbers count from the end of the text. */
+/** Returns the bytes from `start` to before `end`; negative numbers count from the end of the text. */
 export const substring: FunctionDef = {
   name: 'substring',
   params: [bytes(), int()],
@@ -68,7 +68,7 @@ export const substring: FunctionDef = {
   },
 }
 
-/** Texts, or arrays, one after the other; missing ones are left out, and missing when all are. */
+/** Joins texts or arrays. Missing ones are omitted; missing if all are. */
 export const concat: FunctionDef = {
   name: 'concat',
   params: [
@@ -89,7 +89,7 @@ export const concat: FunctionDef = {
     },
 }
 
-/** Without any of the bytes listed. */
+/** Removes all of the listed bytes. */
 export const removeBytes: FunctionDef = {
   name: 'remove_bytes',
   params: [bytes(), bytes('any')],
@@ -99,7 +99,7 @@ export const removeBytes: FunctionDef = {
     if (typeof text !== 'string' || typeof unwanted !== 'string') return undefined
     const drop = new Uint8Array(256)
     for (let at = 0; at < unwanted.length; at++) drop[unwanted.charCodeAt(at)] = 1
-    // A text that grows character by character takes far more memory and time than the bytes of a body.
+    // A text built character by character takes far more memory and time than the bytes of a body.
     const bytes = Buffer.from(text, 'latin1')
     let kept = 0
     for (let at = 0; at < bytes.length; at++) {
@@ -110,7 +110,7 @@ export const removeBytes: FunctionDef = {
   },
 }
 
-/** The text of a number, a Bool or an address. */
+/** Converts a number, a Bool or an address to text. */
 export const toStringFunction: FunctionDef = {
   name: 'to_string',
   params: [oneOf('Int, Bool or Ip', (type) => type === INT || type === BOOL || type === IP)],

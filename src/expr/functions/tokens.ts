@@ -5,9 +5,9 @@ import { bytes, flags, int, of } from './params.js'
 import { decodeOnce } from './percent.js'
 
 /**
- * Returns whether `message`, separator, ten digits of unix time, `-` and a MAC belong together and are no older than `ttl`
- * seconds at `now`. The MAC is HMAC-SHA256 of message and time: Base64 that may be URL-encoded, with flag `s` the 43
- * characters of the unpadded alphabet for URLs.
+ * Returns whether `message`, separator, ten digits of unix time, `-` and a MAC match and are at most `ttl` seconds old
+ * at `now`. The MAC is HMAC-SHA256 of message and time: Base64 that may be URL-encoded, with flag `s` the 43 characters
+ * of the unpadded alphabet for URLs.
  */
 export const isTimedHmacValidV0: FunctionDef = {
   name: 'is_timed_hmac_valid_v0',
@@ -37,7 +37,7 @@ function dissect(text: string, separatorLength: number, safe: boolean) {
   const timestamp = text.slice(dash - 10, dash)
   const encoded = text.slice(dash + 1)
   if (!/^[0-9]{10}$/.test(timestamp)) return undefined
-  // A plus sign in a query stands for itself here: it is a character of Base64.
+  // A plus sign in a query is literal here: it is a character of Base64.
   const mac = safe ? encoded : decodeOnce(encoded.replace(/\+/g, '%2B'), false)
   if (!(safe ? /^[A-Za-z0-9_-]{43}$/ : /^[A-Za-z0-9+/]{43}=$/).test(mac)) return undefined
   return {
@@ -49,8 +49,8 @@ function dissect(text: string, separatorLength: number, safe: boolean) {
 }
 
 /**
- * Returns whether the request has a valid token of a token configuration. Tokens are read by whoever fills the field
- * `http.request.jwt.claims`, which holds the claims of valid ones by configuration.
+ * Returns whether the request has a valid token of a token configuration. The source of the field
+ * `http.request.jwt.claims` reads the tokens; the field contains the claims of valid ones by configuration.
  */
 export const isJwtValid: FunctionDef = {
   name: 'is_jwt_valid',
@@ -62,7 +62,9 @@ export const isJwtValid: FunctionDef = {
     claims instanceof Map && configuration !== undefined ? claims.has(configuration) : false,
 }
 
-/** Returns whether the request has a token of a token configuration: one that is not valid counts by its names field alone. */
+/**
+ * Returns whether the request has a token of a token configuration: an invalid one is found by its names field alone.
+ */
 export const isJwtPresent: FunctionDef = {
   name: 'is_jwt_present',
   params: [bytes('literal')],

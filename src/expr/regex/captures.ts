@@ -2,12 +2,12 @@ import type { Budget } from '../budget.js'
 import { stepHolds } from './look.js'
 import { acceptTables, type Program, type Step } from './program.js'
 
-/** What following one thread costs, in steps of the budget. */
+/** Cost of following one thread, in steps of the budget. */
 const THREAD_STEPS = 8
 
 /**
- * Finds where a match is and what its groups hold: all ways are followed at once in order of preference (Pike's method),
- * so that time is text length times program size, whatever the pattern.
+ * Finds the position of a match and of its groups. All ways are followed together in order of preference (Pike's
+ * method), so that time is text length times program size, for any pattern.
  */
 export class Captures {
   readonly #program: Program
@@ -21,8 +21,8 @@ export class Captures {
   }
 
   /**
-   * The leftmost match, the first by the pattern's own order: for group n the byte offsets at 2n and 2n+1, -1 where the
-   * group took no part.
+   * Returns the leftmost match, the first by the pattern's own order: for group n the byte offsets at 2n and 2n+1, -1
+   * if the group did not take part.
    */
   exec(text: string, budget: Budget): number[] | undefined {
     const { steps, start, anchored } = this.#program
@@ -31,7 +31,7 @@ export class Captures {
     const seen = new Int32Array(steps.length).fill(-1)
     let found: number[] | undefined
     for (let at = 0; at <= text.length; at++) {
-      // Threads of an earlier beginning come first, so a new one is added last and only while nothing is found.
+      // Threads of an earlier beginning are first, so a new one is added last and only until a match is found.
       if (found === undefined && (at === 0 || !anchored)) {
         this.#follow({ step: start, slots: this.#none.with(0, at) }, { text, at, budget }, seen, current)
       }
@@ -53,7 +53,7 @@ export class Captures {
     return found
   }
 
-  /** Adds every step that is reached from a thread without a byte, in order of preference. */
+  /** Adds every step that a thread reaches without a byte, in order of preference. */
   #follow(from: Thread, { text, at, budget }: Point, seen: Int32Array, into: Thread[]): void {
     const stack = [from]
     let followed = 0
@@ -82,7 +82,7 @@ export class Captures {
   }
 }
 
-/** A place in the text. */
+/** A position in the text. */
 interface Point {
   readonly text: string
   readonly at: number

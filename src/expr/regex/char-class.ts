@@ -22,7 +22,7 @@ const POSIX: Readonly<Record<string, Ranges>> = {
 const MAX_NESTING = 250
 
 /**
- * Reads a class; the cursor stands after its `[`.
+ * Reads a class; the cursor is after its `[`.
  *
  *     a[^b-d&&[:alpha:]]+
  *       ^
@@ -75,7 +75,7 @@ function apply(
   return difference(union(left, right), intersect(left, right), maxOf(flags))
 }
 
-/** One literal, range, escape, named or nested class. */
+/** Reads one literal, range, escape, named or nested class. */
 function readItem(cursor: Cursor, flags: Flags, depth: number, start: number, into: number[]): void {
   if (cursor.peek() === '[') {
     const named = readPosix(cursor)
@@ -127,7 +127,7 @@ function readPrimitive(cursor: Cursor, flags: Flags, start: number): number | Ra
   return classPoint(cursor, flags, escape.point, escape.byte, at)
 }
 
-/** `[:name:]` or `[:^name:]`; undefined, and nothing read, when it is none. */
+/** Reads `[:name:]` or `[:^name:]`. Returns undefined, and reads nothing, if neither follows. */
 function readPosix(cursor: Cursor): Ranges | undefined {
   const at = cursor.at
   if (!cursor.take('[:')) return undefined

@@ -1,6 +1,6 @@
 import { RegexSyntaxError } from './fault.js'
 
-/** The flags in force at a place of a pattern. */
+/** The flags that apply at a position of a pattern. */
 export interface Flags {
   readonly i: boolean
   readonly m: boolean
@@ -11,7 +11,7 @@ export interface Flags {
   readonly x: boolean
 }
 
-/** The characters (code points) of a pattern and a place among them. */
+/** The characters (code points) of a pattern and a position among them. */
 export class Cursor {
   readonly chars: readonly string[]
   at = 0
@@ -45,7 +45,7 @@ export class Cursor {
     return new RegexSyntaxError(reason, Buffer.byteLength(this.chars.slice(0, at).join('')))
   }
 
-  /** With `x`, white space and comments between things mean nothing. */
+  /** Skips white space and comments if the flag `x` is set. */
   skipIgnored(flags: Flags): void {
     while (flags.x && !this.done) {
       const char = this.peek() as string

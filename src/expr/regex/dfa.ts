@@ -3,14 +3,14 @@ import { holds } from './look.js'
 import { acceptTables, type Program, type Step } from './program.js'
 import type { Simulation } from './simulate.js'
 
-/** What the cache may hold: table entries and steps in states, about 200 KiB together. Full means emptied. */
+/** Limits of the cache: table entries and steps in states, about 200 KiB together. A full cache is emptied. */
 const MAX_ENTRIES = 32_768
 const MAX_MEMBERS = 16_384
-/** Within one text, this many new states in a row are looked at, and must have served this many bytes each. */
+/** Within one text, this many new states in a row are examined, and must have served this many bytes each. */
 const TRIAL_STATES = 256
 const MIN_BYTES_PER_STATE = 10
 
-/** What a new state costs, and each step that is in it, in steps of the budget. */
+/** Cost of a new state, and of each step in it, in steps of the budget. */
 const STATE_STEPS = 64
 const MEMBER_STEPS = 16
 
@@ -19,16 +19,16 @@ const DEAD = 1
 const MATCH = 2
 
 /**
- * A deterministic automaton made while it is needed: each state is the set of steps that the program could be at, and a
- * transition, once found, is one table access per byte. Conditions such as `$` are settled one byte late, when both of
- * their sides are known. Where states do not repeat, the simulation takes over.
+ * A deterministic automaton built on demand: each state is the set of steps that the program could be at, and a known
+ * transition is one table access per byte. Conditions such as `$` are evaluated one byte late, when both of their sides
+ * are known. If states do not repeat, the simulation is used instead.
  */
 export class LazyDfa {
   readonly #program: Program
   readonly #fallback: Simulation
   readonly #accepts: (Uint8Array | undefined)[]
   readonly #width: number
-  /** One byte of each class, to ask the steps with. */
+  /** One byte of each class, to evaluate the steps with. */
   readonly #sample: Int32Array
   #table = new Int32Array(0)
   #states: State[] = []
@@ -95,14 +95,14 @@ export class LazyDfa {
     this.#start = kernel.matched ? MATCH : this.#state(kernel.members, -1)
   }
 
-  /** Empties the cache and takes one state over. */
+  /** Empties the cache, except for one state. */
   #flush(keep: number): number {
     const { members, before } = this.#states[keep] as State
     this.#reset()
     return this.#state(members, before)
   }
 
-  /** The number of the state with these steps, which a byte of kind `before` led to. */
+  /** Returns the number of the state with these steps, reached by a byte of type `before`. */
   #state(members: readonly number[], before: number): number {
     if (members.length === 0) return DEAD
     const key = `${before}:${members.join()}`
@@ -119,7 +119,7 @@ export class LazyDfa {
     return state
   }
 
-  /** Finds and notes where a state goes on a class of bytes, the last of which is the end of the text. */
+  /** Finds and stores the transition of a state for a class of bytes. The last class is the end of the text. */
   #step(from: number, byteClass: number, budget: Budget): number {
     const { steps, anchored, start, looks } = this.#program
     const end = byteClass === this.#width - 1
@@ -155,19 +155,19 @@ export class LazyDfa {
 interface State {
   /** Ascending numbers of steps that wait for a byte or for a condition. */
   readonly members: readonly number[]
-  /** A byte that stands for the kind of the one before, as far as conditions can tell; -1 at the start. */
+  /** A byte that represents the type of the previous one, as far as conditions distinguish it; -1 at the start. */
   readonly before: number
 }
 
 const NO_STATE: State = { members: [], before: 0 }
 
-/** The first byte of the same kind: line feed, carriage return, word, other. */
+/** Returns the first byte of the same type: line feed, carriage return, word, other. */
 function kindOf(byte: number): number {
   if (byte === 10 || byte === 13) return byte
   return holds('wordStartHalf', byte, -1) ? 0x20 : 0x61
 }
 
-/** Collects the steps that are reached without a byte. Conditions stay in it unless their two sides are given. */
+/** Collects the steps that are reached without a byte. Conditions remain in it unless both of their sides are known. */
 class Kernel {
   readonly #steps: readonly Step[]
   readonly #seen = new Set<number>()

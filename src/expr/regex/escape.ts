@@ -4,7 +4,7 @@ import type { Look } from './hir.js'
 import { foldUnicode, property, unicodeDigit, unicodeSpace, unicodeWord } from './unicode.js'
 import { foldAscii } from './ranges.js'
 
-/** What an escape stands for. `byte` is true for `\xHH`, which without Unicode is that byte and no code point. */
+/** Meaning of an escape. `byte` is true for `\xHH`, which without Unicode is that byte and not a code point. */
 export type Escape =
   | { readonly kind: 'literal'; readonly point: number; readonly byte: boolean }
   | { readonly kind: 'set'; readonly set: Ranges }
@@ -15,7 +15,7 @@ const DIGIT: Ranges = [0x30, 0x39]
 const SPACE: Ranges = [0x09, 0x0d, 0x20, 0x20]
 const NOT_ALLOWED = 'Unicode not allowed here'
 
-/** The largest member of a set: a byte, or a code point with `u` on. */
+/** Returns the maximum member of a set: a byte, or a code point with `u` on. */
 export const maxOf = (flags: Flags): number => (flags.u ? 0x10ffff : 0xff)
 
 const CONTROLS: Readonly<Record<string, number>> = { a: 7, f: 12, t: 9, n: 10, r: 13, v: 11 }
@@ -27,7 +27,7 @@ const BRACED_LOOKS: Readonly<Record<string, Look>> = {
   'end-half': 'wordEndHalf',
 }
 
-/** Reads an escape; the cursor stands after the backslash. */
+/** Reads an escape; the cursor is after the backslash. */
 export function readEscape(cursor: Cursor, flags: Flags): Escape {
   const start = cursor.at - 1
   const char = cursor.next('incomplete escape sequence, reached end of pattern prematurely')
@@ -45,7 +45,7 @@ export function readEscape(cursor: Cursor, flags: Flags): Escape {
   throw cursor.fault('unrecognized escape sequence', start)
 }
 
-/** `\b` alone, or `\b{start}` and its kin. A `{` that begins no name is a repetition of `\b`. */
+/** Reads `\b` alone, or `\b{start}` and similar ones. A `{` that does not begin a name is a repetition of `\b`. */
 function readWordLook(cursor: Cursor): Look {
   const start = cursor.at
   if (!cursor.take('{')) return 'word'
@@ -122,13 +122,13 @@ function perl(char: string, flags: Flags): Ranges {
   return char === lower ? set : negate(set, maxOf(flags))
 }
 
-/** The other cases of a set, where the flags ask for them. */
+/** Adds the other cases of a set if the flags require them. */
 export function fold(set: Ranges, flags: Flags): Ranges {
   if (!flags.i) return set
   return flags.u ? foldUnicode(set) : foldAscii(set)
 }
 
-/** The code point or byte of a literal inside of a class. */
+/** Returns the code point or byte of a literal inside of a class. */
 export function classPoint(cursor: Cursor, flags: Flags, point: number, byte: boolean, at: number): number {
   if (flags.u || byte || point < 128) return point
   throw cursor.fault(NOT_ALLOWED, at)

@@ -1,4 +1,4 @@
-/** A pattern that cannot be used, with the byte where the fault was seen. */
+/** A pattern that cannot be used, with the byte offset of the error. */
 export class RegexSyntaxError extends Error {
   readonly at: number
 

@@ -1,6 +1,6 @@
 import type { Ranges } from './ranges.js'
 
-/** Conditions on a place between two bytes. */
+/** Conditions on a position between two bytes. */
 export type Look =
   | 'start'
   | 'end'
@@ -15,7 +15,7 @@ export type Look =
   | 'wordStartHalf'
   | 'wordEndHalf'
 
-/** A pattern over bytes, flags and Unicode already worked in. */
+/** A pattern over bytes; flags and Unicode are already applied. */
 export type Hir =
   | { readonly kind: 'empty' }
   | { readonly kind: 'class'; readonly set: Ranges }
@@ -46,20 +46,20 @@ export const alt = (items: readonly Hir[]): Hir => (items.length === 1 ? (items[
 
 const isLetter = (byte: number): boolean => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a)
 
-// Patterns are mostly plain bytes: each has one node, shared by all patterns.
+// Patterns are mostly plain bytes: each byte has one node, shared by all patterns.
 const BYTES = Array.from({ length: 256 }, (_, byte): Hir => ({ kind: 'class', set: [byte, byte] }))
 const CASELESS = BYTES.map((node, byte): Hir => {
   const [upper, lower] = [byte & ~32, byte | 32]
   return isLetter(byte) ? { kind: 'class', set: [upper, upper, lower, lower] } : node
 })
 
-/** One byte. */
+/** Returns the node of one byte. */
 export const oneByte = (byte: number): Hir => BYTES[byte] as Hir
 
-/** One byte, an ASCII letter in either case. */
+/** Returns the node of one byte, an ASCII letter in either case. */
 export const caselessByte = (byte: number): Hir => CASELESS[byte] as Hir
 
-/** The letter, in lower case, that a set holds in both cases and nothing else. */
+/** Returns the letter, in lower case, if a set consists of its two cases. */
 export function caselessLetter(set: Ranges): number | undefined {
   const lower = set[2]
   return set.length === 4 &&

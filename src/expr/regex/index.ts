@@ -11,26 +11,28 @@ import { Simulation } from './simulate.js'
 import type { Bytes } from '../value.js'
 
 /**
- * A regular expression in the syntax of the Rust crate `regex`, searched for in byte strings. Whatever the pattern and
- * the text, a search takes time linear in the text.
+ * A regular expression in the syntax of the Rust crate `regex`, for byte strings. For any pattern and text, a search
+ * takes time linear in the text.
  */
 export interface Regex {
   readonly pattern: Bytes
-  /** `backtracking`: JavaScript's own engine, where that is certain to be linear; `simulation`: where text is not ASCII. */
+  /**
+   * `backtracking`: JavaScript's own engine, if it is certain to be linear; `simulation`: for text that is not ASCII.
+   */
   readonly engine: 'backtracking' | 'automaton' | 'simulation'
-  /** How many capture groups there are. */
+  /** Number of capture groups. */
   readonly groups: number
-  /** Texts (ASCII letters in lower case) of which every match holds one, whatever its case; undefined: none known. */
+  /** Texts (ASCII letters in lower case) of which every match contains one, in any case; undefined: none known. */
   readonly required: readonly string[] | undefined
-  /** Builds the engine, which takes long; otherwise the first search does. */
+  /** Builds the engine, which is slow; otherwise the first search builds it. */
   build(): void
   /** Returns whether the pattern is found anywhere in `text`. Throws if the budget is used up. */
   test(text: Bytes, budget?: Budget): boolean
-  /** The leftmost match: for group n its offsets at 2n and 2n+1, -1 for a group that took no part. */
+  /** Returns the leftmost match: for group n its offsets at 2n and 2n+1, -1 for a group that did not take part. */
   exec(text: Bytes, budget?: Budget): number[] | undefined
 }
 
-/** Parses and compiles a pattern (a byte string of UTF-8). Throws RegexFault. */
+/** Parses and compiles a pattern (a byte string of UTF-8). Throws RegexSyntaxError. */
 export function parseRegex(pattern: Bytes): Regex {
   const text = Buffer.from(pattern, 'latin1').toString('utf8')
   const parsed = parse(text)
@@ -40,7 +42,7 @@ export function parseRegex(pattern: Bytes): Regex {
   return source === undefined ? own : backtracking(own, source)
 }
 
-/** Beyond this many steps of backtracking for one text, the automaton is asked: it takes one step for each byte. */
+/** Maximum number of backtracking steps for one text. Beyond it the automaton is used: it takes one step per byte. */
 const MAX_BACKTRACKED = 65_536
 
 function backtracking(own: Regex, { source, perText, perByte }: LinearSource): Regex {
@@ -62,7 +64,7 @@ function backtracking(own: Regex, { source, perText, perByte }: LinearSource): R
   }
 }
 
-/** Our own engines. They are built late: many rules are checked that are never run. */
+/** Our own engines. They are built late, because many rules are checked but never run. */
 function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
   let engines: { automaton: LazyDfa; simulation: Simulation } | undefined
   let capturing: Captures | undefined
@@ -71,7 +73,7 @@ function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
     const simulation = new Simulation(program)
     return { automaton: new LazyDfa(program, simulation), simulation }
   }
-  // The automaton knows one byte on each side of a place: enough for word edges in ASCII, and then only.
+  // The automaton knows one byte on each side of a position: only enough for word edges in ASCII.
   const ascii = unicodeLooks(hir)
   return {
     pattern,

@@ -2,13 +2,15 @@ import type { Hir } from './hir.js'
 import { isAnchored } from './program.js'
 import { intersect, type Ranges } from './ranges.js'
 
-/** Ways through a part without unbounded repeats, and how long it may be: more than this is left to the automaton. */
+/**
+ * Maximum number of ways through a part without unbounded repeats, and its maximum length; others use the automaton.
+ */
 const MAX_WAYS = 64
 const MAX_LENGTH = 512
-/** Bytes looked at from one place of the text before it is known that nothing matches there: each way may take its length. */
+/** Maximum number of bytes read at one position before a mismatch is certain: each way may read its length. */
 const MAX_TRIED = 512
 
-/** A pattern as JavaScript source, with the most steps that a search takes. */
+/** A pattern as JavaScript source, with the maximum number of steps of a search. */
 export interface LinearSource {
   readonly source: string
   readonly perText: number
@@ -16,15 +18,16 @@ export interface LinearSource {
 }
 
 /**
- * The pattern as JavaScript source, when a backtracking engine is certain to run it in linear time; else undefined.
+ * Returns the pattern as JavaScript source if a backtracking engine is certain to run it in linear time, else
+ * undefined.
  *
- * Certain is: no repeat without an upper bound but at the very end, and few ways through the rest; or, anchored at the
- * start of the text, unbounded repeats of one class each, every one followed by something that the class cannot hold
- * (so that giving back bytes fails at once), save for the last.
+ * It is certain in two cases: no repeat without an upper bound except at the very end, and few ways through the rest;
+ * or, anchored at the start of the text, unbounded repeats of one class each, every one except the last followed by
+ * something that the class cannot contain (so that giving back bytes fails immediately).
  */
 export function linearSource(hir: Hir): LinearSource | undefined {
   const items = flat(hir)
-  // Only whether there is a match is asked: a repeat at the end has matched once its least count has.
+  // Only the existence of a match matters: a repeat at the end matches with its minimum count.
   const last = items.at(-1)
   if (last?.kind === 'repeat' && last.max === Infinity) items[items.length - 1] = { ...last, max: last.min }
 
@@ -45,14 +48,14 @@ export function linearSource(hir: Hir): LinearSource | undefined {
   if (ways > MAX_WAYS || length > MAX_LENGTH) return undefined
   const anchored = isAnchored(hir)
   if (unbounded > 0 && (!anchored || !separated(items))) return undefined
-  // A pattern that is anchored, and has no repeat to give bytes back, is tried at one place only.
+  // A pattern that is anchored, and has no repeat to give bytes back, is matched at one position only.
   if (ways * length > MAX_TRIED && (unbounded > 0 || !anchored)) return undefined
   const perPlace = Math.max(1, ways * length)
   const steps = anchored ? { perText: perPlace, perByte: unbounded > 0 ? 1 : 0 } : { perText: 0, perByte: perPlace }
   return { source: items.map(source).join(''), ...steps }
 }
 
-/** The top-level sequence, groups opened where that changes nothing. */
+/** Returns the top-level sequence. Groups are opened if that changes nothing. */
 function flat(hir: Hir): Hir[] {
   if (hir.kind === 'concat') return hir.items.flatMap(flat)
   if (hir.kind === 'group') return flat(hir.item)
@@ -62,7 +65,7 @@ function flat(hir: Hir): Hir[] {
 const isClass = (hir: Hir): hir is Hir & { kind: 'class' } =>
   hir.kind === 'class' || (hir.kind === 'group' && isClass(hir.item))
 
-/** Returns whether each unbounded repeat but the last ends where something it cannot hold must follow. */
+/** Returns whether each unbounded repeat except the last is followed by something it cannot contain. */
 function separated(items: readonly Hir[]): boolean {
   const at = items.flatMap((item, index) => (item.kind === 'repeat' && item.max === Infinity ? [index] : []))
   return at.slice(0, -1).every((index) => {
@@ -74,7 +77,7 @@ function separated(items: readonly Hir[]): boolean {
 
 const classOf = (hir: Hir): Ranges => (hir.kind === 'group' ? classOf(hir.item) : hir.kind === 'class' ? hir.set : [])
 
-/** The bytes that a part must begin with; undefined if it may be empty or cannot be told. */
+/** Returns the possible first bytes of a part; undefined if it may be empty or they are unknown. */
 function firstBytes(hir: Hir | undefined): Ranges | undefined {
   if (hir === undefined) return undefined
   if (hir.kind === 'class') return hir.set
@@ -83,7 +86,7 @@ function firstBytes(hir: Hir | undefined): Ranges | undefined {
   return hir.kind === 'concat' ? firstBytes(hir.items[0]) : undefined
 }
 
-/** How many ways lead through a part, and how long its longest text is; undefined if either has no small bound. */
+/** Returns the number of ways through a part and its maximum text length; undefined if either has no small bound. */
 function bounded(hir: Hir): { ways: number; length: number } | undefined {
   switch (hir.kind) {
     case 'empty':

@@ -1,12 +1,12 @@
 import { caselessLetter, type Hir } from './hir.js'
 
-/** More texts than this are no gate worth keeping. */
+/** Maximum number of texts of a useful gate. */
 const MAX_TEXTS = 32
 const MIN_LENGTH = 3
 
 /**
- * Texts of which at least one is in everything that the pattern matches, ASCII letters in lower case on both sides;
- * undefined if no useful set is known. The longest shortest text wins.
+ * Returns texts of which every match contains at least one, ASCII letters in lower case on both sides; undefined if no
+ * useful set is known. The set with the longest shortest text is chosen.
  */
 export function requiredTexts(hir: Hir): readonly string[] | undefined {
   const best = required(hir)
@@ -41,7 +41,7 @@ function required(hir: Hir): readonly string[] | undefined {
   }
 }
 
-/** The best of the runs of plain characters and of the parts with sets of their own. */
+/** Returns the best of the runs of plain characters and of the parts with their own sets. */
 function sequence(items: readonly Hir[]): readonly string[] | undefined {
   let best: readonly string[] | undefined
   const offer = (texts: readonly string[] | undefined) => {
@@ -62,7 +62,7 @@ function sequence(items: readonly Hir[]): readonly string[] | undefined {
   return best
 }
 
-/** The one text of a part, its letters in lower case; undefined if there are several. */
+/** Returns the one text of a part, its letters in lower case; undefined if there are several. */
 function exact(hir: Hir): string | undefined {
   if (hir.kind === 'group') return exact(hir.item)
   if (hir.kind !== 'class') return undefined

@@ -5,7 +5,7 @@ import { unicodeWord } from './unicode.js'
 const isWordByte = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || byte === 0x5f || (byte >= 0x61 && byte <= 0x7a)
 
-/** Returns whether a condition holds between two bytes; -1 stands for the start or the end of the text. */
+/** Returns whether a condition holds between two bytes; -1 is the start or the end of the text. */
 export function holds(look: Look, before: number, after: number): boolean {
   switch (look) {
     case 'start':
@@ -33,7 +33,7 @@ function wordHolds(look: Look, before: boolean, after: boolean): boolean {
   return look === 'wordStartHalf' ? !before : !after
 }
 
-/** Returns whether a pattern asks for a Unicode word edge, for which one byte on each side is not enough to know. */
+/** Returns whether a pattern has a Unicode word edge, which one byte on each side cannot decide. */
 export function unicodeLooks(hir: Hir): boolean {
   if (hir.kind === 'look') return hir.unicode && isWordLook(hir.look)
   if (hir.kind === 'concat' || hir.kind === 'alt') return hir.items.some(unicodeLooks)
@@ -50,19 +50,19 @@ const WORD_LOOKS: ReadonlySet<Look> = new Set([
 ])
 const isWordLook = (look: Look): boolean => WORD_LOOKS.has(look)
 
-/** Returns whether a condition of a program holds at a place of a text. */
+/** Returns whether a condition of a program holds at a position of a text. */
 export function stepHolds(step: { readonly look: Look; readonly unicode: boolean }, text: string, at: number): boolean {
   if (step.unicode && isWordLook(step.look)) return holdsUnicode(step.look, text, at)
   return holds(step.look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
 }
 
-/** Returns whether a Unicode word condition holds; next to bytes that are no UTF-8 nothing is a word. */
+/** Returns whether a Unicode word condition holds. Next to bytes that are not UTF-8 nothing is a word. */
 function holdsUnicode(look: Look, text: string, at: number): boolean {
   let start = at - 1
   while (start > at - 4 && start > 0 && (text.charCodeAt(start) & 0xc0) === 0x80) start--
   const before = at === 0 ? END : decode(text, start, at)
   const after = at === text.length ? END : decode(text, at, Math.min(text.length, at + 4))
-  // As in the reference: "not at a word boundary" is not asked inside of a broken or divided character.
+  // As in the reference: "not at a word boundary" is not evaluated inside of a broken or divided character.
   if (look === 'notWord' && (before === BROKEN || after === BROKEN)) return false
   return wordHolds(look, isWordPoint(before), isWordPoint(after))
 }
@@ -78,7 +78,7 @@ function isWordPoint(point: number): boolean {
   return contains(words, point)
 }
 
-/** The code point whose bytes begin at `from` and must end by `to`; BROKEN when there is none. */
+/** Returns the code point whose bytes begin at `from` and end by `to`; BROKEN if there is none. */
 function decode(text: string, from: number, to: number): number {
   const lead = text.charCodeAt(from)
   if (lead < 0x80) return lead

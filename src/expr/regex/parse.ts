@@ -6,18 +6,21 @@ import { MAX_STEPS, stepCount, tooManySteps } from './program.js'
 import { negate } from './ranges.js'
 import { encode, utf8 } from './utf8.js'
 
-/** A pattern read: its tree, and the name or nothing of each capture group from 1. */
+/** A parsed pattern: its tree, and the name, if any, of each capture group from 1. */
 export interface ParsedRegex {
   readonly hir: Hir
   readonly groups: readonly (string | undefined)[]
 }
 
-/** Groups may stand this deep inside each other. */
+/** Maximum nesting of groups. */
 const MAX_NESTING = 250
 const MAX_COUNT = 0xffff_ffff
 const NO_FLAGS: Flags = { i: false, m: false, s: false, R: false, U: false, u: false, x: false }
 
-/** Parses the syntax of the Rust crate `regex`, on bytes with Unicode off unless `(?u)` turns it on. Throws RegexFault. */
+/**
+ * Parses the syntax of the Rust crate `regex`, on bytes with Unicode off unless `(?u)` turns it on. Throws
+ * RegexSyntaxError.
+ */
 export function parse(pattern: string): ParsedRegex {
   const reader = new Reader(pattern)
   return { hir: reader.whole(), groups: reader.groups }
@@ -37,7 +40,7 @@ class Reader {
     return hir
   }
 
-  /** Everything up to the `)` of this group, or the end. `open` is where the group began. */
+  /** Reads up to the `)` of this group, or the end. `open` is the start of the group. */
   #alternatives(flags: Flags, depth: number, open: number | undefined): { hir: Hir } {
     const cursor = this.#cursor
     const branches: Hir[] = []
@@ -100,7 +103,7 @@ class Reader {
     return repeat
   }
 
-  /** The counts of `{n}`, `{n,}` or `{n,m}`, after the `{`. */
+  /** Reads the counts of `{n}`, `{n,}` or `{n,m}`, after the `{`. */
   #counts(): [min: number, max: number] {
     const cursor = this.#cursor
     const start = cursor.at - 1
@@ -151,7 +154,7 @@ class Reader {
     }
     const { hir } = this.#alternatives(inner, depth + 1, open)
     cursor.at++
-    // A group without captures is kept together by a wrapper, so that what is repeated is all of it.
+    // A wrapper keeps a non-capturing group together, so that a repeat applies to all of it.
     return { hir: index === undefined ? { kind: 'concat', items: [hir] } : { kind: 'group', item: hir, index } }
   }
 
@@ -170,7 +173,7 @@ class Reader {
     return this.groups.push(name)
   }
 
-  /** `i-s:` or `i-s)`; the flags after it, and whether it ends the group at once. */
+  /** Reads `i-s:` or `i-s)`. Returns the flags after it, and whether it ends the group. */
   #flags(flags: Flags, open: number): { flags: Flags; ends: boolean } {
     const cursor = this.#cursor
     const set: Record<string, boolean> = {}
@@ -219,7 +222,7 @@ class Reader {
   }
 }
 
-/** A non-capturing group's wrapper has done its work once the branch is complete. */
+/** Removes the wrapper of a non-capturing group; the branch is complete. */
 const kept = (item: Hir): Hir => (item.kind === 'concat' && item.items.length === 1 ? (item.items[0] ?? EMPTY) : item)
 
 const look = (which: Look, flags: Flags): Hir => ({ kind: 'look', look: which, unicode: flags.u })

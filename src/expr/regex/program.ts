@@ -14,29 +14,29 @@ export type Step =
 export interface Program {
   readonly steps: readonly Step[]
   readonly start: number
-  /** True if a match can begin at the first byte only. */
+  /** True if a match can begin only at the first byte. */
   readonly anchored: boolean
-  /** The class of each byte: bytes of one class are the same to every step. */
+  /** The class of each byte. All steps treat bytes of one class alike. */
   readonly classes: Uint8Array
   readonly classCount: number
-  /** True if there are conditions on places. */
+  /** True if there are conditions on positions. */
   readonly looks: boolean
 }
 
-/** What a compiled pattern may take, as in the reference; a step is counted with what it takes there. */
+/** Maximum size of a compiled pattern, as in the reference; a step counts with its size there. */
 const MAX_BYTES = 10 * 1024 * 1024
 const STEP_BYTES = 32
 
-/** Parts may stand this deep inside each other: groups as deep as they may be, and repeats of repeats. */
+/** Maximum nesting of parts: groups up to their maximum, and repeats of repeats. */
 const MAX_DEPTH = 1000
 
-/** Steps of a program: with more of them, one pattern could take the budget of a whole request for a short text. */
+/** Maximum number of steps: with more, one pattern could use the budget of a whole request on a short text. */
 export const MAX_STEPS = 20_000
 
-/** Counts of parts that stand in several places, such as Unicode classes. */
+/** Counts of parts that occur in several places, such as Unicode classes. */
 const counted = new WeakMap<Hir, number>()
 
-/** Returns how many steps the program of a pattern has, about. */
+/** Returns the approximate number of steps of a pattern's program. */
 export function stepCount(hir: Hir): number {
   let count = counted.get(hir)
   if (count === undefined) counted.set(hir, (count = countSteps(hir)))
@@ -61,7 +61,7 @@ function countSteps(hir: Hir): number {
   }
 }
 
-/** Throws RegexFault when the program of a pattern would be too large, or its parts are nested too deep. */
+/** Throws RegexSyntaxError if the program of a pattern would be too large, or its parts are nested too deeply. */
 export function checkSize(hir: Hir): void {
   const steps = stepCount(hir)
   if (steps > MAX_STEPS) throw new RegexSyntaxError(tooManySteps(steps), 0)
@@ -70,7 +70,7 @@ export function checkSize(hir: Hir): void {
   }
 }
 
-/** Says that a pattern, or a part of it, is too large. */
+/** Returns the message that a pattern, or a part of it, is too large. */
 export const tooManySteps = (steps: number): string => `compiled pattern has ${steps} steps, ${MAX_STEPS} are allowed`
 
 function sizeOf(hir: Hir, depth: number): number {
@@ -98,7 +98,7 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
   const split = (first: number, second: number, greedy: boolean): number =>
     add({ kind: 'split', next: greedy ? first : second, other: greedy ? second : first })
 
-  /** Adds `node` in front of the step `next`; returns the step to begin at. */
+  /** Adds `node` before the step `next`. Returns the step to begin at. */
   function emit(node: Hir, next: number): number {
     switch (node.kind) {
       case 'empty':
@@ -158,7 +158,7 @@ export function isAnchored(hir: Hir): boolean {
 
 const WORD_EDGES = [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b]
 
-/** Cuts the 256 bytes where any step tells two neighbours apart. */
+/** Splits the 256 bytes between neighbors that any step distinguishes. */
 function byteClasses(steps: readonly Step[]): { classes: Uint8Array; classCount: number } {
   const cuts = new Uint8Array(257)
   for (const step of steps) {
@@ -183,7 +183,7 @@ function byteClasses(steps: readonly Step[]): { classes: Uint8Array; classCount:
 /** Tables of sets; copies of one part of a pattern have the same set. */
 const tables = new WeakMap<Ranges, Uint8Array>()
 
-/** For each step of kind class: one byte per byte value, 1 where it accepts. */
+/** Returns for each step of type class: one byte per byte value, 1 if it accepts. */
 export function acceptTables(steps: readonly Step[]): (Uint8Array | undefined)[] {
   return steps.map((step) => {
     if (step.kind !== 'class') return undefined

@@ -1,7 +1,7 @@
-/** A set of bytes or code points: first and last of each range in turn, ascending, with gaps between ranges. */
+/** A set of bytes or code points: alternating first and last of each range, ascending, with gaps between ranges. */
 export type Ranges = readonly number[]
 
-/** The set that holds every `first, last` pair of `pairs`, in any order and overlapping or not. */
+/** Returns the set of all `first, last` pairs of `pairs`, in any order and overlapping or not. */
 export function ranges(pairs: readonly number[]): Ranges {
   if (isSet(pairs)) return pairs
   const sorted: [number, number][] = []
@@ -16,7 +16,7 @@ export function ranges(pairs: readonly number[]): Ranges {
   return merged
 }
 
-/** Returns whether pairs are ascending already, with gaps between them. */
+/** Returns whether pairs are already ascending, with gaps between them. */
 function isSet(pairs: readonly number[]): boolean {
   for (let at = 2; at < pairs.length; at += 2) if ((pairs[at] as number) <= (pairs[at - 1] as number) + 1) return false
   return true
@@ -24,7 +24,7 @@ function isSet(pairs: readonly number[]): boolean {
 
 export const union = (a: Ranges, b: Ranges): Ranges => ranges([...a, ...b])
 
-/** What is not in `set`, from 0 to `max`. */
+/** Returns the members from 0 to `max` that are not in `set`. */
 export function negate(set: Ranges, max: number): Ranges {
   const out: number[] = []
   let next = 0
@@ -61,7 +61,7 @@ export function contains(set: Ranges, value: number): boolean {
   return low * 2 < set.length && value >= (set[low * 2] as number)
 }
 
-/** The set with the other case of every ASCII letter in it. */
+/** Returns the set with the other case of each of its ASCII letters. */
 export function foldAscii(set: Ranges): Ranges {
   const upper = intersect(set, [0x41, 0x5a]).map((char) => char + 32)
   const lower = intersect(set, [0x61, 0x7a]).map((char) => char - 32)

@@ -8,8 +8,8 @@ const LOOK = 2
 const MATCH = 3
 
 /**
- * Returns whether a pattern is found, by following all ways at once without a cache: time is text length times program size,
- * and memory that of the program. It stands in where the automaton's states do not repeat.
+ * Returns whether a pattern is found, following all ways together without a cache: time is text length times program
+ * size, memory that of the program. Used if the automaton's states do not repeat.
  */
 export class Simulation {
   readonly #program: Program
@@ -36,7 +36,7 @@ export class Simulation {
     const { steps, start, anchored } = this.#program
     const [kinds, nexts, others, accepts] = [this.#kinds, this.#next, this.#other, this.#accepts]
     budget.spend(1 + (steps.length >> 3))
-    // Steps to be at, in any order; one may add to the list it stands in, or to that of the next byte.
+    // Steps to be at, in any order; a step may add to its own list, or to that of the next byte.
     let now = new Int32Array(steps.length)
     let then = new Int32Array(steps.length)
     let count = 0
@@ -49,7 +49,7 @@ export class Simulation {
       if (count === 0) return false
       const byte = at < text.length ? text.charCodeAt(at) : -1
       let later = 0
-      // First all that needs no byte, marked as seen at this place; then the bytes, marked for the next one.
+      // First all steps without a byte, marked as seen at this position; then the bytes, marked for the next one.
       for (let i = 0; i < count; i++) {
         const id = now[i] as number
         const kind = kinds[id]

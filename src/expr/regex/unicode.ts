@@ -1,8 +1,8 @@
 import { contains, ranges, type Ranges } from './ranges.js'
 
 /**
- * Unicode sets by asking the engine's own tables: a pattern is run once over all code points. What JavaScript does not
- * know by a name has none here either.
+ * Unicode sets from the engine's own tables: a pattern is run once over all code points. Names that JavaScript does not
+ * know are not supported here either.
  */
 const CATEGORIES = `Other C Control Cc Format Cf Unassigned Cn PrivateUse Co Surrogate Cs Letter L CasedLetter LC
 LowercaseLetter Ll ModifierLetter Lm OtherLetter Lo TitlecaseLetter Lt UppercaseLetter Lu Mark M SpacingMark Mc
@@ -51,7 +51,7 @@ const SCRIPT_NAMES = new Map(SCRIPTS.split(/\s+/).map((name) => [loose(name), na
 
 const cache = new Map<string, Ranges>()
 
-/** The code points of a `\p{name}`, or undefined if there is no such name. */
+/** Returns the code points of a `\p{name}`, or undefined if the name is unknown. */
 export function property(name: string): Ranges | undefined {
   const [key, value, ...more] = name.split(/[=:]/)
   if (more.length > 0 || key === undefined) return undefined
@@ -76,17 +76,17 @@ export function property(name: string): Ranges | undefined {
   return binary === undefined ? undefined : named(`\\p{${binary}}`)
 }
 
-/** `\w`, `\d` and `\s` with Unicode on (UTS 18, annex C). */
+/** Returns `\w` with Unicode on; `\d` and `\s` follow (UTS 18, annex C). */
 export const unicodeWord = (): Ranges => named('\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}')
 export const unicodeDigit = (): Ranges => named('\\p{Nd}')
 export const unicodeSpace = (): Ranges => named('\\p{White_Space}')
 
-/** Planes that are the same throughout, but for their last two code points: unassigned and private ones. */
+/** Returns whether a plane is uniform, except for its last two code points: unassigned and private ones. */
 const isUniform = (plane: number): boolean => (plane > 3 && plane !== 14) || plane > 14
 
 let sampled: string | undefined
 
-/** Every code point that a set could tell from its neighbours, in order; surrogates are in no text that is UTF-8. */
+/** Returns every code point that a set could distinguish from its neighbors, in order. UTF-8 contains no surrogates. */
 function samples(): string {
   if (sampled !== undefined) return sampled
   const points: string[] = []
@@ -99,12 +99,14 @@ function samples(): string {
   return sampled
 }
 
-/** The code points of a JavaScript class body. There are a few hundred names, so the cache is bounded by them. */
+/**
+ * Returns the code points of a JavaScript class body. There are a few hundred names, so the cache is bounded by them.
+ */
 function named(body: string): Ranges {
   const known = cache.get(body)
   if (known !== undefined) return known
   const found: number[] = []
-  // One pass over a text: asking for each of a million code points takes a tenth of a second for each name.
+  // One pass over a text: testing each of a million code points takes a tenth of a second for each name.
   for (const [run] of samples().matchAll(new RegExp(`[${body}]+`, 'gu'))) {
     const last = run.slice(/[\udc00-\udfff]$/.test(run) ? -2 : -1).codePointAt(0) as number
     const end = (last & 0xffff) === 0 && isUniform(last >> 16) ? last + 0xfffd : last
@@ -118,7 +120,7 @@ const single = (text: string) => (Array.from(text).length === 1 ? text.codePoint
 
 let folds: Map<number, readonly number[]> | undefined
 
-/** For each code point with another case: all that are equal to it when case is ignored (simple folding). */
+/** Returns for each code point with another case: all that are equal if case is ignored (simple folding). */
 function foldTable(): Map<number, readonly number[]> {
   if (folds !== undefined) return folds
   const table = new Map<number, number[]>()
@@ -128,7 +130,8 @@ function foldTable(): Map<number, readonly number[]> {
     if (lower === char && upper === char) continue
     for (const other of [lower, upper, lower.toUpperCase(), upper.toLowerCase()]) {
       const to = single(other)
-      // Case mappings know more than folding does (the dotless i for one): what `i` does not equate is left out.
+      // Case mappings contain more than folding does (for example the dotless i): pairs that `i` does not equate are
+      // omitted.
       if (to === undefined || to === point || !new RegExp(`^\\u{${point.toString(16)}}$`, 'iu').test(other)) continue
       const both = [...new Set([...(table.get(point) ?? [point]), ...(table.get(to) ?? [to])])]
       for (const member of both) table.set(member, both)
@@ -140,10 +143,10 @@ function foldTable(): Map<number, readonly number[]> {
 
 /** Code points with another case, ascending. */
 let folding: readonly number[] | undefined
-/** What sets became: those of names are asked for again and again, and the cache holds no other for long. */
+/** Folded sets: those of names are used repeatedly, and the cache retains no others for long. */
 const folded = new WeakMap<Ranges, Ranges>()
 
-/** The set with every other case of its code points. */
+/** Returns the set with every other case of its code points. */
 export function foldUnicode(set: Ranges): Ranges {
   const known = folded.get(set)
   if (known !== undefined) return known
@@ -159,7 +162,7 @@ export function foldUnicode(set: Ranges): Ranges {
   return result
 }
 
-/** The place of the first number that is not below `least`. */
+/** Returns the index of the first number that is at least `least`. */
 function firstFrom(numbers: readonly number[], least: number): number {
   let low = 0
   let high = numbers.length

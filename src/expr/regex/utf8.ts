@@ -1,23 +1,25 @@
 import { alt, concat, type Hir } from './hir.js'
 import { intersect, ranges, type Ranges } from './ranges.js'
 
-/** The UTF-8 bytes of one code point. */
+/** Returns the UTF-8 bytes of one code point. */
 export function encode(point: number): number[] {
   return [...Buffer.from(String.fromCodePoint(point), 'utf8')]
 }
 
-/** The code points of two, three and four bytes (surrogates have no form), the mark of the lead byte, the bits behind it. */
+/**
+ * The code points of two, three and four bytes (surrogates have no form), the mark of the lead byte, the bits after it.
+ */
 const LONGER: readonly (readonly [points: Ranges, mark: number, bits: number])[] = [
   [[0x80, 0x7ff], 0xc0, 6],
   [[0x800, 0xd7ff, 0xe000, 0xffff], 0xe0, 12],
   [[0x10000, 0x10ffff], 0xf0, 18],
 ]
 
-/** What sets became of late: the same few are asked for again and again. */
+/** Results for recent sets: the same few are used repeatedly. */
 const latest = new Map<string, Hir>()
 const MAX_LATEST = 64
 
-/** A pattern of bytes for exactly the UTF-8 forms of a set of code points. */
+/** Returns a pattern of bytes for exactly the UTF-8 forms of a set of code points. */
 export function utf8(set: Ranges): Hir {
   const key = set.join()
   let hir = latest.get(key)
@@ -35,7 +37,10 @@ function formsOf(set: Ranges): Hir {
   return branches.length === 0 ? { kind: 'class', set: [] } : alt(branches)
 }
 
-/** One branch per group of bytes `mark` and more that the same bytes may follow, which hold the lowest `bits`. */
+/**
+ * Returns one branch per group of lead bytes from `mark` that have the same continuation bytes, which contain the
+ * lowest `bits`.
+ */
 function forms(set: Ranges, mark: number, bits: number): Hir[] {
   if (bits === 0) return set.length === 0 ? [] : [{ kind: 'class', set: set.map((low) => mark | low) }]
   const groups = new Map<string, { leads: number[]; rest: Ranges }>()
