@@ -7,10 +7,10 @@ import { configuredItem, itemIssues } from '../lists/item-check.js'
 import { egressIssues } from './egress.js'
 import type { Config } from './schema.js'
 
-/** Rules read bodies in one go: parsing 8 MiB of JSON kept all other requests waiting for a second. */
+/** Rules parse bodies synchronously: parsing 8 MiB of JSON delayed all other requests by a second. */
 const MAX_RULES_BODY = 1024 * 1024
 
-/** What a schema cannot say: references, uniqueness, ranges. */
+/** Returns issues that a schema cannot express: references, uniqueness, ranges. */
 export function crossCheck(config: Config): Issue[] {
   return [
     ...duplicates('accounts', 'id', config.accounts),
@@ -44,7 +44,7 @@ export function crossCheck(config: Config): Issue[] {
   ]
 }
 
-/** Records of the daemon's own are those of zones and accounts that there are, of datasets that they have. */
+/** Returns issues of a source of the daemon's own records: unknown zones or accounts, datasets that they lack. */
 export function sourceIssues(
   { zones, accounts }: Pick<Config, 'zones' | 'accounts'>,
   { source, job: { dataset } }: Config['pipelines'][number],
@@ -83,7 +83,7 @@ function listIssues({ kind, items }: Config['lists'][number], at: string): Issue
     const item = configuredItem(kind, given)
     const pointer = `${at}/${index}`
     const wrong = itemIssues(kind, item)
-    // A text has no members to point at.
+    // A string has no members to point at.
     if (wrong.length > 0)
       return wrong.map((issue) => ({ ...issue, pointer: pointer + (item === given ? issue.pointer : '') }))
     const key = LIST_TYPES[kind].key(item)
@@ -112,7 +112,7 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
   return issues
 }
 
-/** Whether a text is an address, or a network in CIDR form. */
+/** Returns whether a text is an address, or a network in CIDR form. */
 function isCidr(text: string): boolean {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const ip = parseIp(address)

@@ -7,14 +7,14 @@ interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
   readonly required?: readonly string[]
-  /** One entry of the list is part of the file, not only shown in a comment. */
+  /** One entry of the list is part of the file, not only a comment. */
   readonly 'x-shown'?: boolean
 }
 
 /**
- * A configuration file with every option of a schema: its description as a comment, its default as the value. Options
- * without a default stand there as comments with an example; a list of objects shows one entry. The text is a valid
- * file where the environment has what it names.
+ * Returns a configuration file with every option of a schema: its description as a comment, its default as the value.
+ * Options without a default are comments with an example; a list of objects shows one entry. The text is a valid file
+ * if the environment has the variables that it names.
  */
 export function documented(schema: object): string {
   return members(schema, '').join('\n').trimStart() + '\n'

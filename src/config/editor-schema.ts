@@ -8,8 +8,8 @@ interface Shape {
 }
 
 /**
- * The schema of a file as its author meets it: what has a default may be left out, and a section may stand there with
- * nothing below it. The schema that files are checked with is about the value with every default filled in.
+ * Returns the schema of a file for its author: options with a default can be omitted, and a section can be empty.
+ * The schema for validation describes the value with every default filled in.
  */
 export function forEditors(schema: object): object {
   return written(schema)

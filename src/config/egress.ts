@@ -33,7 +33,7 @@ export const Egress = Type.Object(
   },
 )
 
-/** What the schema of the section cannot say. */
+/** Returns issues that the schema of the section cannot express. */
 export function egressIssues({ allow_cidrs: allowed, resolver_overrides: overrides }: Static<typeof Egress>): Issue[] {
   return [
     ...allowed.flatMap((text, index) =>

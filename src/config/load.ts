@@ -16,8 +16,7 @@ export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 const parse = parser(ConfigFile, { defaults: true })
 const wrongShape = issuesOf(ConfigFile, { defaults: true })
 
-/** For who does not run pipelines, and so does not ask whether there are such destinations. */
-/** Checks that look at what the file names. Each returns an issue's message, undefined if there is none. */
+/** Checks of what the file refers to. Each returns an issue's message, undefined if there is none. */
 export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
 }
@@ -28,7 +27,7 @@ const NO_CHECKS: ConfigChecks = {
   certificate: () => undefined,
 }
 
-/** Reads a configuration file; throws {@link BadConfig} with every fault found. */
+/** Reads a configuration file; throws {@link BadConfig} with every issue found. */
 export function loadConfig(
   file: string,
   environment: Environment = process.env,
@@ -37,7 +36,7 @@ export function loadConfig(
   return readConfig(readText(file), file, environment, checks)
 }
 
-/** Reads the text of a configuration file; `file` names it in messages and is what its paths are relative to. */
+/** Reads the text of a configuration file; `file` is its name in messages, and its paths are relative to it. */
 export function readConfig(
   text: string,
   file: string,
@@ -51,7 +50,7 @@ export function readConfig(
   return yaml.checked((value, refuse) => {
     const given = value ?? {}
     const issues = withNewNames(wrongShape(given))
-    // Sections that are wrong in form stand as if they were absent, so that the others are looked at as well.
+    // Malformed sections are treated as absent, so that the others are checked as well.
     if (issues.some(({ pointer }) => pointer === '')) refuse(issues)
     const sound = soundMembers(given, issues)
     const resolved = resolveUnits(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
@@ -60,7 +59,7 @@ export function readConfig(
     const config = { ...resolved, pipelines }
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks), ...certificateIssues(whole, checks))
-    // What refers to others can be told only where those can be read.
+    // References can be checked only if their targets are valid.
     if (!issues.some(({ pointer }) => /^\/(accounts|zones)/.test(pointer)))
       issues.push(
         ...crossCheck(config),
@@ -89,7 +88,7 @@ function certificateIssues({ proxy, control }: Config, checks: ConfigChecks): Is
   })
 }
 
-/** Paths of the file are relative to it. */
+/** Makes paths absolute; those of the file are relative to it. */
 function absolute(config: Config, folder: string): Config {
   const data = resolve(folder, config.data)
   const { key_file: keyFile, ...secrets } = config.secrets

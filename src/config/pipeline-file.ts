@@ -1,4 +1,4 @@
-/** Pipeline files: YAML, checked as a whole, every fault with its line and column. */
+/** Pipeline files: YAML, validated as a whole, every issue with its line and column. */
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { isMap, visit, type Document, type Node } from 'yaml'
@@ -21,15 +21,15 @@ import {
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
-/** What is checked beyond what can be seen in the document, such as whether there is such a destination. */
+/** Checks of what the document refers to, for example whether a destination exists. */
 export interface PipelineChecks {
-  /** What is wrong with a destination, or undefined. */
+  /** Returns the issue of a destination, or undefined. */
   destination(text: string): string | undefined
-  /** The same for a destination that has to keep to what the configuration allows jobs. */
+  /** The same for a destination with the restrictions that the configuration sets for jobs. */
   jobDestination(text: string, allowed: Config['logpush']['destinations']): string | undefined
 }
 
-/** Reads a pipeline file; throws BadConfig with every fault found. */
+/** Reads a pipeline file; throws BadConfig with every issue found. */
 export function loadPipelines(
   file: string,
   checks: PipelineChecks,
@@ -41,7 +41,7 @@ export function loadPipelines(
   return readPipelines(text, file, checks, environment)
 }
 
-/** Reads the text of a pipeline file; `file` names it in messages and is what its paths are relative to. */
+/** Reads the text of a pipeline file; `file` is its name in messages, and its paths are relative to it. */
 export function readPipelines(
   text: string,
   file: string,
@@ -66,11 +66,11 @@ export function readPipelines(
   })
 }
 
-/** Pipelines of a list, and what is wrong with those that are missing. */
+/** Pipelines of a list, and issues of the missing ones. */
 export interface ReadPipelines {
-  /** Each at its place. */
+  /** Each at its index; undefined if it has issues. */
   readonly pipelines: readonly (Pipeline | undefined)[]
-  /** With pointers to the list, as in `/pipelines/0/source`. */
+  /** Issues with pointers to the list, as in `/pipelines/0/source`. */
   readonly issues: readonly Issue[]
 }
 
@@ -99,22 +99,22 @@ const stemOf = (file: string): string =>
     .replace(/\.(ya?ml|json)$/i, '')
     .replaceAll(/[^A-Za-z0-9._-]/g, '-')
 
-/** Whether the text of a configuration file is a pipeline file, rather than one of the daemon. */
+/** Returns whether the text of a configuration file is a pipeline file, rather than one of the daemon. */
 export function isPipelineFile(text: string, file: string, environment: Environment = process.env): boolean {
   const { contents } = readYaml(text, file, environment).document
   if (isOnePipeline(contents)) return true
   return isMap(contents) && contents.items.length === 1 && contents.has('pipelines')
 }
 
-/** Whether a document is a single pipeline. */
+/** Returns whether a document is a single pipeline. */
 export const isOnePipeline = (contents: unknown): boolean =>
   isMap(contents) && (contents.has('source') || contents.has('destination_conf'))
 
-/** Whether a file has members, but none of a pipeline. */
+/** Returns whether a file has members, but none of a pipeline. */
 const isOther = (text: string, file: string, environment: Environment): boolean =>
   isMap(readYaml(text, file, environment).document.contents) && !isPipelineFile(text, file, environment)
 
-/** Integers beyond 2^53 become bigint, with all their digits. */
+/** Converts integers beyond 2^53 to bigint, with all their digits. */
 export function keepDigits(document: Document | Node): void {
   visit(document, {
     Scalar(_key, node) {
@@ -127,14 +127,14 @@ export function keepDigits(document: Document | Node): void {
 
 interface PipelineContext {
   readonly folder: string
-  /** For a pipeline without a name. */
+  /** Name of a pipeline without a name. */
   readonly name: string
-  /** Inside the daemon: there are its own records as well. */
+  /** Inside the daemon, whose own records are a possible source. */
   readonly inside: boolean
   readonly checks: PipelineChecks
 }
 
-/** A pipeline, or all that is wrong with it. */
+/** Returns a pipeline, or all of its issues. */
 function readPipeline(given: unknown, { folder, name, inside, checks }: PipelineContext): Pipeline | Issue[] {
   if (!isObject(given)) return [{ pointer: '', message: 'must be a pipeline: source, dataset, destination_conf' }]
   const source = given['source'] === 'stdin' ? { stdin: true } : given['source']
@@ -145,7 +145,7 @@ function readPipeline(given: unknown, { folder, name, inside, checks }: Pipeline
   if (typeof dataset === 'string' && !DATASETS.has(dataset))
     issues.push({ pointer: '/dataset', message: noDataset(dataset) })
 
-  // What is wrong in form is left out, so that the rest is looked at as well.
+  // Malformed members are omitted, so that the rest is checked as well.
   const resolved = resolveUnits(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
   const pipeline = absolute(resolved, name, folder)
   for (const member of ['destination_conf', 'dead_letter'] as const) {
@@ -164,7 +164,7 @@ function readPipeline(given: unknown, { folder, name, inside, checks }: Pipeline
   }
 }
 
-/** With a name and the text of its filter; paths are relative to the file. */
+/** Returns the pipeline with a name, the text of its filter and paths relative to the file. */
 function absolute(resolved: Partial<PipelineDocument>, name: string, folder: string) {
   const { filter = '', source, destination_conf: destination, dead_letter: aside } = resolved
   return {
@@ -177,7 +177,7 @@ function absolute(resolved: Partial<PipelineDocument>, name: string, folder: str
   }
 }
 
-/** Members that say how a run of its own ends, or what it keeps: a pipeline of a zone or account is a job of the daemon. */
+/** Members about the end or the state of a separate run: a pipeline of a zone or account is a job of the daemon. */
 const IDLE = {
   retry_for: 'is for pipelines that end; one of a zone or account goes on trying while logpush.retention_age lasts',
   on_invalid: 'is for records that come from outside; those of a zone or account are always valid',
@@ -200,7 +200,7 @@ function throwAny(issues: readonly Issue[]): void {
 
 const listIssues = issuesOf(PipelineList)
 
-// These two are told apart by hand, so that what is said about them is about what was meant.
+// These two are distinguished by hand, so that issues are about the intended one.
 const wrongShape = issuesOf(
   Type.Object(
     {

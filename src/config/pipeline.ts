@@ -97,7 +97,7 @@ const AccountSource = Type.Object(
   { ...strict, description: "The daemon's own records of an account. Only inside the daemon." },
 )
 
-/** Where records can come from: the member that tells a source, and its schema. */
+/** Sources of records: the member that identifies a source, and its schema. */
 export const SOURCE_SCHEMAS = {
   file: FileSource,
   stdin: StdinSource,
@@ -109,7 +109,7 @@ export const SOURCE_SCHEMAS = {
 export type SourceKind = keyof typeof SOURCE_SCHEMAS
 
 export type FileSource = Static<typeof FileSource>
-/** The files of a source, whichever way they are written. */
+/** Returns the files of a source in any of its notations. */
 export function filesOf({ file, follow = false }: FileSource): {
   readonly paths: readonly string[]
   readonly follow: boolean
@@ -134,7 +134,7 @@ const PipelineTest = Type.Object(
 )
 export type PipelineTest = Static<typeof PipelineTest>
 
-/** One pipeline: records from a source, filtered and formatted as a job does it, to a destination. */
+/** One pipeline: records from a source, filtered and formatted as in a job, to a destination. */
 export const PipelineDocument = Type.Object(
   {
     name: Type.Optional(
@@ -183,21 +183,21 @@ export const PipelineDocument = Type.Object(
 )
 export type PipelineDocument = Static<typeof PipelineDocument>
 
-/** A pipeline that can be run: checked, its paths absolute. */
+/** A pipeline that can be run: validated, with absolute paths. */
 export interface Pipeline extends PipelineDocument {
   readonly name: string
-  /** JSON text; "" where there is none. */
+  /** JSON text; "" if there is no filter. */
   readonly filter: string
   readonly job: CompiledJob
 }
 
-/** A file with several pipelines, which run side by side. */
+/** A file with several pipelines, which run concurrently. */
 export const PipelineList = Type.Object(
   { pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), { minItems: 1 }) },
   strict,
 )
 
-/** A pipeline as it may be written: `source: stdin` for short. */
+/** A pipeline as written: `source: stdin` for short. */
 const WrittenPipeline = Type.Object(
   {
     ...PipelineDocument.properties,
@@ -206,7 +206,7 @@ const WrittenPipeline = Type.Object(
   strict,
 )
 
-/** The JSON Schema of a pipeline file: one pipeline, or a list of them. */
+/** Returns the JSON Schema of a pipeline file: one pipeline, or a list of them. */
 export const PipelineFile = {
   oneOf: [WrittenPipeline, Type.Object({ pipelines: Type.Array(WrittenPipeline, { minItems: 1 }) }, strict)],
 }

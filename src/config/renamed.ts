@@ -1,6 +1,6 @@
 import type { Issue } from '../core/errors.js'
 
-/** Options that have another name now, by pointer. Removed with version 1.0. */
+/** Renamed options, by pointer. Removed with version 1.0. */
 export const RENAMED: Readonly<Record<string, string>> = {
   '/logpush/uploads/at_once': 'in_flight',
   '/logpush/uploads/per_destination': 'in_flight_per_destination',
@@ -19,7 +19,7 @@ export const RENAMED: Readonly<Record<string, string>> = {
   '/webhooks/circuit_breaker/most': 'max_open_for',
 }
 
-/** Returns the issues with the new name in those about a renamed option. */
+/** Returns the issues, with the new name in those about a renamed option. */
 export const withNewNames = (issues: readonly Issue[]): Issue[] =>
   issues.map((issue) => {
     const now = Object.hasOwn(RENAMED, issue.pointer) ? RENAMED[issue.pointer] : undefined

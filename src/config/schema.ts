@@ -374,7 +374,7 @@ export const ConfigFile = Type.Object(
     egress: Egress,
     webhooks: Webhooks,
     workers: Workers,
-    // Read in detail by `readPipelines`, which has more to say about each.
+    // Validated by `readPipelines`, which has more detailed messages.
     pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), {
       default: [],
       examples: [
@@ -394,7 +394,7 @@ export const ConfigFile = Type.Object(
   strict,
 )
 
-/** The configuration, defaults filled in, durations in milliseconds, sizes in bytes, paths absolute, pipelines compiled. */
+/** The configuration with defaults, durations in milliseconds, sizes in bytes, absolute paths, compiled pipelines. */
 export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly pipelines: readonly Pipeline[] }
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']

@@ -5,7 +5,7 @@ const SIZE = /^(\d+(?:\.\d+)?)(B|KB|MB|GB|KiB|MiB|GiB)$/
 const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const BYTES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
 
-/** A duration as written, `10s`; milliseconds once {@link settle} has read it. */
+/** A duration as written, `10s`; milliseconds after {@link resolveUnits}. */
 export const Duration = (byDefault: string, description: string) =>
   Type.Unsafe<number>(
     Type.String({
@@ -17,7 +17,7 @@ export const Duration = (byDefault: string, description: string) =>
     }),
   )
 
-/** A size as written, `16KB`; bytes once {@link settle} has read it. */
+/** A size as written, `16KB`; bytes after {@link resolveUnits}. */
 export const Size = (byDefault: string, description: string) =>
   Type.Unsafe<number>(
     Type.String({
@@ -29,13 +29,13 @@ export const Size = (byDefault: string, description: string) =>
     }),
   )
 
-/** Milliseconds of `10s`, or undefined where the text is no duration. */
+/** Returns the milliseconds of `10s`, or undefined if the text is not a duration. */
 function milliseconds(text: string): number | undefined {
   const [, number, unit] = DURATION.exec(text) ?? []
   return number === undefined ? undefined : Number(number) * MILLISECONDS[unit as keyof typeof MILLISECONDS]
 }
 
-/** Bytes of `16KB`, or undefined where the text is no size. */
+/** Returns the bytes of `16KB`, or undefined if the text is not a size. */
 function bytes(text: string): number | undefined {
   const [, number, unit] = SIZE.exec(text) ?? []
   return number === undefined ? undefined : Math.floor(Number(number) * BYTES[unit as keyof typeof BYTES])
@@ -47,7 +47,7 @@ interface Shape {
   readonly items?: Shape
 }
 
-/** A valid value with each duration and size that its schema names turned into a number. */
+/** Returns a valid value with each duration and size of its schema converted to a number. */
 export function resolveUnits(schema: object, value: unknown): unknown {
   return resolveValue(schema, value)
 }

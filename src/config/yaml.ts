@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml'
 import { InvalidInput, messageOf, type Issue } from '../core/errors.js'
 
-/** A fault of a configuration file; lines and columns count from 1. */
+/** An issue of a configuration file; lines and columns count from 1. */
 export interface ConfigIssue {
   readonly file: string
   readonly line: number
@@ -10,7 +10,7 @@ export interface ConfigIssue {
   readonly message: string
 }
 
-/** The configuration cannot be used. `message` has one `FILE:LINE:COL: message` a line. */
+/** The configuration cannot be used. `message` has one `FILE:LINE:COL: message` per line. */
 export class BadConfig extends Error {
   override readonly name = 'BadConfig'
   readonly faults: readonly ConfigIssue[]
@@ -27,8 +27,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface YamlFile {
   readonly document: Document
   /**
-   * Hands over the value of the document, undefined where it has none, and gives what `check` makes of it. Issues that it
-   * throws as InvalidInput, or passes to `refuse`, become a {@link BadConfig} with their places in the file.
+   * Calls `check` with the value of the document (undefined if empty) and returns its result. Issues that it throws as
+   * InvalidInput, or passes to `refuse`, are thrown as {@link BadConfig} with their positions in the file.
    */
   checked<T>(check: (value: unknown, refuse: (issues: readonly Issue[]) => void) => T): T
 }
@@ -73,7 +73,7 @@ export function readYaml(text: string, file: string, environment: Environment): 
         return check(withoutNulls(document.toJS()) ?? undefined, refuse)
       } catch (error) {
         if (error instanceof InvalidInput) refuse(error.issues)
-        // Aliases of aliases of aliases: the library gives up before memory does.
+        // Nested aliases: the library stops before memory runs out.
         if (error instanceof ReferenceError) refuse([{ pointer: '', message: 'uses aliases too often' }])
         throw error
       }
@@ -103,7 +103,7 @@ function substitute(
           )
         return otherwise ?? all
       })
-      // A plain scalar is read again, so that ${PORT} may give a number; a quoted one stays text.
+      // A plain scalar is parsed again, so that ${PORT} can be a number; a quoted one stays text.
       node.value = node.type === 'PLAIN' ? retyped(text) : text
     },
   })
@@ -116,7 +116,7 @@ function retyped(text: string): unknown {
   return text
 }
 
-/** Where a JSON pointer points: the key of a member, an item of a list, or the nearest thing around what is missing. */
+/** Returns the node of a JSON pointer: the key of a member, an item of a list, or the nearest existing parent. */
 function offsetOf(document: Document, pointer: string): number {
   let node: unknown = document.contents
   let offset = (node as Node | null)?.range?.[0] ?? 0
@@ -135,7 +135,7 @@ function offsetOf(document: Document, pointer: string): number {
   return offset
 }
 
-/** A key without a value (`secrets:` and nothing below it) is as good as absent. */
+/** Removes members without a value (`secrets:` and nothing below it), which are treated as absent. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (value === null || typeof value !== 'object') return value ?? undefined
@@ -144,11 +144,11 @@ function withoutNulls(value: unknown): unknown {
   )
 }
 
-/** What is wrong with a file as a whole. */
+/** Returns an error about a file as a whole. */
 export const badFile = (file: string, message: string): BadConfig =>
   new BadConfig([{ file, line: 1, column: 1, message }])
 
-/** The text of a configuration file; throws {@link BadConfig} where it cannot be read. */
+/** Returns the text of a configuration file; throws {@link BadConfig} if it cannot be read. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')

@@ -1,9 +1,9 @@
-/** Bytes too big for a record, kept under their own SHA-256. */
+/** A store for bytes too large for a record, by their SHA-256. */
 export interface Blobs {
-  /** Durable when it resolves, with the name of the blob: 64 hexadecimal digits. The same bytes have one name. */
+  /** Durable when it resolves, with the name of the blob: 64 hexadecimal digits. Equal bytes have the same name. */
   put(bytes: Uint8Array): Promise<string>
-  /** Undefined when there is none; rejects when what is there is not what was put. */
+  /** Returns undefined if it does not exist; rejects if its bytes do not match its name. */
   get(name: string): Promise<Buffer | undefined>
-  /** Deletes what was last put more than `olderThanMs` ago and is not in `referenced`; resolves with how many went. */
+  /** Deletes blobs last put more than `olderThanMs` ago and not in `referenced`; resolves with their number. */
   collect(referenced: ReadonlySet<string>, olderThanMs: number): Promise<number>
 }

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** Time, handed in, so that tests move it by hand. */
+/** Time as a dependency, so that tests can control it. */
 export interface Clock {
-  /** Milliseconds since 1970, as the world tells it; may jump. */
+  /** Milliseconds since 1970; can jump. */
   now(): number
-  /** Milliseconds since some start; never goes back. For durations and due times within a run. */
+  /** Milliseconds since an arbitrary start; never decreases. For durations and due times within a process. */
   monotonic(): number
-  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. Does not keep the process alive. */
+  /** Resolves after `ms`; rejects with the signal's reason if it aborts first. Does not keep the process alive. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 

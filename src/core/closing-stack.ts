@@ -1,12 +1,12 @@
 import { messageOf } from './errors.js'
 import type { Log } from './log.js'
 
-/** Something that is open and wants to be closed. */
+/** A resource that can be closed. */
 export interface Closable {
   close(): Promise<void> | void
 }
 
-/** Holds what was opened, in order, and closes it in reverse order, whatever single closings do. */
+/** A stack of open resources. Closes them in reverse order, even if closing one fails. */
 export class ClosingStack {
   readonly #open: Closable[] = []
   readonly #log: Log

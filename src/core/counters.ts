@@ -1,6 +1,6 @@
-/** What happened to the count of one key in one window of a limit and is not told to other machines yet. */
+/** A change of the count of one key in one window of a limit that other machines do not have yet. */
 export interface Delta {
-  /** Names the limit on every machine. */
+  /** Identifies the limit on every machine. */
   readonly limit: string
   readonly periodMs: number
   /** Number of the window. */
@@ -8,12 +8,12 @@ export interface Delta {
   readonly key: string
   /** A whole number. */
   readonly amount: number
-  /** True: the amount takes the place of what all machines have counted; otherwise it is added, and at least 1. */
+  /** True: the amount replaces the total of all machines; otherwise it is added, and at least 1. */
   readonly anew: boolean
 }
 
 /** Counters that several machines share. */
 export interface SharedCounters {
-  /** Adds or sets each amount; gives the totals of all machines in the same order. Rejects when the counters are out of reach. */
+  /** Adds or sets each amount; returns the totals of all machines in order. Rejects if the counters are unreachable. */
   add(deltas: readonly Delta[]): Promise<readonly number[]>
 }

@@ -1,11 +1,11 @@
 import type { Scope } from './scope.js'
 
-/** An event under its wire names, with wire values; numbers beyond 2^53 stand as bigint. */
+/** An event under its wire names, with wire values; numbers beyond 2^53 are bigint. */
 export type LogRecord = Readonly<Record<string, unknown>>
 
-/** Takes the events that the daemon itself makes. Never waits and never throws: what cannot be kept is counted. */
+/** Accepts the events of the daemon itself. Never waits and never throws: events that cannot be stored are counted. */
 export interface Emitter {
-  /** Whether any job takes such records now; a producer makes no record that nobody wants. */
+  /** Returns whether any job currently reads such records; otherwise producers skip them. */
   wants(dataset: string, scope: Scope): boolean
   emit(dataset: string, scope: Scope, record: LogRecord): void
 }

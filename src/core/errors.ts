@@ -1,10 +1,10 @@
-/** One thing that is wrong with an input: where (a JSON pointer, RFC 6901) and what. */
+/** One error in an input: its position (a JSON pointer, RFC 6901) and a message. */
 export interface Issue {
   readonly pointer: string
   readonly message: string
 }
 
-/** The input does not fit; the sender corrects it. Holds one issue per pointer. */
+/** The input is not valid and its sender has to correct it. Has one issue per pointer. */
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput'
   readonly issues: readonly Issue[]
@@ -15,7 +15,7 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Whether an error, or one of its causes, is a disk without free space. LevelDB reports it in its message only. */
+/** Returns whether an error, or one of its causes, is a full disk. LevelDB reports it in its message only. */
 export function isDiskFull(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException
@@ -24,7 +24,7 @@ export function isDiskFull(error: unknown): boolean {
   return false
 }
 
-/** The text of anything that was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,20 +1,20 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
-/** Of both halves: enough for what requests and jobs leave behind. */
+/** Size of both halves: enough for the garbage of requests and jobs. */
 const YOUNG_BYTES = 4 * 2 ** 20
 const GARBAGE = 8 * 1024
 const MAX_ATTEMPTS = 64
 
 /**
- * Keeps the heap near what is in use. While modules load, much survives, so that V8 would double its young generation up
- * to 32 MB, and keep that for good; and it would let garbage grow to several times what is in use.
+ * Limits the heap to little more than is in use. While modules load, V8 would double its young generation up to 32 MB
+ * permanently, because much survives; and garbage would grow to several times what is in use.
  */
 export function holdHeap(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=30')
 }
 
-/** Lets the young generation grow to a size that is good for work, once everything is loaded. */
+/** Grows the young generation to its working size, after everything is loaded. */
 export function trimHeap(): void {
   setFlagsFromString('--semi-space-growth-factor=2')
   // It grows when it is collected.
@@ -26,8 +26,8 @@ export function trimHeap(): void {
 let growing = false
 
 /**
- * Lets the young generation grow with the work from now on: for work that leaves much behind in a short time, like the
- * conversion of pages, which takes half as much again with a small one.
+ * Lets the young generation grow from now on. For work that creates much garbage in a short time, like the conversion
+ * of pages, which takes 50% longer with a small one.
  */
 export function letHeapGrow(): void {
   if (growing) return

@@ -1,7 +1,7 @@
 import type { Metric } from 'prom-client'
 import type { Metrics } from './metrics.js'
 
-/** A histogram without labels, for what is observed with every request: prom-client's own makes a key of labels each time. */
+/** A histogram without labels, observed with every request: prom-client's own builds a key of labels each time. */
 export class PlainHistogram {
   readonly name: string
   readonly help: string
@@ -15,7 +15,7 @@ export class PlainHistogram {
     this.help = help
     this.#bounds = buckets
     this.#counts = new Float64Array(buckets.length + 1)
-    // A registry takes whatever has these members; its types know the kinds of prom-client only.
+    // A registry accepts any object with these members; its types only allow those of prom-client.
     metrics.registerMetric(this as unknown as Metric)
   }
 
@@ -32,7 +32,7 @@ export class PlainHistogram {
     this.#sum = 0
   }
 
-  /** What the registry prints. */
+  /** Returns the text for the registry. */
   async get(): Promise<object> {
     const { name, help } = this
     let count = 0

@@ -1,17 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
-/** 32 lower-case hexadecimal digits: the form of account, zone, ruleset and rule ids (`facts.md` 0.2). */
+/** Returns 32 lower-case hexadecimal digits: the form of account, zone, ruleset and rule ids (`facts.md` 0.2). */
 export const newId = (): string => randomBytes(16).toString('hex')
 
-/** An RFC 9562 version 4 UUID, the form of webhook, job and finding ids. */
+/** Returns an RFC 9562 version 4 UUID, the form of webhook, job and finding ids. */
 export const newUuid = (): string => randomUUID()
 
 let lastMs = 0
 let inMs = 0
 
 /**
- * An RFC 9562 version 7 UUID: ids of one process sort in the order in which they were made, however the clock jumps; those
- * of several machines by time.
+ * Returns an RFC 9562 version 7 UUID: ids of one process sort by creation, even if the clock jumps; those of several
+ * machines sort by time.
  */
 export function newOrderedUuid(nowMs: number): string {
   if (nowMs > lastMs) [lastMs, inMs] = [nowMs, 0]
@@ -29,7 +29,7 @@ const POOL = 4096
 let pool = Buffer.alloc(0)
 let at = 0
 
-/** 16 lower-case hexadecimal digits that name one request, in its answer and in its log line. */
+/** Returns 16 lower-case hexadecimal digits that identify one request, in its response and in its log line. */
 export function newRayId(): string {
   if (at + 8 > pool.length) {
     pool = randomBytes(POOL)

@@ -1,4 +1,4 @@
-/** Runs what concerns one name one after the other, and what concerns different names side by side. */
+/** Serializes work with the same name; work with different names runs concurrently. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 

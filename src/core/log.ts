@@ -3,7 +3,7 @@ import pretty from 'pino-pretty'
 
 export type Log = Logger
 
-/** One JSON object a line on standard output; readable text where that is a terminal. */
+/** Creates a log of one JSON object per line on standard output; readable text if that is a terminal. */
 export function openLog({ level }: { level: string }): Log {
   const base = {
     level,
@@ -15,5 +15,5 @@ export function openLog({ level }: { level: string }): Log {
   return pino(base, pretty({ sync: true, ignore: 'pid,hostname' }))
 }
 
-/** Takes everything and writes nothing, for tests and libraries. */
+/** Accepts everything and writes nothing, for tests and libraries. */
 export const silentLog: Log = pino({ level: 'silent' })

@@ -1,8 +1,8 @@
-/** Memory that many share: a count of bytes that never passes its limit. */
+/** Shared memory limit: a count of bytes that never exceeds `limit`. */
 export class MemoryBudget {
-  /** May change at any time; what is taken stays taken. */
+  /** Can change at any time; reserved bytes stay reserved. */
   limit: number
-  /** How often there was not enough left. */
+  /** Number of failed reservations. */
   refusals = 0
   #used = 0
 
@@ -14,7 +14,7 @@ export class MemoryBudget {
     return this.#used
   }
 
-  /** False, and nothing taken, where that much is not left. */
+  /** Reserves bytes. Returns false, and reserves nothing, if not enough are left. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.limit) {
       this.refusals++
@@ -33,8 +33,8 @@ const SMALLEST_BLOCK = 16 * 1024
 const MAX_BLOCK_BYTES = 256 * 1024
 
 /**
- * Bytes held back, first in, first out, every one of them counted in a budget. They are copied into blocks: a chunk of
- * one byte as it comes from a socket costs hundreds, and an origin may send millions of those.
+ * A FIFO buffer of bytes, all of them counted in a budget. They are copied into blocks: a chunk of one byte from a
+ * socket takes hundreds of bytes of memory, and an origin can send millions of those.
  */
 export class HeldBytes {
   readonly #budget: MemoryBudget
@@ -43,7 +43,7 @@ export class HeldBytes {
   #filled = 0
   #length = 0
   #counted = 0
-  /** What the caller has now of what {@link shift} gave out. */
+  /** Bytes that the caller holds since the last {@link shift}. */
   #given = 0
 
   constructor(budget: MemoryBudget) {
@@ -54,7 +54,7 @@ export class HeldBytes {
     return this.#length
   }
 
-  /** False, and nothing added, where the budget has no room for it. */
+  /** Appends bytes. Returns false, and appends nothing, if the budget is exhausted. */
   append(bytes: Uint8Array): boolean {
     const free = this.#last.length - this.#filled
     const missing = bytes.length - free
@@ -75,7 +75,7 @@ export class HeldBytes {
     return true
   }
 
-  /** All of the bytes as a byte string, at most `most` of them. They stay held. */
+  /** Returns the bytes as a binary string, at most `most` of them. They stay buffered. */
   text(most: number): string {
     let text = ''
     for (const block of [...this.#blocks, this.#last.subarray(0, this.#filled)]) {
@@ -84,7 +84,7 @@ export class HeldBytes {
     return text
   }
 
-  /** The next of the bytes; undefined after the last. A block stays counted until the next one is asked for. */
+  /** Returns the next bytes; undefined after the last. A block stays counted until the next call. */
   shift(): Buffer | undefined {
     this.#uncount(this.#given)
     this.#given = 0
@@ -100,7 +100,7 @@ export class HeldBytes {
     return block
   }
 
-  /** Lets go of everything. */
+  /** Releases all bytes. */
   release(): void {
     this.#uncount(this.#counted)
     this.#blocks = []

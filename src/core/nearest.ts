@@ -1,4 +1,4 @@
-/** The name that was most likely meant by a misspelt one: at most two letters away, and less than half of it. */
+/** Returns the known name most similar to a misspelt one: at most two letters away, and less than half of it. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
   let least = Math.min(3, Math.ceil(name.length / 2))
@@ -12,7 +12,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   return best
 }
 
-/** Letters to add, remove, change or swap with their neighbour (optimal string alignment). */
+/** Returns the letters to add, remove, change or swap with their neighbour (optimal string alignment). */
 function distance(a: string, b: string): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, at) => at)

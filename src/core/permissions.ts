@@ -1,7 +1,7 @@
 import type { Issue } from './errors.js'
 import { nearest } from './nearest.js'
 
-/** Every permission that an endpoint can ask for and a token can hold, by its public name. */
+/** Every permission that an endpoint can require and a token can have, by its public name. */
 export const PERMISSIONS = [
   'API Tokens Read',
   'API Tokens Write',
@@ -52,7 +52,7 @@ export type Permission = (typeof PERMISSIONS)[number]
 
 const KNOWN: ReadonlySet<string> = new Set(['*', ...PERMISSIONS])
 
-/** What a token or a key may do, as flat lists say it; `*`: all there are. */
+/** Permissions of a token or a key as flat lists; `*`: all. */
 export interface FlatAccess {
   readonly permissions: readonly string[]
   readonly accounts: readonly string[]
@@ -60,7 +60,7 @@ export interface FlatAccess {
   readonly zones: readonly string[]
 }
 
-/** Permissions that there are not, and ids of another form. `at` leads to what has the lists. */
+/** Returns issues for unknown permissions and malformed ids. `at` is the pointer to the object with the lists. */
 export function accessIssues(access: FlatAccess, at = ''): Issue[] {
   const ids = (['accounts', 'zones'] as const).flatMap((list) =>
     access[list].flatMap((id, index) =>

@@ -1,22 +1,22 @@
-/** What a route of a Worker matches, read apart. */
+/** A parsed route pattern of a Worker. */
 export interface RoutePattern {
-  /** Undefined: both. */
+  /** Undefined: both schemes. */
   readonly scheme?: 'http' | 'https'
   /** Lower case; without a wildcard. */
   readonly host: string
-  /** Which hosts: this one, those that end in it, those below it (`*.example.com`). */
+  /** Matching hosts: this one, those that end in it, those below it (`*.example.com`). */
   readonly hosts: 'one' | 'suffix' | 'below'
   /** Without a wildcard; matches any query. */
   readonly path: string
-  /** The path, or the beginning of the path. */
+  /** The path, or its beginning. */
   readonly paths: 'one' | 'prefix'
 }
 
 const FORM = /^(?:(https?|\*):\/\/)?(\*\.?)?([a-z0-9_.-]*)(\/[^*]*)?(\*)?$/
 
 /**
- * Reads a route: `example.com/path`, `*.example.com/*`, `https://*example.com/images/*`. A wildcard may begin the host and
- * end the pattern. Undefined where the text is no route.
+ * Parses a route: `example.com/path`, `*.example.com/*`, `https://*example.com/images/*`. A wildcard can begin the host
+ * and end the pattern. Returns undefined if the text is not a route.
  */
 export function routePattern(text: string): RoutePattern | undefined {
   if (text.length > 2048 || /[\s?#]/.test(text)) return undefined

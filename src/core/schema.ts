@@ -6,7 +6,7 @@ import { nearest } from './nearest.js'
 
 const OPTIONS: Options = { discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
 
-/** A checker that stops at the first error, and one that finds them all. */
+/** Creates a checker that stops at the first error, and one that finds all. */
 const checkers = (options: Options) => ({
   first: addFormats.default(new Ajv2020(options)),
   all: addFormats.default(new Ajv2020({ ...options, allErrors: true })),
@@ -14,10 +14,10 @@ const checkers = (options: Options) => ({
 const plain = checkers(OPTIONS)
 const filling = checkers({ ...OPTIONS, useDefaults: true })
 
-/** An input with more lists, objects and members than this is told its first error only, as all of them could fill the memory. */
+/** Maximum size of an input for which all errors are reported. Beyond it only the first: all could fill the memory. */
 const MAX_EXPLAINED = 10_000
 
-/** Turns a schema into a function that returns its argument, now typed, or throws {@link InvalidInput}. */
+/** Returns a function that returns its argument, typed, or throws {@link InvalidInput}. */
 export function parser<S extends TSchema>(
   schema: S,
   options: { defaults?: boolean } = {},
@@ -30,9 +30,9 @@ export function parser<S extends TSchema>(
   }
 }
 
-/** Turns a schema into a function that says what is wrong with its argument: one issue per pointer, none where it fits. */
+/** Returns a function that returns the issues of its argument: one per pointer, none if it is valid. */
 export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: unknown) => readonly Issue[] {
-  // Compiled at first use: start-up does not pay for schemas that no request touches.
+  // Compiled at first use: unused schemas do not delay the start.
   const { first, all } = defaults ? filling : plain
   let valid: ValidateFunction | undefined
   return (input) => {
@@ -46,7 +46,7 @@ export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: un
   }
 }
 
-/** The members of a value that no issue points at or into: what can be looked at further. */
+/** Returns the members of a value without issues, which can be checked further. */
 export function soundMembers<T extends object>(value: T, issues: readonly Issue[]): Partial<T> {
   const wrong = new Set(issues.map(({ pointer }) => pointer.split('/', 2)[1]))
   return Object.fromEntries(Object.entries(value).filter(([name]) => !wrong.has(pointerToken(name)))) as Partial<T>
@@ -54,7 +54,7 @@ export function soundMembers<T extends object>(value: T, issues: readonly Issue[
 
 const NONE: readonly Issue[] = []
 
-/** Whether a value has less than `most` members in all; looks at no more of it than it must. */
+/** Returns whether a value has fewer than `most` members in all. Stops counting at `most`. */
 function fewer(value: unknown, most: number): boolean {
   const open = [value]
   let found = 0
@@ -68,7 +68,7 @@ function fewer(value: unknown, most: number): boolean {
   return true
 }
 
-/** One issue per pointer; where a union failed, what the branches said gives way to the union's own sentence. */
+/** Returns one issue per pointer; for a failed union, the union's own message instead of those of its branches. */
 function issues(errors: readonly ErrorObject[]): Issue[] {
   const found = new Map<string, string>()
   for (const error of meant(errors)) {
@@ -80,8 +80,8 @@ function issues(errors: readonly ErrorObject[]): Issue[] {
 }
 
 /**
- * The errors without those of union branches that were not meant: when all branches but one refuse the very kind of
- * value, as in "an object or null", that one says what is wrong. ajv puts a union's error right behind those of its branches.
+ * Returns the errors without those of unintended union branches. If all branches but one reject the type of the value,
+ * as in "an object or null", that one has the error. ajv puts a union's error right after those of its branches.
  */
 function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept: ErrorObject[] = []
@@ -100,13 +100,13 @@ function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   return kept
 }
 
-/** Whether an error comes from a branch of the union. */
+/** Returns whether an error comes from a branch of the union. */
 function within(inner: ErrorObject | undefined, { schemaPath, instancePath }: ErrorObject): boolean {
   if (!inner?.schemaPath.startsWith(`${schemaPath}/`)) return false
   return inner.instancePath === instancePath || inner.instancePath.startsWith(`${instancePath}/`)
 }
 
-/** Keywords that refuse a value for what it is rather than for something in it. */
+/** Keywords that reject a value itself rather than a part of it. */
 const KINDS: ReadonlySet<string> = new Set(['type', 'const', 'enum', 'anyOf'])
 
 function issue(error: ErrorObject): Issue {
@@ -150,16 +150,16 @@ function alternatives(schema: unknown): string {
 const listed = (values: unknown): string =>
   (Array.isArray(values) ? values : []).map((value) => JSON.stringify(value)).join(', ')
 
-/** One step of a JSON pointer, escaped (RFC 6901, 3). */
+/** Escapes one step of a JSON pointer (RFC 6901, 3). */
 export const pointerToken = (step: string | number): string => String(step).replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** 0 switches the limit off; any other value must fit `schema`. */
+/** Returns a schema in which 0 switches the limit off; any other value must fit `schema`. */
 export const orOff = <S extends TSchema>(schema: S) => Type.Union([Type.Literal(0), schema])
 
-/** The value, or null. */
+/** Returns a schema for a value or null. */
 export const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
-/** One of several object shapes, told apart by the literal that each has in `key`. */
+/** Returns a schema for one of several object shapes, distinguished by the literal that each has in `key`. */
 export function variants<const S extends TSchema[]>(key: string, shapes: [...S]) {
   return Type.Unsafe<Static<S[number]>>({
     type: 'object',
@@ -170,18 +170,18 @@ export function variants<const S extends TSchema[]>(key: string, shapes: [...S])
 }
 
 /**
- * An object whose members, whatever their names, all fit `value`. TypeBox's own Record lets members through unchecked
- * whose names have a line break in them.
+ * Returns a schema for an object whose members, with any names, all fit `value`. TypeBox's own Record does not check
+ * members whose names contain a line break.
  */
 export const mapOf = <S extends TSchema>(value: S, options: TSchemaOptions = {}) =>
   Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value, ...options })
 
-/** An object that refuses members it does not know. */
+/** Options of an object that rejects unknown members. */
 export const strict = { additionalProperties: false } as const
 
 /**
- * Anything at all, where it is checked by hand, piece by piece. The manual shows `schema` in its place, as the component
- * `name`.
+ * Returns a schema that accepts any value, which is checked by hand later. The manual shows `schema` instead, as the
+ * component `name`.
  */
 export const checkedByHand = (name: string, schema: TSchema) =>
   Type.Unknown({ 'x-component': name, 'x-schema': schema })

@@ -1,4 +1,4 @@
-/** What a resource belongs to. `daemon` is for what stands above accounts, such as tokens. */
+/** The owner of a resource. `daemon` is for resources above accounts, such as tokens. */
 export interface Scope {
   readonly type: 'account' | 'zone' | 'daemon'
   readonly id: string

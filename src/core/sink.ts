@@ -1,23 +1,23 @@
-/** The formatted text of a batch: lives in memory or in a file, and can be read again for each attempt. */
+/** The formatted text of a batch, in memory or in a file, readable again for each attempt. */
 export interface BatchBody {
-  /** Bytes as `read` gives them. */
+  /** Number of bytes from `read`. */
   readonly length: number
-  /** The encoding that `read` gives: what the sink asked for. */
+  /** The encoding of `read`: the one that the sink requested. */
   readonly encoding: Encoding
-  /** From the beginning, in pieces of at most a few hundred KiB. */
+  /** Reads from the beginning, in chunks of at most a few hundred KiB. */
   read(): AsyncIterable<Uint8Array>
-  /** The whole of it; for sinks with a limit on the size of a batch, and for small batches. */
+  /** Reads all of it; for sinks with a limit on the size of a batch, and for small batches. */
   bytes(): Promise<Uint8Array>
 }
 
 export type Encoding = 'gzip' | 'identity'
 
-/** What a sink gets: records that were accepted between two moments, as one text. */
+/** The input of a sink: records that were accepted between two moments, as one text. */
 export interface Batch {
-  /** `20261121T101500Z_20261121T101530Z_5f0c2e9a`, the same whenever this batch is made again; no extension. */
+  /** `20261121T101500Z_20261121T101530Z_5f0c2e9a`, the same if this batch is built again; no extension. */
   readonly name: string
   readonly records: number
-  /** When its first and its last record were accepted. */
+  /** Times at which its first and its last record were accepted. */
   readonly from: Date
   readonly to: Date
   /** Bytes before any compression. */
@@ -25,7 +25,7 @@ export interface Batch {
   readonly body: BatchBody
 }
 
-/** What a destination takes at once; a batch stays within it, but for a single record that is larger. */
+/** Maximum size of a batch for a destination, except for a single record that is larger. */
 export interface SinkLimits {
   /** Bytes before any compression. */
   readonly bytes?: number
@@ -34,17 +34,17 @@ export interface SinkLimits {
 
 /** One opened destination of one job. */
 export interface Sink {
-  /** The encoding in which it wants bodies. */
+  /** The required encoding of bodies. */
   readonly encoding: Encoding
   readonly limits: SinkLimits
-  /** The path has a `{DATE}`: a batch must not go beyond midnight, UTC. */
+  /** The path has a `{DATE}`: a batch must not span midnight, UTC. */
   readonly daily: boolean
   /** Delivers a batch. Again with the same batch after a failure: the same name overwrites where the destination has names. Rejects with a {@link SinkError}. */
   write(batch: Batch, signal: AbortSignal): Promise<void>
-  /** Writes something harmless to see whether the destination takes it. Rejects with a {@link SinkError}. */
+  /** Writes a harmless test object. Rejects with a {@link SinkError} if the destination does not accept it. */
   check(signal: AbortSignal): Promise<void>
   /**
-   * Writes a small file below the destination's path and resolves with its path, for the ownership challenge. Only where
+   * Writes a small file below the destination's path and resolves with its path, for the ownership challenge. Only if
    * the destination has files.
    */
   put?(name: string, text: string, signal: AbortSignal): Promise<string>
@@ -52,19 +52,19 @@ export interface Sink {
 }
 
 /**
- * Why a delivery failed, which says what comes next.
+ * The cause of a failed delivery, which determines the next step.
  *
- * - `transient`: network, 408, 425, 429, 5xx: again soon, with growing pauses
- * - `refused`: 400, 401, 403, 404 and the like: someone has to mend something; again, slowly
- * - `too_large`: 413: again in two halves
+ * - `transient`: network, 408, 425, 429, 5xx: retried soon, with growing delays
+ * - `refused`: 400, 401, 403, 404 and the like: someone has to fix the cause; retried slowly
+ * - `too_large`: 413: retried in two halves
  */
 export type SinkFailure = 'transient' | 'refused' | 'too_large'
 
-/** A delivery failed. The message is shown to the owner of the job: it never has a secret in it. */
+/** A delivery failed. The message is shown to the owner of the job and must not contain a secret. */
 export class SinkError extends Error {
   override readonly name = 'SinkError'
   readonly failure: SinkFailure
-  /** What the destination asked to wait, as by Retry-After. */
+  /** The delay requested by the destination, as by Retry-After. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -79,13 +79,13 @@ export class SinkError extends Error {
 }
 
 /**
- * The destination has a batch, but for some records that it refuses for good because of what is in them. Nobody can mend
- * them by trying again: they are set aside. Where it took none at all, the fault may as well be its settings.
+ * The destination accepted a batch except for some records, which it permanently rejects because of their content.
+ * Retries cannot help, so they are quarantined. If it accepted none at all, its settings might be the cause.
  */
 export class RecordsRefused extends SinkError {
-  /** Their lines, in order, without line ends. */
+  /** The rejected lines, in order, without line ends. */
   readonly lines: readonly string[]
-  /** How many others of the batch it has. */
+  /** Number of accepted records of the batch. */
   readonly taken: number
 
   constructor(message: string, { lines, taken }: { lines: readonly string[]; taken: number }) {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { Metrics } from '../core/metrics.js'
 import { listen, type Listening } from '../http/listen.js'
 
-/** What the daemon can say about itself. Empty: ready. Else the reasons why not, one a line. */
+/** Readiness of the daemon. Empty: ready. Otherwise the reasons why not, one per line. */
 export type Readiness = () => readonly string[]
 
 /** Serves `/livez`, `/readyz` and `/metrics` (Prometheus text). */

@@ -1,14 +1,14 @@
-/** Audit entries as `audit_logs_v2` records: one for each change, made once the change is durable. */
+/** Audit entries as `audit_logs_v2` records: one for each change, emitted once the change is durable. */
 import { account, type Scope } from '../core/scope.js'
 import type { Config } from '../config/schema.js'
 import type { Emitter, LogRecord } from '../core/emit.js'
 import { newUuid } from '../core/ids.js'
 import type { AuditEntry, Change, Kind, Store, Stored, Write } from '../core/store.js'
 
-/** Accounts and zones as the configuration has them now. */
+/** Accounts and zones of the current configuration. */
 export type Places = () => Pick<Config, 'accounts' | 'zones'>
 
-/** Emits audit entries for the account that each belongs to; those above all accounts belong to none. */
+/** Emits audit entries for the account of each; those above all accounts have none. */
 export function auditLog(emitter: Emitter, places: Places): (entry: AuditEntry) => void {
   return (entry) => {
     const { accounts, zones } = places()
@@ -34,7 +34,7 @@ function recordOf({ at, actor, action, resource, requestId, before, after }: Aud
   const context = CONTEXTS[type]
   return {
     ActionDescription: `${action} ${resource.kind} ${resource.id}`,
-    // What is refused changes nothing, and is no entry.
+    // A rejected request changes nothing, so it has no entry.
     ActionResult: 'success',
     ActionTimestamp: at,
     ActionType: action,
@@ -48,17 +48,17 @@ function recordOf({ at, actor, action, resource, requestId, before, after }: Aud
     ResourceID: resource.id,
     ResourceScope: SCOPES[resource.scope.type],
     ResourceType: resource.kind,
-    // Hashes: what is stored may be secret.
+    // Hashes: stored values can be secret.
     ResourceValue: { before_sha256: before, after_sha256: after },
   }
 }
 
 const SCOPES = { account: 'accounts', zone: 'zones', daemon: 'user' } as const
 
-/** A store that tells of each audit entry when the change it stands for is durable. */
+/** A store that reports each audit entry once its change is durable. */
 export class AuditedStore implements Store {
   readonly #store: Store
-  /** Told of every entry; set once there is somebody to tell. */
+  /** Called with every entry; set after the start. */
   tell: (entry: AuditEntry) => void = () => {}
 
   constructor(store: Store) {
@@ -87,7 +87,7 @@ export class AuditedStore implements Store {
     audit?: (before: T | undefined, after: T | undefined) => AuditEntry,
   ): Promise<Stored<T> | undefined> {
     if (!audit) return await this.#store.change(kind, scope, id, edit)
-    // Of several tries the last one counts.
+    // Of several attempts, the last one counts.
     let entry: AuditEntry | undefined
     const stored = await this.#store.change(
       kind,

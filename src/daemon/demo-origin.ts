@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** The bundled sample site, served on a free port of the loopback address: what `origin: demo` stands for. */
+/** The bundled sample site, served on a free port of the loopback address, for `origin: demo`. */
 export async function startDemoOrigin(): Promise<{ origin: string; close(): void }> {
   const pages = await readSite()
   const server = createServer((request, response) => {

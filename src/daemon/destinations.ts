@@ -9,8 +9,8 @@ import { openMetrics } from '../core/metrics.js'
 import { GuardedEgress } from '../egress/guarded-egress.js'
 
 /**
- * What destinations of a pipeline file may be: whoever writes the file and runs it has decided, so private addresses,
- * plain HTTP, standard output and all folders are open.
+ * Returns the options for destinations of a pipeline file. The author of the file runs it, so private addresses, plain
+ * HTTP, standard output and all folders are allowed.
  */
 export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, texts: readonly string[] = []): SinkDeps {
   const open = { has: () => true }
@@ -26,19 +26,19 @@ export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, text
   }
 }
 
-/** The folder of a file destination, up to its `{DATE}`; links on the way to it are its owner's. */
+/** Returns the folder of a file destination, up to its `{DATE}`; its owner is responsible for links on the path. */
 function fileRoot(text: string): string[] {
   if (!/^file:/i.test(text) || !URL.canParse(text)) return []
   try {
     const [fixed = ''] = decodeURIComponent(new URL(text).pathname).split('{DATE}')
     return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
   } catch {
-    // The check of the destination says what is wrong with its path.
+    // The check of the destination reports the error in its path.
     return []
   }
 }
 
-/** What is wrong with the form of a destination. */
+/** Returns the issues with the form of a destination. */
 function fault(text: string, allowed: SinkDeps): string | undefined {
   try {
     checkDestination(text, allowed)
@@ -49,7 +49,7 @@ function fault(text: string, allowed: SinkDeps): string | undefined {
   }
 }
 
-/** Checks of configuration and pipeline files: destinations by their form, certificates by loading them. */
+/** Returns the checks of configuration and pipeline files: destinations by their form, certificates by loading them. */
 export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigChecks {
   return {
     destination: (text) => fault(text, ownDestinations(deps, [text])),

@@ -4,8 +4,8 @@ import { isOwnListener } from '../egress/own-listeners.js'
 import type { DialGuard } from '../http/connector.js'
 
 /**
- * Decides where hosts and ports that rules name may lead: to public addresses and those that `egress.allow_cidrs` allows.
- * A rule that changes only the port stays on the host that the configuration gives the zone. The daemon's own listeners,
+ * Decides which hosts and ports rules can set: public addresses and those that `egress.allow_cidrs` allows.
+ * A rule that changes only the port keeps the host that the configuration sets for the zone. Listeners of the daemon,
  * whose ports are `ports`, are never allowed.
  */
 export function dialGuard(egress: GuardedEgress, ports: ReadonlySet<number>): DialGuard {

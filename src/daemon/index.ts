@@ -43,23 +43,23 @@ import { CodeReader } from '../workers/code/reader.js'
 import { startCollector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
 
-/** A daemon that runs, and where. */
+/** A running daemon and its URLs. */
 export interface Daemon {
   /** Base URL of the proxy, `http://127.0.0.1:8080`. */
   readonly proxy: string
-  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`; undefined without one. */
+  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`; undefined if there is none. */
   readonly proxyTls: string | undefined
   /** Base URL of the API; ends in `/client/v4`. */
   readonly control: string
   /** Base URL of `/livez`, `/readyz` and `/metrics`. */
   readonly admin: string
-  /** Takes over a configuration that was read again, without a dropped request. What needs a restart is logged. */
+  /** Applies a reloaded configuration, without a dropped request. Logs changes that need a restart. */
   reload(config: Config): Promise<void>
   /** Drains and stops everything, in reverse order of its start. */
   close(): Promise<void>
 }
 
-/** Builds everything, connects it and starts it; rejects, with all closed again, where one part cannot start. */
+/** Creates, connects and starts all parts. Rejects, after closing all again, if one part cannot start. */
 export async function startDaemon(
   config: Config,
   { log, clock = systemClock }: { log: Log; clock?: Clock },
@@ -84,7 +84,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const resolve = fairResolve(systemResolve)
   const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
 
-  // First to open and last to close, so that probes and scrapes are answered while the others start and drain.
+  // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
   let starting = true
   const notReady = () => [
     ...(starting ? ['the daemon is starting'] : []),
@@ -191,7 +191,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     try {
       await takeOver(next)
     } catch (error) {
-      // A part of it may be in force by now: a port that is taken shows last.
+      // Part of it can be active already: a port in use is detected last.
       await takeOver(config)
       throw error
     }
@@ -216,7 +216,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     proxyTls: proxy.tls && urlOf(proxy.tls, 'https'),
     control: control.url,
     admin: admin.url,
-    // Two at once would undo each other, and a listener opened now would outlive the daemon's end.
+    // Concurrent reloads would undo each other, and a listener opened now would outlive the daemon.
     reload: (next) =>
       turns.run('reload', async () => {
         if (draining) throw new Error('shutting down')
@@ -231,7 +231,7 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
 
 const portOf = (url: string): number => Number(new URL(url).port)
 
-/** The ports on which pipelines accept records. */
+/** Returns the ports on which pipelines accept records. */
 const pipelinePorts = ({ pipelines }: Config): number[] =>
   pipelines.flatMap(({ source }) => ('http' in source ? hostAndPort(source.http).port : []))
 
@@ -249,11 +249,11 @@ function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
   return ({ method, path, status, seconds: taken }) => seconds.observe({ method, path, status }, taken)
 }
 
-/** The pipelines as their documents say them. */
+/** Returns the pipelines as in their documents. */
 const described = ({ pipelines }: Config): object[] =>
   pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
 
-/** What is read at the start only. */
+/** Options that are read only at the start. */
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   data: ({ data }) => data,
   store: ({ store }) => store,

@@ -18,18 +18,18 @@ interface OpenList {
   readonly name: string
   readonly accountId: string
   readonly table: ItemTable
-  /** The stored items by bucket: what is taken out when a bucket changes. */
+  /** The stored items by bucket, to remove them if a bucket changes. */
   readonly buckets: Map<string, readonly ListItem[]>
 }
 
 type Named = Pick<OpenList, 'kind' | 'table'>
 
-/** The kind of list that values of a type are looked for in. */
+/** The kind of list in which values of a type are searched. */
 const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const
 
 /**
- * The named lists in force: those of the configuration, which every account sees, and those of the accounts. A change is
- * seen by the next request, whichever machine it was made on; it costs as much as the items that changed, not as the list.
+ * The active named lists: those of the configuration, visible to every account, and those of accounts. A change from
+ * any machine applies to the next request; its cost depends on the number of changed items, not on the list's size.
  */
 export class ListRegistry {
   #configured: ReadonlyMap<string, Named>
@@ -45,14 +45,14 @@ export class ListRegistry {
     this.#unwatch = store.watch((changes) => this.#changed(changes))
   }
 
-  /** Takes over the lists of a configuration that was read again. */
+  /** Applies the lists of a reloaded configuration. */
   configure(config: Config['lists']): void {
     this.#configured = configuredLists(config)
   }
 
   /**
-   * The lists of an account, as expressions name them. What it gives stays in force: a list that is made, emptied or
-   * replaced later is asked as it is then.
+   * Returns the lists of an account for expressions. The result stays valid: lookups use the current list, even one
+   * that is created, emptied or replaced later.
    */
   lists(accountId: string): Lists {
     return {
@@ -66,7 +66,7 @@ export class ListRegistry {
     }
   }
 
-  /** Where a redirect list of an account sends a URL. */
+  /** Returns the redirect for a URL in a redirect list of an account. */
   redirect(accountId: string, list: string, url: Bytes): FoundRedirect | undefined {
     return this.#named(accountId, list)?.table.find?.(url)
   }
@@ -80,7 +80,7 @@ export class ListRegistry {
   }
 
   #changed(changes: readonly Change[]): void {
-    // Lists before their items: a new list and its first items may come in one batch.
+    // Lists before their items: a new list and its first items can be in one batch.
     for (const change of changes) if (change.kind === LISTS.name) this.#list(change as Stored<StoredList | undefined>)
     for (const change of changes)
       if (change.kind === LIST_ITEMS.name) this.#bucket(change as Stored<ListBucket | undefined>)
@@ -91,7 +91,7 @@ export class ListRegistry {
     if (value === undefined) {
       this.#open.delete(id)
       const names = this.#byName.get(scope.id)
-      // The name may have a new owner already.
+      // The name can have a new owner already.
       if (known && names?.get(known.name) === known) names.delete(known.name)
       if (names?.size === 0) this.#byName.delete(scope.id)
       return

@@ -31,9 +31,9 @@ export interface LogPushDeps {
 export interface LogPush {
   readonly emitter: Emitter
   readonly engine: LogpushServices
-  /** The configuration was read again. Retention, places for uploads and dead letters change with the next start. */
+  /** Applies a reloaded configuration. Retention, upload and dead letter destinations change with the next start. */
   configure(config: Config['logpush']): void
-  /** Ends the jobs, then makes durable what was emitted. */
+  /** Stops the jobs, then makes emitted records durable. */
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Builds what a pipeline of a file needs, runs it to its end, and puts it away. */
+/** Creates the dependencies of a pipeline of a file, runs it to its end, and closes them. */
 import { join } from 'node:path'
 import { openFolder, removeEmpty, removeFolder, removeStaging, run, type RunEnd } from '../../pipelines/run/run.js'
 import { lockFolder } from '../../pipelines/run/run-lock.js'
@@ -19,22 +19,22 @@ import { ownDestinations } from './destinations.js'
 export interface PipelineRun {
   /** Folder of the states of all pipelines. */
   readonly state: string
-  /** Go on where an earlier run stopped. */
+  /** Continue after the last record of an earlier run. */
   readonly resume: boolean
   readonly stats: RunStats
-  /** Told of what the user should know. */
+  /** Called with messages for the user. */
   readonly tell: (message: string) => void
-  /** Told how many bytes the input has, where it is known. */
+  /** Called with the size of the input in bytes, if it is known. */
   readonly size: (bytes: number) => void
   readonly stop: AbortSignal
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Where the state of a pipeline is kept while it has something to deliver. */
+/** Returns the folder for the state of a pipeline while it has something to deliver. */
 export const stateFolder = (state: string, { name }: Pipeline): string => join(state, name)
 
-/** Runs a pipeline. Rejects with NoInput, or with whatever makes it impossible to go on; what was taken stays in its state. */
+/** Runs a pipeline. Rejects with NoInput, or with any error that stops it; records that were read stay in its state. */
 export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Promise<RunEnd> {
   const { name, job, destination_conf: destination, dead_letter: aside, retry_for: retryForMs } = pipeline
   const { stats, tell, stop, clock, log } = options
@@ -51,7 +51,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     const end = await run({ ...taken, stats, failing, stop, clock, log })
     if (end.end === 'done') await input.finished?.()
     await stack.close()
-    // A later run continues behind the files of this one.
+    // A later run continues after the files of this one.
     if (end.end === 'done') await ('file' in pipeline.source ? removeStaging(folder) : removeFolder(folder))
     return end
   } finally {

@@ -1,4 +1,4 @@
-/** The pipelines of the configuration that bring their own records: each is run as `edged run --resume` would run it. */
+/** Pipelines of the configuration with their own records: each runs like `edged run --resume`. */
 import { join } from 'node:path'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
 import type { ConfiguredJob } from '../../pipelines/logpush/job-manager.js'
@@ -17,13 +17,13 @@ interface Deps {
   readonly log: Log
 }
 
-/** Whose records a pipeline takes, where they are the daemon's own. */
+/** Returns the scope of the daemon's own records that a pipeline reads. */
 function ownScope({ source }: Pipeline): Scope | undefined {
   if ('zone' in source) return zone(source.zone)
   return 'account' in source ? account(source.account) : undefined
 }
 
-/** The pipelines that take what the daemon itself records, as jobs. Destinations may be all that those of files may be. */
+/** Returns pipelines of the daemon's own records, as jobs. Their destinations have the rules of pipeline files. */
 export function configuredJobs({ pipelines }: Config, deps: Deps): ConfiguredJob[] {
   return pipelines.flatMap((pipeline) => {
     const scope = ownScope(pipeline)
@@ -35,16 +35,16 @@ export function configuredJobs({ pipelines }: Config, deps: Deps): ConfiguredJob
   })
 }
 
-/** Pipelines that run beside the daemon. */
+/** Pipelines that run in the daemon. */
 export interface RunningPipelines {
-  /** Ends them; what they have taken and not delivered is kept, and goes out after the next start. */
+  /** Stops them; records that were read and not delivered are stored and sent after the next start. */
   close(): Promise<void>
 }
 
-/** One that has given up, or that could not go on, as on a full disk or without its input, begins again after this time. */
+/** Delay before a stopped pipeline starts again, for example after a full disk or without its input. */
 const PAUSE_MS = 60_000
 
-/** Starts the other pipelines. What becomes of them is told in the log; none keeps the daemon from running. */
+/** Starts the other pipelines. Logs their outcome; a failing pipeline does not stop the daemon. */
 export function startPipelines({ data, pipelines }: Config, { clock, log }: Deps): RunningPipelines {
   const stopping = new AbortController()
   const { signal: stop } = stopping

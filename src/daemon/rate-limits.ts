@@ -11,7 +11,7 @@ import { RedisCounters } from '../store/redis-counters.js'
 
 export interface RateLimitOptions {
   readonly store: Store
-  /** URL of the store: counts are shared where it is a Redis. */
+  /** URL of the store: counts are shared if it is a Redis. */
   readonly url: string
   readonly maxKeys: number
   readonly clock: Clock
@@ -19,12 +19,12 @@ export interface RateLimitOptions {
   readonly metrics: Metrics
 }
 
-/** The counts of all rate limits: those of rules that are gone are let go of, those in Redis are shared. */
+/** The counts of all rate limits. Drops those of deleted rules, shares those in Redis. */
 export class RateLimits implements Closable {
   readonly limiter: Limiter
   readonly #unwatch: () => void
   readonly #shared: readonly Closable[]
-  /** By ruleset id. */
+  /** Ids of limits, by ruleset id. */
   readonly #limits = new Map<string, readonly string[]>()
 
   private constructor(limiter: Limiter, store: Store, shared: readonly Closable[]) {

@@ -4,7 +4,7 @@ import type { WorkerRegistry } from './worker-registry.js'
 
 const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
 
-/** The assets binding of scripts: the files of the version, without the Worker in front. */
+/** The assets binding of scripts: serves the files of the version, without running the Worker. */
 export function assetsResource(workers: WorkerRegistry, blobs: Blobs): ResourceHandler {
   return async ({ scope, id, method, url, headers }) => {
     const site = await workers.assetSite(scope, id)

@@ -19,7 +19,7 @@ import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, SCRIPT_HEADER } from '../wo
 import type { WorkerRegistry } from './worker-registry.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** Concurrent outgoing connections of one account to one host. */
+/** Maximum number of concurrent outgoing connections of one account to one host. */
 const MAX_SOCKETS = 64
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'])
 
@@ -30,7 +30,7 @@ export interface OutboundDeps {
   readonly log: Log
 }
 
-/** Where an outgoing request goes. */
+/** The target of an outgoing request. */
 type Destination =
   | { readonly kind: 'origin'; readonly zone: Zone }
   | { readonly kind: 'worker'; readonly name: string; readonly version: string }
@@ -102,7 +102,7 @@ class Outbound {
     }
   }
 
-  /** A TCP connection of `connect()`. */
+  /** Opens a TCP connection for `connect()`. */
   async tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
     try {
@@ -124,7 +124,7 @@ class Outbound {
     if (!served || served.zone.accountId !== this.#scope.id) return { kind: 'internet' }
     const { zone, host } = served
     const found = workers.scriptFor({ zone, host, scheme: schemeOf(request), target: request.url ?? '/' })
-    // A Worker that fetches a URL of its own gets the origin of the zone.
+    // A Worker that fetches its own URL gets the origin of the zone.
     if (!found || found.name === request.headers[SCRIPT_HEADER]) return { kind: 'origin', zone }
     const version = workers.primaryVersion(found.scope, found.name)
     return version === undefined ? { kind: 'origin', zone } : { kind: 'worker', name: found.name, version }
@@ -185,7 +185,7 @@ class Outbound {
 const schemeOf = ({ headers }: IncomingMessage): 'http' | 'https' =>
   headers[PROTO_HEADER] === 'https' ? 'https' : 'http'
 
-/** Without hop-by-hop fields and private ones. */
+/** Returns the header fields without hop-by-hop and private ones. */
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(

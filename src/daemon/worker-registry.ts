@@ -19,19 +19,19 @@ import type { Runtime } from '../workers/runtime/runtime.js'
 import { routeTable, type RouteTable } from '../workers/route-table.js'
 import { versionFor } from '../workers/traffic-split.js'
 
-/** Files of all sites that are at hand, counted by their paths; sites that nobody asked for lately are read again. */
+/** Maximum number of cached files of all sites, counted by paths. The least recently used sites are read again. */
 const MAX_FILES = 500_000
 
-/** A request as far as it decides which Worker responds. */
+/** The parts of a request that determine which Worker responds. */
 export type WorkerRequest = Pick<Exchange, 'zone' | 'host' | 'scheme' | 'target'>
 
-/** Where the response goes, and how the code of the Worker is run if no asset fits. */
+/** The destination of the response, and the function that runs the Worker's code if no asset matches. */
 interface AssetTarget {
   readonly sink: ResponseSink
   readonly run: () => () => void
 }
 
-/** The version id that a list such as `one="ID", two="ID"` has for a script. */
+/** Returns the version id for a script in a list such as `one="ID", two="ID"`. */
 const overrideOf = (name: string, field: string | undefined): string | undefined =>
   field
     ?.split(',')
@@ -39,22 +39,22 @@ const overrideOf = (name: string, field: string | undefined): string | undefined
     .find((match) => match?.[1] === name)?.[2]
 
 /**
- * The Workers in force: which of them is in charge of a request, by routes and domains, and what its version answers. A
- * change is seen by the next request, whichever machine it was made on.
+ * The deployed Workers. Finds the Worker of a request by routes and domains, and its version's response. A change from
+ * any machine applies to the next request.
  */
 export class WorkerRegistry implements WorkerSites {
   readonly #store: Store
   readonly #blobs: Blobs
   readonly #cache: BlobCache
   readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MAX_FILES })
-  /** Sites that are being read, by version. */
+  /** Reads of sites in progress, by version. */
   readonly #opening = new Map<string, Promise<AssetSite>>()
-  /** Domains by host name, and what a removed record was called. */
+  /** Domains by host name, and the names of records, to find that of a removed one. */
   readonly #domains = new Map<string, { readonly service: string; readonly scope: Scope }>()
   readonly #names = new Map<string, string>()
   readonly #routes = new Map<string, RouteTable>()
   readonly #unwatch: () => void
-  /** Runs code. Undefined: this server runs no Workers. */
+  /** Runs code. Undefined if this server runs no Workers. */
   runtime: Runtime | undefined
 
   constructor(store: Store, blobs: Blobs, { cacheBytes }: { readonly cacheBytes: number }) {
@@ -85,7 +85,7 @@ export class WorkerRegistry implements WorkerSites {
     return domain?.scope.id === zone.accountId ? { scope: domain.scope, name: domain.service } : undefined
   }
 
-  /** The files of a version as its assets binding serves them. Undefined if it has none. */
+  /** Returns the files of a version as its assets binding serves them. Undefined if it has none. */
   async assetSite(scope: Scope, id: string): Promise<AssetSite | undefined> {
     const version = this.#store.get(WORKER_VERSIONS, scope, id)?.value
     if (!version?.assets) return undefined
@@ -96,7 +96,7 @@ export class WorkerRegistry implements WorkerSites {
     return await this.#open({ ...files, id: key }, version.assets)
   }
 
-  /** Id of the newest version of the deployment: the one that other scripts call. */
+  /** Returns the id of the newest version of the deployment: the one that other scripts call. */
   primaryVersion(scope: Scope, name: string): string | undefined {
     const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []
     const deployment = current === undefined ? undefined : this.#store.get(WORKER_DEPLOYMENTS, scope, current)?.value
@@ -144,8 +144,8 @@ export class WorkerRegistry implements WorkerSites {
   }
 
   /**
-   * The version that serves a request. Requests with the same key, or else of the same client, get the same version of a
-   * deployment; an override names a version of the deployment.
+   * Returns the version that serves a request. Requests with the same key, or else of the same client, get the same
+   * version of a deployment; an override names a version of the deployment.
    */
   #version(scope: Scope, name: string, { clientAddress, clientHeaders }: Exchange): StoredVersion | undefined {
     const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []
@@ -189,7 +189,7 @@ export class WorkerRegistry implements WorkerSites {
     return () => response.cancel()
   }
 
-  /** Those who ask for a site that is being read wait for the same reading. */
+  /** Opens the site of a version. Concurrent callers share one read. */
   async #opened(version: StoredVersion, assets: NonNullable<StoredVersion['assets']>): Promise<AssetSite> {
     const { id } = version
     const allowed = this.#opening.get(id) ?? this.#open(version, assets).finally(() => this.#opening.delete(id))

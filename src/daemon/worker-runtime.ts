@@ -33,7 +33,7 @@ export interface RuntimeParts {
   readonly log: Log
 }
 
-/** The runtime and what calls its scripts. */
+/** The runtime and the callers of its scripts. */
 export interface RunningWorkers {
   readonly runtime: Runtime
   close(): Promise<void>

@@ -8,8 +8,8 @@ import type { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 
 /**
- * The zones in force: what the configuration says, and on top of it what the API has set. A change is seen by the next
- * request, whichever machine it was made on.
+ * The active zones: the configuration, overridden by settings of the API. A change from any machine applies to the next
+ * request.
  */
 export class ZoneRegistry implements Zones {
   current: ZoneTable
@@ -17,11 +17,11 @@ export class ZoneRegistry implements Zones {
   readonly #rules: RulesetCache
   readonly #demoOrigin: string | undefined
   readonly #customHostnames = new CustomHostnames()
-  /** Names of custom hostnames by scope and id, to find what a removed record was called. */
+  /** Names of custom hostnames by scope and id, to find the name of a removed record. */
   readonly #names = new Map<string, string>()
   readonly #unwatch: () => void
   #config: readonly ZoneConfig[]
-  /** Certificates of authorities by their files, read with the configuration and not with every change of a setting. */
+  /** CA certificates by their files, read with the configuration and not with every change of a setting. */
   #authorities: ReadonlyMap<string, string>
 
   constructor(
@@ -39,7 +39,7 @@ export class ZoneRegistry implements Zones {
     this.#unwatch = store.watch((changes) => this.#changed(changes))
   }
 
-  /** Takes over the zones of a configuration that was read again. */
+  /** Applies the zones of a reloaded configuration. */
   configure(config: readonly ZoneConfig[]): void {
     const read = authorities(config)
     const old = { config: this.#config, authorities: this.#authorities }
@@ -89,7 +89,7 @@ export class ZoneRegistry implements Zones {
     )
   }
 
-  /** The same zones with the rules as they are now. */
+  /** Returns the same zones with the current rules. */
   #withRules(): ZoneTable {
     const zones = this.current.zones.map((zone) => ({ ...zone, rules: this.#rules.rulesOf(zone) }))
     return zoneTable(zones, this.#customHostnames)

@@ -132,18 +132,18 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   ],
 ]
 for (const [what, text, fault] of REFUSED) {
-  t.test(`${what} is refused, with line and column`, async (t) => {
+  t.test(`${what} is rejected, with line and column`, async (t) => {
     const [first = ''] = faults(text)
     if (typeof fault === 'string') t.equal(first, fault)
     else t.match(first, fault)
   })
 }
 
-t.test('all faults are told at once', async (t) => {
+t.test('all issues are reported together', async (t) => {
   t.equal(faults('foo: 1\nbar: 2\nproxy: { listen: x }').length, 3)
 })
 
-t.test('a fault in one section does not hide those of others', async (t) => {
+t.test('an issue in one section does not hide those of others', async (t) => {
   const text = zone(`
     plan: free
     settings: { content_converter: on }
@@ -175,7 +175,7 @@ pipelines:
   t.same(faults(orphan).length, 1, 'what only follows from another fault is not told')
 })
 
-t.test('what has no effect on a pipeline of a zone is refused', async (t) => {
+t.test('an option without effect on a pipeline of a zone is rejected', async (t) => {
   const text = pipeline(`{ zone: ${ZONE} }`, '    retry_for: 5m\n    spool_bytes: 1GB\n    on_invalid: skip\n')
   t.match(faults(text), [
     /pipelines.0.retry_for is for pipelines that end/,
@@ -194,7 +194,7 @@ t.test('the environment is read inside scalars', async (t) => {
   t.equal(config.data, '/a${b}')
 })
 
-t.test('a plain scalar from the environment may be a number, a quoted one stays text', async (t) => {
+t.test('a plain scalar from the environment can be a number, a quoted one stays text', async (t) => {
   const config = readConfig('proxy:\n  limits:\n    header_count: ${COUNT}', 'f.yaml', { COUNT: '7' })
   t.equal(config.proxy.limits.header_count, 7)
   t.match(faults('proxy:\n  limits:\n    header_count: "${COUNT}"', { COUNT: '7' }), [/header_count must be integer/])
@@ -211,37 +211,34 @@ t.test('an option that was renamed is reported with its new name', async (t) => 
   }
 })
 
-t.test('full.yaml is what the schema says, and valid', async (t) => {
+t.test('full.yaml matches the schema and is valid', async (t) => {
   const file = join(import.meta.dirname, '../../config/full.yaml')
   t.equal(readFileSync(file, 'utf8'), documented(ConfigFile), 'print it again: edged schema config --yaml')
   t.doesNotThrow(() => loadConfig(file, { EDGED_ADMIN_TOKEN: 'a-token-of-forty-characters-or-so' }))
 })
 
-// Editors were told that whatever has a default is missing, in every file.
-t.test(
-  'the schemas for editors take the files that come with the product, and refuse what edged refuses',
-  async (t) => {
-    const validator = (schema: object) => addFormats.default(new Ajv2020({ strict: false })).compile(forEditors(schema))
-    const config = validator(ConfigFile)
-    const pipelineFile = validator(PipelineFile)
-    const root = join(import.meta.dirname, '../../config')
-    const files = globSync('**/*.yaml', { cwd: root })
-    t.ok(files.length >= 8, `${files.length} files`)
-    for (const file of files) {
-      const validate = file.startsWith('pipelines') ? pipelineFile : config
-      t.ok(validate(parse(readFileSync(join(root, file), 'utf8'))), file)
-      t.same(validate.errors, null, file)
-    }
-    const zone = { id: ZONE, account: ACCOUNT, name: 'a.test', origin: 'demo' }
-    t.ok(config({ zones: [zone] }))
-    for (const wrong of [{ proxi: {} }, { zones: [{ ...zone, origin: undefined }] }, { proxy: { drain_timeout: 30 } }])
-      t.notOk(config(JSON.parse(JSON.stringify(wrong))), JSON.stringify(wrong))
-    const whole = { source: 'stdin', dataset: 'dns_logs', destination_conf: 'stdout://' }
-    t.ok(pipelineFile({ pipelines: [whole] }))
-    for (const wrong of [{ ...whole, source: 'stdim' }, { source: 'stdin', dataset: 'dns_logs' }, { pipelines: [] }])
-      t.notOk(pipelineFile(wrong), JSON.stringify(wrong))
-  },
-)
+// Editors reported every option with a default as missing, in every file.
+t.test('the schemas for editors accept the bundled files, and reject what edged rejects', async (t) => {
+  const validator = (schema: object) => addFormats.default(new Ajv2020({ strict: false })).compile(forEditors(schema))
+  const config = validator(ConfigFile)
+  const pipelineFile = validator(PipelineFile)
+  const root = join(import.meta.dirname, '../../config')
+  const files = globSync('**/*.yaml', { cwd: root })
+  t.ok(files.length >= 8, `${files.length} files`)
+  for (const file of files) {
+    const validate = file.startsWith('pipelines') ? pipelineFile : config
+    t.ok(validate(parse(readFileSync(join(root, file), 'utf8'))), file)
+    t.same(validate.errors, null, file)
+  }
+  const zone = { id: ZONE, account: ACCOUNT, name: 'a.test', origin: 'demo' }
+  t.ok(config({ zones: [zone] }))
+  for (const wrong of [{ proxi: {} }, { zones: [{ ...zone, origin: undefined }] }, { proxy: { drain_timeout: 30 } }])
+    t.notOk(config(JSON.parse(JSON.stringify(wrong))), JSON.stringify(wrong))
+  const whole = { source: 'stdin', dataset: 'dns_logs', destination_conf: 'stdout://' }
+  t.ok(pipelineFile({ pipelines: [whole] }))
+  for (const wrong of [{ ...whole, source: 'stdim' }, { source: 'stdin', dataset: 'dns_logs' }, { pipelines: [] }])
+    t.notOk(pipelineFile(wrong), JSON.stringify(wrong))
+})
 
 const pipeline = (source: string, more = '') =>
   zone(`pipelines:\n  - source: ${source}\n    dataset: http_requests\n    destination_conf: file:logs/{DATE}\n${more}`)
@@ -261,7 +258,7 @@ t.test('pipelines are read like those of pipeline files, with the records of the
   t.match(readConfig(digits, 'f.yaml', {}).pipelines[0]?.filter, '18446744073709551615')
 })
 
-t.test('a place for dead letters is one that jobs may have', (t) => {
+t.test('a dead letter destination must be one that jobs can have', (t) => {
   const checks = destinationChecks({ clock: systemClock, log: silentLog })
   const read = (more: string) => () => readConfig(`logpush:\n  ${more}`, '/etc/edged/f.yaml', {}, checks)
   const under = 'destinations: { allow_file_under: [dead] }'
@@ -304,7 +301,7 @@ const WRONG: [what: string, text: string, message: RegExp][] = [
   ],
 ]
 for (const [what, text, message] of WRONG)
-  t.test(`a pipeline ${what} is a fault`, async (t) => t.match(faults(text), [message]))
+  t.test(`a pipeline ${what} is an issue`, async (t) => t.match(faults(text), [message]))
 
 for (const name of ['demo', 'minimal']) {
   t.test(`${name}.yaml is valid`, async (t) => {
@@ -312,7 +309,7 @@ for (const name of ['demo', 'minimal']) {
   })
 }
 
-t.test('a file that is not there is a fault too', async (t) => {
+t.test('a missing file is an issue', async (t) => {
   t.throws(() => loadConfig('/nowhere/f.yaml'), {
     name: 'BadConfig',
     message: /^\/nowhere\/f.yaml:1:1: cannot be read/,

@@ -1,4 +1,4 @@
-/** The container image: no engine is needed to see that it is given all that it builds and runs. */
+/** The container image: checks, without an engine, that it contains all that it builds and runs. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 

@@ -13,12 +13,12 @@ export const FAILURE_REASONS = [
 ] as const
 export type FailureReason = (typeof FAILURE_REASONS)[number]
 
-/** Who asked for a delivery: the owner of a legacy key, or a token. */
+/** The caller that requested a delivery: the owner of a legacy key, or a token. */
 export const ACTORS = ['user', 'account_token'] as const
 
 /**
- * One finding instance on its way to one webhook: what was accepted, which never changes. Scope: the account; id: a UUID
- * that sorts by the time of acceptance, the `webhook-id` of every try.
+ * One finding instance to deliver to one webhook, as accepted; immutable. Scope: the account; id: a UUID that sorts by
+ * the time of acceptance, the `webhook-id` of every attempt.
  */
 export interface Delivery {
   readonly id: string
@@ -28,36 +28,36 @@ export interface Delivery {
   readonly created_at: string
   readonly triggered_by_actor: (typeof ACTORS)[number]
   readonly triggered_by_id: string
-  /** The policy that sent it; absent where a person or a program did. */
+  /** The policy that sent it; absent if an API call did. */
   readonly policy_id?: string
-  /** The very text that each try sends: JSON, UTF-8. */
+  /** The exact body of each attempt: JSON, UTF-8. */
   readonly payload: string
 }
 
-/** One try to deliver. */
+/** One delivery attempt. */
 export interface Try {
-  /** RFC 3339; when it began. */
+  /** RFC 3339; start of the attempt. */
   readonly at: string
-  /** 0: no answer. */
+  /** 0: no response. */
   readonly status_code: number
   readonly duration_ms: number
-  /** Null where it succeeded. */
+  /** Null if it succeeded. */
   readonly error: string | null
-  /** The first KiB of the answer's body as text. */
+  /** The first KiB of the response body as text. */
   readonly response: string
 }
 
-/** How a delivery fares; a record of its own, with scope and id of the delivery, so that tries do not rewrite the payload. */
+/** State of a delivery: a separate record with its scope and id, so that attempts do not rewrite the payload. */
 export interface DeliveryState {
   readonly status: DeliveryStatus
   readonly last_updated_at: string
   /** Oldest first. */
   readonly tries: readonly Try[]
-  /** Attempts since it was accepted or retried by hand; absent before the first. `tries` keeps the newest only. */
+  /** Attempts since it was accepted or manually retried; absent before the first. `tries` retains only the newest. */
   readonly attempts?: number
-  /** Attempts before it was last retried by hand. */
+  /** Attempts before the last manual retry. */
   readonly earlier_attempts?: number
-  /** RFC 3339; no try before then. Absent once it is over. */
+  /** RFC 3339; time of the next attempt. Absent once it has finished. */
   readonly due_at?: string
   readonly failure_reason?: FailureReason
   readonly failure_details?: Readonly<Record<string, unknown>>
@@ -66,27 +66,27 @@ export interface DeliveryState {
 export const DELIVERIES = kind<Delivery>('delivery')
 export const DELIVERY_STATES = kind<DeliveryState>('delivery_state')
 
-/** A delivery and how it fares. */
+/** A delivery and its state. */
 export interface Job {
   readonly delivery: Delivery
   readonly state: DeliveryState
 }
 
-/** Which jobs are meant; each member narrows it down. */
+/** Selects jobs that match all members. */
 export interface JobFilter {
   readonly status?: DeliveryStatus
   readonly webhook_id?: string
   readonly finding_instance_id?: string
-  /** RFC 3339; accepted then or later. */
+  /** RFC 3339; accepted at this time or later. */
   readonly since?: string
-  /** RFC 3339; accepted before then. */
+  /** RFC 3339; accepted before this time. */
   readonly until?: string
 }
 
-/** Jobs of a filter, by what a bulk retry did with them. */
+/** Counts of a bulk retry: the matching jobs by outcome. */
 export interface RetryResult {
   readonly retried: number
-  /** Not over yet, so left as they were. */
+  /** Unfinished, so left unchanged. */
   readonly pending: number
   /** Their webhook is disabled or deleted. */
   readonly disabled: number
@@ -94,19 +94,19 @@ export interface RetryResult {
   readonly over_limit: number
 }
 
-/** What becomes durable together with deliveries, all or nothing. */
+/** Records that are stored atomically with deliveries. */
 export interface Together {
   readonly writes?: readonly Write[]
   readonly audit?: readonly AuditEntry[]
 }
 
-/** The queue of deliveries, as whoever fills it and looks at it sees it. */
+/** The queue of deliveries, for its producers and readers. */
 export interface Deliveries {
-  /** How many more an account may have waiting; 0: {@link Deliveries.accept} would go beyond what is allowed. */
+  /** Returns how many more deliveries an account can queue; 0: {@link Deliveries.accept} would exceed the limit. */
   room(scope: Scope): number
   /**
-   * Takes deliveries, in this order, and stores `together` in the same batch; durable when it resolves, sent later. With no
-   * deliveries it only stores. Rejects like `Store.batch`, with nothing stored.
+   * Accepts deliveries, in this order, and stores `together` in the same batch; durable when it resolves, sent later.
+   * Without deliveries it only stores. Rejects like `Store.batch`, with nothing stored.
    */
   accept(scope: Scope, deliveries: readonly Delivery[], together?: Together): Promise<void>
   get(scope: Scope, id: string): Job | undefined
@@ -117,33 +117,33 @@ export interface Deliveries {
     from: number,
     most: number,
   ): { readonly jobs: readonly Job[]; readonly total: number }
-  /** The newest job of each webhook that an instance was sent to. */
+  /** Returns the newest job of each webhook that an instance was sent to. */
   latest(scope: Scope, instanceId: string): readonly Job[]
-  /** Sends a job that is over once more, with the same id and bytes; undefined where there is none, or where it is not over. */
+  /** Sends a finished job again with the same id and bytes; undefined if it does not exist or has not finished. */
   retry(scope: Scope, id: string): Promise<Job | undefined>
-  /** Retries all jobs that match a filter, are over and belong to a webhook that `isEnabled`, oldest first. */
+  /** Retries all finished jobs that match a filter and whose webhook `isEnabled`, oldest first. */
   retryAll(scope: Scope, filter: JobFilter, isEnabled: (webhookId: string) => boolean): Promise<RetryResult>
 }
 
-/** Where to send, and how the sender shows who it is; secrets in the clear, so never logged. */
+/** URL and authentication of a destination; its secrets are unencrypted, so never logged. */
 export interface Destination {
   readonly destination_url: string
   readonly authentication_type: AuthenticationType
   readonly headers: readonly { readonly key: string; readonly value: string }[]
-  /** All that sign, the current one first; empty but for HMAC-Signing. */
+  /** All signing secrets, the current one first; empty except for HMAC-Signing. */
   readonly signing_secrets: readonly string[]
 }
 
-/** What came of a test delivery. */
+/** The outcome of a test delivery. */
 export interface Evaluation {
-  /** A 2xx came back. */
+  /** The response was 2xx. */
   readonly success: boolean
-  /** 0: no answer. */
+  /** 0: no response. */
   readonly status_code: number
   readonly message: string
 }
 
-/** Sends one request now and tells what came back. Rejects only with `NotPublic`, where the destination may not be reached. */
+/** Sends one request and returns the outcome. Rejects only with `NotPublic`, if the address is not allowed. */
 export interface Tester {
   evaluate(destination: Destination, signal?: AbortSignal): Promise<Evaluation>
 }

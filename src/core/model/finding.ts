@@ -11,11 +11,11 @@ const Text = (maxLength: number, description?: string) =>
   Type.String({ maxLength, ...(description !== undefined && { description }) })
 const Time = (description: string) => Type.String({ format: 'date-time', maxLength: 40, description })
 
-/** The moment that a time of a finding names, in milliseconds since 1970; `Date` knows neither leap seconds nor `+01`. */
+/** Returns a time of a finding in milliseconds since 1970; `Date` supports neither leap seconds nor `+01`. */
 export const timeOf = (time: string): number =>
   Date.parse(time.replace(/:60(?=[.zZ+-])/, ':59').replace(/[+-]\d\d$/, '$&:00'))
 
-/** What sort of finding it is. Only Posture findings are ever sent. */
+/** Category of a finding. Only Posture findings are ever sent. */
 export const FindingCategory = Type.Object(
   {
     observation: Type.Enum(['Issue', 'Insight', 'Activity']),
@@ -25,7 +25,7 @@ export const FindingCategory = Type.Object(
   strict,
 )
 
-/** How to set a finding right. */
+/** Instructions for resolving a finding. */
 export const Remediation = Type.Object(
   {
     id: Type.Optional(Text(256)),
@@ -38,7 +38,7 @@ export const Remediation = Type.Object(
   strict,
 )
 
-/** The account at a vendor in which a finding was made; further members are kept as they come. */
+/** The account at a vendor in which a finding was detected; further members are stored unchanged. */
 export const Integration = Type.Object({
   id: Id('Identifier of the integration.'),
   name: Type.Optional(Text(512)),
@@ -76,13 +76,13 @@ export const Asset = Type.Object(
 )
 export type Asset = Static<typeof Asset>
 
-/** A member that reading returns and ingest ignores, so that what was read can be sent back. */
+/** A member that reads return and ingest ignores, so that a response can be sent back. */
 const ReadOnly = () => Type.Optional(Type.Unknown({ description: 'Returned by reads, ignored here.' }))
 
-/** Members of an instance that are computed when it is read. */
+/** Members of an instance that are computed on read. */
 const INSTANCE_READ_ONLY = { remediations: ReadOnly(), webhooks: ReadOnly() }
 
-/** What is stored of an instance. */
+/** Stored members of an instance. */
 export const InstanceMembers = Type.Object(
   {
     id: Id('Identifier of the instance; one that is known is updated.'),
@@ -94,11 +94,11 @@ export const InstanceMembers = Type.Object(
   strict,
 )
 
-/** One asset that a finding is about, as it is ingested. */
+/** One asset of a finding, as it is ingested. */
 export const InstanceInput = Type.Object({ ...InstanceMembers.properties, ...INSTANCE_READ_ONLY }, strict)
 export type InstanceInput = Static<typeof InstanceMembers>
 
-/** What a finding is, apart from where it was made. */
+/** Members of a finding that do not depend on where it was detected. */
 const FindingFacts = {
   name: Type.String({ minLength: 1, maxLength: 512 }),
   description: Type.Optional(orNull(Text(16_384))),
@@ -108,7 +108,7 @@ const FindingFacts = {
   remediation: Type.Optional(orNull(Remediation)),
 }
 
-/** Bytes of JSON that a finding without its instances, and each of its instances, may have; a payload has one of each. */
+/** Maximum bytes of JSON of a finding without instances, and of each instance; a payload has one of each. */
 export const MAX_FINDING_BYTES = 65_536
 
 const TypeId = Id('Identifier of its type; policies are about types.')
@@ -116,7 +116,7 @@ const TypeId = Id('Identifier of its type; policies are about types.')
 const FindingId = Id('Identifier of the finding: of a finding type in an integration. One that is known is updated.')
 const Instances = Type.Array(InstanceInput, { maxItems: 10_000 })
 
-/** Members of a finding that are set by other calls or computed when it is read. */
+/** Members of a finding that other calls set or that are computed on read. */
 const FINDING_READ_ONLY = {
   ignored: ReadOnly(),
   active_count: ReadOnly(),
@@ -150,7 +150,7 @@ export const FindingAsRead = Type.Object(
   strict,
 )
 
-/** What is stored of a finding. */
+/** Stored members of a finding. */
 export const FindingMembers = Type.Object({
   id: FindingId,
   finding_type_id: TypeId,
@@ -158,7 +158,7 @@ export const FindingMembers = Type.Object({
   integration: Integration,
 })
 
-/** What ingest takes from a finding and its instances. */
+/** Input of ingest: a finding and its instances. */
 export type FindingInput = Static<typeof FindingMembers> & { readonly instances: readonly InstanceInput[] }
 
 /** Converts a finding that fits {@link FindingInput} or {@link FindingAsRead}, without its read-only members. */
@@ -180,15 +180,15 @@ export function findingFrom(input: Static<typeof FindingInput> | Static<typeof F
   }
 }
 
-/** A finding as it is stored. Scope: the account. */
+/** A stored finding. Scope: the account. */
 export type StoredFinding = Omit<FindingInput, 'instances'> & {
-  /** Somebody has set it aside; absent: no. Policies send its new instances all the same. */
+  /** Ignored by a user; absent: no. Policies send its new instances nevertheless. */
   readonly ignored?: boolean
   readonly created_at: string
   readonly updated_at: string
 }
 
-/** An instance as it is stored. Scope: the account. */
+/** A stored instance. Scope: the account. */
 export type StoredInstance = InstanceInput & {
   readonly is_archived: boolean
   readonly finding_id: string

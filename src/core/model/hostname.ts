@@ -4,7 +4,7 @@ import { kind } from '../store.js'
 
 const onOff = Type.Enum(['on', 'off'])
 
-/** What a client may say about the certificate of a custom hostname. Kept and told; TLS ends in front of the proxy. */
+/** Certificate options of a custom hostname. Stored and returned; TLS ends in front of the proxy. */
 export const HostnameSsl = Type.Object(
   {
     method: Type.Optional(Type.Enum(['http', 'txt', 'email'], { description: 'Domain control validation.' })),
@@ -43,7 +43,7 @@ export interface Hostname {
 }
 export const HOSTNAME = kind<Hostname>('hostname')
 
-/** Which custom hostname has a name: no two zones have the same. Scope: the daemon; id: the name. */
+/** The custom hostname that owns a name: no two zones have the same. Scope: the daemon; id: the name. */
 export interface HostnameOwner {
   readonly zone_id: string
   readonly id: string

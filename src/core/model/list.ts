@@ -1,13 +1,13 @@
 import { kind } from '../store.js'
 
-/** What the items of a named list are. */
+/** Types of items of a named list. */
 export const LIST_KINDS = ['ip', 'hostname', 'asn', 'redirect'] as const
 export type ListKind = (typeof LIST_KINDS)[number]
 
-/** The kind of the list that a name stands for, in one account; undefined where there is no such list. */
+/** Returns the kind of the list with a name, in one account; undefined if it does not exist. */
 export type ListNamed = (name: string) => ListKind | undefined
 
-/** A list as it is stored. Scope: the account; id: 32 hexadecimal digits. */
+/** A stored list. Scope: the account; id: 32 hexadecimal digits. */
 export interface StoredList {
   readonly id: string
   readonly name: string
@@ -20,8 +20,8 @@ export interface StoredList {
 export const LISTS = kind<StoredList>('list')
 
 /**
- * Which list has a name in the account of the scope, and how many rules of the account and its zones use it; id: the
- * name. A count changes in the batch that changes the rules, so that no list can be removed while a rule comes to use it.
+ * The owner of a list name in an account, and the number of rules of the account and its zones that use it; id: the
+ * name. A count changes in the batch that changes the rules, so no list can be deleted while a new rule uses it.
  */
 export interface ListName {
   readonly list_id: string
@@ -30,7 +30,7 @@ export interface ListName {
 }
 export const LIST_NAMES = kind<ListName>('list_name')
 
-/** An item as it is stored and answered: beside these it has the member of its kind, as in `{ip: "192.0.2.1"}`. */
+/** An item as stored and returned, with the member of its kind in addition, as in `{ip: "192.0.2.1"}`. */
 export interface ListItem {
   readonly id: string
   readonly created_on: string
@@ -40,8 +40,8 @@ export interface ListItem {
 }
 
 /**
- * Items of a list, in the order of their ids. They are kept in up to {@link BUCKETS} records, told by the first digits of
- * their ids, so that changing one item of many costs little, and replacing them all does not need a record for each.
+ * Items of a list, in the order of their ids. They are stored in up to {@link BUCKETS} records by the first digits of
+ * their ids: changing one item rewrites one small record, and replacing all does not need a record for each.
  * Scope: the account.
  */
 export interface ListBucket {
@@ -50,7 +50,7 @@ export interface ListBucket {
 }
 export const LIST_ITEMS = kind<ListBucket>('list_items')
 export const bucketId = (listId: string, bucket: string): string => `${listId}.${bucket}`
-/** The record that an item is kept in, by its id. */
+/** Returns the record of an item, by its id. */
 export const bucketOf = (itemId: string): string => itemId.slice(0, 2)
 export const BUCKETS: readonly string[] = Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0'))
 

@@ -2,14 +2,14 @@ import type { Sealed } from '../vault.js'
 import { kind } from '../store.js'
 
 /**
- * A job as it is stored. Members that were not given are absent, and the texts of `filter` and `logpull_options` and the
- * members of `output_options` are exactly what was given. Scope: account or zone; id: that of the job, in decimal.
+ * A stored job. Omitted members are absent. The strings of `filter` and `logpull_options` and the members of
+ * `output_options` are exactly as sent. Scope: account or zone; id: that of the job, in decimal.
  */
 export interface LogpushJob {
-  /** From 1, over the whole daemon. */
+  /** Counts from 1, over the whole daemon. */
   readonly id: number
   readonly dataset: string
-  /** Has credentials in it. */
+  /** Contains credentials. */
   readonly destination_conf: Sealed
   readonly enabled: boolean
   readonly kind: '' | 'edge'
@@ -24,13 +24,13 @@ export interface LogpushJob {
   readonly output_options?: Readonly<Record<string, unknown>> | null
 }
 
-/** How a job fares; written by what runs it, apart from the job so that neither change gets in the way of the other. */
+/** State of a job. Written by the job's runner, separate from the job so that their writes do not conflict. */
 export interface LogpushStatus {
-  /** RFC 3339; end of the range that was delivered last. */
+  /** RFC 3339; end of the range of the last delivery. */
   readonly last_complete: string | null
   readonly last_error: string | null
   readonly error_message: string | null
-  /** RFC 3339; since when nothing has been delivered because of failures; null while all is well. */
+  /** RFC 3339; start of the current series of failures; null if the last delivery succeeded. */
   readonly failing_since: string | null
 }
 

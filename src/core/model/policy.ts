@@ -1,7 +1,7 @@
 import { kind } from '../store.js'
 import type { Delivery } from './delivery.js'
 
-/** What sends new instances of one type of finding by itself. Scope: the account; id: a UUID. */
+/** A policy that sends new instances of one finding type automatically. Scope: the account; id: a UUID. */
 export interface StoredPolicy {
   readonly id: string
   readonly display_name: string
@@ -9,17 +9,17 @@ export interface StoredPolicy {
   readonly finding_type_id: string
   readonly applies_to_all_integrations: boolean
   readonly integration_ids: readonly string[]
-  /** Webhooks to send to. */
+  /** Webhooks that it sends to. */
   readonly webhook_ids: readonly string[]
   readonly created_at: string
   readonly updated_at: string
-  /** Absent: it is enabled. */
+  /** Absent: enabled. */
   readonly disabled_at?: string
-  /** Who saved it last, and so stands behind what it sends. */
+  /** Who saved it last, and is the author of its deliveries. */
   readonly saved_by: Pick<Delivery, 'triggered_by_actor' | 'triggered_by_id'>
 }
 
 export const POLICIES = kind<StoredPolicy>('posture_policy')
 
-/** When a policy last sent something; scope and id: those of the policy. */
+/** The time of the last delivery of a policy; scope and id: those of the policy. */
 export const POLICY_RUNS = kind<{ readonly last_triggered_at: string }>('posture_policy_run')

@@ -4,25 +4,25 @@ import { kind } from '../store.js'
 export const RULESET_KINDS = ['managed', 'custom', 'root', 'zone'] as const
 export type RulesetKind = (typeof RULESET_KINDS)[number]
 
-/** How requests that match a rule are counted before its action is taken. */
+/** How requests that match a rule are counted before its action runs. */
 export interface RateLimit {
   readonly characteristics: readonly string[]
-  /** Seconds over which requests are counted. */
+  /** Period of counting in seconds. */
   readonly period: number
   readonly requests_per_period?: number
   readonly score_per_period?: number
   readonly score_response_header_name?: string
   /** Empty or absent: the rule's expression. */
   readonly counting_expression?: string
-  /** Seconds that the action lasts once begun; 0: while the count stays over the threshold. */
+  /** Duration of the action in seconds; 0: while the count exceeds the threshold. */
   readonly mitigation_timeout: number
   readonly requests_to_origin: boolean
 }
 
-/** One rule as it is stored and answered. */
+/** One rule as stored and returned. */
 export interface Rule {
   readonly id: string
-  /** Changes with the rule, not with its place in the ruleset. */
+  /** Changes with the rule, not with its position in the ruleset. */
   readonly version: string
   readonly last_updated: string
   readonly ref: string
@@ -37,14 +37,14 @@ export interface Rule {
   readonly exposed_credential_check?: { readonly username_expression: string; readonly password_expression: string }
 }
 
-/** What tells the versions of a ruleset apart. */
+/** Members that distinguish the versions of a ruleset. */
 export interface RulesetVersion {
   readonly version: string
   readonly last_updated: string
   readonly description: string
 }
 
-/** A ruleset as the API answers it. */
+/** A ruleset as the API returns it. */
 export interface Ruleset extends RulesetVersion {
   readonly id: string
   readonly name: string
@@ -53,7 +53,7 @@ export interface Ruleset extends RulesetVersion {
   readonly rules: readonly Rule[]
 }
 
-/** What is stored of a ruleset: its latest version, and which older ones are kept, oldest first. */
+/** A stored ruleset: its latest version, and the numbers of the stored older ones, oldest first. */
 export interface StoredRuleset {
   readonly ruleset: Ruleset
   readonly older: readonly RulesetVersion[]
@@ -66,8 +66,8 @@ export const RULESETS = kind<StoredRuleset>('ruleset')
 export const OLDER_RULESETS = kind<Ruleset>('ruleset_version')
 export const olderVersionId = (rulesetId: string, version: string): string => `${rulesetId}.${version}`
 
-/** Which ruleset is the entry point, by name of the phase: one for each phase of an account or zone. */
+/** The entry point of a phase, by its name: one for each phase of an account or zone. */
 export const ENTRY_POINTS = kind<{ readonly ruleset_id: string }>('ruleset_entrypoint')
 
-/** How many execute rules run a ruleset, by its id, in its own scope; no record while there are none. */
+/** The number of execute rules that run a ruleset, by its id, in its own scope; no record if it is 0. */
 export const RULESET_USES = kind<{ readonly rules: number }>('ruleset_uses')

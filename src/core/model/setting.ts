@@ -1,6 +1,6 @@
 import { kind } from '../store.js'
 
-/** What the API has set on a zone. Scope: the zone; id: the setting's. Without a record the configuration's value is in force. */
+/** A zone setting from the API; without a record the configured value applies. Scope: the zone; id: the setting's. */
 export interface Setting {
   readonly value: unknown
   readonly modified_on: string

@@ -9,22 +9,22 @@ export interface StoredNamespace {
 export const KV_NAMESPACES = kind<StoredNamespace>('kv_namespace')
 
 /**
- * The value of a key. Scope: the account; id: {@link kvId}. One that is over lies there until somebody finds it so.
+ * The value of a key. Scope: the account; id: {@link kvId}. An expired one stays stored until a read finds it.
  */
 export interface StoredValue {
   /** A small value, in base64. */
   readonly inline?: string
-  /** The name of the blob with a value that is not small. */
+  /** The name of the blob of a larger value. */
   readonly blob?: string
-  /** In bytes. */
+  /** Size in bytes. */
   readonly size: number
-  /** Unix time in seconds from which on there is no value any more. */
+  /** Unix time in seconds at which the value expires. */
   readonly expiration?: number
   readonly metadata?: unknown
 }
 export const KV_VALUES = kind<StoredValue>('kv_value')
 
-/** Where the value of a key stands. Keys of one namespace are beside each other, in order. */
+/** Returns the id of the value of a key. Keys of one namespace are adjacent, in order. */
 export const kvId = (namespaceId: string, key: string): string => `${namespaceId}/${key}`
 
 /** A bucket of objects. Scope: the account; id: see {@link bucketId}. */
@@ -51,7 +51,7 @@ export interface StoredDatabase {
 }
 export const D1_DATABASES = kind<StoredDatabase>('d1_database')
 
-/** Which namespace has a title. Scope: the account; id: the title. */
+/** The namespace that owns a title. Scope: the account; id: the title. */
 export const KV_TITLES = kind<NameOwner>('kv_title')
-/** Which database has a name. Scope: the account; id: the name. */
+/** The database that owns a name. Scope: the account; id: the name. */
 export const D1_NAMES = kind<NameOwner>('d1_name')

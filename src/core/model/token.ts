@@ -2,14 +2,14 @@ import { Type, type Static } from 'typebox'
 import { mapOf, strict } from '../schema.js'
 import { kind } from '../store.js'
 
-/** What a policy is about: `com.cloudflare.api.account.<id>` and its like, to `*` or to the same one level below. */
+/** Resources of a policy: `com.cloudflare.api.account.<id>` and the like, to `*` or to the same one level below. */
 export const TokenResources = mapOf(
   Type.Union([Type.Literal('*'), mapOf(Type.Literal('*'), { maxProperties: 1000 })]),
   { maxProperties: 1000 },
 )
 export type TokenResources = Static<typeof TokenResources>
 
-/** One policy of a token: what it allows or denies, and where. */
+/** One policy of a token: allowed or denied permissions, and their resources. */
 export const TokenPolicy = Type.Object(
   {
     id: Type.String(),
@@ -22,7 +22,7 @@ export const TokenPolicy = Type.Object(
 )
 export type TokenPolicy = Static<typeof TokenPolicy>
 
-/** An API token as stored: its secret only as SHA-256. Scope: the daemon. */
+/** A stored API token, with its secret only as SHA-256. Scope: the daemon. */
 export const Token = Type.Object(
   {
     id: Type.String(),
@@ -41,6 +41,6 @@ export const Token = Type.Object(
 export type Token = Static<typeof Token>
 export const TOKEN = kind<Token>('token')
 
-/** Finds a token by its secret: the id of this record is the secret's SHA-256. Scope: the daemon. */
+/** An index of tokens by secret: the id of this record is the secret's SHA-256. Scope: the daemon. */
 export type Credential = { readonly token_id: string }
 export const CREDENTIAL = kind<Credential>('credential')

@@ -1,21 +1,21 @@
 import type { Sealed } from '../vault.js'
 import { kind } from '../store.js'
 
-/** How a destination knows who sends. */
+/** Ways to authenticate to a destination. */
 export const AUTHENTICATION_TYPES = ['None', 'Basic Auth', 'Bearer Auth', 'Static Headers', 'HMAC-Signing'] as const
 export type AuthenticationType = (typeof AUTHENTICATION_TYPES)[number]
 
 export const WEBHOOK_STATUSES = ['enabled', 'disabled'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
-/** A signing secret that was replaced; it signs beside the new one until then (RFC 3339). */
+/** A replaced signing secret. It signs in addition to the new one until then (RFC 3339). */
 export interface FormerSecret {
   readonly secret: Sealed
   readonly until: string
 }
 
 /**
- * A destination as it is stored. Scope: the account; id: a UUID. What is sealed is sealed for this record
+ * A stored destination. Scope: the account; id: a UUID. Secrets are encrypted for this record
  * (`secretOf(WEBHOOKS, scope, id)`).
  */
 export interface StoredWebhook {
@@ -23,9 +23,9 @@ export interface StoredWebhook {
   readonly label: string
   readonly destination_url: string
   readonly authentication_type: AuthenticationType
-  /** Only an enabled one takes jobs. */
+  /** Only an enabled one accepts jobs. */
   readonly status: WebhookStatus
-  /** From 1, one more with each update. */
+  /** Starts at 1 and grows by 1 with each update. */
   readonly version: number
   readonly created_at: string
   readonly updated_at: string
@@ -34,10 +34,10 @@ export interface StoredWebhook {
   readonly signing_secret?: Sealed
   /** Newest first. */
   readonly former_secrets?: readonly FormerSecret[]
-  /** When the daemon disabled it, and why; absent once it is enabled again. */
+  /** Time and reason of the daemon disabling it; absent once it is enabled again. */
   readonly disabled_at?: string
   readonly disabled_reason?: string
-  /** Set when it was deleted; such a record has no secrets any more and is only there to tell what its jobs were for. */
+  /** Time of deletion. Such a record has no secrets any more; it only describes the webhook of earlier jobs. */
   readonly deleted_at?: string
 }
 

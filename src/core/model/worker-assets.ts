@@ -1,6 +1,6 @@
 import { kind } from '../store.js'
 
-/** A static file that an account has uploaded. Scope: the account; id: the hash by which its clients know the file. */
+/** An uploaded static file of an account. Scope: the account; id: the hash that its clients use for the file. */
 export interface StoredAsset {
   /** Name of the blob with its bytes. */
   readonly blob: string
@@ -10,15 +10,15 @@ export interface StoredAsset {
 }
 export const WORKER_ASSETS = kind<StoredAsset>('worker_asset')
 
-/** An upload of static files under way. Scope: the account; id: 32 hexadecimal digits. */
+/** An upload of static files in progress. Scope: the account; id: 32 hexadecimal digits. */
 export interface AssetSession {
   /** Name of the Worker. */
   readonly script: string
-  /** Name of the blob with the files that were announced. */
+  /** Name of the blob with the announced files. */
   readonly announced: string
-  /** Name of the blob with the manifest, once all files are there. */
+  /** Name of the blob with the manifest, once all files are uploaded. */
   readonly manifest?: string
-  /** Milliseconds since 1970. What the session refers to is kept until then. */
+  /** Milliseconds since 1970. The blobs of the session are retained until then. */
   readonly expires_at: number
 }
 export const ASSET_SESSIONS = kind<AssetSession>('worker_asset_session')

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { kind, type NameOwner } from '../store.js'
 
 /**
- * A host name that a Worker answers for. Scope: the account; id: see {@link domainId}, so that a name belongs to one
- * Worker at a time.
+ * A host name that a Worker serves. Scope: the account; id: see {@link domainId}, so that a name belongs to at most one
+ * Worker.
  */
 export interface StoredDomain {
   readonly id: string
@@ -13,17 +13,17 @@ export interface StoredDomain {
   readonly environment: string
   readonly zone_id: string
   readonly zone_name: string
-  /** A domain that is not enabled is kept but answers nothing. */
+  /** A disabled domain is stored, but serves nothing. */
   readonly enabled: boolean
   readonly previews_enabled: boolean
 }
 export const WORKER_DOMAINS = kind<StoredDomain>('worker_domain')
 
-/** The id of the domain with this host name (lower case): 40 hexadecimal digits. */
+/** Returns the id of the domain with this host name (lower case): 40 hexadecimal digits. */
 export const domainId = (hostname: string): string =>
   createHash('sha256').update(`worker domain ${hostname}`).digest('hex').slice(0, 40)
 
-/** A pattern of URLs of a zone. Scope: the zone; id: 32 hexadecimal digits. Without a script, Workers are off there. */
+/** A URL pattern of a zone. Scope: the zone; id: 32 hexadecimal digits. Without a script, Workers are off there. */
 export interface StoredRoute {
   readonly id: string
   readonly pattern: string
@@ -32,29 +32,29 @@ export interface StoredRoute {
 }
 export const WORKER_ROUTES = kind<StoredRoute>('worker_route')
 
-/** Which route has a pattern. Scope: the zone; id: the pattern. */
+/** The route that owns a pattern. Scope: the zone; id: the pattern. */
 export const ROUTE_PATTERNS = kind<NameOwner>('worker_route_pattern')
 
-/** The name under which the Workers of an account have addresses of their own. Scope: the account; id: `account`. */
+/** The subdomain for addresses of the Workers of an account. Scope: the account; id: `account`. */
 export interface AccountSubdomain {
   readonly subdomain: string
 }
 export const ACCOUNT_SUBDOMAIN = kind<AccountSubdomain>('worker_account_subdomain')
 
-/** Which account has a subdomain. Scope: the daemon; id: the subdomain. */
+/** The account that owns a subdomain. Scope: the daemon; id: the subdomain. */
 export interface SubdomainOwner {
   readonly account_id: string
 }
 export const SUBDOMAIN_OWNERS = kind<SubdomainOwner>('worker_subdomain_owner')
 
-/** Whether a Worker has an address below the subdomain of its account. Scope: the account; id: the Worker's name. */
+/** The address of a Worker below the subdomain of its account. Scope: the account; id: the Worker's name. */
 export interface ScriptSubdomain {
   readonly enabled: boolean
   readonly previews_enabled: boolean
 }
 export const SCRIPT_SUBDOMAINS = kind<ScriptSubdomain>('worker_subdomain')
 
-/** When a Worker is woken. Scope: the account; id: the Worker's name. */
+/** The schedules of a Worker. Scope: the account; id: the Worker's name. */
 export interface ScriptSchedules {
   readonly schedules: readonly { readonly cron: string; readonly created_on: string; readonly modified_on: string }[]
 }
@@ -67,5 +67,5 @@ export interface WorkersAccountSettings {
 }
 export const WORKERS_ACCOUNT_SETTINGS = kind<WorkersAccountSettings>('worker_account_settings')
 
-/** The id of kinds of which an account has one. */
+/** The id of records of which an account has at most one. */
 export const ONLY = 'account'

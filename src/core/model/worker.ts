@@ -1,6 +1,6 @@
 import { kind } from '../store.js'
 
-/** What a binding gives to a script, under a name. Members that are secret hold a `Sealed` of their JSON. */
+/** A named binding of a script. Secret members hold a `Sealed` of their JSON. */
 export interface Binding {
   readonly name: string
   readonly type: string
@@ -9,9 +9,9 @@ export interface Binding {
 
 /** One uploaded file of a version. */
 export interface StoredModule {
-  /** Normalised path, without `./` in front. */
+  /** Normalized path, without a leading `./`. */
   readonly name: string
-  /** Name of its part of the form, by which bindings know it; absent: the same. */
+  /** Name of its part of the form, which bindings refer to; absent: the same as the path. */
   readonly part?: string
   /** Content type as uploaded, without parameters. */
   readonly type: string
@@ -20,21 +20,21 @@ export interface StoredModule {
   readonly size: number
 }
 
-/** How the code of a version is written: ES modules, a service-worker script, or Python modules. */
+/** Format of the code of a version: ES modules, a service-worker script, or Python modules. */
 export type ScriptFormat = 'modules' | 'service-worker' | 'python'
 
-/** What an exported name is. `class` is a class without a known base, such as an old-style Durable Object. */
+/** Types of exports. `class` is a class without a known base, such as an old-style Durable Object. */
 export const EXPORT_KINDS = ['object', 'durable-object', 'entrypoint', 'workflow', 'class'] as const
 export type ExportKind = (typeof EXPORT_KINDS)[number]
 
-/** One exported name of the main module besides the default one, and the handlers that it has. */
+/** One named export of the main module, and its handlers. */
 export interface NamedExport {
   readonly name: string
   readonly kind: ExportKind
   readonly handlers: readonly string[]
 }
 
-/** An entry of `exports`, in its own words. */
+/** An entry of `exports`, as sent. */
 export interface ExportEntry {
   readonly type: 'worker' | 'durable-object'
   readonly state?: 'created' | 'deleted' | 'renamed' | 'transferred' | 'expecting-transfer'
@@ -54,34 +54,34 @@ export interface Placement {
 export interface StoredAssets {
   /** Name of the blob that holds the manifest. */
   readonly manifest: string
-  /** As checked: handling of HTML, of what is not found, rules for headers and redirects, base path. */
+  /** Validated: HTML handling, not-found handling, rules for headers and redirects, base path. */
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** One version of a script: all that it takes to run it. Never changes. */
+/** One version of a script, with everything needed to run it. Immutable. */
 export interface StoredVersion {
   /** UUID. */
   readonly id: string
   /** Name of the script. */
   readonly script: string
-  /** From 1, one more with each version of the script. */
+  /** Starts at 1 and grows by 1 with each version of the script. */
   readonly number: number
   readonly created_on: string
   readonly author: { readonly id: string; readonly email?: string }
-  /** What made it: `api`, `wrangler`, ... */
+  /** Origin of the version: `api`, `wrangler`, ... */
   readonly source: string
   readonly annotations: Readonly<Record<string, string>>
   readonly format: ScriptFormat
-  /** The module that is run; undefined for a script of assets alone. */
+  /** The main module; undefined for a script with assets only. */
   readonly main?: string
   readonly modules: readonly StoredModule[]
-  /** SHA-256 over the modules, their names and types, and what the main one is; 64 hexadecimal digits. */
+  /** SHA-256 over the modules, their names and types, and the type of the main one; 64 hexadecimal digits. */
   readonly etag: string
-  /** Of the default export, or what a service-worker script listens for. */
+  /** Handlers of the default export, or events that a service-worker script listens to. */
   readonly handlers: readonly string[]
   readonly named: readonly NamedExport[]
   readonly startup_time_ms: number
-  /** Sealed for this record: `secretOf(WORKER_VERSIONS, scope, id)`. */
+  /** Encrypted for this record: `secretOf(WORKER_VERSIONS, scope, id)`. */
   readonly bindings: readonly Binding[]
   readonly compatibility_date?: string
   readonly compatibility_flags: readonly string[]
@@ -90,19 +90,19 @@ export interface StoredVersion {
   readonly placement?: Placement
   readonly cache_options?: { readonly enabled: boolean; readonly cross_version_cache?: boolean }
   readonly observability?: Readonly<Record<string, unknown>>
-  /** As sent, tombstones included; absent where none were. */
+  /** As sent, tombstones included; absent if none were sent. */
   readonly exports?: Readonly<Record<string, ExportEntry>>
-  /** The tag that the script had once this version was made. */
+  /** Migration tag of the script after this version was created. */
   readonly migration_tag?: string
   readonly assets?: StoredAssets
-  /** Members of the metadata that have no field of their own here, known or not. */
+  /** Members of the metadata without a field here, known or not. */
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Versions: scope is the account, id that of the version. */
+/** Versions: scope is the account, id is that of the version. */
 export const WORKER_VERSIONS = kind<StoredVersion>('worker_version')
 
-/** Which versions serve requests, and which share of them each. The shares make 100. */
+/** The versions that serve requests, and the share of each. The shares add up to 100. */
 export interface StoredDeployment {
   readonly id: string
   readonly script: string
@@ -114,33 +114,33 @@ export interface StoredDeployment {
   readonly versions: readonly { readonly version_id: string; readonly percentage: number }[]
 }
 
-/** Deployments: scope is the account, id that of the deployment. */
+/** Deployments: scope is the account, id is that of the deployment. */
 export const WORKER_DEPLOYMENTS = kind<StoredDeployment>('worker_deployment')
 
-/** Who else gets the trace of a script. */
+/** Other recipients of the trace of a script. */
 export interface TailConsumer {
   readonly service: string
   readonly environment?: string
   readonly namespace?: string
 }
 
-/** A script: what does not change with its versions. Every change of versions and deployments changes it too. */
+/** A script: members that do not depend on the version. Every change of versions and deployments changes it too. */
 export interface StoredScript {
   readonly name: string
-  /** Its id for ever, 32 hexadecimal digits. */
+  /** Permanent id, 32 hexadecimal digits. */
   readonly tag: string
   readonly created_on: string
   readonly modified_on: string
-  /** Ids of the versions that are kept, newest first. */
+  /** Ids of the stored versions, newest first. */
   readonly versions: readonly string[]
   /** Number of the newest version. */
   readonly number: number
-  /** Ids of the deployments that are kept, newest first: the first one is in force. None: nothing was deployed yet. */
+  /** Ids of the stored deployments, newest first; the first is active. Empty if nothing was deployed yet. */
   readonly deployments: readonly string[]
   readonly last_deployed_from?: string
   /** Tag of the last migration. */
   readonly migration_tag?: string
-  /** Durable Object classes are told by `exports`, not by migrations. */
+  /** Durable Object classes are declared by `exports`, not by migrations. */
   readonly declarative: boolean
   readonly logpush: boolean
   readonly tags: readonly string[]
@@ -151,28 +151,28 @@ export interface StoredScript {
 /** Scripts: scope is the account, id is the name. */
 export const WORKER_SCRIPTS = kind<StoredScript>('worker_script')
 
-/** Where the objects of one Durable Object class live. */
+/** The storage namespace of one Durable Object class. */
 export interface StoredNamespace {
   /** 32 hexadecimal digits. */
   readonly id: string
   readonly script: string
   readonly class: string
   readonly use_sqlite: boolean
-  /** Name of the container that goes with each object. */
+  /** Name of the container of each object. */
   readonly container?: string
-  /** The script that handed it over. */
+  /** The script that transferred it. */
   readonly received_from?: string
 }
 
-/** Namespaces: scope is the account, id that of the namespace. */
+/** Namespaces: scope is the account, id is that of the namespace. */
 export const WORKER_NAMESPACES = kind<StoredNamespace>('worker_namespace')
 
-/** A script that waits to be handed a class, as `expecting-transfer` says: phase one of a transfer. */
+/** A script that waits for the transfer of a class, as in `expecting-transfer`: phase one of a transfer. */
 export interface StoredTransfer {
-  /** The script that waits. */
+  /** The waiting script. */
   readonly target: string
   readonly class: string
-  /** The script that has the class now. */
+  /** The current script of the class. */
   readonly source: string
   readonly storage: 'sqlite' | 'legacy-kv'
   readonly container?: string

@@ -70,14 +70,14 @@ t.test('credentials', async (t) => {
   }
 })
 
-t.test('without a configured pair, none is known', async (t) => {
+t.test('without a configured pair, every legacy key is unknown', async (t) => {
   const { url } = await client(t)
   const response = await fetch(`${url}/zones`, { headers: { 'x-auth-email': PAIR.email, 'x-auth-key': KEY } })
   t.match(await response.json(), { errors: [{ code: 9103 }] })
 })
 
 for (const path of ['/user/tokens/verify', `/accounts/${ACCOUNT}/tokens/verify`]) {
-  t.test(`${path} tells the state of a token`, async (t) => {
+  t.test(`${path} returns the state of a token`, async (t) => {
     const { as, call, url } = await client(t, { config })
     t.match(await call('GET', path), {
       status: 200,
@@ -93,7 +93,7 @@ for (const path of ['/user/tokens/verify', `/accounts/${ACCOUNT}/tokens/verify`]
   })
 }
 
-t.test('a token is refused once it has expired, and verify says so', async (t) => {
+t.test('a token is rejected once it has expired, and verify reports it', async (t) => {
   const { store, clock, as } = await client(t)
   const expires_on = new Date(clock.now() + 60_000).toISOString()
   const { value, token } = await createToken(
@@ -110,7 +110,7 @@ t.test('a token is refused once it has expired, and verify says so', async (t) =
   })
 })
 
-t.test('a token is refused before its time and while it is disabled', async (t) => {
+t.test('a token is rejected before its time and while it is disabled', async (t) => {
   const { call, clock, as } = await client(t)
   const not_before = new Date(clock.now() + 60_000).toISOString()
   const input = {
@@ -136,7 +136,7 @@ t.test('a token is refused before its time and while it is disabled', async (t) 
   t.match(await as(value)('GET', '/user/tokens/verify'), { status: 200, body: { result: { status: 'disabled' } } })
 })
 
-/** Tokens as a configuration describes them, and what each may do. */
+/** Tokens of a configuration, and their permissions. */
 const ACCESS = {
   all: { permissions: ['*'], accounts: ['*'], zones: ['*'] },
   'one account': { permissions: ['*'], accounts: [ACCOUNT], zones: ['*'] },
@@ -173,7 +173,7 @@ const tokenOf = (name: string) => `token-for-${name.replaceAll(' ', '-')}-012345
 const configured = Object.entries(ACCESS).map(([name, access]) => ({ name, token: tokenOf(name), ...access }))
 
 for (const kept of ['configuration', 'store'] as const) {
-  t.test(`what tokens of the ${kept} may do`, async (t) => {
+  t.test(`permissions of tokens of the ${kept}`, async (t) => {
     const { as, store, clock } = await client(t, { config: kept === 'configuration' ? { tokens: configured } : {} })
     for (const [name, responses] of Object.entries(MAY)) {
       const access = ACCESS[name as keyof typeof ACCESS]
@@ -188,7 +188,7 @@ for (const kept of ['configuration', 'store'] as const) {
   })
 }
 
-t.test('lists show what the token sees', async (t) => {
+t.test('lists contain what the token can see', async (t) => {
   const { as } = await client(t, { config: { tokens: configured } })
   const seen = async (name: keyof typeof ACCESS, path: string) => {
     const { body } = await as(tokenOf(name))('GET', path)
@@ -203,7 +203,7 @@ t.test('lists show what the token sees', async (t) => {
   t.same((await seen('all', '/zones')).length, 3)
 })
 
-t.test('what does not exist looks to a token like what it may not see', async (t) => {
+t.test('a missing resource and one that a token cannot see get the same response', async (t) => {
   const { as } = await client(t, { config: { tokens: configured } })
   const unknown = 'f'.repeat(32)
   t.match(await as(tokenOf('one zone'))('GET', `/zones/${unknown}`), {
@@ -296,7 +296,7 @@ t.test('flat lists mean the same in the configuration and as policies of a store
   }
 })
 
-t.test('the secret of a token is stored nowhere', async (t) => {
+t.test('the secret of a token is not stored', async (t) => {
   const clock = handClock()
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const { value } = await createToken(store, { name: 'n', permissions: ['*'], accounts: ['*'], zones: ['*'] }, clock)
@@ -318,7 +318,7 @@ const UNFIT: [what: string, change: object, pointer: string][] = [
   ['a time gone by', { expires_on: '2020-01-01T00:00:00Z' }, '/expires_on'],
   ['a time that is none', { expires_on: 'soon' }, '/expires_on'],
 ]
-t.test('a token with something unfit is not made from the command line', async (t) => {
+t.test('a token with invalid members is not created from the command line', async (t) => {
   const clock = handClock()
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const fit = { name: 'n', permissions: ['*'], accounts: ['*'], zones: ['*'] }
@@ -332,7 +332,7 @@ t.test('a token with something unfit is not made from the command line', async (
   await store.close()
 })
 
-t.test('an address with many wrong credentials has to wait, right ones included', async (t) => {
+t.test('an address with many wrong credentials is blocked, even with right ones', async (t) => {
   const { url, clock } = await client(t)
   const ask = async (token: string) => await fetch(`${url}/zones`, { headers: { authorization: `Bearer ${token}` } })
   for (let n = 0; n < 60; n += 1) t.equal((await ask(`guess-${n}`)).status, 403)

@@ -22,7 +22,7 @@ t.test('every row of the errors has a code of 1000 or more, a status and a text'
   }
 })
 
-t.test('every answer names its request', async (t) => {
+t.test('every response has a request id', async (t) => {
   const { call } = await client(t)
   const names = new Set<string | null>()
   for (const path of ['/zones', '/nothing', '/zones']) names.add((await call('GET', path)).headers.get('cf-ray'))
@@ -41,7 +41,7 @@ const NOWHERE: [what: string, path: string][] = [
   ['a broken escape', '/zones/%zz/settings'],
 ]
 for (const [what, path] of NOWHERE) {
-  t.test(`${what} leads nowhere`, async (t) => {
+  t.test(`${what} is not routable`, async (t) => {
     const { call } = await client(t)
     const { status, body } = await call('GET', path)
     t.equal(status, 404)
@@ -53,7 +53,7 @@ for (const [what, path] of NOWHERE) {
   })
 }
 
-t.test('a method that a path does not know is told which it knows', async (t) => {
+t.test('a method that a path does not support is rejected with the list of its methods', async (t) => {
   const { call } = await client(t)
   const { status, headers, body } = await call('PUT', SETTING_PATH, { value: 'on' })
   t.equal(status, 405)
@@ -61,7 +61,7 @@ t.test('a method that a path does not know is told which it knows', async (t) =>
   t.match(body, { success: false, errors: [{ code: 10405 }], result: null })
 })
 
-t.test('OPTIONS tells the methods, HEAD answers as GET without a body', async (t) => {
+t.test('OPTIONS lists the methods, HEAD responds as GET without a body', async (t) => {
   const { call } = await client(t)
   const options = await call('OPTIONS', SETTING_PATH)
   t.match(options, { status: 204, body: undefined })
@@ -114,7 +114,7 @@ const BODIES: [
   ['brackets in strings', '{"value":"[[[[\\"[[[[\\\\"}', {}, 400, 1007, { source: { pointer: '/value' } }],
 ]
 for (const [what, body, headers, status, code, more] of BODIES) {
-  t.test(`a body of ${what} is refused and changes nothing`, async (t) => {
+  t.test(`a body of ${what} is rejected and changes nothing`, async (t) => {
     const { call, store } = await client(t)
     const response = await call('PATCH', SETTING_PATH, body, headers)
     t.equal(response.status, status)
@@ -123,7 +123,7 @@ for (const [what, body, headers, status, code, more] of BODIES) {
   })
 }
 
-t.test('a body that is not UTF-8 is refused, and so is an empty one', async (t) => {
+t.test('a body that is not UTF-8 or is empty is rejected', async (t) => {
   const { url, store } = await client(t)
   const send = async (path: string, body: Uint8Array<ArrayBuffer>) => {
     const headers = { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' }
@@ -170,7 +170,7 @@ t.test('a large body within the limits leaves the event loop free', async (t) =>
   })
 })
 
-t.test('a compressed body is read, and one that grows above 64 KiB is refused', async (t) => {
+t.test('a compressed body is read, and one that grows above 64 KiB is rejected', async (t) => {
   const { url } = await client(t)
   const send = async (body: Uint8Array<ArrayBuffer>) =>
     await fetch(url + SETTING_PATH, {
@@ -182,7 +182,7 @@ t.test('a compressed body is read, and one that grows above 64 KiB is refused', 
   t.equal((await send(gzipSync(JSON.stringify({ value: ' '.repeat(70_000) })))).status, 413)
 })
 
-t.test('all faults of a body are told, one for each pointer', async (t) => {
+t.test('all issues of a body are reported, one per pointer', async (t) => {
   const { call } = await client(t)
   const items = [{ id: 'content_converter' }, { value: 'on' }, 'x', { id: 1, value: 'on', more: true }]
   const { body } = await call('PATCH', `/zones/${ZONE}/settings`, { items, extra: 1 })
@@ -190,14 +190,14 @@ t.test('all faults of a body are told, one for each pointer', async (t) => {
   t.same(pointers.toSorted(), ['/extra', '/items/0/value', '/items/1/id', '/items/2', '/items/3/id', '/items/3/more'])
 })
 
-t.test('a body with very many faults is answered soon, with a few of them', async (t) => {
+t.test('a body with very many issues gets a fast response with a few of them', async (t) => {
   const { call } = await client(t)
   const { status, body } = await call('PATCH', `/zones/${ZONE}/settings`, `{"items":[${'0,'.repeat(30_000)}0]}`)
   t.equal(status, 400)
   t.ok(body.errors.length <= 100)
 })
 
-/** Endpoints that fail in each way that an endpoint can. */
+/** Returns endpoints that fail in each possible way. */
 const failing = (error: unknown) =>
   endpoint({
     method: 'post',
@@ -223,7 +223,7 @@ const THROWN: [what: string, error: unknown, status: number, code: number][] = [
   ['a full disk', Object.assign(new Error('secret'), { code: 'ENOSPC' }), 507, 10507],
 ]
 for (const [what, error, status, code] of THROWN) {
-  t.test(`${what} is answered without its text`, async (t) => {
+  t.test(`the response to ${what} does not contain its message`, async (t) => {
     const { call } = await client(t, { areas: () => [failing(error)] })
     const response = await call('POST', '/fails')
     t.match(response, { status, body: { success: false, errors: [{ code }], messages: [], result: null } })
@@ -231,7 +231,7 @@ for (const [what, error, status, code] of THROWN) {
   })
 }
 
-t.test('an endpoint can answer without a body, with messages and with headers', async (t) => {
+t.test('an endpoint can respond without a body, with messages and with headers', async (t) => {
   const areas = () => [
     endpoint({
       method: 'get',
@@ -280,7 +280,7 @@ t.test('an endpoint can answer without a body, with messages and with headers', 
     )
 })
 
-t.test('an endpoint can read its body by itself, answer with a file, and be open to everybody', async (t) => {
+t.test('an endpoint can read its body itself, respond with a file, and be public', async (t) => {
   const base = { scopes: ['daemon'], permissions: [], summary: 'of a test' } as const
   const areas = () => [
     endpoint({
@@ -341,7 +341,7 @@ t.test('an endpoint can read its body by itself, answer with a file, and be open
   t.match(await (await fetch(`${url}/open`)).json(), { success: true, result: '' })
 })
 
-t.test('requests of a token are counted, told and refused beyond the limit', async (t) => {
+t.test('requests of a token are counted, reported and rejected beyond the limit', async (t) => {
   const config = { control: { ...CONFIG.control, rate_limit: { requests: 3, period: 300_000 } } }
   const { call, clock } = await client(t, { config })
   const told = async () => {
@@ -363,7 +363,7 @@ t.test('requests of a token are counted, told and refused beyond the limit', asy
   t.strictSame(await told(), [200, '"default";r=2;t=300', null])
 })
 
-t.test('a refused request changes nothing and is answered in the envelope', async (t) => {
+t.test('a rejected request changes nothing and gets an envelope', async (t) => {
   const config = { control: { ...CONFIG.control, rate_limit: { requests: 1, period: 1000 } } }
   const { call, store } = await client(t, { config })
   await call('GET', '/zones')
@@ -371,7 +371,7 @@ t.test('a refused request changes nothing and is answered in the envelope', asyn
   t.equal(store.get(SETTING, zone(ZONE), 'content_converter'), undefined)
 })
 
-/** Sends bytes over a socket and gives all that comes back. */
+/** Sends bytes over a socket and returns all bytes that it receives. */
 async function raw(t: Test, port: number, bytes: Uint8Array | string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -396,7 +396,7 @@ const RAW: [what: string, bytes: string, status: number][] = [
   ['an absolute form', 'GET http://a/client/v4/user HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 400],
   ['a lone star', 'OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 404],
 ]
-t.test('bytes that are no request are answered in the envelope', async (t) => {
+t.test('bytes that are not a request get an envelope', async (t) => {
   const { url } = await client(t)
   const port = Number(new URL(url).port)
   for (const [what, bytes, status] of RAW) {
@@ -406,7 +406,7 @@ t.test('bytes that are no request are answered in the envelope', async (t) => {
   }
 })
 
-t.test('a client that goes away in the middle of its body is no fault of the service', async (t) => {
+t.test('a client that disconnects in the middle of its body is not an internal error', async (t) => {
   const { deps, store } = await client(t)
   const faults: unknown[] = []
   const responded = withResolvers()
@@ -431,7 +431,7 @@ t.test('a client that goes away in the middle of its body is no fault of the ser
   t.equal(store.count(SETTING), 0)
 })
 
-t.test('whatever bytes come, they are answered in the envelope or the connection ends', async (t) => {
+t.test('any bytes get an envelope or a closed connection', async (t) => {
   const { url } = await client(t)
   const port = Number(new URL(url).port)
   const line = fc.constantFrom(
@@ -472,7 +472,7 @@ t.test('whatever bytes come, they are answered in the envelope or the connection
   )
 })
 
-t.test('whatever is sent, the answer is an envelope of the right shape and never an internal error', async (t) => {
+t.test('any request gets an envelope of the right shape and never an internal error', async (t) => {
   const { call, endpoints } = await client(t)
   const id = fc.constantFrom(ZONE, FREE_ZONE, 'x', '%', '..', '__proto__', 'ffffffffffffffffffffffffffffffff')
   const path = fc
@@ -496,7 +496,7 @@ t.test('whatever is sent, the answer is an envelope of the right shape and never
   )
 })
 
-t.test('the place where a text stops being JSON is found, whatever the text', async () => {
+t.test('the position at which a text stops being JSON is found for any text', async () => {
   const soup = fc
     .array(
       fc.constantFrom('{', '}', '[', ']', ',', ':', '"a"', '"', '\\', '\n', ' ', '1', '-', 'null', 'tru', '\u0001'),
@@ -516,7 +516,7 @@ t.test('the place where a text stops being JSON is found, whatever the text', as
   )
 })
 
-t.test('a closing listener finishes what is under way', async (t) => {
+t.test('a closing listener finishes requests in flight', async (t) => {
   const clock = handClock()
   const begun = withResolvers()
   const go = withResolvers()

@@ -11,7 +11,7 @@ const POLICY = {
 
 const TOKEN_INPUT = { name: 'n', policies: [POLICY] }
 
-t.test('a token lives: made, told once, changed, rolled, removed', async (t) => {
+t.test('a token is created, its secret returned once, changed, rolled and deleted', async (t) => {
   const { call, as, store } = await client(t)
   const made = await call('POST', '/user/tokens', TOKEN_INPUT)
   const { id, value, ...shown } = made.body.result
@@ -45,7 +45,7 @@ t.test('a token lives: made, told once, changed, rolled, removed', async (t) => 
   for (const secret of [value, rolled]) t.notOk(JSON.stringify(entries).includes(secret))
 })
 
-t.test('a token gives no more than it has', async (t) => {
+t.test('a token cannot grant more than it has', async (t) => {
   const { call, as } = await client(t)
   const groups = [{ name: 'API Tokens Write' }, { name: 'Logs Write' }]
   const everywhere = { 'com.cloudflare.api.account.*': '*' }
@@ -172,7 +172,7 @@ const BAD_TOKENS: RefusedRow[] = [
   ['an unknown token to roll', 'PUT', '/user/tokens/x/value', {}, 404, 10040, undefined],
 ]
 
-t.test('what is wrong with tokens is refused with its place, and nothing is stored', async (t) => {
+t.test('an invalid token is rejected with a pointer, and nothing is stored', async (t) => {
   await refusesAll(t, await client(t), BAD_TOKENS)
 })
 
@@ -229,6 +229,6 @@ const BAD_QUERIES: [path: string, query: string, pointer: string][] = [
   ['/accounts', 'page=', '/page'],
   ['/user/tokens', 'include_expired=maybe', '/include_expired'],
 ]
-t.test('bad queries are refused with the name of the parameter', async (t) => {
+t.test('invalid queries are rejected with the name of the parameter', async (t) => {
   await refusesQueries(t, await client(t), BAD_QUERIES)
 })

@@ -25,7 +25,7 @@ t.test('host names', async (t) => {
   for (const [text, name] of NAMES) t.equal(hostName(text), name, text)
 })
 
-t.test('a custom hostname lives: made, found, changed, removed', async (t) => {
+t.test('a custom hostname is created, found, changed and deleted', async (t) => {
   const { call, store } = await client(t)
   const made = await call('POST', HOSTNAMES, {
     hostname: 'App.Shop.com',
@@ -78,7 +78,7 @@ t.test('a custom hostname lives: made, found, changed, removed', async (t) => {
   t.equal((await call('POST', HOSTNAMES, { hostname: 'app.shop.com' })).status, 200, 'the name is free again')
 })
 
-t.test('a custom hostname belongs to one zone, however many ask at once', async (t) => {
+t.test('a custom hostname belongs to one zone, even with concurrent requests', async (t) => {
   const { call, store } = await client(t)
   const zones = [ZONE, OTHER_ZONE, FREE_ZONE, ZONE]
   const responses = await Promise.all(
@@ -93,7 +93,7 @@ t.test('a custom hostname belongs to one zone, however many ask at once', async 
   t.equal(store.count(HOSTNAME), 1)
 })
 
-t.test('a zone keeps to its quota of custom hostnames', async (t) => {
+t.test('a zone has at most its quota of custom hostnames', async (t) => {
   const config = { control: { ...CONFIG.control, quotas: { ...CONFIG.control.quotas, custom_hostnames_per_zone: 2 } } }
   const { call } = await client(t, { config })
   for (const name of ['a', 'b']) t.equal((await call('POST', HOSTNAMES, { hostname: `${name}.shop.com` })).status, 200)
@@ -109,7 +109,7 @@ t.test('a zone keeps to its quota of custom hostnames', async (t) => {
   })
 })
 
-t.test('a quota holds among requests that come at once', async (t) => {
+t.test('a quota applies to concurrent requests', async (t) => {
   const config = { control: { ...CONFIG.control, quotas: { ...CONFIG.control.quotas, custom_hostnames_per_zone: 3 } } }
   const { call, store } = await client(t, { config })
   const made = await Promise.all(
@@ -119,7 +119,7 @@ t.test('a quota holds among requests that come at once', async (t) => {
   t.equal(store.count(HOSTNAME), 3)
 })
 
-t.test('a custom hostname removed by several at once is removed once', async (t) => {
+t.test('a custom hostname deleted by concurrent requests is deleted once', async (t) => {
   const { call, store } = await client(t)
   const { body } = await call('POST', HOSTNAMES, { hostname: 'app.shop.com' })
   const path = `${HOSTNAMES}/${body.result.id}`
@@ -130,7 +130,7 @@ t.test('a custom hostname removed by several at once is removed once', async (t)
   t.equal((await audited(store)).filter(({ action }) => action === 'delete').length, 1)
 })
 
-t.test('a write names the members that are stored without effect', async (t) => {
+t.test('the response to a write names the members that are stored without effect', async (t) => {
   const { call } = await client(t)
   const inert = (pointers: string[]) =>
     pointers.map((pointer) => ({ code: 10900, message: 'stored, without effect here', source: { pointer } }))
@@ -211,7 +211,7 @@ const BAD_QUERIES: [path: string, query: string, pointer: string][] = [
   [HOSTNAMES, 'id=x', '/id'],
   [HOSTNAMES, 'wildcard=1', '/wildcard'],
 ]
-t.test('bad queries are refused with the name of the parameter', async (t) => {
+t.test('invalid queries are rejected with the name of the parameter', async (t) => {
   await refusesQueries(t, await client(t), BAD_QUERIES)
 })
 
@@ -348,6 +348,6 @@ const BAD_HOSTNAMES: RefusedRow[] = [
   ['a removal of an unknown hostname', 'DELETE', `${HOSTNAMES}/x`, undefined, 404, 1436, undefined],
 ]
 
-t.test('what is wrong with custom hostnames is refused with its place, and nothing is stored', async (t) => {
+t.test('an invalid custom hostname is rejected with a pointer, and nothing is stored', async (t) => {
   await refusesAll(t, await client(t), BAD_HOSTNAMES)
 })

@@ -32,7 +32,7 @@ t.test('content_converter: off until set, then what was set', async (t) => {
   t.equal(second?.before, first?.after)
 })
 
-t.test("the configuration's value is in force until the API sets another", async (t) => {
+t.test('the configured value applies until the API sets another', async (t) => {
   const zones = CONFIG.zones.map((zone) => ({ ...zone, settings: { content_converter: 'on' as const } }))
   const { call } = await client(t, { config: { zones } })
   t.match((await call('GET', `${SETTINGS}/content_converter`)).body.result, { value: 'on', modified_on: null })
@@ -57,7 +57,7 @@ t.test('several settings are changed at once, all or none', async (t) => {
   t.match(store.get(SETTING, zone(ZONE), 'content_converter')?.value, { value: 'on' })
 })
 
-t.test('one setting named twice is refused', async (t) => {
+t.test('a setting that is named twice is rejected', async (t) => {
   const { call } = await client(t)
   const items = [
     { id: 'content_converter', value: 'on' },
@@ -69,7 +69,7 @@ t.test('one setting named twice is refused', async (t) => {
   })
 })
 
-t.test('changes of one setting that come at once all succeed, and the record of them is a chain', async (t) => {
+t.test('concurrent changes of one setting all succeed, and their audit entries form a chain', async (t) => {
   const { call, store } = await client(t)
   const values = ['on', 'off', 'on', 'off']
   const responses = await Promise.all(values.map((value) => call('PATCH', `${SETTINGS}/content_converter`, { value })))
@@ -111,6 +111,6 @@ const BAD_SETTINGS: RefusedRow[] = [
   ],
 ]
 
-t.test('what is wrong with settings is refused with its place, and nothing is stored', async (t) => {
+t.test('an invalid setting is rejected with a pointer, and nothing is stored', async (t) => {
   await refusesAll(t, await client(t), BAD_SETTINGS)
 })
