@@ -1,9 +1,9 @@
 import { codeAt, trimControls } from './characters.js'
 
-/** The addresses of a page: as they are written, or as its `<base>` says. */
+/** Addresses of a page, as written or resolved against its `<base>`. */
 export class Addresses {
   #base: URL | undefined
-  /** The base has no host, so what is resolved against it has none either. */
+  /** The base has no host, so addresses resolved against it have no host either. */
   #hostless = false
 
   /** Only a page's first `<base href>` counts. WHATWG HTML, 4.2.3. */
@@ -13,7 +13,7 @@ export class Addresses {
     this.#base = this.#hostless ? parse(href, NOWHERE) : new URL(href)
   }
 
-  /** An address without the white space that browsers take out of it; if `plain`, it is known to have none. */
+  /** Returns an address without the white space that browsers remove. `plain`: it is known to have none. */
   resolve(href: string, plain = false): string {
     // oxlint-disable-next-line no-control-regex
     const url = !plain && /[\x00-\x20]/.test(href) ? trimControls(href).replace(/[\t\n\r]/g, '') : href
@@ -29,9 +29,9 @@ const NOWHERE = 'http://nowhere.invalid'
 const parse = (url: string, base: string | URL): URL | undefined =>
   URL.canParse(url, String(base)) ? new URL(url, base) : undefined
 
-/** Whether a link to it leads anywhere outside of a browser. */
+/** Returns whether a link to it leads anywhere outside of a browser. */
 export function isReachable(url: string): boolean {
-  // Most addresses do not begin like any of these.
+  // Most addresses begin with none of these.
   switch (url === '' ? 0 : codeAt(url, 0) | 0x20) {
     case 0x61: // a
     case 0x62: // b

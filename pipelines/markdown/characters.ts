@@ -1,16 +1,16 @@
-/** What CommonMark takes a character for where it decides whether `*` or `_` opens or closes emphasis. */
+/** Class of a character, by which CommonMark decides whether `*` or `_` opens or closes emphasis. */
 export type CharacterClass = 'space' | 'punctuation' | 'other'
 
 // oxlint-disable-next-line typescript/unbound-method
 const { charCodeAt, includes, indexOf, search, slice } = String.prototype
 
 /**
- * `text.charCodeAt(at)`, for places inside of it. An engine has a dozen kinds of strings (short ones, parts and sums of
- * others), and where many come by, finding the method takes longer than calling it.
+ * `text.charCodeAt(at)`, for positions inside it. An engine has a dozen types of strings (short ones, parts and sums of
+ * others). If a call site sees many of them, finding the method takes longer than calling it.
  */
 export const codeAt = (text: string, at: number): number => charCodeAt.call(text, at)
 
-/** `text.length`, likewise: what is added to a text is known to be one. */
+/** `text.length`, likewise: the result of an addition to a string is known to be a string. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-conversion
 export const lengthOf = (text: string): number => ('' + text).length
 
@@ -23,7 +23,7 @@ export const holds = (text: string, found: string): boolean => includes.call(tex
 /** `text.search(pattern)`, likewise. */
 export const searchIn = (text: string, pattern: RegExp): number => search.call(text, pattern)
 
-/** The last code unit of `text`, -1 of an empty one. */
+/** The last code unit of `text`, -1 if it is empty. */
 export const lastCode = (text: string): number => (text === '' ? -1 : codeAt(text, lengthOf(text) - 1))
 
 /** `text.slice(start, end)`, likewise. */
@@ -62,7 +62,7 @@ const SPACES = /  [\t\n\f\r ]*| ?[\t\n\f\r][\t\n\f\r ]*/g
 /** `text` with one space for each run of HTML's white space. */
 export const collapse = (text: string): string => text.replace(SPACES, ' ')
 
-/** `text` as one line: a space takes the place of each line break and the white space around it. */
+/** Returns `text` as one line: a space replaces each line break and the white space around it. */
 export function joinLines(text: string): string {
   if (!/[\r\n]/.test(text)) return text
   const lines = text.split(/[\r\n]+/)
@@ -72,7 +72,7 @@ export function joinLines(text: string): string {
     .join(' ')
 }
 
-/** Without spaces and control characters at its ends, as browsers read addresses. */
+/** Removes spaces and control characters at both ends, as browsers do for addresses. */
 export function trimControls(text: string): string {
   let start = 0
   let end = text.length

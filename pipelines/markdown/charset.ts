@@ -3,7 +3,7 @@ import { CodeUnits } from './code-units.js'
 import { decoderFor, encodingOf, wholeCharacters, type BytesDecoder } from './encodings.js'
 import { OpenTag } from './tag.js'
 
-/** As far into a page as a declaration of its encoding counts. WHATWG HTML, 13.2.3.2. */
+/** Bytes of a page in which a declaration of its encoding counts. WHATWG HTML, 13.2.3.2. */
 const DECLARED_WITHIN = 1024
 
 const MARKS: readonly [mark: readonly number[], encoding: string][] = [
@@ -14,11 +14,11 @@ const MARKS: readonly [mark: readonly number[], encoding: string][] = [
 const MAX_MARK_BYTES = 3
 
 /**
- * Reads a page's bytes as text. Which encoding they have says, in this order: a byte order mark, the charset of the
- * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. If nothing says, XML is
- * UTF-8, and HTML is UTF-8 if the bytes from the first that is not ASCII on are, else windows-1252.
+ * Decodes a page's bytes. The encoding is determined by, in this order: a byte order mark, the charset of the
+ * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. If all are missing, XML
+ * is UTF-8. HTML is UTF-8 if its bytes from the first non-ASCII one on are valid UTF-8, else windows-1252.
  *
- * Until that is known, at most 1,024 bytes are held back. Malformed bytes become U+FFFD.
+ * At most 1,024 bytes are buffered before the encoding is known. Malformed bytes become U+FFFD.
  */
 export class CharsetDecoder {
   readonly #header: string | undefined
@@ -26,20 +26,20 @@ export class CharsetDecoder {
   #decoder: BytesDecoder | undefined
   #held: Buffer = Buffer.alloc(0)
 
-  /** `charset` is the header's; one that no encoding has counts as none. `xml` leaves `<meta>` aside. */
+  /** `charset` is that of the header; an unknown one is ignored. `xml` ignores `<meta>`. */
   constructor({ charset, xml = false }: { charset?: string | undefined; xml?: boolean } = {}) {
     this.#header = charset === undefined ? undefined : encodingOf(charset)
     this.#xml = xml
   }
 
-  /** Throws NotConvertible for an encoding that browsers refuse. */
+  /** Throws NotConvertible for an encoding that browsers reject. */
   write(bytes: Uint8Array): string {
     if (this.#decoder !== undefined) return this.#decoder.decode(bytes)
     this.#held = Buffer.concat([this.#held, bytes])
     return this.#held.length < (this.#header === undefined ? DECLARED_WITHIN : MAX_MARK_BYTES) ? '' : this.#begin()
   }
 
-  /** What is left of the text. */
+  /** Returns the rest of the text. */
   end(): string {
     const text = this.#decoder === undefined ? this.#begin() : ''
     return text + (this.#decoder?.end() ?? '')
@@ -55,12 +55,12 @@ export class CharsetDecoder {
   }
 }
 
-/** Bytes from the first that is not ASCII on by which the encoding is guessed. */
+/** Number of bytes, from the first non-ASCII one on, by which the encoding is guessed. */
 const GUESSED_BY = 1024
 
 /**
- * Reads a page that does not declare its encoding. WHATWG HTML, 13.2.3.2, steps 7 to 9: it may be guessed, and the default
- * is windows-1252.
+ * Decodes a page that does not declare its encoding. WHATWG HTML, 13.2.3.2, steps 7 to 9: it may be guessed, and the
+ * default is windows-1252.
  */
 class GuessingDecoder implements BytesDecoder {
   #decoder: BytesDecoder | undefined
@@ -94,7 +94,7 @@ class GuessingDecoder implements BytesDecoder {
   }
 }
 
-/** The encoding that a page declares for itself at its start, if it does. */
+/** Returns the encoding that a page declares at its start, if any. */
 function declaredEncoding(bytes: Buffer, xml: boolean): string | undefined {
   const start = bytes.toString('latin1')
   if (start.startsWith('<\0?\0x\0')) return 'utf-16le'
@@ -103,7 +103,7 @@ function declaredEncoding(bytes: Buffer, xml: boolean): string | undefined {
   return inMeta ?? readable(/^<\?xml[^>]*?[\s"']encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')/.exec(start))
 }
 
-/** The encoding of a label found by a pattern. What could be read as ASCII so far cannot be UTF-16. */
+/** Returns the encoding of a label found by a pattern. Text that was readable as ASCII cannot be UTF-16. */
 function readable(found: RegExpExecArray | null): string | undefined {
   const label = found?.slice(1).find((group) => group !== undefined)
   const encoding = label === undefined ? undefined : encodingOf(label)
@@ -111,7 +111,7 @@ function readable(found: RegExpExecArray | null): string | undefined {
   return encoding === 'x-user-defined' ? 'windows-1252' : encoding
 }
 
-/** The prescan of the WHATWG standard: tags are read wherever they stand, in scripts too, and comments are not. */
+/** The prescan of the WHATWG standard: reads tags anywhere, in scripts too, but not in comments. */
 function metaEncoding(html: string): string | undefined {
   const tag = new OpenTag()
   tag.within(html, new CodeUnits().fill(html))
@@ -125,7 +125,7 @@ function metaEncoding(html: string): string | undefined {
       const encoding = tag.name === 'meta' && !isEnd && next > 0 ? encodingOfMeta(tag) : undefined
       if (encoding !== undefined) return encoding
     } else if (/^<[!/?]/.test(html.slice(at, at + 2))) next = html.indexOf('>', at) + 1
-    // A tag or a comment that goes on beyond what is looked at.
+    // A tag or a comment that extends beyond the scanned bytes.
     if (next <= at) return undefined
   }
   return undefined

@@ -1,16 +1,16 @@
-/** Memory for this many is kept from one text to the next; more is given back when a much shorter one comes. */
+/** Code units whose memory is retained between texts. A larger buffer is released when a much shorter text arrives. */
 const KEPT = 128 * 1024
 
 const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
 /**
- * The code units of a text as an array of numbers. Looking at its characters one by one takes a third of the time that
- * `charCodeAt` takes, and filling it next to none.
+ * The code units of a text as an array of numbers. Reading its characters one by one takes a third of the time of
+ * `charCodeAt`, and filling it almost none.
  *
- * A loop over it begins at `from | 0`: what an engine is not told to be a whole number, it looks at in every round.
+ * A loop over it begins at `from | 0`: otherwise the engine checks in every iteration that the index is an integer.
  */
 export class CodeUnits {
-  /** Those of the text, a 0, and what is left of earlier texts. */
+  /** Those of the text, a 0, and the rest of earlier texts. */
   units: Uint16Array = new Uint16Array(0)
   #bytes: Buffer = Buffer.alloc(0)
 
@@ -28,14 +28,14 @@ export class CodeUnits {
   }
 }
 
-/** Characters that are looked at one by one before the search for a farther one, which takes a while to begin. */
+/** Characters that are compared one by one before the native search, which is slow to start. */
 const NEAR = 96
 
-/** Where `char`, of the code `unit`, stands next in `text` at or after `from`, -1 if nowhere. `units` are the text's. */
+/** Returns the next position of `char`, with code `unit`, at or after `from`, or -1. `units` are those of `text`. */
 export function indexOfUnit(text: string, units: Uint16Array, char: string, unit: number, from: number): number {
   const near = Math.min(text.length, from + NEAR)
   let at = from | 0
-  // Four in each round, which is what makes up most of the time of one.
+  // Four per iteration: the overhead of an iteration is most of its time.
   for (const last = near - 3; at < last; at += 4) {
     if (units[at] === unit) return at
     if (units[at + 1] === unit) return at + 1

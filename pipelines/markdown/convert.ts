@@ -6,10 +6,10 @@ import { Page } from './page.js'
 import { HtmlTokenizer } from './tokenizer.js'
 import { XhtmlTokenizer } from './xhtml.js'
 
-/** The longest page, in bytes without any content encoding. */
+/** Maximum size of a page, in bytes without any content encoding. */
 export const MAX_HTML_BYTES = 6_291_456
 
-/** A page of more than `MAX_HTML_BYTES`. What was written of its Markdown is of no use. */
+/** Error for a page of more than `MAX_HTML_BYTES`. The Markdown written before it is unusable. */
 export class PageTooLarge extends Error {
   override readonly name = 'PageTooLarge'
 
@@ -18,13 +18,13 @@ export class PageTooLarge extends Error {
   }
 }
 
-/** How much of a page is converted. */
+/** Part of a page that is converted. */
 export type Content = 'page' | 'main'
 
 export interface ConvertOptions {
-  /** The page's Content-Type header: says which charset it has, and whether it is XHTML. HTML without one. */
+  /** Content-Type header of the page, with its charset and whether it is XHTML. Default: HTML without a charset. */
   contentType?: string | undefined
-  /** What Markdown has no words for stays HTML, instead of being read as its text. For those who make pages of it again. */
+  /** Retains what Markdown cannot express as HTML instead of its text, for those who render Markdown to pages again. */
   keepHtml?: boolean | undefined
   /**
    * `page` (default) converts the body without headers, footers and navigation; `main` only the main content, as far as it
@@ -34,10 +34,10 @@ export interface ConvertOptions {
 }
 
 /**
- * Converts one page that arrives piece by piece. The Markdown depends on the bytes alone, not on how they were cut,
+ * Converts one page that arrives in pieces. The Markdown depends on the bytes only, not on how they were cut,
  * and what is returned is final: frontmatter first, JSON-LD last.
  *
- * Throws NotConvertible for malformed XHTML and PageTooLarge; after that it is of no further use.
+ * Throws NotConvertible for malformed XHTML and PageTooLarge, and is unusable afterwards.
  */
 export class Converter {
   readonly #page: Page
@@ -55,7 +55,7 @@ export class Converter {
     this.#tokenizer = xml ? new XhtmlTokenizer(this.#page) : new HtmlTokenizer(this.#page)
   }
 
-  /** Takes the next bytes of the page. Returns the Markdown that is certain by now, '' while nothing is. */
+  /** Reads the next bytes of the page. Returns the Markdown that is final so far, or ''. */
   write(bytes: Uint8Array): string {
     this.#count(bytes.byteLength)
     return this.#read(this.#decoder.write(bytes))
@@ -68,7 +68,7 @@ export class Converter {
     return this.#finish()
   }
 
-  /** A page that is text already. */
+  /** Converts a page that is already decoded. */
   convert(html: string): string {
     // No character has more than three bytes for each of its code units.
     this.#count(html.length * 3 <= MAX_HTML_BYTES ? html.length : Buffer.byteLength(html))
@@ -95,7 +95,7 @@ export class Converter {
   }
 }
 
-/** The charset among the parameters of a Content-Type. RFC 9110, 5.6.6. */
+/** Returns the charset in the parameters of a Content-Type. RFC 9110, 5.6.6. */
 function charsetOf(parameters: readonly string[]): string | undefined {
   for (const parameter of parameters) {
     const value = /^\s*charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s]*))\s*$/i.exec(parameter)
@@ -105,8 +105,9 @@ function charsetOf(parameters: readonly string[]): string | undefined {
 }
 
 /**
- * The Markdown of a page. Text is converted as it stands; bytes are read in the encoding that the Content-Type, the
- * page or its byte order mark names. Throws NotConvertible for malformed XHTML, PageTooLarge for a page that is.
+ * Converts a page to Markdown. Strings are converted as they are, bytes are decoded by the encoding of the
+ * Content-Type, the page or its byte order mark. Throws NotConvertible for malformed XHTML and PageTooLarge for a page
+ * above the limit.
  */
 export function convert(html: string | Uint8Array, options?: ConvertOptions): string {
   const converter = new Converter(options)

@@ -1,4 +1,4 @@
-/** What a doctype says; `null` for what it does not. */
+/** Parts of a doctype; `null` for missing ones. */
 export interface Doctype {
   name: string | null
   publicId: string | null
@@ -15,8 +15,8 @@ function afterSpace(text: string, from: number): number {
 }
 
 /**
- * Reads what stands between `<!doctype` and its `>`. A `>` ends it even inside quotes, so `text` never has one. With
- * `cut` the page ended before it came. WHATWG HTML, 13.2.5.53 to 13.2.5.68.
+ * Reads the text between `<!doctype` and its `>`. A `>` ends it even inside quotes, so `text` never contains one.
+ * `cut`: the page ended before the `>`. WHATWG HTML, 13.2.5.53 to 13.2.5.68.
  */
 export function readDoctype(text: string, cut: boolean): Doctype {
   const doctype: Doctype = { name: null, publicId: null, systemId: null, quirks: cut }
@@ -45,7 +45,7 @@ export function readDoctype(text: string, cut: boolean): Doctype {
     at = afterSpace(text, system.end)
     if (at === text.length) return doctype
   }
-  // What follows the identifiers is ignored, and so is where it ends.
+  // Text after the identifiers is ignored, and so is its end.
   doctype.quirks = false
   return doctype
 }

@@ -1,6 +1,6 @@
 import { NotConvertible } from './not-convertible.js'
 
-/** Encodings that browsers refuse to read, by their labels. WHATWG Encoding, 4.2, "replacement". */
+/** Labels of encodings that browsers reject. WHATWG Encoding, 4.2, "replacement". */
 const REFUSED: ReadonlySet<string> = new Set([
   'csiso2022kr',
   'hz-gb-2312',
@@ -12,7 +12,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 
 const LATIN_10 = `\u00a0ĄąŁ€„Š§š©Ș«Ź\u00adźŻ°±ČłŽ”¶·žčș»ŒœŸżÀÁÂĂÄĆÆÇÈÉÊËÌÍÎÏĐŃÒÓÔŐÖŚŰÙÚÛÜĘȚßàáâăäćæçèéêëìíîïđńòóôőöśűùúûüęțÿ`
 
-/** Single-byte encodings that TextDecoder does not have: the code unit for a byte from 0x80 on. */
+/** Single-byte encodings that TextDecoder does not support: the code unit for a byte from 0x80 on. */
 const MISSING: ReadonlyMap<string, (byte: number) => number> = new Map([
   ['iso-8859-16', (byte: number) => (byte < 0xa0 ? byte : LATIN_10.charCodeAt(byte - 0xa0))],
   ['x-user-defined', (byte: number) => 0xf700 + byte],
@@ -23,7 +23,7 @@ const SINGLE_BYTE = /^(ibm866|iso-8859-.*|koi8-[ru]|macintosh|windows-.*|x-mac-c
 
 const NONE = 0xfffd
 
-/** Where the tables of ICU, on which TextDecoder stands, differ from those of the WHATWG. */
+/** Differences between the tables of ICU, which TextDecoder uses, and those of the WHATWG. */
 const CORRECTIONS: Readonly<Record<string, readonly [byte: number, codeUnit: number][]>> = {
   'koi8-u': [
     [0xae, 0x045e],
@@ -35,8 +35,8 @@ const CORRECTIONS: Readonly<Record<string, readonly [byte: number, codeUnit: num
 }
 
 /**
- * The name of the encoding that a label means (`latin1` means windows-1252); undefined for a label that the WHATWG
- * Encoding standard does not have. Throws NotConvertible for an encoding that browsers refuse.
+ * Returns the name of the encoding of a label (`latin1` means windows-1252), or undefined for a label that the WHATWG
+ * Encoding standard does not have. Throws NotConvertible for an encoding that browsers reject.
  */
 export function encodingOf(label: string): string | undefined {
   const name = label.trim().toLowerCase()
@@ -49,13 +49,13 @@ export function encodingOf(label: string): string | undefined {
   }
 }
 
-/** Turns bytes into text piece by piece; what they mean does not depend on where they are cut. */
+/** Decodes bytes in pieces. The result does not depend on where they are cut. */
 export interface BytesDecoder {
   decode(bytes: Uint8Array): string
   end(): string
 }
 
-/** The decoder for an encoding by its name, as `encodingOf` gives it. A leading byte order mark is dropped. */
+/** Returns the decoder for an encoding name of `encodingOf`. A leading byte order mark is dropped. */
 export function decoderFor(encoding: string): BytesDecoder {
   if (encoding === 'utf-8') return utf8()
   if (SINGLE_BYTE.test(encoding)) return singleByte(encoding)
@@ -66,8 +66,8 @@ export function decoderFor(encoding: string): BytesDecoder {
 const view = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /**
- * Where the character starts that `bytes` ends in the middle of, or their length. To cut right before the first byte
- * of a character never changes what malformed bytes around it decode to.
+ * Returns the start of the character that `bytes` ends inside, or their length. A cut right before the first byte of a
+ * character never changes how malformed bytes around it are decoded.
  */
 export function wholeCharacters(bytes: Uint8Array): number {
   const length = bytes.length
@@ -80,8 +80,8 @@ export function wholeCharacters(bytes: Uint8Array): number {
 }
 
 /**
- * Much faster than a streaming TextDecoder where text is ASCII, and the strings take one byte for a character where
- * they can, which the tokenizer gains from as well.
+ * Returns a UTF-8 decoder. It is much faster than a streaming TextDecoder for ASCII, and its strings take one byte per
+ * character if possible, which also makes the tokenizer faster.
  */
 function utf8(): BytesDecoder {
   let rest: Buffer = Buffer.alloc(0)
@@ -112,7 +112,7 @@ function tableOf(encoding: string): Uint16Array {
   const missing = MISSING.get(encoding)
   const table = Uint16Array.from({ length: 256 }, (_, byte) => {
     if (byte < 0x80) return byte
-    // In one go, without `stream`, Node reads windows-1252 as ISO-8859-1: 0x80 would not be the euro sign.
+    // In one call, without `stream`, Node decodes windows-1252 as ISO-8859-1: 0x80 would not be the euro sign.
     return missing?.(byte) ?? new TextDecoder(encoding).decode(Uint8Array.of(byte), { stream: true }).charCodeAt(0)
   })
   for (const [byte, codeUnit] of CORRECTIONS[encoding] ?? []) table[byte] = codeUnit

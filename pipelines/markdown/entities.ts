@@ -1,7 +1,7 @@
 import { decodeHTML, decodeHTMLAttribute } from 'entities/decode'
 import { codeAt, indexIn, lengthOf, part } from './characters.js'
 
-/** The longest name of a character reference, `&` and `;` not counted. */
+/** Maximum length of the name of a character reference, without `&` and `;`. */
 const MAX_NAME_LENGTH = 31
 const UNFINISHED = /^&(?:#(?:[xX][0-9a-fA-F]*|[0-9]*)|[a-zA-Z][0-9a-zA-Z]*)?$/
 
@@ -10,10 +10,10 @@ const ZERO = 0x30
 const SEMICOLON = 0x3b
 const EQUALS = 0x3d
 
-/** Up to four characters as one number. */
+/** Combines up to four characters into one number. */
 const mix = (key: number, char: number): number => (key << 8) | char
 
-/** Most of the references by name that pages have. */
+/** The named references that are most frequent in pages. */
 const COMMON: ReadonlyMap<number, string> = new Map(
   Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }).map(([name, char]) => [
     keyAt(name, 0, name.length),
@@ -21,13 +21,13 @@ const COMMON: ReadonlyMap<number, string> = new Map(
   ]),
 )
 
-/** Text with its character references (all of HTML's, with and without `;`) put in place. */
+/** Decodes the character references in a text: all of HTML's, with and without `;`. */
 export const decodeText = (text: string): string => decode(text, false)
 
-/** The same for the value of an attribute, where `&` and a name may be part of an address: `?a=1&copy=2`. */
+/** Decodes the value of an attribute, where `&` and a name may be part of an address: `?a=1&copy=2`. */
 export const decodeAttribute = (text: string): string => decode(text, true)
 
-/** Short references with `;` are read here; from the first other one on, the table of all of them is needed. */
+/** Decodes short references with `;` here. From the first other one on, the table of all references is needed. */
 function decode(text: string, inAttribute: boolean): string {
   const length = lengthOf(text)
   let decoded = ''
@@ -36,7 +36,7 @@ function decode(text: string, inAttribute: boolean): string {
     const isNumber = at + 1 < length && codeAt(text, at + 1) === NUMBER_SIGN
     const end = endOfName(text, isNumber ? at + 2 : at + 1, length)
     const after = end < length ? codeAt(text, end) : 0
-    // WHATWG HTML, 13.2.5.72 and 13.2.5.73: what is no name stands for itself, as does a name before `=`.
+    // WHATWG HTML, 13.2.5.72 and 13.2.5.73: text that is not a name is unchanged, as is a name before `=`.
     if (!isNumber && (end === at + 1 || (inAttribute && after === EQUALS))) continue
     const char =
       after !== SEMICOLON
@@ -54,7 +54,7 @@ function decode(text: string, inAttribute: boolean): string {
   return from === 0 ? text : decoded + part(text, from, length)
 }
 
-/** Where the letters and digits from `start` on end. */
+/** Returns the end of the letters and digits from `start` on. */
 function endOfName(text: string, start: number, length: number): number {
   for (let end = start; end < length; end++) {
     const char = codeAt(text, end)
@@ -64,7 +64,7 @@ function endOfName(text: string, start: number, length: number): number {
   return length
 }
 
-/** The key of a name, 0 for a long one. */
+/** Returns the key of a name, 0 for a long one. */
 function keyAt(text: string, start: number, end: number): number {
   if (end - start > 4) return 0
   let key = 0
@@ -72,7 +72,7 @@ function keyAt(text: string, start: number, end: number): number {
   return key
 }
 
-/** A character by its decimal number, but for those that HTML reads as another one or that are none. */
+/** Returns a character by its decimal number, except for those that HTML replaces or rejects. */
 function decodeNumber(text: string, start: number, end: number): string | undefined {
   if (end === start || end - start > 5) return undefined
   let number = 0
@@ -86,13 +86,13 @@ function decodeNumber(text: string, start: number, end: number): string | undefi
 }
 
 /**
- * Where a reference starts that `html` may hold only the beginning of; the length of `html` if there is none. Nothing
- * before `start` is looked at.
+ * Returns the start of a reference of which `html` may have only the beginning, or the length of `html`. Text before
+ * `start` is not read.
  */
 export function unfinishedReference(html: string, start: number): number {
   const rest = part(html, start, html.length)
   const at = rest.lastIndexOf('&')
-  // Digits may go on for ever: `&#000...065;` is an A.
+  // The number of digits is unlimited: `&#000...065;` is an A.
   if (at < 0 || (rest.length - at > MAX_NAME_LENGTH + 2 && rest.charAt(at + 1) !== '#')) return html.length
   return UNFINISHED.test(rest.slice(at)) ? start + at : html.length
 }

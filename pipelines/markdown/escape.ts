@@ -10,26 +10,26 @@ import {
   type CharacterClass,
 } from './characters.js'
 
-/** What may have to be escaped inside of text. */
+/** Characters that may have to be escaped inside text. */
 const SPECIAL = /[\\`*_~<&[\]]/
 const ENTITY = /&(?:#(?:\d{1,7}|[xX][\da-fA-F]{1,6})|[A-Za-z][A-Za-z\d]{1,31});/y
 const TAG_START = /[A-Za-z/!?]/
 /** CommonMark 0.31.2, 6.5. */
 const MAIL = /<[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d.-]+>/y
 
-/** What precedes and follows a piece of text, as far as escaping depends on it. */
+/** Surroundings of a piece of text that affect escaping. */
 export interface EscapeContext {
-  /** The class of the character before it, or `mark` right after Markdown of ours. */
+  /** Class of the character before it, or `mark` right after generated Markdown. */
   before: CharacterClass | 'mark'
-  /** Whether white space follows; if not, Markdown of ours may. */
+  /** Whether white space follows. If not, generated Markdown may. */
   spaceAfter: boolean
-  /** Inside the text of a link, where brackets have to be balanced. */
+  /** Inside the text of a link, in which brackets have to be balanced. */
   inLink: boolean
-  /** Inside struck-out text, where a single `~` could end it. */
+  /** Inside struck-out text, which a single `~` could end. */
   inStrike: boolean
 }
 
-/** Whether a link's text can have these brackets as they are. */
+/** Returns whether a link's text can have these brackets unescaped. */
 function bracketsAreSafe(text: string): boolean {
   let depth = 0
   const length = lengthOf(text)
@@ -42,8 +42,8 @@ function bracketsAreSafe(text: string): boolean {
 }
 
 /**
- * `text` with a backslash before each character that would be read as inline Markdown, and before no other: `2 * 3`,
- * `snake_case`, `a[0]` and `AT&T` stay as they are.
+ * Escapes each character that would be read as inline Markdown, and no other: `2 * 3`, `snake_case`, `a[0]` and `AT&T`
+ * are unchanged.
  */
 export function escapeInline(text: string, context: EscapeContext): string {
   const first = searchIn(text, SPECIAL)
@@ -107,7 +107,7 @@ export function escapeInline(text: string, context: EscapeContext): string {
   return parts.join('\\')
 }
 
-/** Whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */
+/** Returns whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */
 function delimits(text: string, char: number, at: number, end: number, context: EscapeContext): boolean {
   if (end === text.length && !context.spaceAfter) return true
   if (at === 0 && context.before === 'mark') return true
@@ -125,10 +125,10 @@ function delimits(text: string, char: number, at: number, end: number, context: 
 const LINE_STARTS = new Uint8Array(128)
 for (const char of '>#+*-_=|:~0123456789') LINE_STARTS[char.charCodeAt(0)] = 1
 
-/** Whether `escapeStarts` may have to do with a line that begins with this character. */
+/** Returns whether `escapeStarts` may change a line that begins with this character. */
 export const isLineStart = (char: number): boolean => char < 128 && LINE_STARTS[char] === 1
 
-/** A paragraph's Markdown such that no line of it begins a list, a heading, a quote, a rule or the like. */
+/** Escapes a paragraph's Markdown so that none of its lines begins a list, a heading, a quote, a rule or the like. */
 export function escapeStarts(markdown: string): string {
   if (!holds(markdown, '\n')) return escapeStart(markdown)
   return markdown
@@ -137,7 +137,7 @@ export function escapeStarts(markdown: string): string {
     .join('\n')
 }
 
-/** What only means something below another line, it does not mean in the first. */
+/** Escapes the start of a line. Some starts have a meaning only below another line (`isBelow`). */
 function escapeStart(line: string, isBelow = false): string {
   const first = line.charCodeAt(0)
   if (first > 0x7e) return line
@@ -166,10 +166,10 @@ function escapeStart(line: string, isBelow = false): string {
   }
 }
 
-/** Parentheses inside each other that readers of Markdown follow. */
+/** Maximum depth of nested parentheses that Markdown parsers follow. */
 const MAX_PARENTHESES = 30
 
-/** A link's or an image's destination and title, from the `](` to the `)`. Nothing in a `plain` url needs escapes. */
+/** Returns the destination and title of a link or image, from the `](` to the `)`. A `plain` url needs no escapes. */
 export function destination(url: string, title?: string, plain = false): string {
   let target = plain || isTarget(url) ? url : escapeUrl(url)
   if (title === undefined || title === '') return `](${target})`
@@ -183,7 +183,7 @@ export function destination(url: string, title?: string, plain = false): string 
   return `](${target} "${text}")`
 }
 
-/** Whether an address can be written as it is. Says no of some that could be, those not all of ASCII. */
+/** Returns whether an address needs no escapes. False for some that need none, such as those that are not all ASCII. */
 function isTarget(url: string): boolean {
   let depth = 0
   let hasReference = false
@@ -234,7 +234,7 @@ function parenthesesAreBalanced(url: string): boolean {
   return depth === 0
 }
 
-/** A code span that holds exactly `code`, line breaks read as spaces. */
+/** Returns a code span that contains exactly `code`, with line breaks read as spaces. */
 export function codeSpan(code: string): string {
   if (!/[\r\n`]|^ /.test(code)) return '`' + code + '`'
   const text = /[\r\n]/.test(code) ? code.replace(/\r\n?|\n/g, ' ') : code
@@ -248,7 +248,7 @@ export function codeSpan(code: string): string {
   return fence + pad + text + pad + fence
 }
 
-/** CommonMark 0.31.2, 6.1: one space is taken off at both ends unless there is nothing but spaces. */
+/** CommonMark 0.31.2, 6.1: one space is removed at both ends unless there are only spaces. */
 const needsPadding = (text: string) => text.startsWith(' ') && text.endsWith(' ') && /[^ ]/.test(text)
 
 /** Returns the fence for a block that holds `text`: more backticks than any run of them in it. */

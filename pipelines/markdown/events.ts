@@ -1,66 +1,66 @@
 /**
- * The face that every reader of a page has, in the manner of sax: the HTML tokenizer, and the XML parser for XHTML.
+ * Interface of every parser of a page, similar to sax: the HTML tokenizer, and the XML parser for XHTML.
  *
- * A reader reports tags as they stand in the text. It adds no end tags that an author left out and drops none that
- * match nothing: what an end tag means is for the receiver to decide.
+ * A parser reports tags as they are in the text. It adds no end tags that an author left out and drops none that match
+ * nothing: the receiver decides what an end tag means.
  */
 
-/** An open tag, valid only during the `open` call that hands it over: the same object is used for every tag. */
+/** An open tag, valid only during the `open` call that receives it: the same object is used for every tag. */
 export interface Tag {
-  /** In lower case. Names of HTML elements are always the same string object, so lookups by name are cheap. */
+  /** In lower case. Names of HTML elements are always the same string object, so lookups by name are fast. */
   readonly name: string
-  /** The element's place in the table of names, `KNOWN_NAMES` for one that is not in it. */
+  /** Position of the element in the table of names, `KNOWN_NAMES` if it is not in the table. */
   readonly id: number
-  /** The `attributeBit` of each attribute, and perhaps others: an attribute whose bit is not set is not there. */
+  /** The `attributeBit` of each attribute, and perhaps others: an attribute whose bit is not set is absent. */
   readonly attributeBits: number
-  /** Written as `<name/>`. HTML gives that a meaning only inside `svg` and `math`. */
+  /** Written as `<name/>`. HTML gives this a meaning only inside `svg` and `math`. */
   readonly selfClosing: boolean
-  /** The decoded value of an attribute (its name in lower case), '' for one without a value. Decoded when asked. */
+  /** Returns the decoded value of an attribute (name in lower case), '' for one without a value. Decoded on use. */
   attribute(name: string): string | undefined
-  /** Whether the text of an attribute's value, not decoded, begins with `start`. Costs less than the value. */
+  /** Returns whether the undecoded value of an attribute begins with `start`. Faster than reading the value. */
   attributeStarts(name: string, start: string): boolean
-  /** The value that `attribute` gave last is printable ASCII without any of `<>()\\&`: no address of it needs escapes. */
+  /** The last result of `attribute` is printable ASCII without any of `<>()\\&`: as an address it needs no escapes. */
   readonly valueIsPlain: boolean
-  /** Every attribute, in order, decoded. The first of several with one name counts. */
+  /** Returns all attributes, in order, decoded. The first of several with one name counts. */
   attributes(): Map<string, string>
 }
 
 /**
- * What `open` answers for an element whose contents are not wanted. Nothing inside it is reported, its own end tag
- * included, and no text of it is copied or decoded. One exception: script elements inside are still announced by
- * `open`, and one that is not skipped in turn has its text and its end tag reported.
+ * Returned by `open` for an element whose contents are not wanted. Nothing inside it is reported, including its own end
+ * tag, and its text is neither copied nor decoded. Exception: script elements inside are still passed to `open`, and if
+ * one is not skipped, its text and end tag are reported.
  *
- * The element ends where a browser would end it: at its own end tag, or at the end tag of an element around it,
- * which is then reported as usual. Elements that have no contents (`img`) end at once.
+ * The element ends as in a browser: at its own end tag, or at the end tag of an element around it, which is then
+ * reported as usual. Elements that have no contents (`img`) end immediately.
  */
 export type Skip = 'skip'
 
-/** What happens in a page, in order. */
+/** Events of a page, in order. */
 export interface Events {
   open(tag: Tag): Skip | void
   /**
-   * The end tag of an element, by its name and its place in the table of names. `isStray`: no such element is open, so
-   * that browsers ignore the tag, or read it as an element without contents (`</p>`, `</br>`).
+   * The end tag of an element, by its name and its position in the table of names. `isStray`: no such element is open,
+   * so that browsers ignore the tag, or read it as an element without contents (`</p>`, `</br>`).
    */
   close(name: string, id: number, isStray?: boolean): void
   /**
    * A piece of text, decoded, and its traits (text-traits.ts). One run of text may arrive in several pieces, cut
-   * anywhere but inside a character.
+   * anywhere except inside a character.
    */
   text(text: string, traits: number): void
   /**
-   * Whether white space in texts may be collapsed: one space stands for any of it, and that around a piece may be left
-   * out, which its traits SPACE_BEFORE and SPACE_AFTER tell.
+   * Whether white space in texts may be collapsed to one space. White space around a piece may then be omitted, which
+   * its traits SPACE_BEFORE and SPACE_AFTER report.
    */
   readonly collapses?: boolean
   comment?(text: string): void
-  /** `null` for what the doctype does not say. */
+  /** Receives the doctype, `null` for missing parts. */
   doctype?(name: string | null, publicId: string | null, systemId: string | null, quirks: boolean): void
 }
 
-/** Reads a page handed over in pieces of any size and reports its events as soon as they are certain. */
+/** Reads a page in pieces of any size and reports its events as soon as they are certain. */
 export interface Tokenizer {
   write(text: string): void
-  /** Reports what is left. Nothing may be written after it. */
+  /** Reports the remaining events. No write is allowed afterwards. */
   end(): void
 }

@@ -7,11 +7,11 @@ const FIELDS = {
   image: ['property og:image'],
 } as const
 
-/** What the page's `<meta>` elements say about it. */
+/** Values of the page's `<meta>` elements. */
 export class FrontMatter {
   readonly #values = new Map<string, string>()
 
-  /** Takes note of a `<meta>`. The first one of a kind that has a value counts. */
+  /** Records a `<meta>`. The first one of a type that has a value counts. */
   meta(tag: Tag): void {
     const content = tag.attribute('content')?.trim()
     if (content === undefined || content === '') return
@@ -23,7 +23,7 @@ export class FrontMatter {
     }
   }
 
-  /** The block; '' if no field has a value. */
+  /** Returns the block, or '' if no field has a value. */
   toString(): string {
     let lines = ''
     for (const [field, sources] of Object.entries(FIELDS)) {
@@ -35,7 +35,7 @@ export class FrontMatter {
 }
 
 /**
- * Text as a YAML scalar: plain where no reader of YAML 1.1 or 1.2 can take it for anything else, otherwise in double
+ * Returns text as a YAML scalar: plain if every parser of YAML 1.1 or 1.2 reads it as that text, otherwise in double
  * quotes. YAML 1.2.2, 7.3.1 and 7.3.3.
  */
 function scalar(text: string): string {
@@ -44,7 +44,7 @@ function scalar(text: string): string {
     !/^(?:true|false|yes|no|on|off|null|y|n|nan|inf)$/i.test(text)
   if (isPlain || /^https?:\/\/[\w.~/?&=%+@,;!$()*-]+$/.test(text)) return text
   const escaped = text
-    // A half of a surrogate pair is no character and cannot be written in any encoding.
+    // A half of a surrogate pair is not a character and cannot be written in any encoding.
     .replace(/[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g, (pair) => (pair.length === 2 ? pair : '\ufffd'))
     // oxlint-disable-next-line no-control-regex
     .replace(/["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g, (char) => ESCAPES[char] ?? unicode(char))

@@ -1,52 +1,52 @@
 import { Writer } from './writer.js'
 
-/** Elements inside each other whose tags are written. Of deeper ones the contents alone are. */
+/** Maximum depth of elements whose tags are written. Of deeper ones only the contents are. */
 const MAX_OPEN = 128
 
-/** Characters spent on the starts of lines of HTML inside of lists and quotes. */
+/** Maximum number of characters for line prefixes of HTML inside lists and quotes. */
 const MAX_PREFIXES = 4 * 1024 * 1024
 
-/** An element whose end tag is to come. */
+/** An element whose end tag has not arrived. */
 export interface OpenElement {
   readonly name: string
-  /** Its start tag is written. */
+  /** Whether its start tag is written. */
   written: boolean
-  /** How many lists, items and quotes were open when it was opened. */
+  /** Number of lists, items and quotes that were open when it was opened. */
   depth: number
   readonly kind: 'block' | 'inline' | 'cell'
 }
 
 /**
- * Writes blocks of HTML between those of Markdown, and knows which of their elements are open. CommonMark 0.31.2, 4.6:
- * such a block begins with a tag that stands alone on its line, or that of certain elements, and ends at a blank line.
- * What is between two blank lines is Markdown, inside of an element as well.
+ * Writes blocks of HTML between those of Markdown, and tracks which of their elements are open. CommonMark 0.31.2, 4.6:
+ * such a block begins with a tag alone on its line, or that of certain elements, and ends at a blank line. Text between
+ * two blank lines is Markdown, inside an element as well.
  *
  * An element ends at its end tag, or before the list item, the quote or the element around it does.
  */
 export class HtmlWriter extends Writer {
   readonly #open: OpenElement[] = []
-  /** How many more are open. */
+  /** Number of open elements beyond the limit. */
   #tooDeep = 0
-  /** The last line goes on. */
+  /** The last line continues. */
   #inLine = false
   #gap = false
   #prefixes = 0
-  /** How many definition lists are open. */
+  /** Number of open definition lists. */
   #definitions = 0
 
-  /** Whether there may be more HTML: what comes would end up in too deep a list else. */
+  /** Returns whether more HTML is allowed: otherwise the contents would end up in too deep a list. */
   get mayOpen(): boolean {
     return this.#definitions === 0 && this.#prefixes < MAX_PREFIXES
   }
 
-  /** A tag on a line of its own. */
+  /** Writes a tag on a separate line. */
   line(tag: string): void {
     if (this.endsInHtml) this.#newLine(tag)
     else this.leaf('html', tag)
     this.breakLine()
   }
 
-  /** Text or a tag in the line that is open, or in the next one. Only behind other HTML. */
+  /** Writes text or a tag to the open line, or to the next one. Only after other HTML. */
   inline(html: string): void {
     if (!this.endsInHtml) return this.line(html)
     if (this.#inLine) this.extend(this.#gap ? ' ' + html : html)
@@ -55,12 +55,12 @@ export class HtmlWriter extends Writer {
     this.#gap = false
   }
 
-  /** White space, as between two words. */
+  /** Writes white space, as between two words. */
   space(): void {
     this.#gap = this.#inLine
   }
 
-  /** What comes stands in a line of its own. */
+  /** Begins a new line for what follows. */
   breakLine(): void {
     this.#inLine = this.#gap = false
   }
@@ -92,7 +92,7 @@ export class HtmlWriter extends Writer {
     if (!this.#open.includes(element)) this.#push(element)
   }
 
-  /** The tables inside each other are counted elsewhere, so the parts of one have room. */
+  /** Returns whether another element fits. Nested tables are counted elsewhere, so their parts always fit. */
   #makeRoom(kind: OpenElement['kind']): boolean {
     if (kind === 'cell' || this.#open.length < MAX_OPEN) return true
     if (kind === 'block') this.#tooDeep++
@@ -105,7 +105,7 @@ export class HtmlWriter extends Writer {
     return element
   }
 
-  /** The innermost open element of that name. A cell of a table keeps those around it from being found. */
+  /** Returns the innermost open element of that name. A cell of a table hides the elements around it. */
   find(name: string): OpenElement | undefined {
     for (let at = this.#open.length - 1; at >= 0; at--) {
       const element = this.#open[at] as OpenElement
@@ -115,7 +115,7 @@ export class HtmlWriter extends Writer {
     return undefined
   }
 
-  /** The end tag of a block: ends everything inside of it. */
+  /** Handles the end tag of a block: ends everything inside it. */
   closeBlock(name: string): void {
     if (this.#tooDeep > 0) {
       this.#tooDeep--
@@ -125,19 +125,19 @@ export class HtmlWriter extends Writer {
     if (element !== undefined) this.closeElement(element)
   }
 
-  /** Ends an element that may have been ended already, and everything inside of it. */
+  /** Ends an element, which may have ended already, and everything inside it. */
   closeElement(element: OpenElement): void {
     const at = this.#open.lastIndexOf(element)
     if (at < 0) return
     while (this.#open.length > at) this.#closeLast()
   }
 
-  /** Whether the end tag of an inline element would end one, and no block or list item with it. */
+  /** Returns whether the end tag of an inline element would end one, and no block or list item with it. */
   endsInline(name: string): boolean {
     return this.#inlineAt(name) >= 0
   }
 
-  /** The end tag of an inline element. It stands where it does in the page, and what is open inside stays open. */
+  /** Handles the end tag of an inline element. It is written as in the page, and elements inside it stay open. */
   closeInline(name: string): void {
     const at = this.#inlineAt(name)
     if (at < 0) return

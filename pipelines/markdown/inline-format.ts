@@ -1,36 +1,36 @@
 import { classOf, codeAt, lengthOf, part } from './characters.js'
 
-/** What an inline element is written as; `plain` leaves no trace. */
+/** Markdown of an inline element; `plain` writes only its contents. */
 export type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
 
-/** Where a link leads, as it is to be written. */
+/** Destination of a link, as it is written. */
 export interface Link {
   url: string
   /** Nothing in `url` needs escapes. */
   plain: boolean
   title: string | undefined
-  /** What it is called where it holds nothing that can be read, such as an icon. */
+  /** Name of a link that contains nothing readable, such as an icon. */
   name: string | undefined
-  /** The link is left out if this matches its text: it serves the mouse or the keyboard, not the reader. */
+  /** The link is dropped if this matches its text: it serves the mouse or the keyboard, not the reader. */
   noise?: RegExp | undefined
 }
 
 /** An inline element that is open. */
 export interface Format {
   readonly kind: Kind
-  /** Of the element, to find it at its end tag. */
+  /** Name of the element, to find it at its end tag. */
   readonly name: string
-  /** What opens and closes it in Markdown; for emphasis it is chosen when it is written. */
+  /** Mark that opens and closes it in Markdown. For emphasis it is chosen when it is written. */
   mark: string
   readonly link: Link | undefined
-  /** How many blocks began or ended inside a link. */
+  /** Number of blocks that began or ended inside a link. */
   blocks: number
-  /** The text of a link as long as it holds nothing but one piece of text. */
+  /** Text of a link as long as it contains only one piece of text. */
   only: string | undefined
   pieces: number
 }
 
-/** One that has just been opened. */
+/** Creates a newly opened format. */
 export const newFormat = (kind: Kind, name: string, mark: string, link: Link | undefined): Format => ({
   kind,
   name,
@@ -41,7 +41,7 @@ export const newFormat = (kind: Kind, name: string, mark: string, link: Link | u
   pieces: 0,
 })
 
-/** White space at the end of a text, that of Unicode included. */
+/** Returns the white space at the end of a text, including that of Unicode. */
 export function trailingSpaces(text: string): string {
   const length = lengthOf(text)
   let at = length
@@ -49,7 +49,7 @@ export function trailingSpaces(text: string): string {
   return at === length ? '' : part(text, at, length)
 }
 
-/** Text that marks come to stand behind, though white space did when it was escaped. */
+/** Escapes the end of a text that is followed by marks, although white space followed when it was escaped. */
 export function sealed(text: string): string {
   if (/[*_~]$/.test(text)) return text.replace(/\\?(.)$/, '\\$1')
   let at = text.length
@@ -57,7 +57,7 @@ export function sealed(text: string): string {
   return (text.length - at) % 2 === 1 ? text + '\\' : text
 }
 
-/** Whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
+/** Returns whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
 export function isAutolink(url: string, text: string): boolean {
   if (text === url) return /^[A-Za-z][A-Za-z\d+.-]{1,31}:[^\s<>]*$/.test(url)
   if (url.length !== text.length + 'mailto:'.length) return false
@@ -65,8 +65,8 @@ export function isAutolink(url: string, text: string): boolean {
 }
 
 /**
- * Chooses the mark of `formats[at]` where its kind leaves a choice. `marks` are those that are written together with it,
- * in front of it, and `before` is the last character of ours in front of it.
+ * Chooses the mark of `formats[at]` if its kind leaves a choice. `marks` are written together with it, before it.
+ * `before` is the last generated character before it.
  */
 export function chooseMark(formats: readonly Format[], at: number, marks: string, before: string): void {
   const format = formats[at] as Format
@@ -75,7 +75,7 @@ export function chooseMark(formats: readonly Format[], at: number, marks: string
       format.mark = freeMark(formats, at, '*', '_', before === '*', before === '_')
       break
     case 'strong':
-      // `***` is read as strong inside of emphasis, so it will do for just that.
+      // `***` is read as strong inside emphasis, so it is valid for that only.
       format.mark = freeMark(formats, at, '**', '__', before === '*' && marks !== '*', before === '_')
       break
     case 'markup':
@@ -87,8 +87,8 @@ export function chooseMark(formats: readonly Format[], at: number, marks: string
 }
 
 /**
- * The mark for an element: another one than that of an element of its kind around it, where the two could be taken
- * for a pair, and than what it would stand next to.
+ * Returns the mark for an element. It differs from that of an element of the same kind around it if the two could be
+ * read as a pair, and from a mark next to it.
  */
 function freeMark(
   formats: readonly Format[],
@@ -111,7 +111,7 @@ function freeMark(
   return notUsual ? other : usual
 }
 
-/** The innermost link that is open. */
+/** Returns the innermost open link. */
 export function innermostLink(formats: readonly Format[]): Format | undefined {
   for (let at = formats.length - 1; at >= 0; at--) {
     const format = formats[at] as Format
@@ -120,7 +120,7 @@ export function innermostLink(formats: readonly Format[]): Format | undefined {
   return undefined
 }
 
-/** Whether those from `at` on have no marks to open with. */
+/** Returns whether the formats from `at` on have no marks to open with. */
 export function nothingOpens(formats: readonly Format[], at: number): boolean {
   for (let index = at; index < formats.length; index++) {
     const { kind } = formats[index] as Format
@@ -129,8 +129,8 @@ export function nothingOpens(formats: readonly Format[], at: number): boolean {
   return true
 }
 
-/** Punctuation in front of a word, which may stand before a mark as well as behind it; '' for none. */
+/** Returns the punctuation before a word, which is valid before or after a mark; '' if absent. */
 export const firstPunctuation = (text: string): string => /^(?!\\)[\p{P}\p{S}](?=[\p{L}\p{N}])/u.exec(text)?.[0] ?? ''
 
-/** Punctuation behind a word, likewise. */
+/** Returns the punctuation after a word, likewise. */
 export const lastPunctuation = (text: string): string => /(?<=[\p{L}\p{N}])[^\P{P}\\*_`~]+$/u.exec(text)?.[0] ?? ''

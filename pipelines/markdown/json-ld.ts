@@ -1,11 +1,11 @@
 import { joinLines } from './characters.js'
 import { fenceFor } from './escape.js'
 
-/** Whether a script's `type` says that it holds JSON-LD. */
+/** Returns whether a script's `type` is that of JSON-LD. */
 export const isJsonLd = (type: string | undefined): boolean =>
   type !== undefined && /^\s*application\/ld\+json\s*(?:;|$)/i.test(type)
 
-/** The JSON-LD of a page: every script on a line of its own, all in one fenced block. */
+/** The JSON-LD of a page: every script on a separate line, all in one fenced block. */
 export class JsonLd {
   readonly #lines: string[] = []
 
@@ -14,7 +14,7 @@ export class JsonLd {
     if (line !== '') this.#lines.push(line)
   }
 
-  /** The block, '' without any scripts. */
+  /** Returns the block, '' without any scripts. */
   toString(): string {
     if (this.#lines.length === 0) return ''
     const text = this.#lines.join('\n')

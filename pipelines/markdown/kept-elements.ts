@@ -11,25 +11,25 @@ import * as text from './elements/text.js'
 import { elementNamed, KNOWN_NAMES } from './names.js'
 
 /**
- * What becomes of an element where what Markdown has no words for stays HTML.
+ * How an element is written if HTML is retained that Markdown cannot express.
  *
- * - `as ever`: what becomes of it otherwise
- * - `block`: the same, and it begins a block, so that it ends a line of HTML
- * - `container`: its tags stay, each on a line of its own, and its contents are Markdown
- * - `definitions`: a list of them, which has no place for containers
+ * - `as ever`: as usual
+ * - `block`: as usual, but it begins a block, so that it ends a line of HTML
+ * - `container`: its tags are retained, each on a separate line, and its contents are Markdown
+ * - `definitions`: a definition list, which cannot contain containers
  * - `cell`: a row or a cell of a table
- * - `inline`: Markdown of a paragraph, and HTML outside of one
- * - `player`, `frame`: the same, and they never begin a paragraph
- * - `formula`: the same, and it never begins a block of HTML
- * - `unknown`: Markdown has no words for it, so its tags stay inside of a paragraph as well
+ * - `inline`: Markdown in a paragraph, HTML outside
+ * - `player`, `frame`: like `inline`, but they never begin a paragraph
+ * - `formula`: like `inline`, but it never begins a block of HTML
+ * - `unknown`: Markdown cannot express it, so its tags are retained in a paragraph as well
  */
 export type Keeping =
   'as ever' | 'block' | 'container' | 'definitions' | 'cell' | 'inline' | 'player' | 'frame' | 'formula' | 'unknown'
 
-/** Elements of the family of blocks that say nothing of their contents, or whose contents are left out. */
+/** Elements of the family of blocks that do not describe their contents, or whose contents are dropped. */
 const BLOCKS = new Set(words('body dir form hgroup html menu optgroup option search'))
 
-/** Elements without a family that mean nothing where they stand, or would begin a block of HTML in a paragraph. */
+/** Elements without a family that have no meaning in the body, or would begin a block of HTML in a paragraph. */
 const NOTHING = words('script basefont bgsound col colgroup frame head keygen link menuitem meta param')
 
 const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
@@ -48,7 +48,7 @@ const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
 ]
 
 const KEPT: ReadonlyMap<string, Keeping> = new Map([
-  // It begins a block of HTML, but in one it belongs to what plays.
+  // It begins a block of HTML, but inside one it belongs to the player.
   ['track', 'inline'],
   ...[...ELEMENTS.keys(), ...NOTHING].map((name) => [name, 'as ever'] as const),
   ...FAMILIES.flatMap(([keeping, families]) =>
@@ -56,12 +56,12 @@ const KEPT: ReadonlyMap<string, Keeping> = new Map([
   ),
 ])
 
-/** By an element's place in the table of names; undefined for those to be looked up by their name. */
+/** By an element's position in the table of names; undefined for those to be looked up by their name. */
 const BY_ID: readonly (Keeping | undefined)[] = (() => {
   const kept = Array.from<Keeping | undefined>({ length: KNOWN_NAMES + 1 })
   for (const [name, keeping] of KEPT) if (name !== 'menuitem') kept[elementNamed(name).id] = keeping
   return kept
 })()
 
-/** What becomes of an element of that name, by its place in the table of names. */
+/** Returns how an element of that name is written, by its position in the table of names. */
 export const keepingOf = (name: string, id: number): Keeping => BY_ID[id] ?? KEPT.get(name) ?? 'unknown'

@@ -10,34 +10,34 @@ import { Page } from './page.js'
 import type { Table } from './table.js'
 import { BLANK, SPACE_AFTER, SPACE_BEFORE } from './text-traits.js'
 
-/** Elements inside each other in one paragraph whose tags are written. */
+/** Maximum depth of elements in one paragraph whose tags are written. */
 const MAX_INLINE = 32
 
-/** A first line of nothing but a tag would begin a block of HTML, in which text is not read as Markdown. */
+/** A first line with only a tag would begin a block of HTML, in which text is not read as Markdown. */
 const TAG_ALONE = /^<[^>"]*(?:"[^"]*"[^>"]*)*>(?=\s*?(?:\n|$))/
 
-/** Those that say nothing without attributes. */
+/** Elements that have no meaning without attributes. */
 const MUTE = new Set(['<font>', '<span>'])
 
-/** An element that is open in a paragraph. */
+/** An open element in a paragraph. */
 interface Inline {
   readonly name: string
   readonly written: boolean
 }
 
 /**
- * A page whose Markdown gives the same page again: what Markdown has no words for stays HTML, instead of being read as
- * its text. Unknown elements stay where they are in a paragraph. Containers stay around their contents, which are
- * Markdown. What stands in such a container, or in the page, without a paragraph around it would become a paragraph,
- * and so it is HTML as far as it goes on from a tag.
+ * A page whose Markdown renders to the same page: what Markdown cannot express is retained as HTML instead of its text.
+ * Unknown elements stay in their paragraph. Containers stay around their contents, which are Markdown. Text in such a
+ * container, or in the page, that has no paragraph around it would become a paragraph, so after a tag it is written as
+ * HTML.
  */
 export class KeptHtml extends Page {
   readonly #html = this.writer as HtmlWriter
   /** The tag that is being read. */
   #tag = ''
   /**
-   * An inline element where no paragraph is: whether it stays HTML is known by what comes next, since a block of HTML
-   * begins with its tag only where that has a line of its own.
+   * An inline element outside a paragraph. The next event decides whether it is retained as HTML, since a block of HTML
+   * begins with its tag only if the tag has a separate line.
    */
   #held: HeldTag | undefined
   /** Elements that are open in this paragraph. */
@@ -81,7 +81,7 @@ export class KeptHtml extends Page {
     const { name } = tag
     const keeps = this.#mayContain && keeping === 'container'
     if (keeps && name === 'summary') {
-      // Kept details need none that stands out in front of them.
+      // Retained details need no summary before them.
       if (this.head !== 'ended') this.readHead(tag)
       if (isHidden(tag)) return 'skip'
       this.boundary()
@@ -120,11 +120,11 @@ export class KeptHtml extends Page {
     if (MUTE.has(text)) this.#html.openSilent(name, 'inline')
     else if (!isVoid(name)) this.#html.openElement(name, text, 'inline')
     else if (name !== 'img' || src !== undefined) this.#html.inline(text)
-    // Only elements of MathML have no contents because their tag says so.
+    // Only elements of MathML are empty because their tag is self-closing.
     if (tag.selfClosing && this.#html.find('math') !== undefined) this.#html.closeInline(name)
   }
 
-  /** What is no part of a block of HTML. */
+  /** Opens an element that is not part of a block of HTML. */
   #openInParagraph(tag: Tag, keeping: Keeping): void {
     if (keeping !== 'unknown') {
       super.open(tag)
@@ -147,7 +147,7 @@ export class KeptHtml extends Page {
   override close(name: string, id: number, isStray = false): void {
     if (this.#readsText) {
       super.close(name, id, isStray)
-      // The end of a container ends what is preformatted in it, too.
+      // The end of a container also ends preformatted text in it.
       if (!this.#readsText && keepingOf(name, id) === 'container') this.#html.closeBlock(name)
       return
     }
@@ -184,7 +184,7 @@ export class KeptHtml extends Page {
     const { line } = this
     const at = this.#inline.findLastIndex((element) => element.name === name)
     if (at >= 0) {
-      // No tag can stand in a code span: it ends with the paragraph.
+      // A code span cannot contain a tag: it ends with the paragraph.
       if (line.inCode) return
       const [element] = this.#inline.splice(at, 1)
       if (element?.written === true) line.markdown(`</${name}>`)
@@ -227,7 +227,7 @@ export class KeptHtml extends Page {
   }
 
   override endCell(table: Table): void {
-    // Cells for layout stand on their own.
+    // Cells for layout are independent.
     this.endHeading()
     this.endBlock()
     super.endCell(table)
@@ -235,7 +235,7 @@ export class KeptHtml extends Page {
 
   protected override takeLine(): string {
     let markdown = super.takeLine()
-    // A backslash at the end means nothing, but it would in front of a tag.
+    // A backslash at the end has no meaning, but before a tag it would.
     if (this.#inline.length > 0 && markdown.endsWith('\\')) markdown += ' '
     for (let element = this.#inline.pop(); element !== undefined; element = this.#inline.pop()) {
       if (element.written) markdown += `</${element.name}>`
@@ -244,7 +244,7 @@ export class KeptHtml extends Page {
     return markdown.startsWith('<') ? markdown.replace(TAG_ALONE, '$&<!-- -->') : markdown
   }
 
-  /** Whether what comes is text of a script, preformatted or the like. */
+  /** Returns whether the next contents are text of a script, preformatted or the like. */
   get #readsText(): boolean {
     return (
       this.noscript !== undefined ||
@@ -254,13 +254,13 @@ export class KeptHtml extends Page {
     )
   }
 
-  /** Whether no paragraph, heading or cell of a table holds what comes. */
+  /** Returns whether the next contents are outside any paragraph, heading or table cell. */
   get #isFree(): boolean {
     const { line } = this
     return this.kind === 'text' && this.#mayContain && line.depth === 0 && line.isEmpty
   }
 
-  /** Whether a container can begin here. */
+  /** Returns whether a container can begin here. */
   get #mayContain(): boolean {
     const { table } = this
     return (
@@ -271,17 +271,17 @@ export class KeptHtml extends Page {
     )
   }
 
-  /** Whether what comes goes on from a tag of HTML. */
+  /** Returns whether the next contents continue a line of HTML. */
   get #isHtml(): boolean {
     return this.#html.endsInHtml && this.#isFree
   }
 
-  /** Whether what comes may begin a block of HTML. */
+  /** Returns whether the next contents may begin a block of HTML. */
   get #mayBegin(): boolean {
     return this.table === undefined && !this.#html.inList && this.#isFree
   }
 
-  /** The held tag has a line of its own. */
+  /** Writes the held tag on a separate line. */
   #keep(): void {
     const tag = this.#held
     if (tag === undefined) return
@@ -289,7 +289,7 @@ export class KeptHtml extends Page {
     this.#html.openElement(tag.name, startTag(tag, this.addresses), 'inline')
   }
 
-  /** The held tag does not, and so it begins a paragraph. */
+  /** Opens the held tag as the start of a paragraph. */
   #release(): void {
     const tag = this.#held
     if (tag === undefined) return

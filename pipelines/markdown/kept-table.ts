@@ -5,7 +5,7 @@ import { Table, type CellTag } from './table.js'
 /** Markdown that is the same as HTML: text without marks. */
 const PLAIN = /^[^\\`*_~<>&[\]!\n]+$/
 
-/** A row or a cell of it. */
+/** A row or cell and its start tag. */
 interface Part {
   readonly tag: string
   readonly name: string
@@ -21,9 +21,9 @@ interface HeldRow extends Part {
 
 const PLAIN_ROW: Part = { name: 'tr', tag: '<tr>' }
 
-/** A table that stays HTML where it was made for layout. One of data becomes Markdown like any other. */
+/** A table that stays HTML if it is for layout. A data table becomes Markdown like any other. */
 export class KeptTable extends Table {
-  /** The start tag that is about to open a row or a cell. */
+  /** The start tag that will open a row or a cell. */
   next: Part = PLAIN_ROW
 
   readonly #html: HtmlWriter
@@ -31,7 +31,7 @@ export class KeptTable extends Table {
   readonly #element: OpenElement
   #row: OpenElement | undefined
   #cell: OpenElement | undefined
-  /** What it holds as long as it is not known what it was made for. */
+  /** Buffered contents, before the purpose of the table is known. */
   #caption: string[] = []
   #rows: HeldRow[] = []
 
@@ -99,7 +99,7 @@ export class KeptTable extends Table {
     return []
   }
 
-  /** Writes what is held. The row and the cell that are open stay so. */
+  /** Writes the buffered contents. The open row and cell stay open. */
   #writeHeld(): void {
     const html = this.#html
     html.speak(this.#element, this.#tag)

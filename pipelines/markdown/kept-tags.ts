@@ -2,20 +2,20 @@ import type { Addresses } from './address.js'
 import { collapse } from './characters.js'
 import type { Tag } from './events.js'
 
-/** CommonMark 0.31.2, 6.6: the names of tags and attributes that are read as such. */
+/** CommonMark 0.31.2, 6.6: valid names of tags and attributes. */
 const NAME = /^[a-z][a-z\d-]*$/
 const ATTRIBUTE = /^[a-z_:][\w.:-]*$/
 
-/** Attributes that are scripts, which are left out wherever they stand. */
+/** Attributes that are scripts, which are always dropped. */
 const SCRIPT = /^(?:on|srcdoc$)/
 
 /** Attributes whose value is an address. */
 const ADDRESSES = new Set('href src action formaction poster cite background longdesc data xlink:href'.split(' '))
 
-/** No address but a script or a page of its own. A picture is neither. */
+/** Addresses that are scripts or separate pages. Pictures are neither. */
 const UNSAFE = /^(?:javascript|vbscript|data(?!:image\/(?!svg)))\s*:/i
 
-/** Whether Markdown can have a tag of that name. */
+/** Returns whether Markdown can contain a tag of that name. */
 export const isTagName = (name: string): boolean => NAME.test(name)
 
 /** A start tag as it is written in Markdown: on one line, its addresses as the page's `<base>` says, without scripts. `src` takes the place
@@ -33,7 +33,7 @@ export function startTag(tag: Tag, addresses: Addresses, src?: string): string {
   return text + '>'
 }
 
-/** Text as it stands in HTML, white space collapsed. */
+/** Returns text as HTML, with white space collapsed. */
 export function htmlText(text: string): string {
   const line = collapse(text)
   return /[&<>]/.test(line) ? line.replace(/[&<>]/g, reference) : line
@@ -54,7 +54,7 @@ function reference(char: string): string {
   }
 }
 
-/** A tag that outlives the call that handed it over. */
+/** A tag that remains valid after the call that passed it. */
 export class HeldTag implements Tag {
   readonly name: string
   readonly id: number

@@ -1,6 +1,6 @@
 import type { Tag } from './events.js'
 
-/** Languages that stand in a class attribute without any prefix. */
+/** Languages that are recognized in a class attribute without any prefix. */
 const LANGUAGES = new Set(
   `bash c clojure cpp csharp css dart diff dockerfile elixir erlang fortran go graphql groovy haskell html http ini java
   javascript js json jsx julia kotlin latex lisp lua makefile markdown matlab nginx objc ocaml pascal perl php
@@ -8,10 +8,10 @@ const LANGUAGES = new Set(
   vim xml yaml zsh`.split(/\s+/),
 )
 
-/** Short names, which are languages only behind a prefix. */
+/** Short names, which are languages only after a prefix. */
 const SHORT_NAMES = new Set('c++ cc cs docker golang kt md ps1 py rb rs yml'.split(' '))
 
-/** The program language that the element names: by `language-`, as HTML says, or as highlighters do. */
+/** Returns the program language that the element names: by `language-`, as in HTML, or as highlighters do. */
 export function languageOf(tag: Tag): string | undefined {
   const data = tag.attribute('data-lang') ?? tag.attribute('data-language')
   if (data !== undefined && isInfo(data)) return data
@@ -38,5 +38,5 @@ const LINE_NUMBERS = /^(?:linenos?|lineno-\w+|linenodiv|line-?numbers?|lnt|ln)(?
 export const isLineNumber = (tag: Tag): boolean =>
   tag.attributeStarts('class', 'l') && LINE_NUMBERS.test(tag.attribute('class') ?? '')
 
-/** What can stand behind a fence. */
+/** Returns whether a text can follow a fence. */
 const isInfo = (text: string): boolean => /^[^\s`~]{1,40}$/.test(text)

@@ -1,4 +1,4 @@
-/** Makes `\n` of every line end of a text that comes in pieces, a `\r\n` cut in the middle included. */
+/** Converts every line end of a text that arrives in pieces to `\n`, including a `\r\n` cut in the middle. */
 export class LineEnds {
   #afterReturn = false
 
@@ -7,7 +7,7 @@ export class LineEnds {
     const rest = this.#afterReturn && more.startsWith('\n') ? more.slice(1) : more
     this.#afterReturn = more.endsWith('\r')
     if (!rest.includes('\r')) return rest
-    // Of one flat copy: what `replace` gives is put together of its lines, and has to be copied once more to be read.
+    // A flat copy: the result of `replace` is a rope of its lines, which would be copied again when it is read.
     const text = rest.split('\r\n').join('\n')
     return text.includes('\r') ? text.split('\r').join('\n') : text
   }

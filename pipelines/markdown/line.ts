@@ -34,45 +34,45 @@ import {
   SPECIALS,
 } from './text-traits.js'
 
-/** Elements inside elements that are written; those in deeper ones are read as plain text. */
+/** Maximum depth of elements that are written. Contents of deeper ones are plain text. */
 const MAX_FORMATS = 32
 
-/** Characters of a code span that still grows by the next one right behind it. */
+/** Maximum number of characters of a code span that grows by an adjacent one. */
 const MAX_SPAN = 256
 
 const EXCLAMATION = 0x21
 const BRACKET = 0x5b
 
 /**
- * The contents of the block that is being read: text, emphasis, links, code spans, images.
+ * The contents of the open block: text, emphasis, links, code spans, images.
  *
- * Everything is written as late as possible. White space is written before what follows it, and so it falls outside of
- * emphasis and off the ends of a block; the marks that open something are written with its first contents, so that
- * empty elements leave no trace, and at that moment it is known what stands on both sides of them.
+ * Everything is written as late as possible. White space is written before what follows it, so that it is outside
+ * emphasis and not at the ends of a block. Opening marks are written with the first contents, so that empty elements
+ * write nothing, and at that time both neighbours of the marks are known.
  */
 export class Line extends Pieces {
-  /** Text as the page has it, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
+  /** Text of the page, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
   #text = ''
   #traits = 0
-  /** The block begins with a bracket of the text's own. */
+  /** The block begins with a bracket that is text. */
   #bracket = false
 
   #formats: Format[] = []
-  /** How many of them are written. */
+  /** Number of formats that are written. */
   #written = 0
-  /** How many more are open. */
+  /** Number of open formats beyond the limit. */
   #tooDeep = 0
-  /** Contents of the code span that is open. */
+  /** Contents of the open code span. */
   #code: string | undefined
   #codeTraits = NOTHING
-  /** Contents of the last one that was written. */
+  /** Contents of the last code span that was written. */
   #span = ''
   #link: Format | undefined
   /** A link that ended in this block without any contents. */
   #bareLink: Link | undefined
   #strikes = 0
 
-  /** `traits` are those of text-traits.ts. */
+  /** Adds text. `traits` are those of text-traits.ts. */
   text(text: string, traits = ANYTHING): void {
     if (this.#code !== undefined) {
       this.#code += text
@@ -85,7 +85,7 @@ export class Line extends Pieces {
     } else if (this.gap === '') this.gap = ' '
   }
 
-  /** Takes another piece of the text that has just come. */
+  /** Adds another piece of the same text. */
   #more(text: string, traits: number): void {
     const before = this.#traits
     if ((traits & BLANK) !== 0) {
@@ -98,52 +98,52 @@ export class Line extends Pieces {
     this.#traits = (before & ~SPACE_AFTER) | (traits & ~SPACE_BEFORE) | met
   }
 
-  /** Nothing but white space so far. */
+  /** Returns whether there is only white space so far. */
   get isEmpty(): boolean {
     if (this.#text !== '') this.#flush()
     return this.empty && (this.#code === undefined || this.#code.trim() === '')
   }
 
-  /** Characters so far, about. */
+  /** Returns the approximate number of characters so far. */
   get length(): number {
     this.#flush()
     return this.writtenLength
   }
 
-  /** Whether text is part of a code span. */
+  /** Returns whether text is part of a code span. */
   get inCode(): boolean {
     return this.#code !== undefined
   }
 
-  /** Whether text is part of a link. */
+  /** Returns whether text is part of a link. */
   get inLink(): boolean {
     return this.#link !== undefined
   }
 
-  /** Whether the link has any contents yet. */
+  /** Returns whether the link has any contents yet. */
   get linkIsWritten(): boolean {
     if (this.#link === undefined) return false
     this.#flush()
     return this.#formats.indexOf(this.#link) < this.#written
   }
 
-  /** Notes that a block begins or ends inside the link. Returns how many that makes. */
+  /** Counts a block that begins or ends inside the link. Returns the new count. */
   countLinkBlock(): number {
     return this.#link === undefined ? 0 : ++this.#link.blocks
   }
 
-  /** How many blocks began or ended inside the link. */
+  /** Number of blocks that began or ended inside the link. */
   get linkBlocks(): number {
     return innermostLink(this.#formats)?.blocks ?? 0
   }
 
-  /** Whether the last thing is a link, with nothing between. */
+  /** Returns whether the last contents are a link. */
   get isAfterLink(): boolean {
     if (this.#text !== '' || this.#code !== undefined) return false
     return this.marked && this.gap === '' && this.last.startsWith('](')
   }
 
-  /** White space, as between two words. */
+  /** Adds white space, as between two words. */
   space(): void {
     if (this.#code !== undefined) {
       this.text(' ')
@@ -153,13 +153,13 @@ export class Line extends Pieces {
     if (this.gap === '') this.gap = ' '
   }
 
-  /** The Markdown of a link without contents where it is all that the block holds, else ''. */
+  /** Returns the Markdown of a link without contents if the block contains nothing else, otherwise ''. */
   get loneLink(): string {
     const link = this.#bareLink
     return link === undefined || !this.isEmpty ? '' : `[${destination(link.url, link.title, link.plain)}`
   }
 
-  /** Whether the last thing was a line break. */
+  /** Returns whether the last contents are a line break. */
   get isBroken(): boolean {
     this.#flush()
     return this.gap === '  \n'
@@ -173,7 +173,7 @@ export class Line extends Pieces {
     }
   }
 
-  /** Markdown that stands for itself: an image, a code span. */
+  /** Adds complete Markdown: an image, a code span. */
   markdown(markdown: string): void {
     if (this.#code !== undefined) return
     this.#flush()
@@ -195,7 +195,7 @@ export class Line extends Pieces {
       this.#link = this.#push('link', name, '', link)
       return
     }
-    // A code span has no links inside: the link goes around this part of it.
+    // A code span cannot contain links: the link goes around this part of it.
     const at = this.#formats.findIndex((format) => format.kind === 'code')
     this.#endCode()
     this.#link = newFormat('link', name, '', link)
@@ -203,7 +203,7 @@ export class Line extends Pieces {
     this.#written = Math.min(this.#written, at)
   }
 
-  /** Ends the innermost element of that name. Elements opened inside it go on after it, as in a browser. */
+  /** Ends the innermost element of that name. Elements opened inside it continue after it, as in a browser. */
   close(name: string): void {
     let at = this.#formats.length - 1
     while (at >= 0 && (this.#formats[at] as Format).name !== name) at--
@@ -223,7 +223,7 @@ export class Line extends Pieces {
     if (format === this.#link) this.#link = undefined
   }
 
-  /** How many elements are open; those beyond can be ended with `closeDownTo`. */
+  /** Number of open elements. Those beyond it can be ended with `closeDownTo`. */
   get depth(): number {
     return this.#formats.length
   }
@@ -233,7 +233,7 @@ export class Line extends Pieces {
     this.#tooDeep = 0
   }
 
-  /** Ends the block and gives its Markdown, '' if there is none. What is open goes on in the next one, but no link. */
+  /** Ends the block and returns its Markdown, or ''. Open elements continue in the next block, except links. */
   take(): string {
     if (this.#text !== '') this.#flush()
     this.#bareLink = undefined
@@ -254,14 +254,14 @@ export class Line extends Pieces {
     return markdown
   }
 
-  /** Lets the link that was ended with its block go on, once. */
+  /** Reopens the link that was ended with its block, once. */
   relink(): void {
     // The innermost link is the only one: links do not nest.
     const link = innermostLink(this.#formats)
     if (link !== undefined) this.#link = link
   }
 
-  /** Ends the link for good: what follows up to its end tag is no part of it. */
+  /** Ends the link permanently: what follows up to its end tag is not part of it. */
   unlink(): void {
     this.#link = undefined
   }
@@ -313,7 +313,7 @@ export class Line extends Pieces {
     if (spaceAfter) this.gap = ' '
   }
 
-  /** What the next piece of text follows. */
+  /** Returns the class of what precedes the next piece of text. */
   #before(): CharacterClass | 'mark' {
     if (this.#written < this.#formats.length) return 'mark'
     if (this.gap !== '' || this.empty) return 'space'
@@ -323,7 +323,7 @@ export class Line extends Pieces {
   #put(markdown: string, marked: boolean): void {
     let piece = markdown
     if (!marked && this.#written < this.#formats.length && codeAt(piece, 0) > 0x7f) {
-      // Other spaces than those of HTML are text, but next to them no mark opens anything.
+      // Spaces other than those of HTML are text, but next to them no mark opens anything.
       const rest = piece.replace(/^\p{Zs}+/u, '')
       if (rest !== piece) {
         if (this.gap !== ' ') this.hasBreaks = true
@@ -350,7 +350,7 @@ export class Line extends Pieces {
     this.empty = false
   }
 
-  /** Writes the marks of what is open, in front of its first contents, `piece`. Returns what is left of that. */
+  /** Writes the marks of open elements before their first contents, `piece`. Returns the rest of `piece`. */
   #writeOpeners(piece: string, marked: boolean): string {
     let marks = ''
     for (; this.#written < this.#formats.length; this.#written++) {
@@ -409,13 +409,13 @@ export class Line extends Pieces {
     this.closed = !delimits ? '' : format.mark.startsWith('_') ? 'any' : punctuation ? 'word' : ''
   }
 
-  /** A link without contents has the name that its page gives it for those who do not see it. */
+  /** Names a link without contents by the name that its page has for screen readers. */
   #nameLink(format: Format): void {
     const link = format.link as Link
     const { name } = link
     const text = name === undefined || this.#code !== undefined ? '' : collapse(name).trim()
     if (text === '') {
-      // One that leads to its own page is a mark for the mouse or a mistake.
+      // A link to its own page is a mark for the mouse or a mistake.
       if (this.empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
       return
     }
@@ -455,7 +455,7 @@ export class Line extends Pieces {
     if ((traits & (OUTER_SPACE | INNER_SPACE)) !== 0 && /[\r\n]/.test(code)) code = joinLines(code.trim())
     const isPlain = (traits & (OUTER_SPACE | INNER_SPACE | SPECIALS)) === 0
     if (this.marked && this.gap === '' && this.last.startsWith('`') && nothingOpens(this.#formats, this.#written)) {
-      // Two spans side by side would be read as one that holds backticks. A long row of them is not one span.
+      // Two adjacent spans would be read as one that contains backticks. A long row of them is not one span.
       if (this.#span.length > MAX_SPAN) {
         this.gap = ' '
         this.#span = code

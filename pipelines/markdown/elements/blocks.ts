@@ -1,7 +1,7 @@
 import { languageOf } from '../language.js'
 import { words, type Family } from './element.js'
 
-/** Elements that begin and end a block and mean nothing else. */
+/** Elements that begin and end a block and have no other meaning. */
 export const blocks: Family = {
   names: words(`address aside body center details dir figcaption fieldset form hgroup html legend menu optgroup
     option search`),
@@ -14,7 +14,7 @@ export const divisions: Family = {
   open(page, tag) {
     page.boundary()
     const classes = tag.attribute('class')
-    // Highlighters name the language of a `pre` on what they wrap it in.
+    // Highlighters name the language of a `pre` on an element around it.
     if (classes !== undefined && classes.includes('highlight-')) page.language = languageOf(tag)
   },
   close: (page) => page.boundary(),
@@ -53,7 +53,7 @@ export const paragraphs: Family = {
   close(page) {
     const { loneLink } = page.line
     page.boundary()
-    // A paragraph of its own says that the link is meant to stand there, even if it has no name.
+    // A link in a separate paragraph is meant to be there, even if it has no name.
     if (loneLink !== '' && page.kind === 'paragraph' && page.table === undefined)
       page.writer.leaf('paragraph', loneLink)
     if (page.kind === 'paragraph') page.kind = 'text'
@@ -78,7 +78,7 @@ export const headings: Family = {
 export const rules: Family = {
   names: ['hr'],
   open(page) {
-    // Among the rows of a table of data it is a decoration.
+    // Between the rows of a data table it is decoration.
     if (page.table !== undefined && page.table.state !== 'layout') page.boundary()
     else if (page.beginBlock()) page.writer.leaf('rule', '***')
   },
@@ -96,7 +96,7 @@ export const quotes: Family = {
   },
 }
 
-/** A summary is what is seen of folded details: it stands out in front of them. */
+/** A summary is the visible part of folded details and is written before them. */
 export const summaries: Family = {
   names: ['summary'],
   open(page) {

@@ -7,7 +7,7 @@ import type { Leaf, Writer } from '../writer.js'
 /** An element whose text is collected instead of written directly. */
 export interface Aside {
   text(text: string): void
-  /** Whether the end tag of this name ends the element. */
+  /** Returns whether the end tag of this name ends the element. */
   endsAt(name: string): boolean
   end(page: ElementPage): void
 }
@@ -40,7 +40,7 @@ export interface ElementPage {
 
   /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a table cell. */
   beginBlock(): boolean
-  /** A block begins or ends here. Inside a heading or a link this is only white space. */
+  /** Marks the start or end of a block. Inside a heading or a link this is only white space. */
   boundary(): void
   /** Writes the open block unless it is empty. */
   endBlock(): void
@@ -57,23 +57,23 @@ export interface ElementPage {
   endAside(): void
   /** Begins to collect the contents of a `noscript`. Returns `skip` if it cannot be content. */
   beginNoscript(): Skip | void
-  /** The element opened last has a declarative shadow root: it and the root are blocks. */
+  /** Marks that the element opened last has a declarative shadow root: it and the root are blocks. */
   beginShadowRoot(): void
 }
 
-/** What a family of elements means in Markdown. A tag without a family leaves no trace, its contents stay. */
+/** Handlers of a family of elements. A tag without a family is dropped, but not its contents. */
 export interface Family {
   readonly names: readonly string[]
-  /** The start tag. `skip` leaves out the element with all it holds. */
+  /** Handles the start tag. `skip` drops the element with its contents. */
   open?(this: void, page: ElementPage, tag: Tag): Skip | void
-  /** The end tag, whether or not there was a start tag. */
+  /** Handles the end tag, even without a start tag. */
   close?(this: void, page: ElementPage, name: string): void
 }
 
-/** The names in a text. */
+/** Returns the names in a text. */
 export const words = (text: string): string[] => text.trim().split(/\s+/)
 
-/** Elements whose end tag ends what they hold, even what was not ended itself. */
+/** Elements whose end tag ends everything inside them, even elements without end tag. */
 export const CONTAINERS: ReadonlySet<string> = new Set(
   words(`div p td th tr table li ul ol dl dd blockquote section article main aside details figure body html`),
 )

@@ -9,7 +9,7 @@ import * as media from './media.js'
 import * as tables from './tables.js'
 import * as text from './text.js'
 
-/** Every family of elements that means something in Markdown. */
+/** All families of elements that have a meaning in Markdown. */
 export const FAMILIES: readonly Family[] = [
   leftOut.dropped,
   leftOut.header,
@@ -64,13 +64,13 @@ export const ELEMENTS: ReadonlyMap<string, Family> = new Map(
   FAMILIES.flatMap((family) => family.names.map((name) => [name, family])),
 )
 
-/** What the start tag of each element means, by its place in the table of names. */
+/** Start tag handler of each element, by its position in the table of names. */
 export const OPEN: readonly Family['open'][] = byId((family) => family.open)
 
-/** What the end tag of each element means, likewise. */
+/** End tag handler of each element, likewise. */
 export const CLOSE: readonly Family['close'][] = byId((family) => family.close)
 
-/** A table with no holes: looking a handler up in it costs less than any look at the family. */
+/** Returns a table without holes: looking up a handler in it is faster than any access to the family. */
 function byId<T>(handlerOf: (family: Family) => T): (T | undefined)[] {
   const handlers = Array.from<T | undefined>({ length: KNOWN_NAMES + 1 }).fill(undefined)
   for (const [name, family] of ELEMENTS) handlers[elementNamed(name).id] = handlerOf(family)

@@ -2,7 +2,7 @@ import type { Tag } from '../events.js'
 import { attributeBit } from '../names.js'
 import { CONTAINERS, words, type Aside, type Family } from './element.js'
 
-/** What is never content. */
+/** Elements that are never content. */
 export const DROPPED: ReadonlySet<string> = new Set(
   words(`style title nav footer dialog svg canvas object applet embed noembed noframes frameset
     select textarea datalist progress meter map rp area`),
@@ -12,7 +12,7 @@ const ROLES = new Set(words('banner contentinfo navigation search dialog alertdi
 
 export const dropped: Family = { names: [...DROPPED], open: () => 'skip' }
 
-/** A page's own header goes; that of an article or a section usually has its title. HTML-AAM: no banner there. */
+/** Drops a page's own header; that of an article or a section usually has its title. HTML-AAM: no banner there. */
 export const header: Family = {
   names: ['header'],
   open(page) {
@@ -51,7 +51,7 @@ export const noscripts: Family = {
   open: (page) => page.beginNoscript(),
 }
 
-/** A declarative shadow root is content, any other template is not. WHATWG HTML, 4.12.3. */
+/** A declarative shadow root is content, other templates are not. WHATWG HTML, 4.12.3. */
 export const templates: Family = {
   names: ['template'],
   open(page, tag) {
@@ -67,7 +67,7 @@ const HIDING = ['role', 'hidden', 'aria-hidden', 'style']
   .map((name) => attributeBit(name.charCodeAt(0), name.length))
   .reduce((bits, bit) => bits | bit)
 
-/** Returns whether the element is not visible, or has the role of a part that is left out. */
+/** Returns whether the element is not visible, or has the role of a part that is dropped. */
 export function isHidden(tag: Tag): boolean {
   if ((tag.attributeBits & HIDING) === 0 || tag.name === 'body' || tag.name === 'html') return false
   const role = tag.attribute('role')?.trim().toLowerCase()

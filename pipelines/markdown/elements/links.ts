@@ -3,13 +3,13 @@ import { codeAt } from '../characters.js'
 import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
 
-/** The text of a link to the heading that it stands in, and of one that skips a part of the page. */
+/** Text of a link to the heading that contains it, and of one that skips a part of the page. */
 const PERMALINK =
   /^(?:\s|#|§|¶|∞|⚓\ufe0f?|🔗\ufe0f?)+$|^(?:permalink|link to this (?:heading|section|headline|title))$/iu
 const SKIP_LINK =
   /^\s*(?:skip|jump) (?:directly )?(?:to|over|past) (?:the )?(?:main|content|page content|primary|navigation|nav|search|footer|sidebar|site)\b.{0,30}$/i
 
-/** Addresses and elements with the mail address that Cloudflare hides from programs that read pages. */
+/** Addresses and elements with a mail address that Cloudflare hides from crawlers. */
 const HIDDEN_MAIL = /\/cdn-cgi\/l\/email-protection#([\da-f]+)$/i
 
 export const links: Family = {
@@ -25,14 +25,14 @@ export const links: Family = {
       line.open('plain', 'a')
       return undefined
     }
-    // Links with a class side by side are drawn apart.
+    // Adjacent links with a class are displayed apart.
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
     const isOnPage = url !== '' && codeAt(url, 0) === 0x23
     line.openLink('a', {
       url,
       plain: plain && url === href,
       title: tag.attribute('title'),
-      // Without text, one that leads to the page itself is a mark for the mouse, such as those behind headings.
+      // A link to the page itself without text is a mark for the mouse, such as those after headings.
       name: isOnPage ? undefined : tag.attribute('aria-label'),
       noise: isOnPage ? (page.heading > 0 ? PERMALINK : SKIP_LINK) : undefined,
     })
@@ -49,7 +49,7 @@ export const links: Family = {
   },
 }
 
-/** Elements that mean nothing, but for what their class or style says. */
+/** Elements without meaning except for their class or style. */
 export const spans: Family = {
   names: ['span'],
   open(page, tag) {
@@ -64,13 +64,13 @@ export const spans: Family = {
   },
 }
 
-/** Returns whether the style of an inline element makes a box of it that stands apart from its neighbours. */
+/** Returns whether the style of an inline element makes it a box that is separate from its neighbours. */
 const drawsBox = (tag: Tag): boolean =>
   /display\s*:\s*(?:inline-)?(?:block|flex|grid|table)/i.test(tag.attribute('style') ?? '')
 
 const hiddenMail = (tag: Tag): string | undefined => decodeMail(tag.attribute('data-cfemail'))
 
-/** Returns the mail address in hexadecimal digits of which the first two are the key of the others. */
+/** Decodes a mail address in hexadecimal digits. The first two are the key of the others. */
 function decodeMail(hex: string | undefined): string | undefined {
   if (hex === undefined || !/^(?:[\da-f]{2}){4,256}$/i.test(hex)) return undefined
   const [key = 0, ...bytes] = Buffer.from(hex, 'hex')

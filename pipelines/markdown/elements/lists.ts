@@ -34,7 +34,7 @@ export const items: Family = {
   },
 }
 
-/** A checkbox at the start of an item makes a task of it; all other controls are left out. */
+/** Makes a task of an item that begins with a checkbox. All other controls are dropped. */
 export const inputs: Family = {
   names: ['input'],
   open(page, tag) {
@@ -45,7 +45,7 @@ export const inputs: Family = {
   },
 }
 
-/** A number that a list can have in Markdown. CommonMark 0.31.2, 5.2. */
+/** Returns a number that is valid for a list in Markdown. CommonMark 0.31.2, 5.2. */
 function numberOf(text: string | undefined): number | undefined {
   const digits = text === undefined ? null : /^\s*\+?(\d{1,9})(?!\d)/.exec(text)
   return digits === null ? undefined : Number(digits[1])

@@ -2,7 +2,7 @@ import { codeSpan } from '../escape.js'
 import { MATH_ELEMENTS, MathReader } from '../mathml.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
-/** Formulas: their TeX where the page has it, otherwise their text. */
+/** Formulas: their TeX if the page has it, otherwise their text. */
 export const formulas: Family = {
   names: ['math'],
   open(page, tag) {
@@ -28,7 +28,7 @@ export const formulaParts: Family = {
   },
 }
 
-/** A formula once more, in the notation that `encoding` names. */
+/** A repetition of the formula in the notation that `encoding` names. */
 export const annotations: Family = {
   names: ['annotation', 'annotation-xml'],
   open(page, tag) {
@@ -42,13 +42,13 @@ export const annotations: Family = {
   },
 }
 
-/** Elements that leave a formula what its text is. */
+/** Elements that do not change the meaning of the text of a formula. */
 const SIMPLE = new Set(['mrow', 'mi', 'mn', 'mo', 'mtext', 'mstyle', 'semantics'])
 
 class Formula implements Aside {
   inTex = false
   readonly #reader = new MathReader()
-  /** Nothing but text, letters and numbers so far: it needs no TeX. */
+  /** Only text, letters and numbers so far: no TeX is needed. */
   #isPlain = true
   #text = ''
   #tex = ''
@@ -81,7 +81,7 @@ class Formula implements Aside {
   }
 }
 
-/** GitHub's form of a formula that needs no escaping: TeX in a code span. */
+/** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
 function writeTex(page: ElementPage, tex: string): void {
   page.line.text('$')
   page.line.markdown(codeSpan(tex.trim()))

@@ -4,7 +4,7 @@ import { destination, escapeInline } from '../escape.js'
 import type { Tag } from '../events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
-/** Where scripts that load images late keep the address until then. */
+/** Attributes in which scripts that load images lazily store the address. */
 const LATE = [
   'data-src',
   'data-lazy',
@@ -31,7 +31,7 @@ export const images: Family = {
   },
 }
 
-/** Where an image is to be had from, the one that a script would load late included. */
+/** Returns the address of an image, including one that a script would load lazily. */
 export function imageSource(page: ElementPage, tag: Tag): string | undefined {
   const src = tag.attribute('src')
   if (isImage(src) && !PLACEHOLDER.test(src)) return src
@@ -50,7 +50,7 @@ export function imageSource(page: ElementPage, tag: Tag): string | undefined {
 const isImage = (url: string | undefined): url is string =>
   url !== undefined && /\S/.test(url) && isReachable(url.trim())
 
-/** The image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
+/** Returns the image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
 function largest(set: string): string | undefined {
   let best: string | undefined
   let largestSize = -1
@@ -74,7 +74,7 @@ export const pictures: Family = {
   },
 }
 
-/** A source belongs to the video or audio around it, or else to a picture. */
+/** A source belongs to the video or audio around it, otherwise to a picture. */
 export const sources: Family = {
   names: ['source'],
   open(page, tag) {
@@ -102,7 +102,7 @@ export const players: Family = {
   },
 }
 
-/** A video or audio whose source is yet to come. Its text is for browsers that cannot play it. */
+/** A video or audio whose source was not read yet. Its text is for browsers that cannot play it. */
 class Player implements Aside {
   src: string | undefined
   readonly #name: string
@@ -133,11 +133,11 @@ export const frames: Family = {
   },
 }
 
-/** Images of one pixel count visits or make room. */
+/** Returns whether an image is one pixel in size: such images count visits or add space. */
 const isPixel = (tag: Tag) =>
   /^[01](?:px)?$/.test(tag.attribute('width') ?? '') && /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 
-/** Frames without any size count visits. */
+/** Returns whether a frame has no size: such frames count visits. */
 export const isTiny = (tag: Tag) =>
   /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 

@@ -3,7 +3,7 @@ import { isLineNumber } from '../language.js'
 import { SHORT_CELL, type CellTag, type Table } from '../table.js'
 import { words, type ElementPage, type Family } from './element.js'
 
-/** Tables inside each other that are told apart; the cells of deeper ones are plain text. */
+/** Maximum depth of nested tables. The cells of deeper ones are plain text. */
 const MAX_DEPTH = 16
 
 export const tables: Family = {
@@ -64,7 +64,7 @@ function endRow(page: ElementPage, table: Table): void {
   page.endCell(table)
   page.endBlock()
   table.closeRow()
-  // Of a long table it may be known by now that it was made for layout.
+  // A long table may already be known to be for layout.
   if (table.state === 'layout') page.writeHeld(table)
 }
 
@@ -106,7 +106,7 @@ const ALIGNS: ReadonlyMap<string, CellTag['align']> = new Map([
   ['right', 'right'],
 ])
 
-/** WHATWG HTML, 4.9.11: what is no number, and 0, counts as 1. */
+/** Parses a span. WHATWG HTML, 4.9.11: 0 and anything that is not a number count as 1. */
 function spanOf(text: string | undefined, max: number): number {
   if (text === undefined) return 1
   return Math.min(Math.max(Number.parseInt(text, 10) || 1, 1), max)

@@ -18,7 +18,7 @@ export const strikes: Family = {
   close: (page, name) => page.line.close(name),
 }
 
-/** What Markdown has no marks for and GFM writes as these tags. */
+/** Elements without marks in Markdown, which GFM writes as these tags. */
 export const scripts: Family = {
   names: ['sub', 'sup'],
   open: (page, tag) => page.line.open('markup', tag.name, tag.name),
@@ -37,7 +37,7 @@ export const quotations: Family = {
   close: (page) => page.line.text('"'),
 }
 
-/** The reading of a text stands in parentheses behind it. */
+/** The reading of a text follows it in parentheses. */
 export const readings: Family = {
   names: ['rt'],
   open(page) {
