@@ -1,12 +1,15 @@
 import { BlockList, isIP } from 'node:net'
 
-/** What the special-purpose registries of IANA (RFC 6890) keep from the public IPv4 internet, and one cloud's inside. */
+/**
+ * Networks that are not public IPv4 by the special-purpose registries of IANA (RFC 6890), and one cloud's private
+ * network.
+ */
 const CLOSED_4: readonly [string, number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // The inside of one large cloud, though it looks public.
+  // The private network of one large cloud, in a public range.
   ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
@@ -21,7 +24,7 @@ const CLOSED_4: readonly [string, number][] = [
   ['240.0.0.0', 4],
 ]
 
-/** Inside the global unicast space: protocol assignments with Teredo, documentation twice, 6to4. */
+/** Within the global unicast space: protocol assignments with Teredo, two documentation networks, 6to4. */
 const CLOSED_6: readonly [string, number][] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -33,11 +36,11 @@ const closed = new BlockList()
 for (const [net, bits] of CLOSED_4) closed.addSubnet(net, bits, 'ipv4')
 for (const [net, bits] of CLOSED_6) closed.addSubnet(net, bits, 'ipv6')
 
-// Whatever is not global unicast is refused unseen: mapped, translated and compatible IPv4, unique and link local, multicast.
+// Everything but global unicast is rejected: mapped, translated and compatible IPv4, unique and link local, multicast.
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
-/** Whether an address is one of the public internet. What is no address is not. */
+/** Returns whether an address belongs to the public internet; false if it is not an address. */
 export function isPublic(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !closed.check(address, 'ipv4')
@@ -45,14 +48,14 @@ export function isPublic(address: string): boolean {
   return globalUnicast.check(address, 'ipv6') && !closed.check(address, 'ipv6')
 }
 
-/** Addresses that the configuration opens, on one port. */
+/** Addresses that the configuration allows, on one port. */
 export interface AllowedTarget {
   has(address: string, port: number): boolean
 }
 
 /**
- * Reads `127.0.0.1/32:9443`: a CIDR, or an address alone, and a port. IPv6 stands in brackets (`[fd00::]/8:443`,
- * `[fd00::/8]:443`) or has the length of its prefix (`fd00::/8:443`). Undefined for anything else.
+ * Reads `127.0.0.1/32:9443`: a CIDR, or an address alone, and a port. IPv6 needs brackets (`[fd00::]/8:443`,
+ * `[fd00::/8]:443`) or the length of its prefix (`fd00::/8:443`). Undefined for anything else.
  */
 export function parseAllowedTarget(text: string): AllowedTarget | undefined {
   const parts = /^(?:\[([^[\]]+)\](\/\d{1,3})?|([^[\]]+)):(\d{1,5})$/.exec(text)
@@ -67,7 +70,7 @@ export function parseAllowedTarget(text: string): AllowedTarget | undefined {
     address.includes('%') ||
     more.length > 0 ||
     (bracketed !== undefined && family === 4) ||
-    // Without brackets or a length nobody can tell where the address ends.
+    // Without brackets or a length the end of the address is ambiguous.
     (bracketed === undefined && family === 6 && bits === undefined) ||
     (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > most)) ||
     port < 1 ||

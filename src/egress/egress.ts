@@ -2,7 +2,7 @@ import type { Agent as HttpAgent } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
 import type { Socket } from 'node:net'
 
-/** The destination may not be reached. One text for every reason, so that it tells nothing about what is inside. */
+/** The destination is not allowed. One text for every reason, so that it reveals nothing about the private network. */
 export class NotPublic extends Error {
   override readonly name = 'NotPublic'
 
@@ -12,9 +12,9 @@ export class NotPublic extends Error {
 }
 
 export interface AgentOptions {
-  /** Connections to one host and port at a time; 4 unless told. */
+  /** Maximum concurrent connections to one host and port; default 4. */
   readonly maxSockets?: number
-  /** False only where the operator allows destinations without a verified certificate. */
+  /** False only if the operator allows destinations without a verified certificate. */
   readonly rejectUnauthorized?: boolean
 }
 
@@ -22,7 +22,7 @@ export interface AgentOptions {
 export interface GuardedAgents {
   readonly http: HttpAgent
   readonly https: HttpsAgent
-  /** Lets go of connections as soon as nothing is under way on them; no new requests then. */
+  /** Releases connections as soon as no request is in flight on them; accepts no new requests. */
   retire(): void
   /** Ends all connections. */
   destroy(): void
@@ -33,18 +33,27 @@ export interface ConnectOptions {
   readonly port: number
   readonly tls: boolean
   readonly rejectUnauthorized?: boolean
-  /** Until the connection stands, TLS included. */
+  /** Maximum time to open the connection, TLS included. */
   readonly timeoutMs: number
-  /** Gives up a connection that does not stand yet. */
+  /** Cancels a connection that is not open yet. */
   readonly signal?: AbortSignal
 }
 
-/** The way out of the daemon, to webhooks and log destinations: public addresses only, and what the configuration opens. */
+/**
+ * Egress of the daemon to webhooks and log destinations: public addresses only, and those that the configuration
+ * allows.
+ */
 export interface Egress {
-  /** Whether a host (a name or an address, without brackets) and port may be reached now. Rejects with {@link NotPublic}. */
+  /**
+   * Checks whether a host (a name or an address, without brackets) and port may be reached. Rejects with {@link
+   * NotPublic}.
+   */
   check(host: string, port: number): Promise<void>
-  /** Agents that check the addresses of every new connection, as they are when it is made. Destroy them when done. */
+  /** Creates agents that check the current addresses of every new connection. Destroy them when done. */
   agents(options?: AgentOptions): GuardedAgents
-  /** A connection for what is not HTTP, checked in the same way; with TLS once the handshake is over. */
+  /**
+   * Opens a connection for other protocols than HTTP, checked in the same way; with TLS it resolves after the
+   * handshake.
+   */
   connect(options: ConnectOptions): Promise<Socket>
 }

@@ -1,13 +1,13 @@
 import { lookup } from 'node:dns/promises'
 
-/** Returns all addresses of a name. `tenant`: on whose behalf. */
+/** Returns all addresses of a name. `tenant`: the one that the lookup is for. */
 export type Resolve = (name: string, tenant?: string) => Promise<readonly string[]>
 
-/** Asks the system: its hosts file, its search domains and its name servers. */
+/** Queries the system resolver: its hosts file, its search domains and its name servers. */
 export const systemResolve: Resolve = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
 
-/** Of the four threads that Node uses for lookups and files, one is left to the files. */
+/** Node uses four threads for lookups and files; one is reserved for files. */
 const MAX_QUICK = 2
 const MAX_SLOW = 1
 /** A name that took longer than this is slow, and so is its tenant, until a lookup is quick again. */
@@ -20,18 +20,18 @@ type Addresses = Promise<readonly string[]>
 interface Job {
   readonly name: string
   readonly tenant: string | undefined
-  /** Resolve the promises of those that wait for it. */
+  /** Resolve the promises of its callers. */
   readonly callers: ((addresses: Addresses) => void)[]
 }
 
 /**
- * Lookups that delay neither the disk nor each other. Callers that want the same name share one lookup, a tenant has one
- * lookup at a time, and slow names, like the names of a tenant with slow names, wait only for each other.
+ * Lookups that delay neither the disk nor each other. Callers that want the same name share one lookup, a tenant has
+ * one concurrent lookup, and slow names, like the names of a tenant with slow names, wait only for each other.
  */
 export function fairResolve(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
-  /** Lookups that run, by name. */
+  /** Running lookups, by name. */
   const inProgress = new Map<string, Addresses>()
-  /** By tenant and name: a tenant does not wait for a job of another tenant that is not its turn. */
+  /** By tenant and name: a tenant does not wait for a queued job of another tenant. */
   const queues = new Map<string | undefined, Map<string, Job>>()
   const slow = { names: new Set<string>(), tenants: new Set<string>() }
   const busyTenants = new Set<string>()
@@ -69,7 +69,7 @@ export function fairResolve(resolve: Resolve, now: () => number = () => performa
       if (tenant !== undefined) {
         busyTenants.delete(tenant)
         mark(slow.tenants, tenant, tookLong)
-        // The other tenants are first from now on.
+        // The other tenants are served first from now on.
         const queue = queues.get(tenant)
         if (queue && queues.delete(tenant)) queues.set(tenant, queue)
       }

@@ -4,21 +4,24 @@ import type { LookupFunction, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { NotPublic, type AgentOptions, type GuardedAgents } from './egress.js'
 
-/** What guards connections; what it says may change with the configuration. */
+/** Guard of connections; its decisions may change with the configuration. */
 export interface Gate {
   /** The same value as long as nothing changed. */
   readonly rules: object
   /** Authorities to trust; undefined: the default ones. */
   readonly secureContext: SecureContext | undefined
-  /** Whether a connection may be tried: false for an address that is not allowed. Names are left to {@link lookup}. */
+  /**
+   * Returns whether a connection may be attempted: false for an address that is not allowed. Names are left to {@link
+   * lookup}.
+   */
   mayDial(host: string, port: number): boolean
-  /** Looks names up for connections to a port; fails unless all answers are allowed. */
+  /** Looks up names for connections to a port; fails unless all addresses are allowed. */
   lookup(port: number): LookupFunction
 }
 
-/** Agents that are the way out of one destination. */
+/** Agents for the requests to one destination. */
 export interface Guarded extends GuardedAgents {
-  /** The gate's rules have changed: no connection that was made before gets another request. */
+  /** Applies changed rules of the gate: no connection opened before gets another request. */
   renew(): void
 }
 
@@ -71,19 +74,21 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boole
     request.on('upgrade', rejectSwitch)
     take(request, ...more)
   }
-  // Node looks whether the socket is still writable once this listener has run.
+  // Node checks whether the socket is still writable after this listener has run.
   agent.prependListener('free', (socket: object & { destroy(): void }) => {
     if (isRetired() || madeUnder.get(socket) !== gate.rules) socket.destroy()
   })
   return agent
 }
 
-/** What takes the requests of an agent; not among the types of Node. */
+/** Accepts the requests of an agent; not among the types of Node. */
 interface Taker {
   addRequest(request: ClientRequest, ...more: readonly unknown[]): void
 }
 
-/** Nobody asks for another protocol here. Node ends such a request without a word to whoever waits for its answer. */
+/**
+ * No other protocol is requested here. Node ends such a request without an error for code that waits for its response.
+ */
 function rejectSwitch(this: ClientRequest, _response: unknown, socket: Socket): void {
   socket.destroy()
   const error = new Error('the destination switched protocols without being asked to')
@@ -91,6 +96,6 @@ function rejectSwitch(this: ClientRequest, _response: unknown, socket: Socket): 
 }
 
 const refuse: LookupFunction = (_name, _options, callback) => process.nextTick(callback, new NotPublic(), '', 0)
-// A lookup that fails, like that of a name: handing an agent an error in place of a socket makes Node report it twice to
+// A failing lookup, like that of a name: passing an agent an error instead of a socket makes Node report it twice to
 // requests that waited.
 const NOWHERE = { host: 'refused.invalid', lookup: refuse }

@@ -13,14 +13,14 @@ import { fairResolve, systemResolve, type Resolve } from './fair-resolve.js'
 import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
 import { guardedAgents, type Gate, type Guarded } from './guarded-agents.js'
 
-/** What the configuration opens. */
+/** Addresses that the configuration allows. */
 export interface EgressConfig {
   readonly allow_cidrs: readonly string[]
   readonly ca_file?: string | undefined
   readonly resolver_overrides: Readonly<Record<string, readonly string[]>>
 }
 
-/** A configuration with its files read, ready to be put in force. */
+/** A configuration with its files read, ready to be applied. */
 export interface EgressRules {
   readonly config: EgressConfig
   readonly allowedTargets: readonly AllowedTarget[]
@@ -32,7 +32,9 @@ export interface EgressRules {
 
 export type { Resolve } from './fair-resolve.js'
 
-/** Reads what the configuration names. Rejects with the name of the file where the authorities cannot be used. */
+/**
+ * Reads the files that the configuration names. Rejects with the name of the file if the authorities cannot be used.
+ */
 export async function readEgress(config: EgressConfig): Promise<EgressRules> {
   const { allow_cidrs: allowed, ca_file: file, resolver_overrides: overrides } = config
   const trust = file === undefined ? undefined : await readAuthorities(file)
@@ -49,7 +51,7 @@ async function readAuthorities(file: string): Promise<{ ca: string; secureContex
   try {
     const ca = await readFile(file, 'utf8')
     if (!ca.includes('-----BEGIN CERTIFICATE-----')) throw new Error('has no certificate in it')
-    // Made once: with the list at each connection, reading all the roots would cost more than the handshake.
+    // Created once: with the list at each connection, reading all the roots would cost more than the handshake.
     return { ca, secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) }
   } catch (error) {
     throw new Error(`egress.ca_file: ${file}: ${messageOf(error)}`, { cause: error })
@@ -57,8 +59,8 @@ async function readAuthorities(file: string): Promise<{ ca: string; secureContex
 }
 
 /**
- * The way out, guarded. A name is looked up inside each connection and all of its addresses must be allowed, so a name that
- * changes its mind after a check gains nothing; addresses in place of names are judged before the connection is tried.
+ * The guarded egress. A name is looked up inside each connection and all of its addresses must be allowed, so a name
+ * that changes after a check gains nothing; literal addresses are checked before the connection is attempted.
  */
 export class GuardedEgress implements Egress {
   #rules: EgressRules
@@ -94,7 +96,7 @@ export class GuardedEgress implements Egress {
     this.#tell()
   }
 
-  /** Puts a configuration in force. Requests under way end on their connections; no later request uses these. */
+  /** Applies a configuration. Requests in flight end on their connections; no later request uses these. */
   use(rules: EgressRules): void {
     if (JSON.stringify([rules.config, rules.ca]) === JSON.stringify([this.#rules.config, this.#rules.ca])) return
     this.#rules = rules
@@ -102,12 +104,12 @@ export class GuardedEgress implements Egress {
     this.#tell()
   }
 
-  /** The same object until another configuration is in force. */
+  /** The same object until another configuration is applied. */
   get rules(): object {
     return this.#rules
   }
 
-  /** Whether connections to an address and port are allowed. */
+  /** Returns whether connections to an address and port are allowed. */
   allows(address: string, port: number): boolean {
     return isPublic(address) || this.#rules.allowedTargets.some((allowed) => allowed.has(address, port))
   }
@@ -183,7 +185,7 @@ export class GuardedEgress implements Egress {
     }
   }
 
-  /** What a lookup answers: the addresses of the family that was asked for, at least one. */
+  /** Returns the result of a lookup: the addresses of the requested family, at least one. */
   async #answers(name: string, port: number, family: unknown): Promise<[LookupAddress, ...LookupAddress[]]> {
     const addresses = await this.#addresses(name, port)
     const found = addresses.map((address) => ({ address, family: isIP(address) }))
@@ -192,7 +194,7 @@ export class GuardedEgress implements Egress {
     return [first, ...more]
   }
 
-  /** The addresses of a host, all of them allowed. */
+  /** Returns the addresses of a host, all of them allowed. */
   async #addresses(host: string, port: number): Promise<readonly string[]> {
     const addresses = isIP(host) > 0 ? [host] : await this.#resolved(host)
     if (addresses.length === 0 || !addresses.every((address) => this.allows(address, port))) throw new NotPublic()
@@ -203,7 +205,7 @@ export class GuardedEgress implements Egress {
     try {
       return await this.resolve(name)
     } catch (error) {
-      // Whether a name of the inside is there or not must look the same. A resolver that is out of order may be told.
+      // Whether a private name exists must not be visible. A failing resolver may be reported.
       if ((error as NodeJS.ErrnoException).code === 'EAI_AGAIN') throw error
       throw new NotPublic()
     }

@@ -1,6 +1,6 @@
 /** An address is used this long before it is looked up again. The system's resolver does not report a TTL. */
 const FRESH_MS = 5000
-/** An address is used this long if no newer one can be had. */
+/** Maximum age of an address if no newer one is available. */
 const STALE_MS = 60_000
 /** A name with an address that is not too old waits this long for a newer one. */
 const PATIENCE_MS = 500
@@ -15,7 +15,7 @@ interface Entry {
   /** Until when `addresses` are used without a new lookup, and until when if lookups fail. */
   freshUntil: number
   staleUntil: number
-  /** Why the name could not be resolved, and until when nobody tries again. */
+  /** Error of the last lookup, and until when no other is attempted. */
   error: unknown
   failedUntil: number
   /** Lookups by tenant: a name that another tenant waits for may be delayed by that tenant's slow names. */
@@ -70,7 +70,7 @@ export function cachedResolve(resolve: Resolve, now: () => number = () => perfor
   }
 }
 
-/** What `pending` resolves to or, if that takes longer, `otherwise`. */
+/** Returns the result of `pending` or, if that takes longer, `otherwise`. */
 async function within<T>(ms: number, pending: Promise<T>, otherwise: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<T>((resolve) => {

@@ -13,8 +13,8 @@ function localAddresses(): BlockList {
   return list
 }
 
-/** Whether an address and port lead to one of this process's own listeners, which have these ports. */
+/** Returns whether an address and port lead to one of this process's own listeners, which have these ports. */
 export function isOwnListener(address: string, port: number, ports: ReadonlySet<number>): boolean {
-  // The interfaces may have changed, and it is asked for few connections.
+  // Read each time, since the interfaces may have changed; only few connections need it.
   return ports.has(port) && localAddresses().check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -2,10 +2,10 @@ import { InvalidInput } from '../core/errors.js'
 
 /**
  * Reads the URL of a destination on the public internet, by its form alone: https, a host, no credentials, no port 0.
- * Throws InvalidInput with the pointer "". Whether it may be reached is for `Egress.check` to say.
+ * Throws InvalidInput with the pointer "". `Egress.check` decides whether it may be reached.
  */
 export function publicUrl(text: string): URL {
-  // URL parsers drop white space and take a backslash for a slash: what they then see is not what a reader sees.
+  // URL parsers drop white space and read a backslash as a slash: the result differs from what a reader sees.
   if (/[\s\\\p{Cc}\p{Cf}]/u.test(text))
     throw refused('must not have white space, a backslash or a control character in it')
   if (!/^https:\/\/[^/?#]/i.test(text)) throw refused('must be an https:// URL')
@@ -18,8 +18,8 @@ export function publicUrl(text: string): URL {
 
 const refused = (message: string): InvalidInput => new InvalidInput([{ pointer: '', message }])
 
-/** The port of an http or https URL. */
+/** Returns the port of an http or https URL. */
 export const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'http:' ? 80 : 443)
 
-/** The host of a URL as a connection wants it: IPv6 without brackets. */
+/** Returns the host of a URL for a connection: IPv6 without brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')

@@ -13,7 +13,10 @@ const RANGE = new RegExp(`${TOKEN}/${TOKEN}`, 'y')
 const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(?:(${TOKEN})=(${TOKEN}|${QUOTED}))?`, 'y')
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
-/** The members of a comma-separated field value, trimmed, empty ones left out; commas in quoted strings do not count. */
+/**
+ * Returns the members of a comma-separated field value, trimmed, without empty ones; commas in quoted strings do not
+ * count.
+ */
 export function* members(value: string): Generator<string> {
   let from = 0
   let quoted = false
@@ -32,8 +35,8 @@ export function* members(value: string): Generator<string> {
 }
 
 /**
- * The media ranges of an Accept field (several fields: joined with commas), in their order. Members that are not valid
- * are left out (RFC 9110, 12.5.1 and 5.6.6). The time is linear in the length, whatever stands in it.
+ * Returns the media ranges of an Accept field (several fields: joined with commas), in order. Invalid members are left
+ * out (RFC 9110, 12.5.1 and 5.6.6). The time is linear in the length for any value.
  */
 export function* mediaRanges(accept: string): Generator<MediaRange> {
   for (const member of members(accept)) {
@@ -55,7 +58,7 @@ function mediaRange(member: string): MediaRange | undefined {
     at = PARAMETER.lastIndex
     const [, name, value = ''] = parameter
     if (name !== 'q' && name !== 'Q') continue
-    // Two weights contradict each other: there is no telling which one is meant.
+    // Two weights contradict each other: the intended one is unknown.
     if (quality !== undefined || !WEIGHT.test(value)) return undefined
     quality = Number(value)
   }
@@ -63,7 +66,7 @@ function mediaRange(member: string): MediaRange | undefined {
 }
 
 /**
- * Returns the type out of `offered` (media types in lower case) that an Accept header prefers: highest quality first, then
+ * Returns the type in `offered` (media types in lower case) that an Accept header prefers: highest quality first, then
  * the most specific range, then the order in the header, then the order of `offered`. Undefined if none is acceptable.
  * RFC 9110, 12.5.1: for each type the most specific range that includes it sets the quality.
  */
@@ -86,7 +89,9 @@ export function preferredType<T extends string>(accept: string, offered: readonl
   return best?.type
 }
 
-/** 3 if the range names the type itself, 2 for its main type, 1 for any type, 0 if it does not include the type. */
+/**
+ * Returns 3 if the range names the type itself, 2 for its main type, 1 for any type, 0 if it does not include the type.
+ */
 function specificityOf(range: string, type: string): number {
   if (range === type) return 3
   if (range === '*/*') return 1

@@ -1,16 +1,17 @@
-/** Smaller pools are not shared out: an eighth of them would be less than one connection. */
+/** Smaller pools have no shares: an eighth of them would be less than one connection. */
 const MIN_SHARED = 8
 const SHARE = 8
 
 /**
- * Limits what one client may use of a pool. While less than half of the pool is in use, nobody is counted. Beyond that a
- * client starts nothing new while it has an eighth of the pool or more, so that the other half is left to other clients.
+ * Limits the use of a pool per client. While less than half of the pool is in use, clients are not counted. Beyond that
+ * a client starts nothing new while it has an eighth of the pool or more, so that the other half is left to other
+ * clients.
  */
 export class ClientShares {
   readonly #half: number
   readonly #share: number
   readonly #inUse: () => Iterable<string | undefined>
-  /** Slots in use by client. Undefined while nobody is counted. */
+  /** Slots in use by client. Undefined while clients are not counted. */
   #counts: Map<string | undefined, number> | undefined
 
   /** `inUse` returns the client of each slot in use. */
@@ -20,7 +21,7 @@ export class ClientShares {
     this.#inUse = inUse
   }
 
-  /** Whether a client may use one more slot if `used` slots are in use. An undefined client has no limit. */
+  /** Returns whether a client may use one more slot if `used` slots are in use. An undefined client has no limit. */
   mayStart(client: string | undefined, used: number): boolean {
     if (used < this.#half || client === undefined) return true
     this.#counts ??= this.#count()
@@ -31,11 +32,11 @@ export class ClientShares {
     if (this.#counts) this.#counts.set(client, (this.#counts.get(client) ?? 0) + 1)
   }
 
-  /** A slot is free again; `used` are still in use. */
+  /** Releases a slot; `used` are still in use. */
   ended(client: string | undefined, used: number): void {
     if (!this.#counts) return
     const left = (this.#counts.get(client) ?? 1) - 1
-    // Not as soon as it is less than half, because counting again takes a look at every slot.
+    // Not as soon as it is less than half, because counting again reads every slot.
     if (used < this.#half / 2) this.#counts = undefined
     else if (left > 0) this.#counts.set(client, left)
     else this.#counts.delete(client)

@@ -4,16 +4,18 @@ import { connect as connectTls, createSecureContext, rootCertificates, type Secu
 import { callbackify } from 'node:util'
 import { TargetDenied } from './origin-errors.js'
 
-/** A peer that vanished without a word is noticed after this and some probes. */
+/** Idle time before probes that detect a peer that vanished silently. */
 const PROBE_AFTER_MS = 60_000
 
-/** Returns all addresses of a name. `zone`: whose request asks, so that one zone's slow names delay no other zone. */
+/**
+ * Returns all addresses of a name. `zone`: the zone of the request, so that one zone's slow names delay no other zone.
+ */
 export type ResolveName = (name: string, zone: string) => Promise<readonly string[]>
 
-/** What of a target was named through the API: the host, or only the port of a host that the configuration names. */
+/** The part of a target that was named through the API: the host, or only the port of a host from the configuration. */
 export type NamedPart = 'host' | 'port'
 
-/** Where a request goes. */
+/** Destination of a request. */
 export interface OriginTarget {
   /** Scheme, host and port. */
   readonly url: string
@@ -21,7 +23,7 @@ export interface OriginTarget {
   readonly ca?: string | undefined
   /** The name that the certificate must have; undefined: the host of the URL. */
   readonly serverName?: string | undefined
-  /** What of it was named through the API, and not by the configuration. */
+  /** The part that was named through the API, and not by the configuration. */
   readonly named?: NamedPart | undefined
 }
 
@@ -48,9 +50,9 @@ export class Connector {
   readonly #port: number
   readonly #serverName: string | undefined
   readonly #ca: string | undefined
-  /** Made at first need and only once: reading a few hundred certificates takes milliseconds. */
+  /** Created once, when first needed: reading a few hundred certificates takes milliseconds. */
   #context: SecureContext | undefined
-  /** Of the last connection, so that the next one has less to agree on. */
+  /** Session of the last connection, which shortens the next handshake. */
   #session: Buffer | undefined
   readonly #guard: DialGuard | undefined
   readonly #named: NamedPart | undefined
@@ -77,7 +79,7 @@ export class Connector {
     })
   }
 
-  /** The rules of the guard have changed since. */
+  /** Whether the rules of the guard have changed since. */
   get outdated(): boolean {
     return this.#guard?.rules !== this.#rules
   }
@@ -87,12 +89,14 @@ export class Connector {
       throw new TargetDenied(this.#host, address, this.#port)
   }
 
-  /** What a connected socket tells, when TLS is agreed on. */
+  /** Facts about a connected socket, after the TLS handshake. */
   get connected(): 'connect' | 'secureConnect' {
     return this.tls ? 'secureConnect' : 'connect'
   }
 
-  /** Begins to connect. With `onread` the socket has no `data`: what comes is read into the same memory again and again. */
+  /**
+   * Begins to connect. With `onread` the socket has no `data`: received bytes are read into the same memory repeatedly.
+   */
   open(onread?: OnReadOpts): Socket {
     if (this.#path !== undefined) return connectTcp({ path: this.#path, ...(onread && { onread }) })
     if (isIP(this.#host)) this.#check(this.#host)
@@ -123,10 +127,10 @@ export class Connector {
   }
 }
 
-/** Without the brackets of an IPv6 address. */
+/** Returns an IPv6 address without its brackets. */
 const plain = (host: string): string => host.replace(/^\[|\]$/g, '')
 
-/** A lookup function of sockets that returns the addresses that `resolve` returns. */
+/** Returns a lookup function for sockets that returns the addresses from `resolve`. */
 function lookupOf(resolve: (name: string) => Promise<readonly string[]>): LookupFunction {
   const lookup = callbackify(async (name: string, family: unknown): Promise<LookupAddress[]> => {
     const addresses = await resolve(name)

@@ -1,6 +1,6 @@
 /**
- * What a field has to do with the message it stands in: how long its body is, or the connection alone (RFC 9110, 7.6.1).
- * Undefined for every other field. Told by length first: most names are told by that.
+ * Returns the effect of a field on its message: it defines the length of the body, or concerns the connection only (RFC
+ * 9110, 7.6.1). Undefined for every other field. Compares lengths first, which decide most names.
  */
 export function framingKind(name: string): 'connection' | 'length' | undefined {
   switch (name.length) {

@@ -1,7 +1,7 @@
 /** Header fields in order: name, value, name, value; each character one byte (latin1). */
 export type RawHeaders = readonly string[]
 
-/** The first value of a field, by its lower-case name. */
+/** Returns the first value of a field, by its lower-case name. */
 export function headerOf(headers: RawHeaders, name: string): string | undefined {
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const candidate = headers[i] as string
@@ -10,7 +10,7 @@ export function headerOf(headers: RawHeaders, name: string): string | undefined 
   return undefined
 }
 
-/** The fields without those of a name (lower case). */
+/** Returns the fields without those of a name (lower case). */
 export function withoutHeader(headers: RawHeaders, name: string): string[] {
   const kept: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2)
@@ -19,7 +19,7 @@ export function withoutHeader(headers: RawHeaders, name: string): string[] {
   return kept
 }
 
-/** All values of a field (lower-case name), in order. */
+/** Returns all values of a field (lower-case name), in order. */
 export function headerValues(headers: RawHeaders, name: string): string[] {
   const found: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2)
@@ -27,7 +27,7 @@ export function headerValues(headers: RawHeaders, name: string): string[] {
   return found
 }
 
-/** The fields with this one in place of all of its name. */
+/** Returns the fields with this one instead of all others of its name. */
 export function withHeader(headers: RawHeaders, name: string, value: string): string[] {
   const fields = withoutHeader(headers, name.toLowerCase())
   fields.push(name, value)

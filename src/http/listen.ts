@@ -2,26 +2,26 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { isIPv6, type AddressInfo, type Server as NetServer } from 'node:net'
 
-/** A server that listens, and where. */
+/** A listening server and its address. */
 export interface Listening {
   /** `http://127.0.0.1:8080`, without a slash at the end. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** `127.0.0.1:8080` or `[::1]:8080` as host and port. */
+/** Parses `127.0.0.1:8080` or `[::1]:8080` into host and port. */
 export function hostAndPort(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
 }
 
-/** The base URL of a server that listens. */
+/** Returns the base URL of a listening server. */
 function urlOf(server: Server): string {
   const { address, port } = server.address() as AddressInfo
   return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }
 
-/** Makes a server listen on `host:port`; rejects with a sentence that names the address and what to do. */
+/** Makes a server listen on `host:port`. Rejects with a sentence that names the address and what to do. */
 export async function bind(server: NetServer, address: string): Promise<void> {
   const { host, port } = hostAndPort(address)
   server.listen(port, host)
@@ -32,7 +32,7 @@ export async function bind(server: NetServer, address: string): Promise<void> {
   }
 }
 
-/** Starts to listen on `host:port` and says how to stop; rejects as {@link bind} does. */
+/** Starts to listen on `host:port`. Returns a function that stops; rejects as {@link bind} does. */
 export async function listen(server: Server, address: string): Promise<Listening> {
   await bind(server, address)
   return {

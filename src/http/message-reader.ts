@@ -1,20 +1,20 @@
 import { COLON, CR, hexDigit, IN_TOKEN, IN_VALUE, KINDS, LF, SEMICOLON, trimmed } from '../core/bytes.js'
 
 /*
- * Reads the bytes of a connection that speaks HTTP/1.1. Most parsers are made to cope with what is out there; a proxy
- * must not: what two parsers may read differently lets one message hide in another one. So everything outside the
- * grammar of RFC 9112 is refused here, and a message is read only up to its last byte.
+ * Reads the bytes of a connection that speaks HTTP/1.1. Most parsers are lenient; a proxy must not be: bytes that two
+ * parsers may read differently can hide one message in another. So everything outside the grammar of RFC 9112 is
+ * rejected here, and a message is read only up to its last byte.
  *
- * The first line is the business of the two that extend it, one for requests and one for answers.
+ * Two subclasses parse the first line, one for requests and one for responses.
  */
 
-/** Why a message is refused: a sentence, and the status where it is to be answered with one. */
+/** Why a message is rejected: a sentence, and the status if a response is sent. */
 export interface HttpParseError {
   readonly status: number
   readonly detail: string
 }
 
-/** What a message has to stay within. */
+/** Limits of a message. */
 export interface MessageLimits {
   readonly header_bytes: number
   readonly header_count: number
@@ -22,12 +22,12 @@ export interface MessageLimits {
   readonly body_bytes: number
 }
 
-// Where in a message the next byte stands. What is below FIELD belongs to the first line.
+// States: the position of the next byte in a message. Those below FIELD belong to the first line.
 export const START = 0
 const FIELD = 16
 const NAME = 17
 const VALUE = 18
-/** Behind the carriage return of a line; fields follow. */
+/** After the carriage return of a line; fields follow. */
 export const LINE_LF = 19
 const END_LF = 20
 const BODY = 21
@@ -44,39 +44,39 @@ const REFUSED = 30
 const LENGTH = Buffer.from('content-length')
 const CODING = Buffer.from('transfer-encoding')
 
-/** A value that frames the body is never longer. */
+/** Maximum length of a value that frames the body. */
 const MAX_FRAMING_VALUE = 64
-/** Bytes of chunk extensions in one message: nobody uses them but to attack. */
+/** Maximum bytes of chunk extensions in one message: only attacks use them. */
 const MAX_EXTENSIONS = 4096
 const MAX_SIZE_DIGITS = 16
 const MAX_LENGTH = 2 ** 48
 
 /** The framing of one connection's messages. */
 export abstract class MessageReader<Limits extends MessageLimits = MessageLimits> {
-  /** Set once and for good: the connection brings no more messages. */
+  /** Set once: no more messages are read from the connection. */
   fault: HttpParseError | undefined
   limits: Limits
-  /** What the last scan found of the body, without the marks of chunks. A part of what was scanned. */
+  /** The body bytes of the last scan, without chunk framing. A part of the scanned chunk. */
   body: Buffer | undefined
   protected state = START
   /** HTTP/1.0 or HTTP/1.1. */
   protected minor = 0
   /** Position in a word that is being compared, or the length of one that is being measured. */
   protected at = 0
-  /** What is added to a place in the chunk to get the place in the head's text. */
+  /** Offset from a position in the chunk to the position in the head's text. */
   protected shift = 0
-  /** Places in the head where its parts begin and end; see {@link fieldsOf}. */
+  /** Positions in the head where its parts begin and end; see {@link fieldsOf}. */
   protected readonly marks: number[] = []
   protected marked = 0
   protected length: string | undefined
   protected coding: string | undefined
-  /** What it is, for messages about it. */
+  /** Name of the message type in error messages. */
   readonly #what: string
   /** Bytes of the head (and of trailers) so far. */
   #headBytes = 0
   #fields = 0
   #text = ''
-  /** The name that the field's name may still turn out to be. */
+  /** The name that the field's name may still match. */
   #word: Buffer | undefined
   #value = ''
   #trailers = false
@@ -93,38 +93,38 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.limits = limits
   }
 
-  /** Reads bytes of the first line, up to its carriage return; gives how many have been read. See {@link refuse}. */
+  /** Reads bytes of the first line, up to its carriage return. Returns how many have been read. See {@link refuse}. */
   protected abstract firstLine(chunk: Buffer, from: number, end: number): number
 
-  /** The head is read: calls {@link bodyFollows}, or one of its kind. */
+  /** Called after the head: calls {@link bodyFollows}, or one of its variants. */
   protected abstract headRead(text: string): void
 
-  /** The last byte of a message was seen, and {@link next} was not called since. */
+  /** Whether the last byte of a message was read, and {@link next} was not called since. */
   get complete(): boolean {
     return this.state === COMPLETE
   }
 
-  /** The head of a message is being read. */
+  /** Whether the head of a message is being read. */
   get inHead(): boolean {
     return this.state < BODY && !this.#trailers
   }
 
-  /** No byte of the next message has come. */
+  /** Whether no byte of the next message has arrived. */
   get idle(): boolean {
     return this.state === START && this.at === 0
   }
 
-  /** The body ends where the connection does. */
+  /** Whether the body ends with the connection. */
   get untilClose(): boolean {
     return this.state === UNTIL_CLOSE
   }
 
-  /** Bytes of the message so far: head and body, without the marks of chunks. */
+  /** Bytes of the message so far: head and body, without chunk framing. */
   get messageBytes(): number {
     return this.#headBytes + this.#taken
   }
 
-  /** Gets ready for the message that follows. */
+  /** Prepares for the next message. */
   next(): void {
     this.nextHead()
     this.#headBytes = 0
@@ -133,7 +133,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.#extensions = 0
   }
 
-  /** Gets ready for a head that follows on a head, and has to stay within the limits together with it. */
+  /** Prepares for a head that follows another head; the limits apply to both together. */
   protected nextHead(): void {
     this.state = START
     this.at = 0
@@ -146,8 +146,8 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   }
 
   /**
-   * Reads the first `end` bytes of a chunk up to the end of the message; returns how many that are. See {@link fault}.
-   * What the chunk has of the body may be moved within it.
+   * Reads the first `end` bytes of a chunk up to the end of the message. Returns how many were read. See {@link fault}.
+   * Body bytes of the chunk may be moved within it.
    */
   scan(chunk: Buffer, end = chunk.length): number {
     this.#bodyFrom = -1
@@ -219,7 +219,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           if (this.#trailers) this.state = COMPLETE
           else this.headRead(this.#text + chunk.toString('latin1', headFrom, i))
           this.#text = ''
-          // Another head may follow on this one.
+          // Another head may follow this one.
           headFrom = this.state < BODY ? i : -1
           this.shift = -i
           if (this.state >= COMPLETE) return i
@@ -295,7 +295,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     return end
   }
 
-  /** The body follows that the fields tell of; none where they do not. */
+  /** Expects the body that the fields announce, if any. */
   protected bodyFollows(): void {
     if (this.coding !== undefined) {
       this.state = SIZE
@@ -307,17 +307,17 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     if (this.#bodyFits(this.#left)) this.state = this.#left > 0 ? BODY : COMPLETE
   }
 
-  /** No body follows, whatever the fields say. */
+  /** Expects no body, regardless of the fields. */
   protected nothingFollows(): void {
     this.state = COMPLETE
   }
 
-  /** All that comes is body. */
+  /** Reads all remaining bytes as body. */
   protected allFollows(): void {
     this.state = UNTIL_CLOSE
   }
 
-  /** Keeps a place of the chunk. Trailers end here, so only the head's places are of interest. */
+  /** Stores a position in the chunk. Trailers are discarded, so only positions in the head matter. */
   #mark(place: number): void {
     if (!this.#trailers) this.mark(place)
   }
@@ -326,7 +326,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.marks[this.marked++] = place + this.shift
   }
 
-  /** All of the body that one chunk has becomes one piece: the marks of chunks between its parts are overwritten. */
+  /** Joins the body bytes of one chunk into one piece: the chunk framing between them is overwritten. */
   #take(chunk: Buffer, from: number, to: number): void {
     this.#taken += to - from
     if (this.#bodyFrom < 0) {
@@ -338,7 +338,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     }
   }
 
-  /** Judges a field that says how long the body is. */
+  /** Evaluates a field that defines the length of the body. */
   #framed(word: Buffer): boolean {
     if (this.#trailers) return this.fails('a field that frames the body stands behind it')
     const value = trimmed(this.#value, 0, this.#value.length)
@@ -382,8 +382,8 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
 }
 
 /**
- * Cuts the fields of a head out of its text: name, value, name, value. `marks` are, from `first` to `end`, for each field
- * where its name begins, where its name ends and where its value ends.
+ * Returns the fields of a head, cut out of its text: name, value, name, value. `marks` are, from `first` to `end`, for
+ * each field where its name begins, where its name ends and where its value ends.
  */
 export function fieldsOf(text: string, marks: readonly number[], first: number, end: number): string[] {
   const fields: string[] = []

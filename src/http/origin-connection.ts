@@ -8,29 +8,29 @@ import { InvalidResponse, ConnectionLost, TooSlow } from './origin-errors.js'
 import { SocketWriter } from './socket-writer.js'
 import { SentBody } from './sent-body.js'
 
-/** A request on its way to an origin, and who takes its answer: `head`, any number of `data`, `end`; or `fail` instead. */
+/** A request to an origin, and the receiver of its response: `head`, any number of `data`, `end`; or `fail` instead. */
 export interface OriginRequest {
   readonly method: string
-  /** It asks for a WebSocket. */
+  /** Whether it asks for a WebSocket. */
   readonly upgrade: boolean
   /** Its head, as {@link requestText} writes it. */
   readonly text: string
   readonly body: Readable | null
-  /** Of the body; undefined where it is not known. */
+  /** Length of the body; undefined if it is not known. */
   readonly length: number | undefined
-  /** Milliseconds to the head of the answer, and between two reads of it; undefined: as for all. */
+  /** Milliseconds to the head of the response, and between two reads of it; undefined: the common limits. */
   readonly timeoutMs: number | undefined
-  /** Whose share of the origin's connections it uses; undefined: no share, and no limit. */
+  /** The client whose share of the origin's connections it uses; undefined: no share, and no limit. */
   readonly client: string | undefined
-  /** The connection that it goes out on, from then on until it is over. Kept by the connection. */
+  /** The connection of the request, from its start to its end. Set by the connection. */
   connection: OriginConnection | undefined
-  /** It goes out now. */
+  /** Called when the request is sent. */
   sent(): void
   head(status: number, fields: readonly string[]): void
-  /** The bytes are there for the time of the call only. False: send no more until {@link OriginConnection.resume}. */
+  /** The bytes are valid during the call only. Returns false: send no more until {@link OriginConnection.resume}. */
   data(chunk: Buffer): boolean
   end(): void
-  /** The origin speaks another protocol from here on. */
+  /** Called when the origin switches to another protocol. */
   switched(status: number, fields: readonly string[], origin: Duplex): void
   fail(error: Error): void
 }
@@ -55,39 +55,39 @@ export interface OriginPeer {
   readonly protocol: string
 }
 
-/** Who has the connection. */
+/** The owner of the connection. */
 export interface ConnectionOwner {
   readonly limits: OriginLimits
   /** The response is complete and the connection accepts another request; with `quarantine` not immediately. */
   released(connection: OriginConnection, quarantine: boolean): void
-  /** It takes no more requests. Told once. */
+  /** The connection accepts no more requests. Called once. */
   gone(connection: OriginConnection): void
 }
 
-/** The longest chunk that a connection brings. */
+/** Maximum bytes of one read. */
 const READ_BYTES = 65_536
-/** No TLS record has more. */
+/** Maximum bytes of a TLS record. */
 const RECORD_BYTES = 16_384
-/** As many as nobody needs, who keeps within the bytes. */
+/** Maximum number of fields; a response within the byte limit needs fewer. */
 const MAX_FIELDS = 4096
-/** The origin's word on how long it keeps a connection is taken with so much less, for the way. */
+/** Subtracted from the time that the origin keeps a connection open, for the network delay. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 
-// A plain connection is read and worked on before the next one is read: one memory is enough for all. Windows fills the
-// memory before it says so.
+// Data of a plain connection is processed before the next one is read: one buffer is enough for all. Windows fills the
+// buffer before it reports the data.
 const shared = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(READ_BYTES)
 
-/** So often the event loop looks for something to read before there is nothing: now, and once more for good measure. */
+/** Rounds of the event loop without data after which none is left to read: one, and another for safety. */
 const QUIET_ROUNDS = 2
 
 const CONNECTING = 0
 const IDLE = 1
-/** A request is out, and no head of an answer has come. */
+/** A request is sent, and no head of a response has arrived. */
 const WAITING = 2
 const ANSWERING = 3
 const GONE = 4
 
-/** One connection to an origin: brings one answer after the other. */
+/** One connection to an origin: carries responses sequentially. */
 export class OriginConnection {
   /** Undefined before it is connected. */
   peer: OriginPeer | undefined
@@ -100,22 +100,22 @@ export class OriginConnection {
   #state = CONNECTING
   #request: OriginRequest | undefined
   #sent: SentBody | undefined
-  /** It has brought an answer before. */
+  /** Whether it has carried a response before. */
   #served = false
-  /** A byte of the answer has come. */
+  /** Whether a byte of the response has arrived. */
   #heard = false
   #paused = false
-  /** Milliseconds that it has been in the state that it is in or, in an answer, since it was last read from. */
+  /** Milliseconds in the current state or, during a response, since the last read. */
   #waited = 0
-  /** Milliseconds that it may. */
+  /** Maximum of these milliseconds. */
   #allowed: number
   #keepAliveMs: number
-  /** Why nothing more can be sent; undefined while something can. */
+  /** Why nothing more can be sent; undefined while sending is possible. */
   #unsendable: Error | undefined
-  /** Rounds of the event loop in which nothing was read, once that is of interest. */
+  /** Rounds of the event loop without a read, counted only when needed. */
   #quiet = 0
 
-  /** Connects for a request, which may be asking for another protocol; such a connection is for that alone. */
+  /** Connects for a request. A connection for another protocol serves only that request. */
   constructor(connector: Connector, home: ConnectionOwner, request: OriginRequest) {
     this.#home = home
     this.#request = request
@@ -136,7 +136,7 @@ export class OriginConnection {
     else drainReads(socket, (error) => this.#unsent(error))
   }
 
-  /** Sends a request; to be called when the connection was released. */
+  /** Sends a request; must be called after the connection was released. */
   send(request: OriginRequest): void {
     this.#request = request
     this.client = request.client
@@ -144,14 +144,14 @@ export class OriginConnection {
     this.#begin(request)
   }
 
-  /** Nobody wants the answer any more. */
+  /** Cancels the response. */
   abort(): void {
     if (this.#request) this.#request.connection = undefined
     this.#request = undefined
     this.close()
   }
 
-  /** More of the answer is welcome. */
+  /** Continues reading the response. */
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
@@ -160,15 +160,15 @@ export class OriginConnection {
     if (this.#unsendable) this.#drainReads(this.#unsendable)
   }
 
-  /** Closes the connection; the request on it, if any, fails. */
+  /** Closes the connection; its request, if any, fails. */
   close(): void {
     this.#fail(new ConnectionLost('the connection was closed', false))
   }
 
-  /** Ends what takes too long. To be called again and again, with the milliseconds since the last time. */
+  /** Ends requests that take too long. Must be called repeatedly, with the milliseconds since the last call. */
   tick(ms: number): void {
-    // Who has to wait is not slow: for the client's next bytes, or for the client to take what there is. Nor is who is
-    // still busy taking them.
+    // The origin is not slow while it waits for the client's next bytes, or for the client to read, or while it still
+    // accepts data.
     if (this.#sent && !this.#sent.done && !this.#sent.stuck()) this.#waited = 0
     else if (this.#paused) return
     else if (this.#waited < this.#allowed) this.#waited += ms
@@ -226,7 +226,7 @@ export class OriginConnection {
   #read(chunk: Buffer, end: number): void {
     const request = this.#request
     if (!request) {
-      // Nobody has asked for these bytes: whatever they are, they are no answer.
+      // Unrequested bytes: they are never a response.
       this.close()
       return
     }
@@ -241,13 +241,13 @@ export class OriginConnection {
     try {
       this.#hand(request, chunk, read, end)
     } catch (error) {
-      // The connection may have gone on to another request by now.
+      // The connection may already have another request.
       if (this.#request === request) this.#fail(error as Error)
       else request.fail(error as Error)
     }
   }
 
-  /** Hands on what was read. Whoever gets it may give up the request. */
+  /** Passes on the data that was read. The receiver may cancel the request. */
   #hand(request: OriginRequest, chunk: Buffer, read: number, end: number): void {
     const { head, body } = this.#reader
     if (head) {
@@ -272,7 +272,7 @@ export class OriginConnection {
     this.#socket.pause()
   }
 
-  /** The answer is complete. `clean`: and nothing follows it. */
+  /** Completes the response. `clean`: nothing follows it. */
   #complete(request: OriginRequest, clean: boolean): void {
     const { persists, keepAliveMs } = this.#reader
     this.#request = undefined
@@ -293,7 +293,7 @@ export class OriginConnection {
     this.#home.released(this, this.#reader.bare)
   }
 
-  /** Gives the socket away. */
+  /** Gives up ownership of the socket. */
   #switch(request: OriginRequest, fields: readonly string[], early: Buffer): void {
     const socket = this.#socket
     this.#request = undefined
@@ -305,7 +305,10 @@ export class OriginConnection {
     request.switched(101, fields, socket)
   }
 
-  /** The origin takes no more. What it said before that, as why it refuses an upload, is still to be read. */
+  /**
+   * Handles an origin that accepts no more data. Its earlier data, such as the reason for rejecting an upload, is still
+   * read.
+   */
   #unsent(error: Error): void {
     if (!this.#request) {
       this.close()
@@ -316,7 +319,7 @@ export class OriginConnection {
     this.#drainReads(error)
   }
 
-  /** All that the origin said is there by now, so it is over when nothing of it is read any more. */
+  /** All data of the origin has arrived, so the connection is finished when nothing of it is left to read. */
   #drainReads(error: Error): void {
     this.#quiet = 0
     const look = (): void => {
@@ -327,7 +330,7 @@ export class OriginConnection {
     setImmediate(look)
   }
 
-  /** The origin sends no more. */
+  /** Handles the end of the origin's data. */
   #ended(): void {
     const request = this.#request
     if (request && this.#reader.untilClose && this.#state === ANSWERING) {
@@ -348,7 +351,7 @@ export class OriginConnection {
     this.#fail(new ConnectionLost(message, this.#served && !this.#heard, options))
   }
 
-  /** The end of the connection, and of the request on it. */
+  /** Ends the connection, and the request on it. */
   #fail(error: Error): void {
     if (this.#state === GONE) return
     this.#state = GONE

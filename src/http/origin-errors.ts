@@ -1,4 +1,4 @@
-/** An origin has as many requests as it may have, or there are as many origins as there may be. */
+/** An origin has its maximum number of requests, or the maximum number of origins is in use. */
 export class Overloaded extends Error {
   override readonly name = 'Overloaded'
 }
@@ -8,12 +8,12 @@ export class WaitedTooLong extends Error {
   override readonly name = 'WaitedTooLong'
 }
 
-/** What the origin sent is no answer that may be passed on. The message says why, for the log. */
+/** The origin sent an invalid response. The message contains the reason, for the log. */
 export class InvalidResponse extends Error {
   override readonly name = 'InvalidResponse'
 }
 
-/** The origin took longer than it may. */
+/** The origin exceeded a timeout. */
 export class TooSlow extends Error {
   override readonly name = 'TooSlow'
   readonly kind: 'connect_timeout' | 'headers_timeout' | 'body_timeout'
@@ -24,12 +24,12 @@ export class TooSlow extends Error {
   }
 }
 
-/** The connection to the origin broke before the answer was complete. */
+/** The connection to the origin broke before the response was complete. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
   /**
-   * It had brought an answer before, and broke before a byte of this one came: most likely the origin was closing it when
-   * the request was sent, and has never seen it.
+   * The connection had carried a response before, and broke before a byte of this one arrived: the origin was probably
+   * closing it when the request was sent, and has never seen the request.
    */
   readonly stale: boolean
 

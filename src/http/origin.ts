@@ -5,29 +5,29 @@ import { Overloaded, WaitedTooLong } from './origin-errors.js'
 import { RequestQueue } from './request-queue.js'
 
 /**
- * After a response without a body a connection gets no request for this long: an origin that sends a body all the same
- * would have it taken for the next response.
+ * Time after a response without a body in which a connection gets no request: a body that the origin sends nevertheless
+ * would be mistaken for the next response.
  */
 const QUARANTINE_MS = 100
-/** Above half of the queue's capacity one client may have this part of it. */
+/** Maximum share of one client in the queue (one in this many places), if more than half of the queue is used. */
 const QUEUE_SHARE = 8
 
 /** Connections to one origin, and the requests that wait for one. */
 export class Origin implements ConnectionOwner {
-  /** Milliseconds since there was a request. */
+  /** Milliseconds since the last request. */
   idleMs = 0
   readonly limits: OriginLimits
   readonly #connector: Connector
-  /** Those that requests may be sent on, the ones being made among them. */
+  /** Connections that requests may be sent on, including those being opened. */
   readonly #connections = new Set<OriginConnection>()
-  /** Those without a request; the one that was used last at the end, since it is the least likely to be closing. */
+  /** Connections without a request; the most recently used is last, since it is the least likely to be closing. */
   readonly #idle: OriginConnection[] = []
-  /** Those without a request that get none yet, oldest first. */
+  /** Connections without a request that get none yet, oldest first. */
   readonly #quarantined = new Set<OriginConnection>()
   readonly #queue = new RequestQueue()
   readonly #shares: ClientShares
   readonly #mayStart = (client: string | undefined): boolean => this.#shares.mayStart(client, this.#inUse)
-  /** Called when no request is left, and set if no more are to come. */
+  /** Called when no request is left; set if no more are accepted. */
   #finished: (() => void) | undefined
 
   constructor(connector: Connector, limits: OriginLimits) {
@@ -36,12 +36,12 @@ export class Origin implements ConnectionOwner {
     this.#shares = new ClientShares(limits.connections, () => this.#clients())
   }
 
-  /** Requests that were sent and have no complete response, and those that wait. */
+  /** Number of requests that were sent and have no complete response, and of those that wait. */
   get active(): number {
     return this.#inUse + this.#queue.size
   }
 
-  /** The rules that allowed its addresses changed since. */
+  /** Whether the rules that allowed its addresses have changed since. */
   get outdated(): boolean {
     return this.#connector.outdated
   }
@@ -67,7 +67,7 @@ export class Origin implements ConnectionOwner {
     this.#queue.add(request)
   }
 
-  /** Nobody wants the response any more. The request gets no further calls. */
+  /** Cancels a request. It gets no further calls. */
   cancel(request: OriginRequest): void {
     if (request.connection) request.connection.abort()
     else if (this.#queue.delete(request)) this.#settle()
@@ -94,7 +94,7 @@ export class Origin implements ConnectionOwner {
     this.#settle()
   }
 
-  /** Ends what takes too long. To be called repeatedly, with the milliseconds since the last call. */
+  /** Ends requests that take too long. Must be called repeatedly, with the milliseconds since the last call. */
   tick(ms: number): void {
     for (const connection of this.#connections) connection.tick(ms)
     for (const request of this.#queue.expired(ms, this.limits.queue_timeout))
@@ -135,7 +135,7 @@ export class Origin implements ConnectionOwner {
     return this.#queue.sizeOf(client) < waiting / QUEUE_SHARE
   }
 
-  /** Gives a connection without a request to the next one that waits. */
+  /** Assigns a connection without a request to the next request that waits. */
   #free(connection: OriginConnection): void {
     const next = this.#queue.size === 0 ? undefined : this.#queueNext(connection)
     if (next === undefined) {
@@ -150,7 +150,7 @@ export class Origin implements ConnectionOwner {
     }
   }
 
-  /** The next request that waits and may start, once this connection is free. */
+  /** Returns the next waiting request that may start when this connection is free. */
   #queueNext(free: OriginConnection): OriginRequest | undefined {
     this.#idle.push(free)
     const next = this.#queue.take(this.#mayStart)
@@ -158,7 +158,7 @@ export class Origin implements ConnectionOwner {
     return next
   }
 
-  /** Starts a request that waits, if one may start. */
+  /** Starts a waiting request, if one may start. */
   #startNext(): void {
     if (this.#queue.size === 0) return
     const idle = this.#idle.pop()
@@ -171,7 +171,7 @@ export class Origin implements ConnectionOwner {
     if (next && this.#mayConnect()) this.#connect(next)
   }
 
-  /** Whether a new connection may be opened; closes one without a request if that makes it possible. */
+  /** Returns whether a new connection may be opened; closes one without a request if that makes it possible. */
   #mayConnect(): boolean {
     if (this.#connections.size >= this.limits.connections) {
       const unused = this.#idle.shift() ?? this.#quarantined.values().next().value

@@ -78,7 +78,7 @@ export class Origins {
     this.#size++
     return origin
   }
-  /** One timer for all that may take too long, often enough for each limit to be kept within a quarter of it. */
+  /** One timer for all timeouts, often enough to enforce each within a quarter of it. */
   #tickEvery(limits: OriginLimits): void {
     clearInterval(this.#timer)
     const { connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, queue_timeout } = limits
@@ -97,7 +97,7 @@ export class Origins {
     for (const origin of this.#closing) origin.tick(ms)
   }
 
-  /** Closes an origin without requests; false if there is none. */
+  /** Closes an origin without requests. Returns false if none exists. */
   #evict(zones: Iterable<[string, ReadonlyMap<string, Origin>]>): boolean {
     for (const [zone, origins] of zones)
       for (const [key, origin] of origins) {

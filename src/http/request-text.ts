@@ -1,20 +1,23 @@
 import { framingKind } from './framing-fields.js'
 
-/** What of a request goes into the text of its head. */
+/** The parts of a request that its head contains. */
 export interface RequestParts {
   readonly method: string
   /** Origin form. */
   readonly target: string
-  /** Name, value, name, value. Fields about the connection are left out, a length that is not the body's is refused. */
+  /**
+   * Name, value, name, value. Fields about the connection are left out, a length that differs from the body's is
+   * rejected.
+   */
   readonly headers: readonly string[]
   readonly body: object | null
   readonly upgrade: boolean
 }
 
-/** The head of a request as it goes out. */
+/** The head of a request as it is sent. */
 export interface RequestText {
   readonly text: string
-  /** Bytes of the body; undefined: they are sent in chunks. */
+  /** Bytes of the body; undefined: it is sent in chunks. */
   readonly length: number | undefined
 }
 
@@ -22,10 +25,10 @@ const UNSAFE_TARGET = /[^\x21-\x7e\x80-\xff]/
 // oxlint-disable-next-line no-control-regex
 const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
-/** Methods of which servers expect a body, and so a length where there is none (RFC 9110, 8.6). */
+/** Methods for which servers expect a body, and so a length even without one (RFC 9110, 8.6). */
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 
-/** Writes the head of a request (RFC 9112, 3). Throws a TypeError where a part could end up as something else. */
+/** Returns the head of a request (RFC 9112, 3). Throws a TypeError if a part could be read as something else. */
 export function requestText({ method, target, headers, body, upgrade }: RequestParts): RequestText {
   let text = ''
   let names = method

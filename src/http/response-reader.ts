@@ -1,7 +1,7 @@
 import { CR, IN_VALUE, KINDS, SPACE, ZERO } from '../core/bytes.js'
 import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from './message-reader.js'
 
-// Where in the status line the next byte stands.
+// States: the position of the next byte in the status line.
 const MINOR = 1
 const MINOR_END = 2
 const STATUS = 3
@@ -11,25 +11,27 @@ const REASON = 5
 const VERSION = Buffer.from('HTTP/1.')
 const STATUS_DIGITS = 3
 
-/** What the head of an origin's answer says (RFC 9112, 4 and 5). */
+/** The head of an origin's response (RFC 9112, 4 and 5). */
 export interface ResponseHead {
-  /** 101, or 200 to 599: other interim answers are skipped. */
+  /** 101, or 200 to 599: other interim responses are skipped. */
   readonly status: number
-  /** Name, value, name, value; each character one byte (latin1), values without the white space around them. */
+  /** Name, value, name, value; each character one byte (latin1), values without surrounding white space. */
   readonly fields: readonly string[]
 }
 
-/** Reads the answers of one connection to an origin. */
+/** Reads the responses of one connection to an origin. */
 export class ResponseReader extends MessageReader {
-  /** The head of the answer, when the last scan came to its end. */
+  /** The head of the response, after the last scan reached its end. */
   head: ResponseHead | undefined
-  /** The connection can be used again when the answer is complete. Known with its head. */
+  /** Whether the connection can be used again after the response. Known with its head. */
   persists = false
-  /** Milliseconds that the origin keeps the connection open between requests; undefined where it does not say. */
+  /**
+   * Milliseconds that the origin keeps the connection open between requests; undefined if it does not announce them.
+   */
   keepAliveMs: number | undefined
-  /** The response has no body, no matter what its fields say: an origin with an error may send one. */
+  /** The response has no body, regardless of its fields: a faulty origin may send one. */
   bare = false
-  /** The answer is to HEAD. */
+  /** The response is to HEAD. */
   #toHead = false
   #maySwitch = false
   #status = 0
@@ -40,7 +42,7 @@ export class ResponseReader extends MessageReader {
     super('answer', limits)
   }
 
-  /** Gets ready for the answer to a request; `upgrade`: which asks for another protocol, so that it may be 101. */
+  /** Prepares for the response to a request; `upgrade`: the request asks for another protocol, so 101 is allowed. */
   expect(method: string, upgrade: boolean): void {
     this.next()
     this.#toHead = method === 'HEAD'
@@ -80,7 +82,7 @@ export class ResponseReader extends MessageReader {
           break
         }
         case STATUS_END:
-          // Many leave out the space as well where they have no reason to give.
+          // Many servers leave out the space too if they have no reason phrase.
           if (byte === CR) return this.#lineRead(i)
           if (byte !== SPACE) return this.refuse('the status has more than three digits')
           this.state = REASON

@@ -2,18 +2,18 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { SocketWriter } from './socket-writer.js'
 
-/** The body of a request on its way: sends it as fast as the origin takes it. */
+/** The body of a request in transit: sends it as fast as the origin reads it. */
 export class SentBody {
   /** All of it has been sent. */
   done = false
-  /** The origin does not take more just now. */
+  /** The origin does not accept more at the moment. */
   #blocked = false
-  /** The origin has taken something since {@link stuck} was last asked. */
+  /** The origin has accepted data since {@link stuck} was last read. */
   #moved = false
   readonly #body: Readable
   readonly #socket: Socket
   readonly #outlet: SocketWriter
-  /** Bytes that are still to come; undefined: sent in chunks. */
+  /** Bytes still to be sent; undefined: sent in chunks. */
   #left: number | undefined
   readonly #failed: (error: Error) => void
   readonly #pump = (): void => this.#send()
@@ -24,7 +24,7 @@ export class SentBody {
   }
   readonly #finished = (): void => this.#end()
 
-  /** `length`: undefined where it is not known. `failed` is called where the body cannot be sent as it was announced. */
+  /** `length`: undefined if it is not known. `failed` is called if the body cannot be sent as announced. */
   constructor(
     body: Readable,
     length: number | undefined,
@@ -39,18 +39,18 @@ export class SentBody {
     body.on('error', failed)
     body.on('readable', this.#pump)
     socket.on('drain', this.#drained)
-    // What has already come leaves together with the head.
+    // Data that has already arrived is sent together with the head.
     this.#send()
   }
 
-  /** Whether it stands still because of the origin: there is more, and none was taken since this was last asked. */
+  /** Whether the origin blocks it: more data is available, and none was accepted since this was last read. */
   stuck(): boolean {
     const moved = this.#moved
     this.#moved = false
     return this.#blocked && !moved
   }
 
-  /** Sends nothing more; what is left of the body is thrown away. */
+  /** Sends nothing more; the rest of the body is discarded. */
   stop(): void {
     this.#detach()
     this.#blocked = true

@@ -1,22 +1,22 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
-/** Longer pieces are not copied. What is staged beside a piece of this length may have a head in front of it. */
+/** Longer chunks are not copied. The buffer has space for a chunk of this length and a head before it. */
 const MAX_CHUNK_BYTES = 65_536
 const ROOM = MAX_CHUNK_BYTES + 16_384
 
-// One space for all connections, since what one stages is sent before the next one stages anything: so it stays in the
-// processor's cache, and each answer costs one copy instead of memory of its own.
+// One buffer for all connections, since one connection's data is sent before the next one stages any: it stays in the
+// processor's cache, and each response costs one copy instead of separate memory.
 const stage: { space: Buffer; used: number; owner: SocketWriter | undefined } = {
   space: Buffer.allocUnsafeSlow(ROOM),
   used: 0,
   owner: undefined,
 }
 
-/** Writes to a socket: what is staged in one go of the event loop leaves in one piece, and so with one system call. */
+/** Writes to a socket: data staged in one turn of the event loop is sent in one piece, with one system call. */
 export class SocketWriter {
   readonly #socket: Socket
-  /** Staged, and in front of it nothing is. */
+  /** Staged text; nothing is staged before it. */
   #text = ''
   #flushing = false
 
@@ -24,7 +24,7 @@ export class SocketWriter {
     this.#socket = socket
   }
 
-  /** The other side keeps up. Where it does not, the socket's `drain` tells when it has. */
+  /** Whether the peer keeps up. If not, the socket's `drain` event follows when it does. */
   get open(): boolean {
     return this.#socket.writableLength === 0 || !this.#socket.writableNeedDrain
   }
@@ -40,7 +40,7 @@ export class SocketWriter {
     this.#flushSoon()
   }
 
-  /** Stages bytes. They are copied, but for pieces of more than 64 KiB, which must not change any more. */
+  /** Stages bytes. They are copied, except chunks of more than 64 KiB, which must not change afterwards. */
   bytes(chunk: Buffer): void {
     if (chunk.length > MAX_CHUNK_BYTES) {
       this.flush()
@@ -57,7 +57,7 @@ export class SocketWriter {
     this.#flushSoon()
   }
 
-  /** Sends what is staged. */
+  /** Sends the staged data. */
   flush(): void {
     const text = this.#text
     this.#text = ''
@@ -72,16 +72,16 @@ export class SocketWriter {
   #write(buffered: Buffer): void {
     const socket = this.#socket
     if (socket.destroyed) return
-    // Neither is done with the bytes when it returns.
+    // A TLS socket, and one with unsent data, use the bytes after `write` has returned.
     if (socket.writableLength > 0 || socket instanceof TLSSocket) socket.write(Buffer.from(buffered))
     else {
       socket.write(buffered)
-      // The system has not taken all of it: the space belongs to the socket now.
+      // The system has not accepted all of it: the buffer belongs to the socket now.
       if (socket.writableLength > 0) stage.space = Buffer.allocUnsafeSlow(ROOM)
     }
   }
 
-  /** Takes the space for a piece of this length, behind the text that is staged. */
+  /** Claims the buffer for a chunk of this length, after the staged text. */
   #settle(bytes: number): void {
     stage.owner?.flush()
     if (this.#text.length + bytes > ROOM) this.flush()
@@ -101,7 +101,7 @@ export class SocketWriter {
     process.nextTick(flushNow, this)
   }
 
-  /** Called at the end of the go in which something was staged. */
+  /** Called at the end of the turn in which data was staged. */
   turn(): void {
     this.#flushing = false
     this.flush()

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { parseIp, plainAddress } from '../../expr/index.js'
 
-/** Tells trusted proxies by their address. */
+/** Recognizes trusted proxies by their address. */
 export interface Trust {
   (address: string): boolean
 }
@@ -24,7 +24,7 @@ export function trust(cidrs: readonly string[]): Trust {
   }
 }
 
-/** The key of a client's share: its address, or the first 64 bits of an IPv6 address, which are one network. */
+/** Returns the key of a client's share: its address, or the first 64 bits of an IPv6 address, which are one network. */
 export function shareOf(address: string): string {
   if (!address.includes(':')) return address
   const ip = parseIp(address)
@@ -32,9 +32,9 @@ export function shareOf(address: string): string {
 }
 
 /**
- * The visitor's address. Each proxy appended the address that it saw, so the list is walked from its end: the first one
- * that is no trusted proxy is the visitor; whatever stands before it, the visitor may have made up. Where the list ends
- * early, or an entry is no address, the last trusted one is all that is known.
+ * Returns the client's address. Each proxy appended the address that it saw, so the list is read from its end: the
+ * first address that is not a trusted proxy is the client's. Entries before it may be forged. If the list ends early,
+ * or an entry is not an address, the last trusted one is returned.
  */
 export function visitorAddress(peer: string, forwardedFor: string | undefined, trusted: Trust): string {
   let address = peer
@@ -51,7 +51,7 @@ export function visitorAddress(peer: string, forwardedFor: string | undefined, t
   return address
 }
 
-/** The address of `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1` or `[2001:db8::1]:443`. */
+/** Returns the address of `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1` or `[2001:db8::1]:443`. */
 function addressOf(entry: string): string | undefined {
   const bare = entry.startsWith('[')
     ? entry.slice(1, Math.max(entry.indexOf(']'), 1))

@@ -11,15 +11,15 @@ import { refuse } from './refusal.js'
 import type { ProxyContext } from '../proxy-context.js'
 import { WriteClock, type WriteLimits } from './write-clock.js'
 
-/** The status that is recorded for a client that left without an answer. */
+/** The recorded status of a client that left without a response. */
 const CLIENT_LEFT = 499
 
-/** A rule wants the connection closed, with no answer or with what there is of one. */
+/** Error of a rule that closes the connection, without a response or with the part sent so far. */
 export class ForcedClose extends Error {
   override readonly name = 'ForcedClose'
 }
 
-/** The end of every answer: the client. */
+/** The end of every response: the client. */
 export class ClientResponse implements ResponseSink, Responding {
   readonly copies = true
   readonly connection: ClientConnection
@@ -27,12 +27,12 @@ export class ClientResponse implements ResponseSink, Responding {
   readonly #context: ProxyContext
   readonly #accept: string | undefined
   readonly #keepAlive: boolean
-  /** Called when the client has left and nobody wants the rest of the answer. */
+  /** Called when the client has left and the rest of the response is not wanted. */
   cancel: (() => void) | undefined
   #drained: (() => void) | undefined
-  /** Ends it if one of its ends is too slow; undefined without a tunnel. */
+  /** Ends the tunnel if one of its sides is too slow; undefined without a tunnel. */
   tunnel: { check(now: number, limits: WriteLimits): void } | undefined
-  /** Undefined while nothing waits to be taken by the client. */
+  /** Undefined while no data waits for the client. */
   #clock: WriteClock | undefined
   #over = false
 
@@ -62,7 +62,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
-      // Where the answer overtakes the request, its rest has to be thrown away with the connection.
+      // If the response ends before the request, the rest of the request has to be discarded with the connection.
       close: draining || !framing.complete,
       now: clock.now(),
       rayId,
@@ -115,7 +115,7 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#drained = listener
   }
 
-  /** Answers with an error page. */
+  /** Responds with an error page. */
   page(fault: HttpParseError): void {
     if (!this.connection.framing.complete) {
       this.#refused(fault)
@@ -128,7 +128,7 @@ export class ClientResponse implements ResponseSink, Responding {
     this.end()
   }
 
-  /** Hands the connection over to another protocol: there will be no answer in HTTP. Counted when it closes. */
+  /** Switches the connection to another protocol: there is no HTTP response. Counted when it closes. */
   switched(status: number, headers: RawHeaders): void {
     this.#exchange.firstByteAt = this.#context.clock.monotonic()
     this.#exchange.sentHeaders = headers
@@ -143,7 +143,7 @@ export class ClientResponse implements ResponseSink, Responding {
     else this.#refused(fault)
   }
 
-  /** Answers by hand, because the rest of the request is not to be read. */
+  /** Responds and ends the connection, because the rest of the request must not be read. */
   #refused(fault: HttpParseError): void {
     const { rayId, method, startedAt: at } = this.#exchange
     this.#exchange.status = fault.status
@@ -158,7 +158,7 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#finish()
   }
 
-  /** The client must not take what it has for the whole. */
+  /** The client must not mistake the part it has for the whole. */
   #cut(): void {
     this.connection.cut()
     this.#finish()

@@ -5,18 +5,18 @@ import type { SecureConnection } from '../../tls/terminator.js'
 import { Framing, type HttpParseError, type FramingLimits, type RequestHead } from './framing.js'
 import { linger } from './refusal.js'
 
-/** How many bytes of requests that have to wait are read ahead, so that a client that leaves is noticed meanwhile. */
+/** Maximum bytes of waiting requests that are read ahead, so that a client that leaves is noticed in the meantime. */
 const READ_AHEAD = 16_384
 
-/** What a connection tells about. */
+/** Events of a connection. */
 export interface ConnectionEvents {
-  /** A request has come, at least its head. Bytes that follow are its body. */
+  /** A request has arrived, at least its head. Bytes that follow are its body. */
   requested(connection: ClientConnection, head: RequestHead): void
-  /** The bytes that arrived are no request, or it took too long. Nothing more is read. */
+  /** The received bytes are not a valid request, or it took too long. Nothing more is read. */
   refused(connection: ClientConnection, fault: HttpParseError): void
 }
 
-/** What a connection has to stay within; times in milliseconds, 0: no limit. */
+/** Limits of a connection; times in milliseconds, 0: no limit. */
 export interface ConnectionLimits extends FramingLimits {
   readonly header_timeout: number
   readonly request_timeout: number
@@ -26,53 +26,53 @@ export interface ConnectionLimits extends FramingLimits {
   readonly min_rate: number
 }
 
-/** The request being answered, as far as its connection has to know it. */
+/** The current request, as far as its connection depends on it. */
 export interface Responding {
   /** Nothing more will be written. */
   readonly written: boolean
-  /** Ends what the client takes too slowly. To be called about once a second. */
+  /** Ends a response that the client reads too slowly. Must be called about once per second. */
   check(now: number): void
-  /** What the client sends is not what it should be. */
+  /** The client sent invalid data. */
   faulted(fault: HttpParseError): void
-  /** The answer has gone to the client; `last`: and it is the connection's last. */
+  /** The response has been sent to the client; `last`: it is the connection's last. */
   delivered(last: boolean): void
   /** The connection is closed. */
   left(): void
 }
 
-/** Takes the body of a request. */
+/** Receives the body of a request. */
 export interface BodyReader {
   receive(chunk: Buffer): void
   finish(): void
-  /** There will be no more of it. */
+  /** The body is cut short: no more of it will arrive. */
   lost(): void
-  /** Nobody reads it any more, if nobody has begun to. */
+  /** Discards the body, unless it is being read. */
   abandon(): void
-  /** Whether it arrives slower than `rate` bytes per second. To be called about once a second. */
+  /** Returns whether it arrives slower than `rate` bytes per second. Must be called about once per second. */
   tooSlow(now: number, rate: number): boolean
 }
 
-/** A client's connection: reads requests, one at a time. Those that a client sends without waiting are held back. */
+/** A client's connection: reads requests sequentially. Pipelined requests are delayed. */
 export class ClientConnection {
   readonly socket: Socket
   /** TLS facts of the connection; undefined if it is not encrypted. */
   readonly secure: SecureConnection | undefined
-  /** The peer's address; empty when it left before it was asked for. */
+  /** The peer's address; empty if it left before it was read. */
   readonly address: string
   readonly framing: Framing
   readonly writer: ResponseWriter
   responding: Responding | undefined
-  /** Gets the body of the request being answered; without one it is thrown away. */
+  /** Receives the body of the current request; without it the body is discarded. */
   body: BodyReader | undefined
   readonly #events: ConnectionEvents
   readonly #monotonic: () => number
-  /** When the first byte of the request came or, between requests, when the last answer had gone. */
+  /** Time of the first byte of the request or, between requests, of the end of the last response. */
   #since: number
   #served = false
-  /** What came of requests that have to wait, in order. */
+  /** Bytes of requests that have to wait, in order. */
   #held: Buffer[] = []
   #heldBytes = 0
-  /** Takes the bytes, once the connection speaks another protocol. */
+  /** Receives the bytes after the connection switched to another protocol. */
   #tunnel: ((chunk: Buffer) => void) | undefined
   #done = false
 
@@ -93,7 +93,7 @@ export class ClientConnection {
     this.#since = monotonic()
     socket.on('data', (chunk: Buffer) => this.#arrived(chunk))
     socket.on('end', () => this.#ended())
-    // An error is followed by the end of the connection, and that is all there is to know.
+    // An error is followed by the end of the connection; nothing else follows from it.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       this.responding?.left()
@@ -101,12 +101,12 @@ export class ClientConnection {
     })
   }
 
-  /** No request is being read or answered. */
+  /** Whether no request is being read or processed. */
   get idle(): boolean {
     return this.responding === undefined && this.framing.idle && this.#tunnel === undefined
   }
 
-  /** The request is answered: on to the next one. */
+  /** Continues with the next request: the current one is complete. */
   next(): void {
     this.responding = undefined
     this.body = undefined
@@ -115,7 +115,7 @@ export class ClientConnection {
     this.#since = this.#monotonic()
     this.#served = true
     if (this.#held.length === 0) return
-    // Not at once: answers to requests of a few bytes would otherwise be nested as deep as there are of them.
+    // Deferred: calls for requests of a few bytes would otherwise nest as deep as their number.
     process.nextTick(() => this.#scanHeld())
   }
 
@@ -126,20 +126,20 @@ export class ClientConnection {
     this.#scan(held)
   }
 
-  /** From here on bytes go to `receive`, beginning with those that are already there. */
+  /** Passes all bytes from now on to `receive`, beginning with those already buffered. */
   tunnel(receive: (chunk: Buffer) => void): void {
     this.#tunnel = receive
     if (this.#held.length > 0) receive(this.#release())
     this.socket.resume()
   }
 
-  /** Takes nothing more from the client. */
+  /** Stops reading from the client. */
   finish(): void {
     this.#done = true
     this.#held = []
   }
 
-  /** Closes the connection behind its last answer. */
+  /** Closes the connection after its last response. */
   end(): void {
     const complete = this.framing.complete && this.#held.length === 0
     this.finish()
@@ -148,15 +148,15 @@ export class ClientConnection {
   }
 
   /**
-   * Closes the connection at once, so that the client cannot take what it has of an answer for the whole. A reset, which
-   * takes answers away that the client has not read yet, is sent only where nothing else tells.
+   * Closes the connection immediately, so that the client cannot mistake a part of a response for the whole. A reset,
+   * which destroys responses that the client has not read yet, is sent only if nothing else marks the failure.
    */
   cut(): void {
     if (this.responding && this.writer.endsWithConnection) (this.secure?.transport ?? this.socket).resetAndDestroy()
     else this.socket.destroy()
   }
 
-  /** Lets the rest of the body wait. The reader of one that is over has nothing to say any more. */
+  /** Pauses the rest of the body. Has no effect for a finished one. */
   pauseBody(reader: BodyReader): void {
     if (this.body === reader && !this.framing.complete && !this.#done) this.socket.pause()
   }
@@ -165,7 +165,7 @@ export class ClientConnection {
     if (this.body === reader && !this.framing.complete) this.socket.resume()
   }
 
-  /** Ends what takes too long. */
+  /** Ends requests that take too long. */
   check({ header_timeout, request_timeout, keep_alive_timeout, min_rate }: ConnectionLimits): void {
     const now = this.#monotonic()
     this.responding?.check(now)
@@ -180,8 +180,8 @@ export class ClientConnection {
   }
 
   /**
-   * Closes the connection if no request is being read or answered. Bytes that are on their way are read: closing with
-   * unread bytes sends a reset, and a client that has just sent a request could not tell that it may send it again.
+   * Closes the connection if no request is being read or processed. Bytes in transit are read: closing with unread
+   * bytes sends a reset, and a client that has just sent a request would not know whether it may send it again.
    */
   endIdle(): void {
     if (!this.idle) return
@@ -196,7 +196,10 @@ export class ClientConnection {
     else this.#scan(chunk)
   }
 
-  /** The client sends no more. Not all who do so have left, but none of those who left say more than this. */
+  /**
+   * Handles the client's end. Not every client that ends its side has left, but one that left sends nothing more than
+   * this.
+   */
   #ended(): void {
     if (this.#tunnel || this.#done) return
     if (this.responding?.written || (!this.responding && this.framing.idle)) this.socket.end()

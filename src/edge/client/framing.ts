@@ -4,19 +4,19 @@ import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../
 import type { WorkerErrorName } from '../worker-sites.js'
 import type { ErrorPageReason } from '../../rules/types.js'
 
-/** Why a request is refused: the status of the answer, and a sentence for it. */
+/** Why a request is rejected: the status of the response, and a sentence for it. */
 export interface HttpParseError {
   readonly status: number
   readonly detail?: string
-  /** Further fields of the answer. */
+  /** Further fields of the response. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The decision of a rule that it comes from. */
+  /** The decision of a rule that caused it. */
   readonly reason?: ErrorPageReason | WorkerErrorName
-  /** Seconds after which another try makes sense. */
+  /** Seconds after which another attempt may succeed. */
   readonly retryAfter?: number | undefined
 }
 
-/** What a request has to stay within. */
+/** Limits of a request. */
 export type FramingLimits = MessageLimits
 
 /** The head of a request as it was sent (RFC 9112, 3 and 5), each character one byte (latin1). */
@@ -24,11 +24,11 @@ export interface RequestHead {
   readonly method: string
   readonly target: string
   readonly httpVersion: '1.0' | '1.1'
-  /** Name, value, name, value; values without the white space around them. */
+  /** Name, value, name, value; values without surrounding white space. */
   readonly rawHeaders: string[]
 }
 
-// Where in the request line the next byte stands.
+// States: the position of the next byte in the request line.
 const START_LF = 1
 const METHOD = 2
 const TARGET = 3
@@ -44,7 +44,7 @@ const MAX_METHOD = 32
 
 /** The framing of one connection's requests. */
 export class Framing extends MessageReader {
-  /** The head of the request, when the last scan came to its end. */
+  /** The head of the request, after the last scan reached its end. */
   head: RequestHead | undefined
   #emptyLines = 0
 
@@ -52,7 +52,7 @@ export class Framing extends MessageReader {
     super('request', limits)
   }
 
-  /** The request being read has a body. Known with the last byte of its head. */
+  /** Whether the request being read has a body. Known after the last byte of its head. */
   get hasBody(): boolean {
     return this.coding !== undefined || (this.length !== undefined && Number(this.length) > 0)
   }

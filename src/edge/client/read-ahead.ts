@@ -1,17 +1,17 @@
 import type { ResponseSink } from '../response.js'
 import { HeldBytes, type MemoryBudget } from '../../core/memory-budget.js'
 
-/** The maximum of a response that is read ahead. */
+/** Maximum bytes of a response that are read ahead. */
 export const READ_AHEAD_BYTES = 256 * 1024
 
 /**
- * The rest of a response, read from the origin while the client is slow: the connection to the origin is free again
+ * The rest of a response, read from the origin while the client is slow: the connection to the origin is released
  * before the client has everything.
  */
 export class ReadAhead {
   readonly #sink: ResponseSink
   readonly #bytes: HeldBytes
-  /** What did not fit into the memory: no more than the origin sent in one piece. */
+  /** Data that did not fit into the memory: at most one read from the origin. */
   readonly #rest: Buffer[] = []
   #ended = false
 
@@ -20,19 +20,19 @@ export class ReadAhead {
     this.#bytes = new HeldBytes(memory)
   }
 
-  /** Buffers a copy; false: send no more until the client has taken some. */
+  /** Buffers a copy. Returns false if no more may be sent until the client has read some. */
   data(chunk: Buffer): boolean {
     if (this.#rest.length === 0 && this.#bytes.append(chunk)) return this.#bytes.length < READ_AHEAD_BYTES
     this.#rest.push(Buffer.from(chunk))
     return false
   }
 
-  /** Nothing follows what is buffered. */
+  /** Marks the end: nothing follows the buffered data. */
   end(): void {
     this.#ended = true
   }
 
-  /** Sends what is buffered as far as the client takes it; true: nothing is left. */
+  /** Sends buffered data as far as the client reads it. Returns true if nothing is left. */
   flush(): boolean {
     for (let block = this.#next(); block !== undefined; block = this.#next()) {
       if (!this.#sink.data(block)) return false

@@ -3,13 +3,12 @@ import type { Socket } from 'node:net'
 import { errorPage } from '../error-page.js'
 import type { HttpParseError } from './framing.js'
 
-/** A client that was refused has this long to read why, while what it still sends is thrown away. */
+/** Time for a rejected client to read the reason, while data that it still sends is discarded. */
 const LINGER_MS = 2000
 
 /**
- * Answers a request that is not served and ends the connection: what stands behind such a request on the connection
- * may be part of it, so nothing of it is looked at. To be called only where no answer has begun. Gives how many bytes
- * the answer has.
+ * Responds to a request that is not served and ends the connection: bytes after such a request may be part of it, so
+ * none are parsed. Must be called only if no response has begun. Returns the length of the response in bytes.
  */
 export function refuse(
   socket: Socket,
@@ -31,8 +30,8 @@ export function refuse(
 }
 
 /**
- * Ends a connection on which the client may still be sending. Closing it at once would make the system answer the rest
- * with a reset, which can destroy the answer before the client has read it.
+ * Ends a connection on which the client may still be sending. If it were closed immediately, the system would respond
+ * to the rest with a reset, which can destroy the response before the client has read it.
  */
 export function linger(socket: Socket): void {
   socket.end()

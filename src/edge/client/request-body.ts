@@ -2,53 +2,53 @@ import { Readable } from 'node:stream'
 import type { BodyReader } from './connection.js'
 import { HeldBytes, type MemoryBudget } from '../../core/memory-budget.js'
 
-/** Where a body comes from, as far as it can be told to wait. */
+/** The source of a body, as far as it can be paused. */
 export interface BodySource {
   pauseBody(reader: BodyReader): void
   resumeBody(reader: BodyReader): void
 }
 
-/** The beginning of a body that is buffered. */
+/** The buffered beginning of a body. */
 export interface Beginning {
-  /** A byte string of at most as many bytes as were asked for. */
+  /** Returns a binary string of at most the requested number of bytes. */
   readonly bytes: string
   /** Bytes that have arrived. */
   readonly seen: number
-  /** That is the whole body. */
+  /** Whether this is the whole body. */
   readonly ended: boolean
 }
 
-/** Somebody waits for the beginning of the body. */
+/** A pending wait for the beginning of the body. */
 interface Gate {
   /** Bytes to wait for. */
   readonly limit: number
   readonly memory: MemoryBudget
-  /** The bytes are read as one text, and so all of them are copied to one place. */
+  /** The bytes are read as one text, so all of them are copied into one buffer. */
   readonly asText: boolean
-  /** Not the whole body is waited for if it arrives in small parts: a part is to be sent on before the next one is there. */
+  /** If the body arrives in small parts, do not wait for all of it: a part is sent before the next one arrives. */
   readonly inParts: boolean
   readonly ready: () => void
 }
 
-/** A body that arrives in parts is sent on after this time at the latest, from its first byte. */
+/** Maximum delay of a body that arrives in parts, from its first byte. */
 const PARTS_MS = 5000
-/** The rate at which a body arrives is an average over this time. */
+/** The rate of a body is an average over this time. */
 const RATE_MS = 10_000
 
 /**
- * The body of a request on its way to the origin. Whoever gets it may destroy it; the client's connection, on which a
- * response is still to be written, stays.
+ * The body of a request, on its way to the origin. A reader may destroy it; the client's connection, on which a
+ * response still has to be written, remains open.
  */
 export class RequestBody extends Readable implements BodyReader {
   readonly #source: BodySource
   readonly #begun: (arrived: boolean) => void
-  /** Somebody wants it. */
+  /** The body is being read. */
   #wanted = false
   #gate: Gate | undefined
-  /** Bytes are buffered that are read before those that arrive now: first `#held`, then `#waiting`. */
+  /** Buffered bytes are read before those that arrive now: first `#held`, then `#waiting`. */
   #stored = false
   #held: HeldBytes | undefined
-  /** What came before it was wanted, or behind what is held: no more than one or two reads from the socket. */
+  /** Data that arrived before it was wanted, or after `#held`: at most one or two reads from the socket. */
   #waiting: Buffer[] = []
   #ended = false
   #paused = false
@@ -56,19 +56,19 @@ export class RequestBody extends Readable implements BodyReader {
   #arrived = 0
   #since: number | undefined
 
-  /** `begun` is called when the first byte is wanted; `arrived`: there is one already. */
+  /** `begun` is called when the first byte is wanted; `arrived`: one has already arrived. */
   constructor(source: BodySource, begun: (arrived: boolean) => void) {
     super({ highWaterMark: 65_536, emitClose: false })
     this.#source = source
     this.#begun = begun
-    // Who sends it listens too, but stops listening when the origin has answered, and then an error would end the process.
+    // The sender of the body listens too, but stops after the origin's response; an error would then end the process.
     this.on('error', () => undefined)
   }
 
   /**
-   * Buffers the beginning of the body and calls `ready` with it, once: when more than `limit` bytes have arrived, or the
-   * end, or no memory is left for more. Whoever reads this stream then gets every byte. Not called if the client leaves
-   * first. To be called once, and before anybody reads.
+   * Buffers the beginning of the body and calls `ready` with it, once: when more than `limit` bytes or the end have
+   * arrived, or no memory is left. A later reader of this stream gets every byte. `ready` is not called if the client
+   * leaves first. Must be called once, and before any read.
    */
   hold(limit: number, memory: MemoryBudget, ready: (beginning: Beginning) => void): void {
     const held = new HeldBytes(memory)
@@ -82,8 +82,8 @@ export class RequestBody extends Readable implements BodyReader {
   }
 
   /**
-   * Calls `ready` when the body is worth a connection to the origin: `limit` bytes of it have arrived, or its end. A body
-   * of unknown length, or a longer one, may arrive in parts: then a few seconds after the first byte at the latest. If no
+   * Calls `ready` when the body justifies a connection to the origin: `limit` bytes or its end have arrived. A body of
+   * unknown length, or a longer one, may arrive in parts: then a few seconds after the first byte at the latest. If no
    * memory is left, the first bytes are enough.
    */
   whenBegun({ limit, length }: { limit: number; length: number }, memory: MemoryBudget, ready: () => void): void {
@@ -91,7 +91,7 @@ export class RequestBody extends Readable implements BodyReader {
     else this.#open({ limit, memory, asText: false, inParts: length > limit, ready })
   }
 
-  /** Nobody will read it. Does nothing if somebody does. */
+  /** Discards the body. Does nothing if it is being read. */
   abandon(): void {
     if (this.#stored && !this.readableDidRead) this.destroy()
   }
@@ -107,7 +107,7 @@ export class RequestBody extends Readable implements BodyReader {
     }
   }
 
-  /** Trailers end here: what follows a body is not forwarded. */
+  /** Ignores trailers: they are not forwarded. */
   finish(): void {
     if (this.destroyed) return
     this.#ended = true
@@ -119,10 +119,10 @@ export class RequestBody extends Readable implements BodyReader {
     if (!this.#ended) this.destroy(new Error('the client left'))
   }
 
-  /** Whether the rest arrives slower than `rate` bytes per second. To be called about once a second. */
+  /** Returns whether the rest arrives slower than `rate` bytes per second. Must be called about once per second. */
   tooSlow(now: number, rate: number): boolean {
     const gate = this.#gate
-    // Time in which nobody wants a byte does not count.
+    // Time in which no byte is wanted does not count.
     if (gate === undefined ? this.#paused || !this.#wanted || this.destroyed : this.#arrived === 0) {
       this.#since = undefined
       return false
@@ -175,7 +175,7 @@ export class RequestBody extends Readable implements BodyReader {
       const held = (this.#held ??= new HeldBytes(memory))
       const first = this.#waiting[0]
       if (first !== undefined && held.append(first)) this.#waiting = []
-      // The rest of a read need not be copied and counted.
+      // The rest of a read needs no copy and no count.
       const kept = chunk.subarray(0, Math.max(limit - held.length, 0))
       if (this.#waiting.length > 0 || !held.append(kept)) this.#waiting.push(chunk)
       else {
@@ -183,7 +183,7 @@ export class RequestBody extends Readable implements BodyReader {
         if (held.length < limit) return
       }
     } else {
-      // A small body mostly arrives in one piece, which needs no copy.
+      // A small body usually arrives in one piece, which needs no copy.
       this.#waiting.push(chunk)
       if (chunk.length < limit) return
     }
@@ -198,7 +198,7 @@ export class RequestBody extends Readable implements BodyReader {
     ready()
   }
 
-  /** Hands on what is buffered; false while there is more of it, or after the end. */
+  /** Passes on the buffered data. Returns false while more is buffered, or after the end. */
   #drained(): boolean {
     if (!this.#stored) return true
     for (let block = this.#held?.shift(); block !== undefined; block = this.#held?.shift()) {
@@ -224,7 +224,7 @@ export class RequestBody extends Readable implements BodyReader {
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    // What still arrives is for whoever closes the connection to deal with.
+    // Bytes that still arrive are handled by the code that closes the connection.
     this.#pause()
     this.#gate = undefined
     this.#stored = false

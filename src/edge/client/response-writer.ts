@@ -4,17 +4,17 @@ import { framingKind } from '../../http/framing-fields.js'
 import { SocketWriter } from '../../http/socket-writer.js'
 import type { RawHeaders } from '../../http/headers.js'
 
-/** What an answer has to know of the request that it is for. */
+/** Facts about the request that a response depends on. */
 export interface Asked {
   readonly method: string
   readonly httpVersion: '1.0' | '1.1'
-  /** The client wants to send more requests on this connection. */
+  /** The client may send more requests on this connection. */
   readonly keepAlive: boolean
 }
 
-/** What goes into every head besides the answer's own fields. */
+/** Values that every head contains besides the response's own fields. */
 export interface HeadExtras {
-  /** This answer is the connection's last. */
+  /** This response is the connection's last. */
   readonly close: boolean
   /** Milliseconds since 1970. */
   readonly now: number
@@ -22,7 +22,7 @@ export interface HeadExtras {
   readonly keepAliveMs: number
 }
 
-// How the end of the body is told (RFC 9112, 6.3).
+// How the end of the body is marked (RFC 9112, 6.3).
 const NONE = 0
 const LENGTH = 1
 const CHUNKED = 2
@@ -38,30 +38,30 @@ const LAST_CHUNK = '0\r\n\r\n'
 const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
 
-/** Writes answers to a connection, one after the other, in the form of RFC 9112. */
+/** Writes responses to a connection, sequentially, in the form of RFC 9112. */
 export class ResponseWriter {
-  /** A part of the answer is on its way: it is too late for another one. */
+  /** A part of the response has been written: another response is no longer possible. */
   begun = false
-  /** The answer is written, though not necessarily sent. */
+  /** The response is written, though not necessarily sent. */
   ended = false
-  /** Bytes of the answer so far: head, body and the marks of chunks. */
+  /** Bytes of the response so far: head, body and chunk framing. */
   bytes = 0
   readonly #socket: Socket
   readonly #outlet: SocketWriter
   readonly #delivered: (last: boolean) => void
   #framing = NONE
-  /** Bytes of the body that the length announced and that have not come. */
+  /** Bytes of the body that the length announced and that have not arrived. */
   #left = 0
   #last = false
 
-  /** `delivered` is called when the system has taken the whole answer; `last`: no other may follow. */
+  /** `delivered` is called when the system has accepted the whole response; `last`: no other may follow. */
   constructor(socket: Socket, delivered: (last: boolean) => void) {
     this.#socket = socket
     this.#outlet = new SocketWriter(socket)
     this.#delivered = delivered
   }
 
-  /** Begins an answer. Throws where a field could split it. Fields about the connection are this writer's business. */
+  /** Begins a response. Throws if a field could split it. The writer itself sets the fields about the connection. */
   head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void {
     let text = ''
     let names = ''
@@ -95,22 +95,22 @@ export class ResponseWriter {
     this.begun = true
   }
 
-  /** The response has no body: what an origin sends all the same is not passed on. */
+  /** The response has no body: one that the origin sends nevertheless is discarded. */
   get bare(): boolean {
     return this.#framing === NONE
   }
 
-  /** Nothing but the end of the connection tells the client that it has the whole of the answer. */
+  /** Only the end of the connection marks the end of the response. */
   get endsWithConnection(): boolean {
     return this.begun && this.#framing === CLOSE
   }
 
-  /** Whether a part of this size still fits into the length that was announced. */
+  /** Returns whether a chunk of this size still fits into the announced length. */
   fits(bytes: number): boolean {
     return this.#framing !== LENGTH || bytes <= this.#left
   }
 
-  /** Writes a part of the body, which may change afterwards; false: the client does not keep up. */
+  /** Writes a chunk of the body, which may change afterwards. Returns false if the client does not keep up. */
   data(chunk: Buffer): boolean {
     if (this.#framing === NONE || chunk.length === 0) return true
     const outlet = this.#outlet
@@ -128,7 +128,7 @@ export class ResponseWriter {
     return outlet.open
   }
 
-  /** Ends the answer; false: it is shorter than announced, and the connection is of no more use. */
+  /** Ends the response. Returns false if it is shorter than announced; the connection cannot be used again. */
   end(): boolean {
     if (this.#framing === LENGTH && this.#left > 0) return false
     if (this.#framing === CHUNKED) {
@@ -141,7 +141,7 @@ export class ResponseWriter {
     return true
   }
 
-  /** Forgets the answer before, so that the next one can be written. */
+  /** Resets the state, so that the next response can be written. */
   reset(): void {
     this.begun = false
     this.ended = false
@@ -176,7 +176,7 @@ const statusLine = (status: number): string => STATUS_LINES.get(status) ?? `HTTP
 const keepAliveLines = (ms: number): string =>
   `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(ms / 1000)}\r\n`
 
-// The text of a second, which is the same for everybody.
+// The text of a second, shared by all connections.
 let dated = { second: NaN, line: '' }
 
 function dateLine(now: number): string {

@@ -26,23 +26,23 @@ import type { ProxyContext } from '../proxy-context.js'
 import type { WorkerSites } from '../worker-sites.js'
 import type { Zones } from '../zones.js'
 
-/** What the proxy is given. */
+/** Dependencies of the proxy. */
 export interface ProxyParts {
   /** Read at the beginning of each request; replace `current` to change the zones. */
   readonly zones: Zones
-  /** What answers flow through, the one nearest to the client first. */
+  /** Stages that responses pass, the one nearest to the client first. */
   readonly stages?: readonly Stage[]
-  /** Whose solutions are taken, ahead of all rules; without it such posts go to the origin. */
+  /** Receives solutions, before all rules; without it such posts are forwarded to the origin. */
   readonly challenges?: Challenges
-  /** Says where clients are; without it rules do not know. */
+  /** Locations of clients; without it rules do not have them. */
   readonly geo?: Geo
-  /** How names of origins are resolved, and where hosts that were named through the API may lead. */
+  /** Resolves names of origins, and decides where hosts named through the API may lead. */
   readonly dial: ConnectorDeps
-  /** Takes the log records of requests; without it there are none. */
+  /** Receives the log records of requests; without it none are created. */
   readonly emitter?: Emitter
-  /** What answers in the place of origins; without it none does. */
+  /** Responds instead of origins, if present. */
   readonly workers?: WorkerSites
-  /** 48 bytes for TLS session tickets, new each day; needed for HTTPS. */
+  /** 48 bytes for TLS session tickets, replaced daily; required for HTTPS. */
   readonly ticketKeys?: () => Buffer
   readonly clock: Clock
   readonly log: Log
@@ -59,23 +59,25 @@ export interface Bound {
 export interface Proxy extends Bound {
   /** The HTTPS listener; undefined without the section `proxy.tls`. */
   readonly tls: Bound | undefined
-  /** Takes new options without dropping a request; rejects, and keeps the old ones, where a new address is not free. */
+  /**
+   * Applies new options without dropping a request. Rejects, and retains the old ones, if a new address is not free.
+   */
   reconfigure(config: ProxyConfig): Promise<void>
-  /** Stops listening, lets requests finish within `drain_timeout`, then ends what is left. */
+  /** Stops listening, lets requests finish within `drain_timeout`, then ends the remaining ones. */
   close(): Promise<void>
 }
 
-/** Starts the reverse proxy; rejects where the address cannot be listened on. */
+/** Starts the reverse proxy. Rejects if it cannot listen on the address. */
 export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promise<Proxy> {
   const proxy = new ReverseProxy(config, parts)
   await proxy.listen()
   return proxy
 }
 
-/** How much of an answer is taken from its origin before the client has to read. */
+/** Maximum bytes of a response that are read from its origin before the client has to read. */
 const HIGH_WATER = 65_536
 
-/** After so many turns of the event loop everything that had arrived before is read. */
+/** After this many turns of the event loop all data that had arrived before is read. */
 const READ_TURNS = 2
 
 class ReverseProxy implements Proxy {
@@ -94,7 +96,7 @@ class ReverseProxy implements Proxy {
   #bound = { address: '', port: 0 }
   #closed: Promise<void> | undefined
   #checking: NodeJS.Timeout | undefined
-  /** Told when the last connection has gone. */
+  /** Called when the last connection is closed. */
   #emptied: (() => void) | undefined
 
   constructor(
@@ -201,7 +203,7 @@ class ReverseProxy implements Proxy {
       else {
         log.warn({ event: 'drain_timeout', connections: this.#admitted })
         for (const connection of this.#connections.values()) connection.cut()
-        // Their requests are over, and recorded, before the origins go: it was not those who failed.
+        // Requests are finished and recorded before the origins are closed: the origins did not fail.
         await empty
       }
     }
@@ -209,14 +211,14 @@ class ReverseProxy implements Proxy {
     origins.close()
   }
 
-  /** Closes connections without a request, once what has arrived on them is read: a request gets a response. */
+  /** Closes connections without a request, after reading the data that arrived on them: a request gets a response. */
   async #endIdle(): Promise<void> {
     const open = [...this.#connections.values()]
     for (let turn = 0; turn < READ_TURNS; turn++) await new Promise(setImmediate)
     for (const connection of open) connection.endIdle()
   }
 
-  /** Looks for slow clients, often enough for the timeouts to be kept. */
+  /** Checks for slow clients, often enough to enforce the timeouts. */
   #checkEvery({ limits }: ProxyConfig): void {
     clearInterval(this.#checking)
     const { header_timeout, request_timeout, keep_alive_timeout, write_timeout } = limits
@@ -241,7 +243,7 @@ class ReverseProxy implements Proxy {
     return server
   }
 
-  /** Counts a new connection until it closes. Returns false, and closes it, if it is one too many. */
+  /** Counts a new connection until it closes. Returns false, and closes it, if it exceeds a limit. */
   #admit(socket: Socket): boolean {
     const { config, metrics, trusted, draining } = this.#context
     const address = plainAddress(socket.remoteAddress ?? '')
@@ -302,7 +304,7 @@ class ReverseProxy implements Proxy {
     try {
       serve(request, connection, this.#context)
     } catch (error) {
-      // A fault of ours in one request is no reason to end all others.
+      // A bug in one request must not end all others.
       this.#context.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
       this.#fault(connection, { status: 500 })
     }

@@ -11,17 +11,17 @@ type TlsConfig = NonNullable<ProxyConfig['tls']>
 export interface TlsListenerDeps {
   readonly clock: Clock
   readonly log: Log
-  /** 48 bytes for session tickets; the same on all machines of an installation, new each day. */
+  /** 48 bytes for session tickets; the same on all machines of an installation, replaced daily. */
   ticketKeys(): Buffer
   /** Milliseconds. */
   handshakeTimeout(): number
-  /** Returns whether a new connection may stay. */
+  /** Returns whether a new connection is accepted. */
   admit(transport: Socket): boolean
   secured(connection: SecureConnection): void
   handshakeFailed(): void
 }
 
-/** The HTTPS listener: TLS is terminated here, and connections after their handshake are passed on. */
+/** The HTTPS listener: terminates TLS and passes on connections after their handshake. */
 export class TlsListener {
   #bound = { address: '', port: 0 }
   #config: TlsConfig
@@ -68,7 +68,10 @@ export class TlsListener {
     return this.#bound.port
   }
 
-  /** Applies new options. Open connections stay. Rejects, and changes nothing, if a file or the address cannot be used. */
+  /**
+   * Applies new options. Open connections continue. Rejects, and changes nothing, if a file or the address cannot be
+   * used.
+   */
   async reconfigure(config: TlsConfig): Promise<void> {
     const certificates = await WatchedCertificates.open(config.certificates, this.#deps)
     if (config.listen !== this.#config.listen) {
@@ -86,7 +89,7 @@ export class TlsListener {
     this.#config = config
   }
 
-  /** Stops listening. Connections and handshakes in progress stay. */
+  /** Stops listening. Connections and handshakes in progress continue. */
   close(): void {
     this.#server?.close()
     this.#certificates.close()

@@ -11,14 +11,14 @@ import type { RequestFields } from '../request-fields.js'
 import type { ProxyContext } from '../proxy-context.js'
 import { WriteClock, type WriteLimits } from './write-clock.js'
 
-/** A peer that vanished without a word is noticed after this and some probes. */
+/** Idle time before probes that detect a peer that vanished silently. */
 const PROBE_AFTER_MS = 60_000
-/** When one side has ended, the other one has this long to do the same. */
+/** Maximum time between the end of one side and the end of the other. */
 const CLOSE_MS = 2000
 /** RFC 6455, 1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
-/** Whether the request asks for a WebSocket (RFC 6455, 4.1). */
+/** Returns whether the request asks for a WebSocket (RFC 6455, 4.1). */
 export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fields: RequestFields): boolean {
   return (
     method === 'GET' &&
@@ -30,7 +30,8 @@ export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fie
 }
 
 /**
- * Sends the origin's agreement to the client, then carries bytes both ways until one side ends. Throws InvalidResponse if the
+ * Sends the origin's agreement to the client, then copies bytes both ways until one side ends. Throws InvalidResponse
+ * if the origin agreed to something else: its bytes could be the response to another request.
  * origin agreed to something else: its bytes could be the response to another request.
  */
 export function openTunnel(
@@ -41,7 +42,7 @@ export function openTunnel(
 ): void {
   const { status, fields, origin } = response
   const { socket } = client.connection
-  // Before anything may fail: an error without a listener would end the process.
+  // Before anything can fail: an error without a listener would end the process.
   origin.on('error', () => socket.destroy())
   checkAgreement(exchange)
   const lines = fieldLines(fields)
@@ -67,13 +68,13 @@ export function openTunnel(
   let closing: NodeJS.Timeout | undefined
   socket.on('end', () => {
     origin.end()
-    // The client has left, or it waits for the origin to hang up too.
+    // The client has left, or it waits for the origin to close too.
     closing = setTimeout(() => origin.destroy(), CLOSE_MS)
   })
   origin.on('end', () => socket.end())
   origin.on('close', () => {
     clearTimeout(closing)
-    // The client gets what is buffered for it, as long as it takes something, before it is asked to hang up.
+    // The client gets its buffered data, as long as it reads, before its connection is ended.
     socket.end(() => linger(socket))
   })
   socket.on('close', () => {
@@ -82,7 +83,7 @@ export function openTunnel(
   })
 }
 
-/** Ends a tunnel whose origin takes nothing: its client may have left without anybody having read that. */
+/** Ends a tunnel whose origin reads nothing: its client may have left unnoticed. */
 class TunnelClock {
   readonly #origin: Socket
   #clock: WriteClock | undefined
@@ -100,7 +101,7 @@ class TunnelClock {
   }
 }
 
-/** RFC 6455, 4.1: what makes a response the agreement to open this WebSocket. */
+/** Returns whether a response agrees to open this WebSocket (RFC 6455, 4.1). */
 function checkAgreement({ headers, originHeaders = [] }: Exchange): void {
   const upgrade = headerValues(originHeaders, 'upgrade')
   if (upgrade.length !== 1 || upgrade[0]!.toLowerCase() !== 'websocket')

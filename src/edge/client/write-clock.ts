@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** What a peer has to keep to. */
+/** Limits of a peer. */
 export interface WriteLimits {
   /** Milliseconds; 0: no limit. */
   readonly write_timeout: number
@@ -8,24 +8,24 @@ export interface WriteLimits {
   readonly min_rate: number
 }
 
-/** Measures whether a peer takes what is written to it. What it sends does not count. */
+/** Measures whether a peer reads the data written to it. Data that it sends does not count. */
 export class WriteClock {
   readonly #socket: Socket
   #taken: number
-  /** When it last took something. */
+  /** Time when it last read something. */
   #movedAt: number
-  /** Since when its rate is measured, and what it had taken then. */
+  /** Start of the rate measurement, and the bytes read until then. */
   #since: number
   #takenThen: number
 
-  /** Begins to measure. To be created when something waits to be taken, and dropped when nothing does. */
+  /** Begins to measure. Create it when data waits to be read, and drop it when none does. */
   constructor(socket: Socket, now: number) {
     this.#socket = socket
     this.#taken = this.#takenThen = takenBytes(socket)
     this.#movedAt = this.#since = now
   }
 
-  /** Whether it takes nothing, or too little. To be called about once a second. */
+  /** Returns whether the peer reads nothing, or too slowly. Must be called about once per second. */
   isLate(now: number, { write_timeout, min_rate }: WriteLimits): boolean {
     if (write_timeout === 0) return false
     const taken = takenBytes(this.#socket)
@@ -34,7 +34,7 @@ export class WriteClock {
       this.#movedAt = now
     }
     if (now - this.#movedAt > write_timeout) return true
-    // The system takes bytes in lumps of up to a megabyte. Less time says nothing about the rate of the client.
+    // The system accepts bytes in blocks of up to a megabyte. A shorter time does not show the rate of the client.
     const passed = now - this.#since
     if (passed < write_timeout) return false
     const slow = taken - this.#takenThen < (min_rate * passed) / 1000
@@ -44,7 +44,10 @@ export class WriteClock {
   }
 }
 
-/** Bytes that the system has taken, those of unfinished writes too. Node itself reads these members for its timeouts. */
+/**
+ * Returns the bytes that the system has accepted, including those of unfinished writes. Node reads the same members for
+ * its timeouts.
+ */
 function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: { bytesWritten: number; writeQueueSize: number } | null }
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten

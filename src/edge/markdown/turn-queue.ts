@@ -16,7 +16,7 @@ export class TurnQueue {
     return this.#spentMs < TURN_MS && (this.#running || this.#queue.size === 0)
   }
 
-  /** Calls `work`, which reports its time to {@link spent}, in one of the next turns. Adding it again changes nothing. */
+  /** Calls `work`, which reports its time to {@link spent}, in one of the next turns. Adding it again has no effect. */
   add(work: () => void): void {
     this.#queue.add(work)
     this.#schedule()

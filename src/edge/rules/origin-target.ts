@@ -2,7 +2,7 @@ import type { OriginTarget } from '../../http/connector.js'
 import type { Exchange } from '../exchange.js'
 import { withHeader } from '../../http/headers.js'
 
-/** Returns the origin of a request: the zone's, or the one that origin rules name. Sets the Host field if a rule does. */
+/** Returns the origin of a request: the zone's, or the one of origin rules. Sets the Host field if a rule does. */
 export function originTarget(exchange: Exchange): OriginTarget {
   const { route, zone } = exchange
   const ca = zone.originCa
