@@ -4,23 +4,23 @@ import { issuesOf } from '../core/schema.js'
 import type { PhaseName } from './phases.js'
 import type { ActionContext, Effect, RulePlace } from './types.js'
 
-/** An expression inside `action_parameters`, and what it has to give. */
+/** An expression inside `action_parameters`, and its result type. */
 export interface ExpressionUse {
   readonly pointer: string
   readonly text: string
   readonly gives: ExpressionType
 }
 
-/** `filter` says yes or no; `value` returns a text or number; `array` a list of texts. */
+/** `filter` returns a Bool; `value` a text or number; `array` a list of texts. */
 export type ExpressionType = 'filter' | 'value' | 'array'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** What a rule does with the requests that match it. */
+/** An action of rules. */
 export interface Action {
   readonly name: string
   readonly summary: string
-  /** Where rules of every kind of ruleset may name it. */
+  /** Phases in which rules of rulesets of every kind may name it. */
   readonly phases: readonly PhaseName[]
   /** Further phases in which rules of managed rulesets and overrides of execute rules may name it. */
   readonly managedPhases: readonly PhaseName[]
@@ -29,15 +29,18 @@ export interface Action {
   readonly optional: boolean
   /** Valid `action_parameters`, with a phase each, for the manual and for tests. */
   readonly examples: readonly Example[]
-  /** Returns what is wrong with `action_parameters`; pointers are relative to them. */
+  /** Returns the issues of `action_parameters`; pointers are relative to them. */
   validate(params: unknown, place: RulePlace): readonly Issue[]
-  /** The expressions in valid `action_parameters`; pointers are relative to them. */
+  /** Returns the expressions in valid `action_parameters`; pointers are relative to them. */
   expressions(params: Parameters): readonly ExpressionUse[]
-  /** Valid `action_parameters` as they are stored: other spellings of a member become the one of the manual. */
+  /** Returns valid `action_parameters` as they are stored: with the member names of the manual. */
   stored(params: Parameters): Parameters
-  /** The members of valid `action_parameters` that are stored without effect here; pointers are relative to them. */
+  /** Returns the members of valid `action_parameters` that have no effect here; pointers are relative to them. */
   inert(params: Parameters): readonly string[]
-  /** Creates what a rule with these valid parameters does. Once, when it is loaded. Throws if an expression is broken. */
+  /**
+   * Creates the effect of a rule with these valid parameters, once, when it is loaded. Throws if an expression is
+   * broken.
+   */
   prepare(params: Parameters, context: ActionContext): Effect
 }
 
@@ -54,7 +57,9 @@ export interface ActionSpec<P extends TObject> {
   readonly params: P
   readonly optional?: boolean
   readonly examples: readonly Example[]
-  /** What the schema cannot say: members that exclude or need each other, limits that depend on the place. */
+  /**
+   * Checks that the schema cannot express: members that exclude or need each other, limits that depend on the place.
+   */
   readonly check?: (params: Static<P>, place: RulePlace) => readonly Issue[]
   readonly expressions?: (params: Static<P>) => readonly ExpressionUse[]
   readonly stored?: (params: Static<P>) => Parameters
@@ -72,7 +77,7 @@ export function action<P extends TObject>(spec: ActionSpec<P>): Action {
     ...rest,
     validate(params, place) {
       const issues = shape(params)
-      // Cross checks read the members of `params`; they have to be of their types first.
+      // Cross checks read the members of `params`, whose types must be valid.
       return issues.length > 0 || !check ? issues : check(params as Static<P>, place)
     },
     expressions: (params) => expressions?.(params as Static<P>) ?? [],

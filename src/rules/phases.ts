@@ -8,13 +8,13 @@ export interface PhaseSpec {
   readonly name: string
   readonly title: string
   readonly layer: Layer
-  /** Who can have an entry point: `root` for accounts, `zone` for zones. */
+  /** Levels that can have an entry point: `root` for accounts, `zone` for zones. */
   readonly levels: readonly Level[]
   /** The kinds of rulesets that execute rules of this phase can run. */
   readonly executes?: readonly ('custom' | 'managed')[]
-  /** Rules count requests: `required` on all but execute rules; `allowed` where a rule may have a limit. */
+  /** Rules count requests: `required` on all except execute rules; `allowed` if a rule may have a limit. */
   readonly ratelimit?: 'required' | 'allowed'
-  /** Rules may look for credentials that were exposed elsewhere. */
+  /** Rules may check for credentials that were exposed elsewhere. */
   readonly credentials?: true
 }
 
@@ -25,9 +25,8 @@ const MANAGED = ['managed'] as const
 const ANY = ['custom', 'managed'] as const
 
 /**
- * Every phase that a ruleset can belong to, in the order in which they run: network, request, then response. Rules of
- * the account run before those of the zone. `http_ratelimit` stands once; its rules run again on the response where
- * they read it.
+ * Every phase that a ruleset can belong to, in execution order: network, request, then response. Rules of the account
+ * run before those of the zone. `http_ratelimit` is listed once; its rules run again on the response if they read it.
  */
 export const PHASES = [
   { name: 'ddos_l4', title: 'Network DDoS protection', layer: 'network', levels: ACCOUNT, executes: MANAGED },
@@ -111,13 +110,13 @@ export type Phase = PhaseSpec & { readonly name: PhaseName }
 
 const BY_NAME: ReadonlyMap<string, Phase> = new Map(PHASES.map((phase) => [phase.name, phase]))
 
-/** The phase of that name; undefined if there is none. */
+/** Returns the phase of that name; undefined if it does not exist. */
 export const phaseNamed = (name: string): Phase | undefined => BY_NAME.get(name)
 
 /** The kind of the entry points of accounts and of zones. */
 export const ENTRY_KIND = { account: 'root', zone: 'zone' } as const
 
-/** The kinds of rulesets that can be made for a phase by an account or a zone. */
+/** Returns the kinds of rulesets that an account or a zone can create for a phase. */
 export function kindsOf(phase: PhaseSpec, level: Level): readonly RulesetKind[] {
   if (!phase.levels.includes(level)) return []
   return [ENTRY_KIND[level], ...(phase.executes ?? [])]

@@ -56,12 +56,12 @@ export interface ConfigChanges {
   readonly webmcp_packs?: readonly string[]
 }
 
-/** The settings of a zone that the proxy obeys, and those that rules have set. Named as on the wire. */
+/** The settings of a zone that the proxy applies, and those set by rules. Named as on the wire. */
 export interface Settings extends ConfigChanges {
   readonly content_converter: boolean
 }
 
-/** The origin of a request, as far as rules set it. */
+/** The origin of a request, as set by rules. */
 export interface RouteParams {
   readonly host_header?: string
   readonly origin?: { readonly host?: string; readonly port?: number }
@@ -106,7 +106,7 @@ export interface CacheKeySettings {
   readonly ignore_query_strings_order?: boolean
 }
 
-/** How the response to a request is cached, as far as rules set it. */
+/** How the response to a request is cached, as set by rules. */
 export interface CacheSettings {
   readonly additional_cacheable_ports?: readonly number[]
   readonly browser_ttl?: {
@@ -253,14 +253,14 @@ export interface RuleExchange {
   matched(match: RuleMatch): void
 }
 
-/** Decisions of rules that have an error page of their own, by the name that programs read. */
+/** Decisions of rules that have their own error page, by the name that programs read. */
 export type ErrorPageReason = 'access_denied' | 'rate_limited' | 'challenge_required'
 
 /** How a rule ends a request. */
 export type TerminalAction =
-  /** A response made by the rule. Its length is added. */
+  /** A response created by the rule. Its length is added. */
   | { readonly kind: 'answer'; readonly status: number; readonly headers: RawHeaders; readonly body: Buffer }
-  /** The error page for a status or for a decision of a rule, in the form that the client asks for. */
+  /** The error page for a status or for a decision of a rule, in the form that the client accepts. */
   | {
       readonly kind: 'page'
       readonly status: number
@@ -293,8 +293,8 @@ export interface RuleRun {
 }
 
 /**
- * What a rule does to a request that matches it. Returns how the request ends, undefined if it continues, false if the
- * rule does not match after all. Changes go through {@link RuleRun.change}: they show in the next phase. Throws if the
+ * Applies a rule to a request that matches it. Returns how the request ends, undefined if it continues, false if the
+ * rule does not match after all. Changes use {@link RuleRun.change}: they are visible in the next phase. Throws if the
  * action fails; then the rule does not match.
  */
 export type Effect = (run: RuleRun) => TerminalAction | undefined | false
@@ -309,9 +309,9 @@ export interface Condition {
   holds(run: RuleRun, matched: boolean): boolean
 }
 
-/** Is notified about a request after its rule has run. */
+/** Observer of a request after its rule has run. */
 export interface ExchangeObserver {
-  /** The request goes to the origin. */
+  /** The request is sent to the origin. */
   toOrigin(): void
   /**
    * The response is complete; `context` has its fields. `origin`: the header fields as the origin sent them, undefined
@@ -337,13 +337,13 @@ export interface RuleDeps {
   lists(accountId: string): Lists
   /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
   redirect(accountId: string, list: string, url: string): ListedRedirect | undefined
-  /** Undefined: the visitor has passed, the rule does not act. */
+  /** Returns undefined if the client has passed; then the rule does not act. */
   challenge(kind: ChallengeKind, run: RuleRun): TerminalAction | undefined
   /** The condition that a rule has beside its expression; undefined if it has none. Throws if it is invalid. */
   condition(rule: Rule, context: ActionContext): Condition | undefined
 }
 
-/** Where a rule stands. What its action may do can depend on it. */
+/** Place of a rule, on which the permitted parameters of its action can depend. */
 export interface RulePlace {
   readonly phase: Phase
   readonly kind: RulesetKind
@@ -352,7 +352,7 @@ export interface RulePlace {
   readonly credentials: boolean
 }
 
-/** Where rules that are checked stand, and the rulesets and lists that they can name. */
+/** Place of the checked rules, and the rulesets and lists that they can name. */
 export interface RuleContext extends Omit<RulePlace, 'credentials'> {
   target(id: string): Ruleset | undefined
   /** The lists that expressions can name. */
@@ -375,15 +375,15 @@ export interface PreparedRule {
   /** False: it could not be compiled and never matches. */
   readonly loaded: boolean
   readonly enabled: boolean
-  /** The rule's action, or the one that an override has put in its place. */
+  /** The rule's action, or the one from an override. */
   readonly action: string
   readonly effect: Effect
   /** The total of scores that the request must have reached; undefined: any. */
   readonly leastScore: number | undefined
   readonly condition: Condition | undefined
-  /** What the index of the ruleset has of it. */
+  /** Its entry in the index of the ruleset. */
   readonly indexed: IndexedRule
-  /** Some expression of it reads the body of the request, or the total of scores. */
+  /** Some of its expressions read the body of the request, or the total of scores. */
   readonly readsBody: boolean
   readonly readsScore: boolean
   /** Evaluated instead of the index, for a condition that needs every request. */
@@ -425,12 +425,12 @@ export interface PhaseRules {
   readonly entries: readonly Execution[]
 }
 
-/** The rules that a run goes through. */
+/** The rules of a run. */
 export interface RunRules {
   readonly request: readonly PhaseRules[]
   readonly response: readonly PhaseRules[]
   readonly log: Log
-  /** The ruleset that an execute rule runs, found by its parameters; undefined if there is none. */
+  /** Returns the ruleset that an execute rule runs, found by its parameters; undefined if it does not exist. */
   linked(params: object): Execution | undefined
 }
 

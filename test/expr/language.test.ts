@@ -57,7 +57,7 @@ const matches = (text: string, values: Record<string, Value>, lists?: Parameters
 const valueOf = (text: string, values: Record<string, Value> = {}): Value | undefined =>
   compileValue(parseValue(text))(contextOf(SCHEME, new Map(Object.entries(values))))
 
-t.test('every case has the outcome, or the error and its place, that the reference engine has', async (t) => {
+t.test('every case has the outcome, or the error and its position, of the reference engine', async (t) => {
   let count = 0
   for (const { name, expected, got } of await filter.cases(fixture('filter-cases.json'))) {
     const found = got()
@@ -105,7 +105,7 @@ t.test('every documented field has its type, phases and relations', async (t) =>
   }
 })
 
-t.test('every documented function is there, with its parameters', async (t) => {
+t.test('every documented function exists with its parameters', async (t) => {
   interface Row {
     parse?: string
     params: { kind: string; optional?: boolean; repeat?: boolean; min?: number }[]
@@ -127,7 +127,7 @@ t.test('every documented function is there, with its parameters', async (t) => {
   }
 })
 
-t.test('an error shows the line with carets under the fault, and counts bytes', async (t) => {
+t.test('an error shows the line with carets under the error, and counts bytes', async (t) => {
   const error = faultOf('http.host eq "ü"\n  and http.hoost eq "ü"')
   t.equal(error.message, 'Filter parsing error (2:7):\n  and http.hoost eq "ü"\n      ^^^^^^^^^^ unknown identifier')
   t.match(error, { class: 'UnknownIdentifier', line: 2, column: 7, length: 10 })
@@ -142,7 +142,7 @@ t.test('a value expression that ends in [*] has the wrong type', async (t) => {
   t.match(valueFaultOf('http.request.headers["a"][*]'), { class: 'TypeMismatch', reason: /got Array<Bytes>/ })
 })
 
-t.test('limits are errors with the number in them', async (t) => {
+t.test('errors for exceeded limits contain the number', async (t) => {
   t.match(faultOf(`http.host eq "${'a'.repeat(4096)}"`), {
     class: 'ExpressionTooLong',
     reason: /4096 characters, found 4111/,
@@ -161,8 +161,8 @@ t.test('limits are errors with the number in them', async (t) => {
   })
 })
 
-t.test('any text parses or is refused with a place inside of it, fast', async () => {
-  // Words apart by one space; the space itself, tab and line feed are added below.
+t.test('any text parses or is rejected with a position inside of it, fast', async () => {
+  // Words separated by one space; the space itself, tab and line feed are added below.
   const pieces =
     `http.host ip.src ssl tcp.port cf.threat_score http.request.headers ["a"] [*] [0] lower( any( all( concat(
     ( ) , and or xor not ! && == in { } "a" r#"a"# " \\ 10 0x1f 10.0.0.0/8 ::1 $list ~ "[a-z" wildcard * \u00fc contains
@@ -186,9 +186,9 @@ t.test('any text parses or is refused with a place inside of it, fast', async ()
     }),
     { numRuns: 1500 },
   )
-  // White space within: cut off at both ends, each took thirty milliseconds.
+  // White space inside: trimmed at both ends, each took thirty milliseconds.
   for (let i = 0; i < 500; i++) t.equal(parse(`\t ssl${' '.repeat(4000)}and ssl\u2003\t`).root.kind, 'and')
-  // Shapes that take too long, or too much stack, where parsing is not linear.
+  // Shapes that take too long, or too much stack, if parsing is not linear.
   const long = (piece: string) => piece.repeat(Math.floor(4096 / piece.length))
   for (const piece of [
     '(',
@@ -213,7 +213,7 @@ t.test('any text parses or is refused with a place inside of it, fast', async ()
   check(`cf.threat_score in {${'1..2 '.repeat(800)}}`)
 })
 
-t.test('a rule may use what its phase has', async (t) => {
+t.test('a rule may use the fields and functions of its phase', async (t) => {
   const cases: [text: string, place: { phase: string; member?: string }, refused: RegExp | undefined][] = [
     ['http.response.code eq 200', { phase: 'http_request_firewall_custom' }, /http.response.code is not available in/],
     ['http.response.code eq 200', { phase: 'http_response_headers_transform' }, undefined],
@@ -292,11 +292,11 @@ t.test('functions beyond the documented examples', async (t) => {
     ['concat(http.request.headers.names, http.request.headers.values)', { 'http.request.headers.names': ['a'] }, ['a']],
   ]
   for (const [text, values, expected] of cases) t.same(valueOf(text, values), expected, text)
-  // A text that is encoded many times over takes no longer than its length says.
+  // A text that is encoded many times takes time linear in its length.
   t.equal(valueOf('url_decode(http.host, "r")', { 'http.host': `%${'25'.repeat(50_000)}41` }), 'A')
 })
 
-t.test('functions end on hostile texts', async (t) => {
+t.test('functions terminate on hostile texts', async (t) => {
   const body = (text: string, expression: string) => valueOf(expression, { 'http.request.body.raw': text })
   const raw = 'http.request.body.raw'
   t.equal(body(`{"a":"${'\\\\n'.repeat(500_000)}","v":7}`, `lookup_json_integer(${raw}, "v")`), 7)
@@ -307,7 +307,7 @@ t.test('functions end on hostile texts', async (t) => {
   t.equal(body('abc'.repeat(100_000), `wildcard_replace(${raw}, "*a*b*c*d", "x")`), 'abc'.repeat(100_000))
 })
 
-t.test('a timed HMAC holds for its message, key and time only', async (t) => {
+t.test('a timed HMAC is valid for its message, key and time only', async (t) => {
   const { createHmac } = await import('node:crypto')
   const mac = createHmac('sha256', 'key').update('/path1500000000').digest('base64')
   const signed = (separator: string, code: string) => `/path${separator}1500000000-${code}`
@@ -326,7 +326,7 @@ t.test('a timed HMAC holds for its message, key and time only', async (t) => {
   t.notOk(holds(signed('?verify=', safe), 1500000000))
 })
 
-t.test('lists are looked up by name and type, and hold what their kind says', async (t) => {
+t.test('lists are looked up by name and type, and match as their type defines', async (t) => {
   const known = new Map([
     ['Ip office', ipList(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1..192.0.2.9'])],
     ['Bytes hosts', hostnameList(['example.com', '*.Example.org'])],
@@ -344,7 +344,7 @@ t.test('lists are looked up by name and type, and hold what their kind says', as
   t.throws(() => ipList(['10.0.0.1/8']), /10.0.0.1\/8: host part/)
 })
 
-t.test('a context reads a field once, when it is asked for, and again when told to forget it', async (t) => {
+t.test('a context reads a field once, on first use, and again after forget', async (t) => {
   const reads: string[] = []
   const getters = new Getters<{ host: string }>(SCHEME, {
     'http.host': ({ host }) => {
@@ -367,7 +367,7 @@ t.test('a context reads a field once, when it is asked for, and again when told 
   t.throws(() => new Getters(SCHEME, { nope: () => 1 }), /there is no field nope/)
 })
 
-t.test('addresses are read and written as usual', async (t) => {
+t.test('addresses are parsed and formatted in the usual form', async (t) => {
   for (const text of [
     '1.2.3.4',
     '255.255.255.255',
@@ -403,7 +403,7 @@ t.test('addresses are read and written as usual', async (t) => {
   }
 })
 
-t.test('doubtful expressions are pointed out', async (t) => {
+t.test('doubtful expressions get hints', async (t) => {
   const cases: [text: string, message: RegExp][] = [
     ['ssl or ssl and http.host eq "a"', /and binds tighter than or/],
     ['http.request.headers["Accept"][0] eq "a"', /\["accept"\] may be/],
@@ -427,7 +427,7 @@ t.test('doubtful expressions are pointed out', async (t) => {
   ])
 })
 
-t.test('edged expr tells where an expression is wrong, and what it gives for a request', async (t) => {
+t.test('edged expr shows where an expression is wrong, and its result for a request', async (t) => {
   t.same(checkExpression('ssl'), { output: 'ok\n', exitCode: 0 })
   t.same(checkExpression('http.hoost eq "x"'), {
     output: 'Filter parsing error (1:1):\nhttp.hoost eq "x"\n^^^^^^^^^^ unknown identifier\n',

@@ -21,7 +21,7 @@ const refuses = (pattern: string) => {
 }
 const found = (pattern: string, text: string) => regex(pattern).test(toBytes(text))
 
-/** The engines of our own for a pattern, whichever one the product would choose. */
+/** Returns our own engines for a pattern, regardless of which one the product would choose. */
 function engines(pattern: string) {
   const { hir, groups } = parse(pattern)
   const program = compileProgram(hir, false)
@@ -34,7 +34,7 @@ function engines(pattern: string) {
 }
 
 const group = (inner: fc.Arbitrary<string>) => inner.map((text) => `(?:${text})`)
-/** Patterns that mean the same in JavaScript. */
+/** Patterns with the same meaning in JavaScript. */
 const { pattern: patterns } = fc.letrec<{ pattern: string; sequence: string; piece: string; atom: string }>((tie) => ({
   atom: fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom('a', 'b', 'c', '-', '\\n') },
@@ -43,7 +43,7 @@ const { pattern: patterns } = fc.letrec<{ pattern: string; sequence: string; pie
     { weight: 2, arbitrary: group(tie('pattern')) },
   ),
   piece: fc.tuple(tie('atom'), fc.constantFrom('', '', '', '*', '+', '?', '*?', '+?', '{2}', '{1,3}', '{0,2}?')).map(
-    // JavaScript repeats no assertion.
+    // JavaScript does not repeat assertions.
     ([atom, repeat]) => (/^(\^|\$|\\b|\\B)$/.test(atom) ? atom : atom + repeat),
   ),
   sequence: fc.array(tie('piece'), { minLength: 1, maxLength: 4 }).map((list) => list.join('')),
@@ -51,10 +51,10 @@ const { pattern: patterns } = fc.letrec<{ pattern: string; sequence: string; pie
 }))
 const texts = fc.array(fc.constantFrom('a', 'b', 'c', '-', '\n', '0', ' ', '\u00fc'), { maxLength: 12 })
 
-t.test('all engines agree with JavaScript where both languages have the same syntax', async (t) => {
+t.test('all engines agree with JavaScript if both languages have the same syntax', async (t) => {
   fc.assert(
     fc.property(patterns, fc.array(texts, { minLength: 1, maxLength: 6 }), (pattern, list) => {
-      // No flag: `.` is anything but a line feed in ours, and a few more in JavaScript, which the texts leave out.
+      // No flag: `.` excludes only a line feed in ours, and a few more in JavaScript, which the texts omit.
       const reference = new RegExp(pattern)
       const own = engines(pattern)
       const chosen = parseRegex(pattern)
@@ -68,7 +68,7 @@ t.test('all engines agree with JavaScript where both languages have the same syn
         }
         const span = own.captures.exec(text, UNLIMITED)?.slice(0, 2)
         const wanted = match === null ? undefined : [match.index, match.index + match[0].length]
-        // A turn of a loop that takes nothing counts in Rust and not in JavaScript, which moves where a match ends.
+        // An empty iteration of a loop counts in Rust and not in JavaScript, which moves the end of a match.
         if (!/\)[*+?{]/.test(pattern) && span?.join() !== wanted?.join())
           throw new Error(`${pattern} on ${JSON.stringify(text)}: ${span?.join()}`)
         const texts = chosen.required
@@ -82,7 +82,7 @@ t.test('all engines agree with JavaScript where both languages have the same syn
   t.pass()
 })
 
-t.test('hostile patterns on long texts end', async (t) => {
+t.test('hostile patterns on long texts terminate', async (t) => {
   const long = (text: string) => text.repeat(Math.ceil(100_000 / text.length))
   let seed = 1
   const shuffled = Array.from({ length: 100_000 }, () => {
@@ -99,7 +99,7 @@ t.test('hostile patterns on long texts end', async (t) => {
     ['(x+x+)+y', long('x'), false],
     ['^(a+)+(b+)+(c+)+$', `${long('a')}${long('b')}${long('c')}d`, false],
     ['(a|b)*a(a|b){12}c', long('ab'), false],
-    // More states than the cache holds: the simulation takes over.
+    // More states than the cache can store: the simulation is used.
     ['(a|b)*a(a|b){24}c', shuffled, false],
     ['\\s+$', `${long(' ')}x`, false],
     ['.*.*.*=.*', long('x'), false],
@@ -114,7 +114,7 @@ t.test('hostile patterns on long texts end', async (t) => {
   for (const [pattern, text, expected] of cases) t.equal(found(pattern, text), expected, pattern)
 })
 
-t.test('no pattern is slow on a long text, whichever engine is chosen for it', async (t) => {
+t.test('no pattern is slow on a long text, for any chosen engine', async (t) => {
   const long = ['a'.repeat(50_000), `${'ab'.repeat(25_000)}!`, 'abc0-'.repeat(10_000)]
   fc.assert(
     fc.property(patterns, (pattern) => {
@@ -126,7 +126,7 @@ t.test('no pattern is slow on a long text, whichever engine is chosen for it', a
   t.pass()
 })
 
-t.test('sets of Unicode are those of the engine, and many of them are read quickly', async (t) => {
+t.test('sets of Unicode match those of the engine, and many of them are read quickly', async (t) => {
   const names = ['L', 'Lu', 'Cn', 'Alphabetic', 'sc=Han', 'scx=Greek', 'sc=Common', 'White_Space', 'Any', 'NChar', 'Co']
   t.ok(refuses(`(?iu)${'\\p{L}'.repeat(600)}`))
   for (let i = 0; i < 50; i++) regex(`(?iu)${'abcdefgh'.repeat(500)}`)
@@ -142,7 +142,7 @@ t.test('sets of Unicode are those of the engine, and many of them are read quick
   }
 })
 
-t.test('the engine of JavaScript is used where it cannot be slow only', async (t) => {
+t.test('the engine of JavaScript is used only for patterns on which it cannot be slow', async (t) => {
   for (const pattern of [
     'foo',
     '^/api/v[0-9]+/',
@@ -167,7 +167,7 @@ t.test('the engine of JavaScript is used where it cannot be slow only', async (t
     'foo.*bar',
     '(?m)^a',
     '\\<a',
-    // Few ways and a bounded length, and yet thirty thousand steps at each place of a text.
+    // Few ways and a bounded length, but thirty thousand steps at each position of a text.
     `(?:${'a|'.repeat(60)}b)a{500}c`,
   ]) {
     t.equal(regex(pattern).engine, 'automaton', pattern)
@@ -175,7 +175,7 @@ t.test('the engine of JavaScript is used where it cannot be slow only', async (t
   t.equal(regex('(?u)\\bfoo').engine, 'simulation')
 })
 
-t.test('what the reference refuses is refused', async (t) => {
+t.test('patterns that the reference rejects are rejected', async (t) => {
   const refused = `(?=a) (?!a) (?<=a) (?<!a) \\1 \\0 \\8 \\Q \\E \\Z \\h \\K \\e \\cA \\R \\N (?>a) (?P=n) a{,3} a{2 a{2,1} a{x} { [] [a
     [z-a] [\\d-x] [a-\\d] *a +a ?a a|*b (*a) ( ) (a a) (?i)* (?) (?-) (?ii) (?i--s) (?z) (?P<1>a) (?P<>a) (?P<a>b)(?P<a>c)
     \\x{} \\xg0 \\x1 \\u12 \\x{110000} \\x{d800} \\p{L} \\pL [\u00fc] [\\x{fc}] [\\b] (?u)\\p{Nope} \\b{nope} \\b{start
@@ -186,12 +186,12 @@ t.test('what the reference refuses is refused', async (t) => {
   t.throws(() => regex('('.repeat(300) + ')'.repeat(300)), /maximum number of nested parentheses/)
   t.ok(refuses('['.repeat(300) + ']'.repeat(300)))
   t.throws(() => regex('(?:a{1000}){1000}'), /1000000 steps, 20000 are allowed/)
-  // Of a depth that would not fit on the stack when it is compiled, or only where few calls are on it.
+  // Too deep for the stack when it is compiled, or fits only if few calls are on it.
   for (const repeat of ['*', '{1}']) t.throws(() => regex(`a${repeat.repeat(1100)}`), /nested repetitions/)
   t.ok(regex(`${'(?:a'.repeat(249)}${'b*)?'.repeat(249)}`).test('a'), 'and what is as deep as groups may be is taken')
 })
 
-t.test('syntax beyond JavaScript means what it means in Rust', async (t) => {
+t.test('syntax beyond JavaScript has its meaning in Rust', async (t) => {
   const cases: [pattern: string, matching: string[], other: string[]][] = [
     ['(?i)ABC', ['abc', 'aBc'], ['ab']],
     ['(?i:a)b', ['Ab'], ['AB']],
@@ -246,7 +246,7 @@ t.test('syntax beyond JavaScript means what it means in Rust', async (t) => {
   t.ok(regex('^\\xfc$').test('\u00fc'), 'a byte that is no UTF-8')
 })
 
-t.test('captures are of the leftmost match, the last turn of a loop', async (t) => {
+t.test('captures are of the leftmost match and the last iteration of a loop', async (t) => {
   const exec = (pattern: string, text: string) => regex(pattern).exec(text)
   t.same(exec('(a)|(b)', 'xb'), [1, 2, -1, -1, 1, 2])
   t.same(exec('(?:(a)|(b))+', 'ab'), [0, 2, 0, 1, 1, 2])
@@ -256,7 +256,7 @@ t.test('captures are of the leftmost match, the last turn of a loop', async (t) 
   t.equal(exec('c', 'ab'), undefined)
 })
 
-t.test('wildcards fit the whole text', async (t) => {
+t.test('wildcards match the whole text', async (t) => {
   const reference = (pattern: string, strict: boolean) => {
     const body = pattern.replace(/\\([*\\])|\*|[^*\\]/gs, (found, escaped?: string) =>
       found === '*' ? '[^]*' : (escaped ?? found).replace(/[^a-zA-Z]/g, '\\$&'),
@@ -284,7 +284,7 @@ t.test('wildcards fit the whole text', async (t) => {
   if (typeof long !== 'string') t.ok(long.test('a'.repeat(100_000)))
 })
 
-t.test('a search beyond its budget throws, whichever engine runs it', async (t) => {
+t.test('a search beyond its budget throws on every engine', async (t) => {
   const text = 'ab'.repeat(20_000)
   const patterns = ['(?:a|b)(?:a|b)c', '(a|b)*a(a|b){24}c', 'a+b+c', '(?u)\\b\\w+\\b@']
   for (const pattern of patterns) {
@@ -295,7 +295,7 @@ t.test('a search beyond its budget throws, whichever engine runs it', async (t) 
   }
 })
 
-t.test('other long searches and functions are charged too', async (t) => {
+t.test('other long searches and functions are charged to the budget too', async (t) => {
   const expressions = [
     'http.request.uri.query contains "zz"',
     'http.request.uri.query wildcard "*zz*"',
@@ -313,7 +313,7 @@ t.test('other long searches and functions are charged too', async (t) => {
   }
 })
 
-t.test('a text is found where the engine finds it, also by the search for long texts', async () => {
+t.test('the search for long texts finds the same position as the engine', async () => {
   const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 16, maxLength: 40 })
   fc.assert(
     fc.property(letters, letters, fc.nat(50), (needle, around, from) => {

@@ -50,7 +50,7 @@ const part = (list: readonly string[]) =>
     .tuple(of(list), fc.nat(12), fc.nat(12))
     .map(([text, from, length]) => JSON.stringify(text.slice(from, from + length)))
 
-/** Comparisons of every kind that has a gate, and of some that have none. */
+/** Comparisons of every type with a gate, and some without. */
 const comparison = fc.oneof(
   literal(HOSTS).map((host) => `http.host eq ${host}`),
   literal(HOSTS).map((host) => `lower(http.host) == ${host}`),
@@ -123,7 +123,7 @@ const request = fc.record({
 const contextFor = (values: Record<string, Value | undefined>): Context =>
   contextOf(SCHEME, new Map(Object.entries(values).filter((entry): entry is [string, Value] => entry[1] !== undefined)))
 
-t.test('an index finds what asking one rule after the other finds, in the same order', async (t) => {
+t.test('an index finds the same rules as sequential evaluation, in the same order', async (t) => {
   const office = ipList(['10.0.0.0/8'])
   const lists = { get: (name: string) => (name === 'office' ? office : undefined) }
   let spared = 0
@@ -156,7 +156,7 @@ t.test('an index finds what asking one rule after the other finds, in the same o
   t.ok(spared > 0, 'and asks fewer')
 })
 
-t.test('of a thousand rules the few that can match are asked', async (t) => {
+t.test('of a thousand rules only the few that can match are evaluated', async (t) => {
   const rules = Array.from({ length: 1000 }, (_, n) =>
     parse(
       [
@@ -183,7 +183,7 @@ t.test('of a thousand rules the few that can match are asked', async (t) => {
   t.equal(index.size, 1000)
 })
 
-t.test('what does not fit into the tables is asked always, and is right', async (t) => {
+t.test('rules that do not fit into the tables are always evaluated, with correct results', async (t) => {
   const ranges = Array.from({ length: 1500 }, (_, n) =>
     parse(`ip.src in {0.0.0.${n % 250}..255.255.${255 - (n >> 4)}.0}`),
   )

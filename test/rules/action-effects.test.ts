@@ -12,7 +12,7 @@ import { silentLog } from '../../src/core/log.js'
 
 const PAGE = `<!doctype html><title>Page</title><h1>Heading</h1><p>${'A sentence of some length. '.repeat(20)}</p>`
 
-/** An origin that tells what it was asked for in the header `x-asked` and responses as the path says. */
+/** An origin that returns the received request line in the header `x-asked` and responds as the path says. */
 async function origin(t: Test) {
   const seen: IncomingMessage[] = []
   const { url } = await startOrigin(t, (req, res) => {
@@ -45,7 +45,7 @@ interface Asked {
   readonly body?: string
 }
 
-/** A proxy with these rulesets; returns what asks it. */
+/** Creates a proxy with these rulesets. Returns a function that sends it requests. */
 async function site(t: Test, rulesets: readonly TestRuleset[], options: RulesOptions & { members?: string } = {}) {
   const { url, seen } = await origin(t)
   const metrics = openMetrics({ process: false })
@@ -67,7 +67,7 @@ const one = (phase: PhaseName, action: string, params?: object, rule: Partial<Te
   { phase, rules: [{ action, ...(params && { action_parameters: params as Record<string, unknown> }), ...rule }] },
 ]
 
-t.test('block answers with the page for code 1020 in the form that is asked for', async (t) => {
+t.test('block responds with the page for code 1020 in the accepted form', async (t) => {
   const { ask, seen, metrics } = await site(
     t,
     one('http_request_firewall_custom', 'block', undefined, {
@@ -84,7 +84,7 @@ t.test('block answers with the page for code 1020 in the form that is asked for'
   t.match(value, { value: 1, labels: { rule: 'a'.repeat(32), action: 'block' } })
 })
 
-t.test('block answers as its parameters say, also to HEAD and to a request with a body', async (t) => {
+t.test('block responds as its parameters say, also to HEAD and to a request with a body', async (t) => {
   const response = { status_code: 451, content_type: 'text/plain', content: 'no\n' }
   const { ask } = await site(t, one('http_request_firewall_custom', 'block', { response }))
   t.match(await ask(), { status: 451, text: 'no\n', headers: { 'content-type': 'text/plain', 'content-length': '3' } })
@@ -92,21 +92,21 @@ t.test('block answers as its parameters say, also to HEAD and to a request with 
   t.match(await ask({ method: 'POST', body: 'x'.repeat(100_000) }), { status: 451, text: 'no\n' })
 })
 
-t.test('challenges without a challenger refuse and say so', async (t) => {
+t.test('challenges without a challenger deny the request and say so', async (t) => {
   for (const action of ['challenge', 'js_challenge', 'managed_challenge']) {
     const { ask } = await site(t, one('http_request_firewall_custom', action))
     t.match(await ask(), { status: 403, headers: { 'cf-mitigated': 'challenge' } })
   }
 })
 
-t.test('force_connection_close ends the connection without an answer', async (t) => {
+t.test('force_connection_close closes the connection without a response', async (t) => {
   const { proxy } = await site(t, one('http_request_firewall_custom', 'force_connection_close'))
   t.match(await sendRaw(proxy.port, 'GET / HTTP/1.1\r\nhost: example.test\r\n\r\n'), { text: '', closed: true })
   const { proxy: late } = await site(t, one('http_response_firewall_managed', 'force_connection_close'))
   t.match(await sendRaw(late.port, 'GET / HTTP/1.1\r\nhost: example.test\r\n\r\n'), { text: '', closed: true })
 })
 
-t.test('log, ddos_dynamic and transform_response_html go on', async (t) => {
+t.test('log, ddos_dynamic and transform_response_html let the request continue', async (t) => {
   for (const [action, params] of [['log'], ['ddos_dynamic'], ['transform_response_html', { link_maze: {} }]] as const)
     t.match(await (await site(t, one('http_request_firewall_custom', action, params))).ask(), { status: 200 })
 })
@@ -144,7 +144,7 @@ t.test('redirects from values', async (t) => {
   }
 })
 
-t.test('a redirect whose target is no URL does not match, and is counted', async (t) => {
+t.test('a redirect whose target is not a URL does not match, and is counted', async (t) => {
   const rules = one('http_request_dynamic_redirect', 'redirect', {
     from_value: { target_url: { expression: 'http.request.uri.query' } },
   })
@@ -153,7 +153,7 @@ t.test('a redirect whose target is no URL does not match, and is counted', async
   t.match((await metrics.getSingleMetric('edged_rule_failures_total')?.get())?.values[0], { value: 1 })
 })
 
-t.test('redirects from a list; what is not in it goes on', async (t) => {
+t.test('redirects from a list; a URL that is not listed continues', async (t) => {
   const from_list = { name: '$moved', key: 'http.request.full_uri' }
   const { ask } = await site(
     t,
@@ -204,7 +204,7 @@ t.test('rewrites of request headers', async (t) => {
     'x-gone': { operation: 'remove' },
     'x-empty': { operation: 'set', expression: 'http.request.uri.query' },
     'x-more': { operation: 'add', value: 'second' },
-    // Its last byte is a space in Latin-1, and none in UTF-8.
+    // Its last byte is a space in Latin-1, but not in UTF-8.
     'x-text': { operation: 'set', value: ' voil\u00e0 ' },
   }
   const { ask, seen } = await site(t, one('http_request_late_transform', 'rewrite', { headers }))
@@ -214,7 +214,7 @@ t.test('rewrites of request headers', async (t) => {
   t.notHas(seen[0]?.headers, 'x-empty')
 })
 
-t.test('a header value with a line break does not get out', async (t) => {
+t.test('a header value with a line break is never sent', async (t) => {
   const headers = { 'x-a': { operation: 'set', expression: 'url_decode(http.request.uri.query)' } }
   const { ask, seen } = await site(t, one('http_request_late_transform', 'rewrite', { headers }))
   t.match(await ask({ path: '/?a%0d%0ab:c' }), { status: 200 })
@@ -234,7 +234,7 @@ t.test('rewrites of response headers', async (t) => {
   t.equal(response.text, PAGE)
 })
 
-t.test('route sends elsewhere, under another name', async (t) => {
+t.test('route sends the request to another origin, under another name', async (t) => {
   const other = await origin(t)
   const port = Number(new URL(other.url).port)
   const { ask, seen } = await site(
@@ -261,7 +261,7 @@ t.test('each property of two routes comes from the last rule that has it', async
   t.equal((await ask()).headers['x-asked'], 'GET second.test /')
 })
 
-t.test('serve_error answers in place of errors only', async (t) => {
+t.test('serve_error replaces errors only', async (t) => {
   const { ask } = await site(
     t,
     one('http_custom_errors', 'serve_error', { content: '{"e":1}', content_type: 'application/json' }),
@@ -283,7 +283,7 @@ t.test('serve_error answers in place of errors only', async (t) => {
   t.match(await ask({ path: '/broken' }), { status: 502, text: '{"e":1}' }, 'also where the origin gave no answer')
 })
 
-t.test('serve_error with a stored page of an older version gives the page for its status', async (t) => {
+t.test('serve_error with a stored page of an older version returns the page for its status', async (t) => {
   const { ask } = await site(t, one('http_custom_errors', 'serve_error', { asset_name: 'sorry', status_code: 404 }))
   t.match(await ask({ path: '/status/500' }), { status: 404, text: /404/, headers: { 'content-type': /html/ } })
 })
@@ -319,7 +319,7 @@ t.test('serve_error replaces the pages of block and rate limit rules, not the re
   t.notMatch(await challenged.ask(), { text: 'own page' }, 'challenges stay')
 })
 
-t.test('set_config switches conversion on', async (t) => {
+t.test('set_config enables conversion', async (t) => {
   const rule = { expression: 'starts_with(http.request.uri.path, "/docs")' }
   const { ask } = await site(t, one('http_config_settings', 'set_config', { content_converter: true }, rule), {
     members: 'plan: pro',
@@ -329,7 +329,7 @@ t.test('set_config switches conversion on', async (t) => {
   t.match(await ask({ path: '/other', headers }), { text: PAGE })
 })
 
-t.test('compress_response takes the first algorithm that the client takes', async (t) => {
+t.test('compress_response uses the first algorithm that the client accepts', async (t) => {
   const algorithms = [{ name: 'brotli' }, { name: 'gzip' }]
   const { ask } = await site(t, one('http_response_compression', 'compress_response', { algorithms }))
   const br = await ask({ headers: { 'accept-encoding': 'gzip, br' } })
@@ -362,7 +362,7 @@ t.test('converted Markdown is compressed too', async (t) => {
   t.match(gunzipSync(response.bytes).toString(), /^# Heading/)
 })
 
-t.test('cache rules change what the answer says', async (t) => {
+t.test('cache rules change the headers of the response', async (t) => {
   const { ask } = await site(t, [
     {
       phase: 'http_response_cache_settings',
@@ -397,7 +397,7 @@ t.test('cache rules change what the answer says', async (t) => {
   t.notHas(headers, 'set-cookie')
 })
 
-t.test('a rule that reads the body blocks by it, and others get the whole of it', async (t) => {
+t.test('a rule that reads the body blocks by it, and other requests forward the whole body', async (t) => {
   const { ask, seen } = await site(
     t,
     one('http_request_firewall_custom', 'block', undefined, { expression: 'http.request.body.raw contains "attack"' }),

@@ -12,7 +12,7 @@ const place = (name: PhaseName, more: Partial<RulePlace> = {}): RulePlace => {
   return { phase, kind: 'zone', level: 'zone', credentials: false, ...more }
 }
 
-t.test('there are the actions and phases of the public API, each once', async (t) => {
+t.test('the actions and phases of the public API exist, each once', async (t) => {
   t.equal(ACTIONS.size, 21)
   t.equal(PHASES.length, 24)
   t.equal(new Set(PHASES.map(({ name }) => name)).size, 24)
@@ -32,7 +32,7 @@ t.test('phases run on the network, on the request, then on the response', async 
   t.same(changes, ['network', 'request', 'response'])
 })
 
-t.test('rulesets that others run can be made exactly where rules can run them', async (t) => {
+t.test('rulesets that others run can be created exactly in the phases whose rules can run them', async (t) => {
   for (const phase of PHASES) {
     const runs = actionsOf(phase.name, 'zone').some(({ name }) => name === 'execute')
     t.equal('executes' in phase, runs, phase.name)
@@ -52,7 +52,7 @@ for (const action of ACTIONS.values()) {
   })
 }
 
-/** What a JSON pointer points at. */
+/** Returns the target of a JSON pointer. */
 function at(value: unknown, pointer: string): unknown {
   return pointer
     .split('/')
@@ -72,7 +72,7 @@ t.test('cloudflare_only is stored as vendor_only', async (t) => {
   })
 })
 
-/** The value with one of its inner values, the `at`-th in order, replaced. */
+/** Returns the value with one of its inner values, the `at`-th in order, replaced. */
 function replaced(value: unknown, at: number, by: unknown): unknown {
   let left = at
   const walk = (inner: unknown): unknown => {
@@ -84,7 +84,7 @@ function replaced(value: unknown, at: number, by: unknown): unknown {
   return walk(value)
 }
 
-t.test('whatever stands in the place of a value is accepted or told, with a pointer into the rule', async (t) => {
+t.test('any replacement of a value is accepted or reported with a pointer into the rule', async (t) => {
   const rules = [...ACTIONS.values()].flatMap(({ name, examples }) =>
     examples.map(({ phase, params }) => ({
       phase,

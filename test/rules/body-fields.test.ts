@@ -43,7 +43,7 @@ function read(exchange: Exchange, name: string): unknown {
   return shown(compileValue(parseValue(name))(context))
 }
 
-/** The fields of a body that was read whole. */
+/** Returns the fields of a body that was read completely. */
 function fieldsOf(type: string, bytes: string, names: readonly string[]): Record<string, unknown> {
   const exchange = exchangeOf(['Content-Type', type])
   exchange.body = { bytes, size: bytes.length, truncated: false, release: () => undefined }
@@ -119,7 +119,7 @@ t.test('the fields of multipart bodies', (t) => {
   t.end()
 })
 
-t.test('multipart bodies that are not as they should be', (t) => {
+t.test('malformed multipart bodies', (t) => {
   const parts = (body: string, boundary = 'B') => partsOf(body, boundary).map(({ names, value }) => [...names, value])
   const rows: [what: string, body: string, parts: string[][]][] = [
     ['nothing', '', []],
@@ -179,7 +179,7 @@ t.test('multipart bodies that are not as they should be', (t) => {
   t.end()
 })
 
-t.test('hostile bodies take time in proportion to their length', (t) => {
+t.test('hostile bodies take time linear in their length', (t) => {
   const size = 8 * 1024 * 1024
   const fill = (text: string) => text.repeat(Math.floor(size / text.length))
   t.equal(partsOf(fill('\n--'), 'B').length, 0)
@@ -197,7 +197,7 @@ t.test('hostile bodies take time in proportion to their length', (t) => {
   t.end()
 })
 
-t.test('types that the bytes of a body tell', (t) => {
+t.test('types detected from the bytes of a body', (t) => {
   const rows: [body: string, type: string][] = [
     ['', ''],
     ['hello', 'text/plain'],
@@ -236,13 +236,13 @@ interface Seen {
   raw: unknown
   size: unknown
   truncated: unknown
-  /** What a reader of the upload gets afterwards. */
+  /** The bytes that a reader of the upload gets afterwards. */
   forwarded: Buffer | undefined
   exchange: Exchange
   upload: RequestBody
 }
 
-/** A server that reads the beginnings of bodies, and then the rest when told to. */
+/** Starts a server that reads the beginnings of bodies, and then the rest on request. */
 async function reader(
   t: Test,
   { limit, memory, forward = true }: { limit: number; memory: MemoryBudget; forward?: boolean },
@@ -295,7 +295,7 @@ async function reader(
 
 const bodyOf = (length: number) => Buffer.from(Array.from({ length }, (_, i) => i % 251))
 
-t.test('the beginning of a body is read, and all of it goes on', async (t) => {
+t.test('the beginning of a body is read, and all of it is forwarded', async (t) => {
   const memory = new MemoryBudget(10_000_000)
   const limit = 1000
   const { seen, post } = await reader(t, { limit, memory })
@@ -324,7 +324,7 @@ t.test('the beginning of a body is read, and all of it goes on', async (t) => {
   }
 })
 
-t.test('a body that comes byte by byte is held in blocks', async (t) => {
+t.test('a body that arrives byte by byte is buffered in blocks', async (t) => {
   const memory = new MemoryBudget(100_000)
   const { seen, post } = await reader(t, { limit: 2000, memory })
   const status = post({ 'transfer-encoding': 'chunked' }, (request) => {
@@ -377,7 +377,7 @@ t.test('bodies share a bounded memory', async (t) => {
   t.equal(seen.length, 1, 'of a client that left no body is told')
 })
 
-t.test('a body that nobody sends on gives its memory back', async (t) => {
+t.test('a body that is never forwarded releases its memory', async (t) => {
   const memory = new MemoryBudget(1_000_000)
   const { seen, post } = await reader(t, { limit: 1000, memory, forward: false })
   t.equal(await post({ 'content-length': '500' }, (request) => request.end(bodyOf(500))), 403)

@@ -61,7 +61,7 @@ function visit({ host = 'example.test', address = '192.0.2.1', agent = 'A', acce
 
 const ticketIn = (page: string): string => /name="ticket" value="([^"]+)"/.exec(page)?.[1] ?? ''
 
-/** Tries nonces until one proves the work. */
+/** Returns the first nonce that proves the work. */
 function solve(ticket: string, bits = OPTIONS.difficulty): string {
   const id = ticket.split('.')[2] ?? ''
   for (let nonce = 0; ; nonce++) if (provesWork(id, String(nonce), bits)) return String(nonce)
@@ -70,14 +70,14 @@ function solve(ticket: string, bits = OPTIONS.difficulty): string {
 const taskFor = (challenges: Challenges, visitor?: Visitor): string =>
   ticketIn(challenges.page(visit(visitor))?.body.toString() ?? '')
 
-/** Solves a task as that visitor; returns the cookie. */
+/** Solves a task as that client. Returns the cookie. */
 function pass(challenges: Challenges, visitor?: Visitor): string {
   const ticket = taskFor(challenges, visitor)
   const headers = challenges.solved(visit(visitor), { ticket, nonce: solve(ticket), to: '/' })
   return headers?.['set-cookie']?.split(';')[0] ?? ''
 }
 
-t.test('who solves the task has a cookie that clears', async (t) => {
+t.test('solving the task returns a cookie that clears the client', async (t) => {
   const challenges = new Challenges(KEY, handClock(), OPTIONS)
   t.equal(challenges.clearance(visit()), undefined)
   const cookie = pass(challenges)
@@ -87,7 +87,7 @@ t.test('who solves the task has a cookie that clears', async (t) => {
   t.ok(challenges.clearance(visit({ cookie: `${COOKIE}=stale; ${cookie}` })), 'also behind another of its name')
 })
 
-t.test('the cookie says no more than it has to, and where', async (t) => {
+t.test('the cookie has only the necessary attributes, the response its location', async (t) => {
   const challenges = new Challenges(KEY, handClock(), OPTIONS)
   for (const scheme of ['http', 'https'] as const) {
     const ticket = taskFor(challenges, { scheme })
@@ -104,7 +104,7 @@ const OTHERS: [what: string, visitor: Visitor][] = [
   ['another zone', { zone: { ...ZONE, id: 'f'.repeat(32) } }],
 ]
 for (const [what, visitor] of OTHERS) {
-  t.test(`a cookie is no good for ${what}`, async (t) => {
+  t.test(`a cookie is not valid for ${what}`, async (t) => {
     const challenges = new Challenges(KEY, handClock(), OPTIONS)
     t.equal(challenges.clearance(visit({ ...visitor, cookie: pass(challenges) })), undefined)
   })
@@ -113,14 +113,14 @@ for (const [what, visitor] of [
   ...OTHERS.slice(0, 2),
   ['another host', { host: 'www.example.test' }],
 ] as typeof OTHERS) {
-  t.test(`a task is no good for ${what}`, async (t) => {
+  t.test(`a task is not valid for ${what}`, async (t) => {
     const challenges = new Challenges(KEY, handClock(), OPTIONS)
     const ticket = taskFor(challenges)
     t.equal(challenges.solved(visit(visitor), { ticket, nonce: solve(ticket), to: '/' }), undefined)
   })
 }
 
-t.test('a cookie ends, by the time that was in force when it was given', async (t) => {
+t.test('a cookie expires after the time configured when it was issued', async (t) => {
   const clock = handClock()
   const challenges = new Challenges(KEY, clock, OPTIONS)
   const cookie = pass(challenges)
@@ -130,7 +130,7 @@ t.test('a cookie ends, by the time that was in force when it was given', async (
   t.equal(challenges.clearance(visit({ cookie })), undefined)
 })
 
-t.test('changed and made-up cookies clear nobody', async (t) => {
+t.test('changed and made-up cookies clear no client', async (t) => {
   const challenges = new Challenges(KEY, handClock(), OPTIONS)
   const cookie = pass(challenges)
   const [name = '', value = ''] = cookie.split('=')
@@ -154,7 +154,7 @@ t.test('changed and made-up cookies clear nobody', async (t) => {
   )
 })
 
-t.test('solutions that are wrong, late, changed or used before get nothing', async (t) => {
+t.test('solutions that are wrong, late, changed or already used are rejected', async (t) => {
   const clock = handClock()
   const challenges = new Challenges(KEY, clock, OPTIONS)
   const ticket = taskFor(challenges)
@@ -205,7 +205,7 @@ const WAYS: [to: string, location: string][] = [
   [`/${'a'.repeat(9000)}`, '/'],
 ]
 for (const [to, location] of WAYS) {
-  t.test(`a visitor who wants to go on to ${JSON.stringify(to).slice(0, 40)} goes to ${location}`, async (t) => {
+  t.test(`a client that asks for ${JSON.stringify(to).slice(0, 40)} is redirected to ${location}`, async (t) => {
     const challenges = new Challenges(KEY, handClock(), OPTIONS)
     const ticket = taskFor(challenges)
     t.equal(challenges.solved(visit(), { ticket, nonce: solve(ticket), to })?.location, location)
@@ -222,12 +222,12 @@ const PROGRAMS: Visitor[] = [
   { method: 'HEAD' },
 ]
 for (const visitor of PROGRAMS) {
-  t.test(`${JSON.stringify(visitor).slice(0, 50)} is no browser on its way`, async (t) => {
+  t.test(`${JSON.stringify(visitor).slice(0, 50)} is not a browser navigation`, async (t) => {
     t.equal(new Challenges(KEY, handClock(), OPTIONS).page(visit(visitor)), undefined)
   })
 }
 
-t.test('the page loads nothing, and may run nothing but its own script', async (t) => {
+t.test('the page loads nothing, and may run only its own script', async (t) => {
   const page = new Challenges(KEY, handClock(), OPTIONS).page(visit())
   const html = page?.body.toString() ?? ''
   t.match(page?.headers, { 'content-security-policy': PAGE_POLICY, 'cache-control': 'no-store' })
@@ -241,7 +241,7 @@ t.test('the page loads nothing, and may run nothing but its own script', async (
   t.match(html, /<noscript>/)
 })
 
-/** Runs the script of the page as a browser would, until it posts its form or says why it cannot. */
+/** Runs the script of the page as a browser would, until it posts its form or shows why it cannot. */
 async function runPage(html: string, cookieEnabled = true): Promise<{ values: Record<string, string>; said: string }> {
   const values: Record<string, string> = {}
   const elements: Record<string, { value: string }> = {}
@@ -278,14 +278,14 @@ t.test("the page's own script solves its task", async (t) => {
   }
 })
 
-t.test('where cookies are blocked the page says so, and does no work', async (t) => {
+t.test('if cookies are blocked the page says so, and does no work', async (t) => {
   const html = new Challenges(KEY, handClock(), OPTIONS).page(visit())?.body.toString() ?? ''
   const { said, values } = await runPage(html, false)
   t.match(said, /Allow cookies/)
   t.strictSame(values, {})
 })
 
-t.test('a clearance is exchanged for one fresh start of each thing', async (t) => {
+t.test('a clearance is exchanged for one reset of each limit', async (t) => {
   const challenges = new Challenges(KEY, handClock(), OPTIONS)
   const clearance = challenges.clearance(visit({ cookie: pass(challenges) }))!
   t.strictSame(
@@ -294,7 +294,7 @@ t.test('a clearance is exchanged for one fresh start of each thing', async (t) =
   )
 })
 
-t.test('what is remembered is bounded, the oldest goes first', async (t) => {
+t.test('the memory of used entries is bounded, the oldest is dropped first', async (t) => {
   const set = new BoundedSet(3)
   t.strictSame(
     ['a', 'b', 'c', 'a', 'd', 'b', 'a'].map((text) => set.add(text)),
@@ -303,7 +303,7 @@ t.test('what is remembered is bounded, the oldest goes first', async (t) => {
   t.equal(set.size, 3)
 })
 
-t.test('the proxy takes posted solutions, and nothing else below that path', async (t) => {
+t.test('the proxy accepts posted solutions, and nothing else below that path', async (t) => {
   const seen: string[] = []
   const { url: origin } = await startOrigin(t, (request, response) => {
     seen.push(`${request.method} ${request.url}`)

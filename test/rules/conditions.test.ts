@@ -55,19 +55,19 @@ function ruleWith(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   } satisfies Rule
 }
 
-/** What one request does and meets. */
+/** One request and its effects. */
 interface Sent {
   readonly from?: string
   readonly matched?: boolean
   readonly fields?: Record<string, Value>
-  /** The rule only logs: the request goes on also where it is acted on. */
+  /** The rule only logs: the request continues even if the rule acts on it. */
   readonly logs?: boolean
   /** Another rule ends the request before it reaches the origin. */
   readonly stopped?: boolean
   readonly response?: { readonly code: number; readonly headers?: readonly string[] }
 }
 
-/** A rule on a machine of its own. `send` returns the seconds of Retry-After where the rule acts, else undefined. */
+/** Creates a rule on its own machine. `send` returns the seconds of Retry-After if the rule acts, else undefined. */
 function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   const clock = handClock()
   const limiter = new Limiter({ clock })
@@ -97,7 +97,7 @@ function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
 
 const acted = (results: readonly (number | undefined)[]) => results.map((result) => result !== undefined)
 
-t.test('the request that makes the count one more than the threshold is the first acted on', async (t) => {
+t.test('the first request acted on is the one that makes the count one more than the threshold', async (t) => {
   const { times, send } = machine({})
   t.strictSame(acted(times(5)), [false, false, false, true, true])
   t.equal(send({ from: '192.0.2.2' }), undefined, 'another key has a count of its own')
@@ -126,17 +126,14 @@ for (const [mitigation_timeout, period, stillAfter, freeAfter] of ENDS) {
   )
 }
 
-t.test(
-  'with a mitigation time the action lasts that long for all that matches, also what no longer counts',
-  async (t) => {
-    const { times, send, clock } = machine({ mitigation_timeout: 120, counting_expression: 'http.host eq "a.test"' })
-    times(4, { fields: { 'http.host': 'a.test' } })
-    clock.move(119)
-    t.equal(send({ fields: { 'http.host': 'b.test' } }), 1, 'and Retry-After is what is left of it')
-    clock.move(2)
-    t.equal(send({ fields: { 'http.host': 'b.test' } }), undefined)
-  },
-)
+t.test('with a mitigation time the action lasts that long for all matching requests, counted or not', async (t) => {
+  const { times, send, clock } = machine({ mitigation_timeout: 120, counting_expression: 'http.host eq "a.test"' })
+  times(4, { fields: { 'http.host': 'a.test' } })
+  clock.move(119)
+  t.equal(send({ fields: { 'http.host': 'b.test' } }), 1, 'and Retry-After is what is left of it')
+  clock.move(2)
+  t.equal(send({ fields: { 'http.host': 'b.test' } }), undefined)
+})
 
 t.test('Retry-After without a mitigation time is when one more request passes', async (t) => {
   const { times, send, clock } = machine({})
@@ -146,7 +143,7 @@ t.test('Retry-After without a mitigation time is when one more request passes', 
   t.equal(send(), undefined)
 })
 
-t.test('requests that the rule stops count, so that who goes on stays stopped', async (t) => {
+t.test('requests that the rule stops count, so that a client that continues remains stopped', async (t) => {
   const { send, clock, times } = machine({ period: 10 })
   times(4)
   for (let second = 0; second < 60; second++) {
@@ -155,7 +152,7 @@ t.test('requests that the rule stops count, so that who goes on stays stopped', 
   }
 })
 
-t.test('two answers of 400 count, and the request after them is acted on', async (t) => {
+t.test('two responses with 400 count, and the next request is acted on', async (t) => {
   const { send } = machine({
     requests_per_period: 1,
     mitigation_timeout: 600,
@@ -165,7 +162,7 @@ t.test('two answers of 400 count, and the request after them is acted on', async
   t.strictSame(acted([send(form(400)), send(form(200)), send(form(400)), send(form(200))]), [false, false, false, true])
 })
 
-t.test("a limit on answers is not kept exceeded by the rule's own", async (t) => {
+t.test("a limit on responses is not kept exceeded by the rule's own", async (t) => {
   const { times, send, clock } = machine({ requests_per_period: 1, counting_expression: 'http.response.code ge 400' })
   times(2, { response: { code: 404 } })
   t.type(send(), 'number')
@@ -175,7 +172,7 @@ t.test("a limit on answers is not kept exceeded by the rule's own", async (t) =>
   t.equal(send(), undefined)
 })
 
-t.test('answers of other rules count for a limit on answers, unless only the origin counts', async (t) => {
+t.test('responses of other rules count for a limit on responses, unless only the origin counts', async (t) => {
   const any = machine({ requests_per_period: 1, counting_expression: 'http.response.code eq 403' })
   any.times(2, { stopped: true })
   t.type(any.send(), 'number')
@@ -190,7 +187,7 @@ t.test('answers of other rules count for a limit on answers, unless only the ori
   t.type(origin.send(), 'number')
 })
 
-t.test('what counts is up to the counting expression, also where the rule does not match', async (t) => {
+t.test('the counting expression decides what counts, even if the rule does not match', async (t) => {
   const { times, send } = machine({ counting_expression: 'http.request.uri.path eq "/login"' })
   times(4, { matched: false, fields: { 'http.request.uri.path': '/login' } })
   t.type(send({ fields: { 'http.request.uri.path': '/' } }), 'number')
@@ -198,14 +195,14 @@ t.test('what counts is up to the counting expression, also where the rule does n
   t.strictSame(acted(empty.times(4)), [false, false, false, true], 'an empty one is the expression of the rule')
 })
 
-t.test('requests to the origin: what does not get there does not count', async (t) => {
+t.test('requests to the origin: a request that does not reach it does not count', async (t) => {
   const { times, send } = machine({ requests_to_origin: true })
   t.strictSame(acted(times(9, { stopped: true })), Array(9).fill(false))
   t.strictSame(acted(times(5)), [false, false, false, true, true])
   t.type(send({ stopped: true }), 'number')
 })
 
-t.test('requests to the origin without mitigation: as many as the threshold get there in each period', async (t) => {
+t.test('requests to the origin without mitigation: as many as the threshold reach it in each period', async (t) => {
   const { send, clock } = machine({ requests_to_origin: true, period: 10 })
   let passed = 0
   for (let second = 0; second < 100; second++) {
@@ -250,7 +247,7 @@ for (const [fields, counted] of SCORES) {
   })
 }
 
-t.test('a rule can limit requests and scores, each with a count of its own', async (t) => {
+t.test('a rule can limit requests and scores, each with its own count', async (t) => {
   const { times } = machine({ score_per_period: 100, score_response_header_name: 'x-score' })
   t.strictSame(acted(times(3, { response: { code: 200, headers: ['x-score', '60'] } })), [false, false, true])
 })
@@ -294,7 +291,7 @@ const KEYS: [what: string, characteristics: string[], one: Record<string, Value>
   ],
 ]
 for (const [what, characteristics, one, other] of KEYS) {
-  t.test(`keys tell apart ${what}`, async (t) => {
+  t.test(`keys distinguish ${what}`, async (t) => {
     const { keyOf } = compileKey(characteristics, PLACE)
     const key = (values: Record<string, Value>) => keyOf(contextOf(SCHEME, new Map(Object.entries(values))))
     t.not(key(one), key(other))
@@ -303,7 +300,7 @@ for (const [what, characteristics, one, other] of KEYS) {
   })
 }
 
-t.test('characteristics are any values: calls, lookups, and those that are no fields', async (t) => {
+t.test('characteristics are any values: calls, lookups, and those that are not fields', async (t) => {
   const context = contextOf(
     SCHEME,
     new Map<string, Value>([
@@ -319,7 +316,7 @@ t.test('characteristics are any values: calls, lookups, and those that are no fi
     t.throws(() => key(wrong), { name: 'ExprError' }, wrong)
 })
 
-t.test('a million hostile keys stay short and within the cap', async (t) => {
+t.test('a million hostile keys remain short and within the cap', async (t) => {
   const clock = handClock()
   const limiter = new Limiter({ clock, maxKeys: 1000 })
   const rule = new RuleLimit(ruleWith({ characteristics: ['http.host'] }), PLACE)
@@ -333,7 +330,7 @@ t.test('a million hostile keys stay short and within the cap', async (t) => {
   t.equal(limiter.keys, 1000)
 })
 
-t.test('credentials are seen where both are there, and nothing of them is kept', async (t) => {
+t.test('credentials are detected if both are present, and are not stored', async (t) => {
   const check = new CredentialCheck(
     {
       username_expression: 'http.request.headers["x-user"][0]',
@@ -371,7 +368,7 @@ t.test('in the proxy', async (t) => {
   const html = { accept: 'text/html' }
 
   const FORMS = ['text/html', 'text/markdown', 'application/json', 'application/problem+json']
-  t.test('the request beyond the limit gets 429 with error 1015, in the form asked for', async (t) => {
+  t.test('the request beyond the limit gets 429 with error 1015, in the accepted form', async (t) => {
     const get = await proxyWith(t, [limited('block')])
     for (let i = 0; i < 2; i++) t.equal((await get()).status, 200)
     for (const accept of FORMS) {
@@ -384,7 +381,7 @@ t.test('in the proxy', async (t) => {
     }
   })
 
-  t.test('a response of the rule stays as it is, with Retry-After', async (t) => {
+  t.test('a response of the rule is unchanged, with Retry-After', async (t) => {
     const response = { status_code: 418, content_type: 'application/json', content: '{"slow":"down"}' }
     const get = await proxyWith(t, [limited('block', { action_parameters: { response } }, { mitigation_timeout: 30 })])
     for (let i = 0; i < 2; i++) await get()
@@ -395,7 +392,7 @@ t.test('in the proxy', async (t) => {
     t.equal(await result.text(), '{"slow":"down"}')
   })
 
-  t.test('a limit that logs lets the request go on', async (t) => {
+  t.test('a limit that logs lets the request continue', async (t) => {
     const get = await proxyWith(t, [limited('log')])
     for (let i = 0; i < 5; i++) t.equal((await get()).status, 200)
   })
@@ -409,7 +406,7 @@ t.test('in the proxy', async (t) => {
     t.equal((await get()).status, 429)
   })
 
-  /** Solves the challenge of a response; returns the cookie. */
+  /** Solves the challenge of a response. Returns the cookie. */
   const solve = async (get: Awaited<ReturnType<typeof proxyWith>>, result: Response): Promise<string> => {
     const [, ticket = ''] = /name="ticket" value="([^"]+)"/.exec(await result.text()) ?? []
     let nonce = 0
@@ -421,7 +418,7 @@ t.test('in the proxy', async (t) => {
   }
 
   for (const action of ['challenge', 'js_challenge', 'managed_challenge']) {
-    t.test(`${action}: a page for browsers, an error for others, the origin for who has passed`, async (t) => {
+    t.test(`${action}: a page for browsers, an error for others, the origin for clients that passed`, async (t) => {
       const get = await proxyWith(t, [
         {
           phase: 'http_request_firewall_custom',
@@ -442,7 +439,7 @@ t.test('in the proxy', async (t) => {
     })
   }
 
-  t.test('who passes the challenge of a limit starts again, once for each challenge passed', async (t) => {
+  t.test('a client that passes the challenge of a limit is reset, once for each challenge passed', async (t) => {
     const get = await proxyWith(t, [limited('managed_challenge')])
     for (let i = 0; i < 2; i++) t.equal((await get('/', html)).status, 200)
     const page = await get('/', html)
@@ -453,7 +450,7 @@ t.test('in the proxy', async (t) => {
     t.strictSame(statuses, [200, 200, 200, 403, 403])
   })
 
-  t.test('a look for exposed credentials is told to the log, without them, and stops nobody', async (t) => {
+  t.test('a check for exposed credentials is logged, without them, and stops no request', async (t) => {
     const get = await proxyWith(t, [
       {
         phase: 'http_request_firewall_custom',

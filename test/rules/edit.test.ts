@@ -14,7 +14,7 @@ import {
 } from '../../src/rules/rulesets/edit.js'
 import type { Position, RuleInput } from '../../src/rules/rulesets/rule-input.js'
 
-/** Hands out times and ids in order, so that each is new. */
+/** Returns times and ids in order, so that each is new. */
 function maker(): () => Making {
   let second = 0
   let id = 0
@@ -39,7 +39,7 @@ const rule = fc.record(
   { requiredKeys: ['action', 'expression'] },
 ) as fc.Arbitrary<RuleInput>
 
-/** One edit; numbers pick among the rules that there are then. */
+/** One edit; numbers select among the current rules. */
 type Edit =
   | { readonly put: readonly { readonly keep: number; readonly as: 'id' | 'ref' | 'new'; readonly rule: RuleInput }[] }
   | { readonly add: RuleInput; readonly at: number }
@@ -65,7 +65,7 @@ function position(rules: readonly Rule[], at: number): Position | undefined {
   return [undefined, { index: 1 }, { before: '' }, { after: '' }, other ? { before: other.id } : undefined][at % 5]
 }
 
-/** The rules that a put names: in the order of the list, each of the stored ones at most once. */
+/** Returns the rules of a put: in the order of the list, each of the stored ones at most once. */
 function inputs(old: readonly Rule[], put: Extract<Edit, { put: unknown }>['put']): RuleInput[] {
   const used = new Set<string>()
   return put.map(({ keep, as, rule }) => {
@@ -90,7 +90,7 @@ const distinct = (values: readonly string[]): boolean => new Set(values).size ==
 const body = ({ version: _version, last_updated: _updated, ...rest }: Rule) => JSON.stringify(sorted(rest))
 const sorted = (value: object) => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-t.test('whatever is done, versions grow by one, rules stay who they are, and what was is not touched', async (t) => {
+t.test('after any edit versions grow by one, rules keep their identity, and old versions are unchanged', async (t) => {
   let applied = 0
   fc.assert(
     fc.property(fc.array(rule, { maxLength: 4 }), fc.array(edit, { maxLength: 12 }), (first, edits) => {
@@ -107,11 +107,11 @@ t.test('whatever is done, versions grow by one, rules stay who they are, and wha
         try {
           next = apply(now, one, making)
         } catch (error) {
-          // Two rules with one ref: the only thing that these edits can get wrong.
+          // Two rules with one ref: the only error that these edits can cause.
           if (error instanceof InvalidInput && error.issues.every(({ pointer }) => pointer.endsWith('/ref'))) continue
           throw error
         }
-        // A change that changes nothing returns the ruleset itself.
+        // A change without effect returns the ruleset itself.
         if (!next || (next === now && 'change' in one)) continue
         applied++
         if (JSON.stringify(now) !== before) throw new Error('the old ruleset was changed')
@@ -135,7 +135,7 @@ t.test('whatever is done, versions grow by one, rules stay who they are, and wha
   t.ok(applied > 1000, `${applied} edits`)
 })
 
-t.test('a put keeps the order that it gives', async (t) => {
+t.test('a put preserves the order of its rules', async (t) => {
   const keeps = () =>
     fc.assert(
       fc.property(
@@ -158,7 +158,7 @@ t.test('a put keeps the order that it gives', async (t) => {
   t.doesNotThrow(keeps)
 })
 
-t.test('an id goes before a ref: the ref of a claimed rule makes a new one', async (t) => {
+t.test('an id takes precedence over a ref: the ref of a claimed rule creates a new one', async (t) => {
   const make = maker()
   const log = { action: 'log', expression: 'true' }
   const old = createRuleset(
@@ -191,7 +191,7 @@ t.test('an id goes before a ref: the ref of a claimed rule makes a new one', asy
   )
 })
 
-t.test('a patch leaves out what the service sets, and parameters of another action', async (t) => {
+t.test('a patch omits members that the service sets, and parameters of another action', async (t) => {
   const make = maker()
   const params = { increment: 1 }
   const made = createRuleset(

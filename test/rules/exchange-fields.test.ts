@@ -23,7 +23,7 @@ import { read, bytes, URI, HEADERS } from './fields-helper.js'
 
 const LOCAL: LocalEnd = { localAddress: '::ffff:192.0.2.80', localPort: 8080 }
 
-/** An exchange as the proxy makes it. */
+/** Returns an exchange as the proxy creates it. */
 function exchangeOf({
   address = '198.51.100.7',
   headers = [],
@@ -61,7 +61,7 @@ function exchangeOf({
 
 const PARTS = { clock: systemClock, geo: new Geo() }
 
-t.test('what the proxy knows besides the request', (t) => {
+t.test('fields that the proxy knows besides the request', (t) => {
   const of = (exchange: Exchange, name: string) => read(fieldContext(exchange, PARTS), name)
   t.equal(of(exchangeOf(), 'http.request.timestamp.sec'), 1_700_000_000)
   t.equal(of(exchangeOf(), 'http.request.timestamp.msec'), 123)
@@ -87,7 +87,7 @@ t.test('what the proxy knows besides the request', (t) => {
   t.end()
 })
 
-t.test('the fields of an answer', (t) => {
+t.test('the fields of a response', (t) => {
   const exchange = exchangeOf()
   const context = fieldContext(exchange, PARTS)
   t.equal(read(context, 'http.response.code'), undefined)
@@ -129,7 +129,7 @@ t.test('the fields of an answer', (t) => {
   t.end()
 })
 
-t.test('rewrites show in the next phase, and never in raw fields', (t) => {
+t.test('rewrites are visible in the next phase, and never in raw fields', (t) => {
   const exchange = exchangeOf({ headers: ['User-Agent', 'a', 'Host', 'example.test'] })
   const context = fieldContext(exchange, PARTS)
   const uri = () => read(context, URI)
@@ -150,7 +150,7 @@ t.test('rewrites show in the next phase, and never in raw fields', (t) => {
     ['raw.http.request.full_uri', 'http://example.test/'],
     [HEADERS, { 'user-agent': ['b'] }],
     [`${HEADERS}.names`, ['User-Agent']],
-    // Not among the fields that rules may change.
+    // Not a field that rules may change.
     ['http.user_agent', 'a'],
     ['http.host', 'example.test'],
   ]
@@ -158,7 +158,7 @@ t.test('rewrites show in the next phase, and never in raw fields', (t) => {
   t.end()
 })
 
-t.test('rules read what score rules have added up', (t) => {
+t.test('rules read the total of score rules', (t) => {
   const exchange = exchangeOf()
   const context = fieldContext(exchange, PARTS)
   const [high, low] = [compile(parse('cf.waf.score ge 25')), compile(parse('cf.waf.score lt 25'))]
@@ -172,7 +172,7 @@ t.test('rules read what score rules have added up', (t) => {
   t.end()
 })
 
-/** Fields that are always missing here, unless a trusted proxy tells them, and why. */
+/** Fields that are always missing here, unless a trusted proxy sends them, and why. */
 const ABSENT: [pattern: RegExp, why: string][] = [
   [/^cf\.(bot_management|api_gateway|schema_validation|llm)\./, 'detected by services that are not here'],
   [/^cf\.(client\.bot|verified_bot_category)$/, 'detected by services that are not here'],
@@ -184,7 +184,7 @@ const ABSENT: [pattern: RegExp, why: string][] = [
   [/^(true|false)$/, 'constants of the language'],
 ]
 
-t.test('every documented field is known, or absent for a reason', (t) => {
+t.test('every documented field is known, or absent for a documented reason', (t) => {
   const { fields } = JSON.parse(readFileSync('test/fixtures/fields.json', 'utf8')) as {
     fields: Record<string, { alias_of?: string }>
   }
@@ -203,7 +203,7 @@ t.test('every documented field is known, or absent for a reason', (t) => {
   t.end()
 })
 
-t.test('a body is needed where an expression reads it', (t) => {
+t.test('a body is needed if an expression reads it', (t) => {
   const needed = (text: string) => needsBody(parse(text).uses)
   t.equal(needed('ssl and http.request.uri.path eq "/"'), false)
   t.equal(needed('http.request.body.size gt 5'), true)
@@ -225,7 +225,7 @@ const CITY = {
   ],
 }
 
-t.test('where a client is, from databases', async (t) => {
+t.test('the location of a client, from databases', async (t) => {
   const folder = testFolder(t)
   const write = (name: string, content: Buffer | string) => {
     writeFileSync(join(folder, name), content)
@@ -294,14 +294,14 @@ t.test('where a client is, from databases', async (t) => {
   for (const [address, fields] of rows)
     for (const [name, value] of Object.entries(fields)) t.strictSame(of(address, name), value, `${address}: ${name}`)
 
-  t.test('a database of IPv4 addresses knows no IPv6 address', async (t) => {
+  t.test('a database of IPv4 addresses contains no IPv6 address', async (t) => {
     const file = write('v4.mmdb', mmdb({ '0.0.0.0/1': CITY, '128.0.0.0/1': CITY }, { ipVersion: 4 }))
     geo.use(await readDatabases({ country_file: file }))
     t.equal(of('198.51.100.7', 'ip.src.country'), 'CH')
     t.equal(of('2001:db8::1', 'ip.src.country'), undefined)
   })
 
-  t.test('a file that is no database is refused by name', async (t) => {
+  t.test('a file that is not a database is rejected by name', async (t) => {
     for (const [name, content] of [
       ['text.mmdb', 'no database'],
       ['empty.mmdb', ''],
@@ -314,7 +314,7 @@ t.test('where a client is, from databases', async (t) => {
     await t.rejects(readDatabases({ asn_file: join(folder, 'none.mmdb') }), /none.mmdb cannot be read.*ENOENT/)
   })
 
-  t.test('another configuration takes the place of what was known', async (t) => {
+  t.test('a new configuration replaces the previous databases', async (t) => {
     const city_file = write('new.mmdb', mmdb({ '198.51.100.0/24': { country: { iso_code: 'FR' } } }))
     geo.use(await readDatabases({ city_file }))
     t.equal(of('198.51.100.7', 'ip.src.country'), 'FR')

@@ -5,17 +5,17 @@ import { fieldContext } from '../../src/rules/fields/index.js'
 import { compileValue, formatIp, parseValue, SCHEME, type Context, type Value } from '../../src/expr/index.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 
-/** What a value looks like in a test. */
+/** Returns a value in the form that tests compare. */
 function shown(value: Value | undefined, name: string): unknown {
   if (value === undefined) return undefined
   if (SCHEME.field(name)?.type.kind === 'Ip') return formatIp(value as string | number)
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-/** The value of a field. */
+/** Returns the value of a field. */
 export const read = (context: Context, name: string) => shown(compileValue(parseValue(name))(context), name)
 
-/** A proxy that tells what fields the requests that go through it have. */
+/** Creates a proxy that returns the fields of the requests sent through it. */
 export async function fieldsOf(
   t: Test,
   { yaml, members = '', geo }: { yaml?: string; members?: string; geo?: Geo } = {},

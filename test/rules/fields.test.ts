@@ -12,7 +12,7 @@ t.test('the fields of requests', async (t) => {
   }
 })
 
-t.test('what changes from request to request', async (t) => {
+t.test('fields that differ between requests', async (t) => {
   const ask = await fieldsOf(t)
   const names = ['cf.ray_id', 'cf.random_seed', 'cf.edge.server_port', 'cf.timings.edge_msec']
   const times = ['http.request.timestamp.sec', 'http.request.timestamp.msec']
@@ -32,7 +32,7 @@ t.test('what changes from request to request', async (t) => {
 
 const TRUSTED = 'trusted_proxies: [127.0.0.1]'
 
-t.test('what trusted proxies tell of the visitor', async (t) => {
+t.test('client data that trusted proxies send', async (t) => {
   const ask = await fieldsOf(t, { yaml: `{ ${TRUSTED} }` })
   const visitor = async (...headers: string[]) =>
     await ask(get('/', ...headers), ['ip.src', 'ssl', 'http.request.full_uri'])
@@ -51,7 +51,7 @@ const TOLD = `trusted_fields: {
   cf.bot_management.detection_ids: x-ids, cf.waf.content_scan.obj_types: x-types, ip.src.country: x-country,
   cf.tls_version: x-tls, cf.threat_score: x-threat, cf.waf.score: x-waf }`
 
-t.test('fields that header fields of trusted proxies tell', async (t) => {
+t.test('fields that header fields of trusted proxies set', async (t) => {
   const trusting = await fieldsOf(t, { yaml: `{ ${TRUSTED}, ${TOLD} }` })
   const rows: [header: string, field: string, value: unknown][] = [
     ['X-Bot-Score: 30', 'cf.bot_management.score', 30],
@@ -88,7 +88,7 @@ t.test('fields that header fields of trusted proxies tell', async (t) => {
   })
 })
 
-t.test('header fields that only trusted proxies may send do not reach the origin from others', async (t) => {
+t.test('header fields that only trusted proxies may send do not reach the origin from other clients', async (t) => {
   const seen: string[][] = []
   const origin = await startOrigin(t, (request, response) => {
     seen.push(request.rawHeaders.map((part) => part.toLowerCase()))
@@ -101,7 +101,7 @@ t.test('header fields that only trusted proxies may send do not reach the origin
   t.ok(seen[0]?.includes('x-other'))
 })
 
-t.test('what the configuration says of fields is checked', (t) => {
+t.test('the configuration of fields is checked', (t) => {
   const faults = (field: string, header = 'x-y') => {
     try {
       readConfig(`proxy: { trusted_fields: { ${field}: '${header}' } }`, 'test.yaml', {})

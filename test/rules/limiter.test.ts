@@ -27,13 +27,13 @@ const limit = (more: Partial<Limit> = {}): Limit => ({
   ...more,
 })
 
-/** Counts, then asks: what a request does whose rule counts what it matches. */
+/** Counts, then checks: the effect of a request whose rule counts its matches. */
 const request = (limiter: Limiter, rule: Limit, key = 'a') => {
   limiter.count(rule, key)
   return limiter.over(rule, key)
 }
 
-t.test('the request that makes the count one more than the threshold is the first acted on', async (t) => {
+t.test('the first request acted on is the one that makes the count one more than the threshold', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   const rule = limit()
   t.strictSame(
@@ -68,7 +68,7 @@ t.test('with a mitigation time every matching request is acted on for that long,
   t.equal(limiter.over(rule, 'a'), false)
 })
 
-t.test('a visitor who passed a challenge starts again at nothing', async (t) => {
+t.test('the count of a client that passed a challenge is reset', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   const rule = limit({ mitigationMs: 60_000 })
   for (let i = 0; i < 9; i++) request(limiter, rule)
@@ -77,7 +77,7 @@ t.test('a visitor who passed a challenge starts again at nothing', async (t) => 
   t.equal(limiter.keys, 0)
 })
 
-t.test('a changed threshold keeps what was counted, a changed period does not', async (t) => {
+t.test('a changed threshold retains the count, a changed period does not', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   for (let i = 0; i < 5; i++) request(limiter, limit())
   t.equal(limiter.over(limit({ threshold: 4 }), 'a'), true)
@@ -130,7 +130,7 @@ t.test('mitigated keys stay within the cap too', async (t) => {
   t.equal(limiter.over(rule, 'k999'), true)
 })
 
-t.test('limits of rules that are gone are let go of', async (t) => {
+t.test('the counts of deleted rules are released', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   limiter.count(limit(), 'a')
   limiter.count(limit({ id: 'r2' }), 'a')
@@ -138,7 +138,7 @@ t.test('limits of rules that are gone are let go of', async (t) => {
   t.equal(limiter.keys, 1)
 })
 
-t.test('keys of limits that nobody asks for any more end with their period', async (t) => {
+t.test('keys of unused limits expire with their period', async (t) => {
   const clock = handClock()
   const limiter = new Limiter({ clock })
   for (let i = 0; i < 100; i++) limiter.count(limit({ id: 'idle' }), `k${i}`)
@@ -147,7 +147,7 @@ t.test('keys of limits that nobody asks for any more end with their period', asy
   t.equal(limiter.keys, 1)
 })
 
-t.test('a clock that is set back neither forgets nor stalls', async (t) => {
+t.test('after a clock is set back, the limiter neither forgets nor stalls', async (t) => {
   const clock = handClock()
   const limiter = new Limiter({ clock })
   for (let i = 0; i < 6; i++) limiter.count(limit(), 'a')
@@ -187,7 +187,7 @@ t.test('two machines share a limit', async (t) => {
   t.equal(one.over(limit(), 'a'), true)
 })
 
-t.test('a key that starts again does so on all machines', async (t) => {
+t.test('a key that is reset is reset on all machines', async (t) => {
   const clock = handClock(60_000 * 100)
   const [one, two] = [new Limiter({ clock }), new Limiter({ clock })]
   const shared = new Shared()
@@ -210,7 +210,7 @@ t.test('a key that starts again does so on all machines', async (t) => {
   for (const machine of [one, two]) t.equal(machine.over(limit(), 'a'), false)
 })
 
-t.test('while shared counters are out of reach nothing is lost', async (t) => {
+t.test('no counts are lost while shared counters are unreachable', async (t) => {
   const clock = handClock(60_000 * 100)
   const limiter = new Limiter({ clock })
   const shared = new Shared()
@@ -225,7 +225,7 @@ t.test('while shared counters are out of reach nothing is lost', async (t) => {
   t.strictSame([...shared.totals.values()], [7])
 })
 
-t.test('an outage of shared counters is told once, counted each time, and over when it is over', async (t) => {
+t.test('an outage of shared counters is logged once, counted each time, and ends when they return', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   const shared = new Shared()
   const metrics = openMetrics({ process: false })

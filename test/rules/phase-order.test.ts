@@ -47,7 +47,7 @@ function begin(rulesets: readonly TestRuleset[], target?: string): Run {
   return rulesOf(rulesets).begin(asked, FIELD_GETTERS.context(source))
 }
 
-/** Runs the request phases; returns the descriptions of the rules that acted, and how it ended. */
+/** Runs the request phases. Returns the descriptions of the rules that acted, and the outcome. */
 function acted(rulesets: readonly TestRuleset[], target?: string) {
   const run = begin(rulesets, target)
   const ending = run.request()
@@ -70,7 +70,7 @@ const execute = (target: string, overrides?: Overrides, more: Partial<TestRule> 
   ...more,
 })
 
-/** An account and a zone with rules 1 to 9 in several phases, a custom and two managed rulesets. */
+/** Returns an account and a zone with rules 1 to 9 in several phases, a custom and two managed rulesets. */
 const layout = (level: 'account' | 'zone', first: TestRule): TestRuleset[] => [
   { phase: CUSTOM, level: 'account', rules: [...(level === 'account' ? [first] : []), log('1')] },
   {
@@ -91,7 +91,7 @@ const layout = (level: 'account' | 'zone', first: TestRule): TestRuleset[] => [
 ]
 const names = (ids: readonly string[]) => ids.map((found) => found[0]).join('')
 
-t.test('what skip rules leave out', async (t) => {
+t.test('phases, rulesets and rules that skip rules skip', async (t) => {
   const CASES: [what: string, level: 'account' | 'zone', params: Record<string, unknown>, acted: string][] = [
     ['nothing that is there', 'zone', { rulesets: [SETS.other] }, '10234f5689f789f'],
     ['the rest of the ruleset, of the zone', 'zone', { ruleset: 'current' }, '105689f789f'],
@@ -108,17 +108,17 @@ t.test('what skip rules leave out', async (t) => {
     ['a product', 'zone', { products: ['waf'] }, '10234f5689f'],
     ['products without a phase', 'zone', { products: ['bic', 'hot'] }, '10234f5689f789f'],
   ]
-  // The action of an execute rule is noted when its ruleset has run.
+  // The action of an execute rule is recorded after its ruleset has run.
   for (const [what, level, params, expected] of CASES)
     t.equal(names(acted(layout(level, skip(params))).ids), expected, what)
 })
 
-t.test('a skip rule that is not to be logged leaves no trace, and skips', async (t) => {
+t.test('a skip rule that is not logged leaves no trace, but skips', async (t) => {
   const rules = layout('zone', skip({ ruleset: 'current' }, { logging: { enabled: false } }))
   t.equal(names(acted(rules).ids), '15689f789f')
 })
 
-t.test('skip of the current ruleset ends an executed ruleset only', async (t) => {
+t.test('skip of the current ruleset ends only an executed ruleset', async (t) => {
   const found = acted([
     { phase: CUSTOM, rules: [execute(SETS.custom), log('1')] },
     { phase: CUSTOM, kind: 'custom', id: SETS.custom, rules: [skip({ ruleset: 'current' }), log('2')] },
@@ -126,7 +126,7 @@ t.test('skip of the current ruleset ends an executed ruleset only', async (t) =>
   t.equal(names(found.ids), '0f1')
 })
 
-t.test('a product that is a setting is switched off', async (t) => {
+t.test('a product that is a setting is turned off', async (t) => {
   const { exchange } = acted([{ phase: CUSTOM, rules: [skip({ products: ['securityLevel'] })] }])
   t.equal(exchange.settings.security_level, 'off')
 })
@@ -214,27 +214,24 @@ t.test('rulesets that would run themselves, are of another phase or do not exist
   t.equal(names(found.ids), '2bfa1')
 })
 
-t.test(
-  'a request runs a thousand rulesets and no more, however often rules run rulesets that run others',
-  async (t) => {
-    const many = (target: string) => Array.from({ length: 40 }, () => execute(target, undefined, { id: newHexId() }))
-    const { exchange, ending } = acted([
-      { phase: MANAGED, rules: many(SETS.custom) },
-      { phase: MANAGED, kind: 'custom', id: SETS.custom, rules: many(SETS.managed) },
-      {
-        phase: MANAGED,
-        kind: 'managed',
-        id: SETS.managed,
-        rules: [{ action: 'score', id: id('1'), action_parameters: { increment: 1 } }],
-      },
-    ])
-    // 24 turns of the custom one and 40 below each, one more turn, and 15 below it.
-    t.equal(exchange.score, 24 * 40 + 15)
-    t.equal(ending, undefined)
-  },
-)
+t.test('a request runs at most a thousand rulesets, however often rules run rulesets that run others', async (t) => {
+  const many = (target: string) => Array.from({ length: 40 }, () => execute(target, undefined, { id: newHexId() }))
+  const { exchange, ending } = acted([
+    { phase: MANAGED, rules: many(SETS.custom) },
+    { phase: MANAGED, kind: 'custom', id: SETS.custom, rules: many(SETS.managed) },
+    {
+      phase: MANAGED,
+      kind: 'managed',
+      id: SETS.managed,
+      rules: [{ action: 'score', id: id('1'), action_parameters: { increment: 1 } }],
+    },
+  ])
+  // 24 runs of the custom one and 40 below each, one more run, and 15 below it.
+  t.equal(exchange.score, 24 * 40 + 15)
+  t.equal(ending, undefined)
+})
 
-t.test('within a phase all rules see the request as it was; the next phase sees what they changed', async (t) => {
+t.test('within a phase all rules see the request unchanged; the next phase sees their changes', async (t) => {
   const path = (expression: string) => ({ uri: { path: { expression } } })
   const { exchange, ids } = acted(
     [
@@ -280,7 +277,7 @@ t.test('settings of several rules are merged, the later rule wins', async (t) =>
   t.match(exchange.settings, { polish: 'webp', autominify: { css: true, js: true }, bic: true })
 })
 
-t.test('totals of scores are there for the rules that follow', async (t) => {
+t.test('totals of scores are visible to the rules that follow', async (t) => {
   const score = (increment: number): TestRule => ({ action: 'score', action_parameters: { increment } })
   const filler = Array.from({ length: 20 }, (_, i) =>
     log('1', { id: newHexId(), expression: `cf.waf.score eq ${i + 90}` }),
@@ -301,12 +298,12 @@ t.test('totals of scores are there for the rules that follow', async (t) => {
   t.match(ids.slice(-1), [id('b')])
 })
 
-t.test('what is recorded of one request is bounded', async (t) => {
+t.test('the record of one request is bounded', async (t) => {
   const rules = Array.from({ length: 1000 }, () => log('1', { id: newHexId() }))
   t.equal(acted([{ phase: CUSTOM, rules }]).ids.length, 256)
 })
 
-t.test('many rules have the effects of asking them one after the other', async () => {
+t.test('many rules have the same effects as their sequential evaluation', async () => {
   const expression = fc.oneof(
     fc.constantFrom('true', 'false', 'http.request.method eq "GET"', 'not ssl'),
     fc.constantFrom('a', 'b', 'c').map((part) => `starts_with(http.request.uri.path, "/${part}")`),
@@ -346,7 +343,7 @@ t.test('many rules have the effects of asking them one after the other', async (
   )
 })
 
-t.test('rules beyond the budget of the request fail, are counted and logged; cheap rules still run', async (t) => {
+t.test('rules beyond the budget of the request fail, are counted and logged; small rules still run', async (t) => {
   const logged: object[] = []
   const log = { ...silentLog, warn: (entry: object) => logged.push(entry) } as unknown as Log
   const dear = { action: 'log', expression: 'http.request.uri.path matches "(a|b)*a(a|b){24}c"' }
@@ -392,7 +389,7 @@ t.test('a new version of a ruleset compiles only the rules that changed', async 
   const before = prepareRuleset(first, options)
   t.equal(before.readsBody, true)
   const changed = { ...first.rules[3]!, version: '2', expression: 'ssl' }
-  // As another machine reads it: equal rules, not the same ones.
+  // As another machine reads it: equal rules, but not identical.
   const rules = structuredClone(first.rules).with(3, changed).slice(0, 30)
   const after = prepareRuleset({ ...first, version: '2', rules }, { ...options, previous: before })
   t.same(

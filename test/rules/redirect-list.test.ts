@@ -114,7 +114,7 @@ t.test('the most specific redirect of a list is found', async (t) => {
   }
 })
 
-t.test('the status is the one of the redirect, 301 unless said', async (t) => {
+t.test('the status is the one of the redirect, by default 301', async (t) => {
   const made = table(to('a.test/1', 'https://b.test/'), to('a.test/2', 'https://b.test/', { status_code: 308 }))
   t.equal(made.find('http://a.test/1')?.status, 301)
   t.equal(made.find('http://a.test/2')?.status, 308)
@@ -142,7 +142,7 @@ const urlIn = fc
   )
   .map((parts) => parts.join(''))
 
-/** Asks every redirect, and compares those that match, as the documentation tells it. */
+/** Checks every redirect, and compares those that match, as documented. */
 function naive(redirects: readonly Redirect[], url: string): Redirect | undefined {
   const [, scheme, host = '', path = ''] = /^(?:(\w+):\/\/)?([^/?#]*)([^?#]*)/.exec(url) ?? []
   const asked = path === '' ? '/' : path
@@ -163,7 +163,7 @@ function naive(redirects: readonly Redirect[], url: string): Redirect | undefine
   return matching[0]?.redirect
 }
 
-t.test('any list finds what asking each redirect in turn finds, also after some were taken out', async (t) => {
+t.test('any list finds the same as a sequential search, also after some redirects were removed', async (t) => {
   const { key } = LIST_TYPES.redirect
   let hits = 0
   const property = fc.property(
@@ -189,7 +189,7 @@ t.test('any list finds what asking each redirect in turn finds, also after some 
   t.ok(hits > 1000, `${hits} of the URLs were redirected`)
 })
 
-t.test('a long URL is looked up no more often than a source can have slashes', async (t) => {
+t.test('a long URL is looked up at most as often as a source can have slashes', async (t) => {
   const made = table(to('a.test/a', 'https://b.test/', below))
   t.equal(made.find(`http://a.test/a${'/a'.repeat(15_000)}`)?.location.length, 14 + 30_000)
   t.equal(made.find(`http://${'a.'.repeat(15_000)}test/a`), undefined)
@@ -222,7 +222,7 @@ const BAD: [what: string, redirect: object, pointer: string][] = [
   ['an unknown member', { wildcard: true }, '/redirect/wildcard'],
 ]
 
-t.test('bad redirects are told with their place', async (t) => {
+t.test('invalid redirects are reported with their position', async (t) => {
   for (const [what, change, pointer] of BAD) {
     const item = { redirect: { source_url: 'a.test', target_url: 'https://b.test/', ...change } }
     t.same(

@@ -2,7 +2,7 @@ import { END, get, bytes, URI, HEADERS } from './fields-helper.js'
 
 const repeated = (text: string, times: number) => Array.from({ length: times }, () => text)
 
-/** A request, and what its fields are. */
+/** Requests and their fields. */
 export const REQUESTS: [what: string, request: string | Buffer, fields: Record<string, unknown>][] = [
   [
     'a plain request',

@@ -43,7 +43,7 @@ const CustomKey = Type.Object(
   strict,
 )
 
-/** What tells cached responses of one URL apart. */
+/** The parts of a request that distinguish cached responses of one URL. */
 export const CacheKey = Type.Object(
   {
     cache_by_device_type: Flag('One answer for each kind of device.'),
@@ -54,7 +54,7 @@ export const CacheKey = Type.Object(
   strict,
 )
 
-/** What the schema of {@link CacheKey} cannot say. */
+/** Returns the issues that the schema of {@link CacheKey} cannot express. */
 export function cacheKeyIssues({ custom_key }: Static<typeof CacheKey>): Issue[] {
   const query = custom_key?.query_string
   if (!query) return []

@@ -29,7 +29,7 @@ const Overrides = NotEmpty({
   rules: Type.Optional(Type.Array(RuleOverride, { minItems: 1, maxItems: 1000 })),
 })
 
-/** What the override is for stands alone: it changes nothing. */
+/** Reports overrides that contain only their target: they change nothing. */
 const idle = (at: string, items: readonly object[]) =>
   items.flatMap((item, index) =>
     Object.keys(item).length > 1

@@ -43,10 +43,10 @@ const ALL: readonly Action[] = [
   transformResponseHtml,
 ]
 
-/** Every action that a rule can name. */
+/** All actions that a rule can name. */
 export const ACTIONS: ReadonlyMap<string, Action> = new Map(ALL.map((action) => [action.name, action]))
 
-/** The actions that rules of such a ruleset can name. Managed rulesets run no others: they are where it ends. */
+/** Returns the actions that rules of such a ruleset can name. Managed rulesets cannot run other rulesets. */
 export const actionsOf = (phase: PhaseName, kind: RulesetKind): readonly Action[] =>
   ALL.filter((action) =>
     kind === 'managed'

@@ -29,7 +29,7 @@ const fields = <T extends TObject>(item: T, description: string) =>
 
 type Named = readonly { readonly name: string }[]
 
-/** A header is logged raw or transformed, not both. */
+/** Reports headers that are logged both raw and transformed. */
 function both(raw: Named, transformed: Named, at: string): Issue[] {
   const names = new Set(raw.map(({ name }) => name))
   return transformed.flatMap(({ name }, index) =>
@@ -125,10 +125,10 @@ function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders
   return fields
 }
 
-// Without a prototype: the names are the rule's and the client's.
+// Without a prototype: the names come from the rule and the client.
 const record = <T>(): Record<string, T> => Object.create(null) as Record<string, T>
 
-/** The first value of each cookie. */
+/** Returns the first value of each cookie. */
 function cookiesOf(headers: RawHeaders): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const pair of headerValues(headers, 'cookie').join(';').split(';')) {

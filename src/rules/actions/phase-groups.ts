@@ -1,6 +1,6 @@
 import type { PhaseName } from '../phases.js'
 
-/** Phases on the way to the origin whose managed rulesets judge requests. */
+/** Phases before the origin whose managed rulesets evaluate requests. */
 export const MANAGED_REQUEST_PHASES = [
   'ddos_l4',
   'magic_transit_managed',
@@ -11,7 +11,7 @@ export const MANAGED_REQUEST_PHASES = [
   'http_request_firewall_managed',
 ] as const satisfies readonly PhaseName[]
 
-/** Phases in which a client can be challenged by managed rules. */
+/** Phases in which managed rules can challenge a client. */
 export const CHALLENGING_PHASES = [
   'ddos_l7',
   'http_request_firewall_custom',

@@ -113,7 +113,7 @@ function fromValue(from: Static<typeof FromValue> | undefined, { value }: Action
   }
 }
 
-/** The URL with the query of a request target added to its own. */
+/** Returns the URL with the query of a request target added to its own. */
 function withQuery(url: string, target: string): string {
   const at = target.indexOf('?')
   if (at < 0 || at === target.length - 1) return url

@@ -123,7 +123,10 @@ export const rewrite = action({
   ],
 })
 
-/** Among firewall rules, a rewrite only marks requests with exposed credentials, in custom rulesets of accounts. */
+/**
+ * Reports a rewrite among firewall rules that does not mark requests with exposed credentials in custom account
+ * rulesets.
+ */
 function misplaced({ phase, kind, level, credentials }: RulePlace): Issue[] {
   if (phase.name !== 'http_request_firewall_custom' || (kind === 'custom' && level === 'account' && credentials))
     return []
@@ -178,7 +181,7 @@ function rewriteUri({ path, query }: Static<typeof Uri>, { value }: ActionContex
   }
 }
 
-/** One change of a header, prepared; without a text it removes it. */
+/** One change of a header, prepared; without a text it removes the header. */
 interface Change {
   readonly name: string
   readonly adds: boolean

@@ -4,7 +4,7 @@ import { action } from '../action.js'
 import { type RawHeaders, withoutHeader } from '../../http/headers.js'
 import { oneOfTwo } from './shared.js'
 
-/** What describes the body that is replaced. */
+/** Headers that describe the replaced body. */
 const OF_THE_BODY = [
   'content-type',
   'content-length',

@@ -98,7 +98,7 @@ const Params = NotEmpty({
 
 const ON_RESPONSE = new Set(['strip_etags', 'strip_last_modified', 'strip_set_cookie'])
 
-/** What has an effect without a cache. */
+/** Settings that have an effect without a cache. */
 const EFFECTIVE = new Set([...ON_RESPONSE, 'read_timeout'])
 
 export const setCacheSettings = action({

@@ -7,7 +7,7 @@ import { headerValues, withHeader, withoutHeader } from '../../http/headers.js'
 import { headerValue } from '../engine/text-values.js'
 import { Expression, oneOfTwo, Texts } from './shared.js'
 
-/** The header field that tells the tags to caches. */
+/** The header field that sends the tags to caches. */
 const NAME = 'cache-tag'
 
 const listed = (values: readonly string[]): string[] => values.flatMap((value) => [...members(value)])

@@ -6,7 +6,7 @@ import { strict } from '../../core/schema.js'
 export const HexId = (description: string) =>
   Type.String({ pattern: '^[0-9a-f]{32}$', description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
 
-/** An expression of the rules language; its length and meaning are checked where its phase is known. */
+/** An expression of the rules language; its length and meaning are checked when its phase is known. */
 export const Expression = (description: string) => Type.String({ minLength: 1, description })
 
 /** A whole number within 32 bits. */
@@ -15,7 +15,7 @@ export const Whole = (minimum: number, description: string, maximum = 2 ** 31 - 
 
 export const Flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
-/** An object in which at least one member stands. */
+/** An object with at least one member. */
 export const NotEmpty = <P extends TProperties>(members: P) =>
   Type.Object(members, { ...strict, minProperties: 1, 'x-message': 'must be an object with at least one member' })
 
@@ -35,7 +35,9 @@ export const HeaderValue = (description: string) =>
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Exactly one of two members has to stand. A missing one is reported at the first name, a surplus one at the second. */
+/**
+ * Reports unless exactly one of two members is present: a missing one at the first name, a surplus one at the second.
+ */
 export function oneOfTwo(at: string, members: Members, first: string, second: string): Issue[] {
   const [hasFirst, hasSecond] = [members[first] !== undefined, members[second] !== undefined]
   if (hasFirst !== hasSecond) return []
@@ -44,14 +46,14 @@ export function oneOfTwo(at: string, members: Members, first: string, second: st
     : [{ pointer: `${at}/${first}`, message: `is required, or ${second} instead` }]
 }
 
-/** `name` stands alone, without any of `others`. */
+/** Reports `others` that are present beside `name`. */
 export function excludes(members: Members, name: string, others: readonly string[]): Issue[] {
   if (members[name] === undefined) return []
   const met = others.filter((other) => members[other] !== undefined)
   return met.length === 0 ? [] : [{ pointer: `/${name}`, message: `cannot be combined with ${met.join(' and ')}` }]
 }
 
-/** One issue for each item whose `key` an earlier item has. */
+/** Returns one issue for each item with the same `key` as an earlier item. */
 export function repeats(at: string, items: readonly unknown[], key: (item: never) => string, name = ''): Issue[] {
   const seen = new Set<string>()
   return items.flatMap((item, index) => {

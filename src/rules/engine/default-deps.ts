@@ -2,7 +2,7 @@ import { NO_LISTS } from '../../expr/index.js'
 import type { RuleDeps } from '../types.js'
 
 /**
- * Rules on their own: without lists, and with a refusal instead of a challenge. A rule with a condition beside its
+ * Rules without other parts: no lists, and a denial instead of a challenge. A rule with a condition beside its
  * expression is not loaded, because it would act on more requests than it should.
  */
 export const defaultRuleDeps: RuleDeps = {

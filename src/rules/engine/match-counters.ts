@@ -13,7 +13,7 @@ export interface RuleLabels {
 export interface MatchCount extends RuleLabels {
   matches: number
   failures: number
-  /** Requests whose budget did not suffice for the rule. */
+  /** Requests whose budget was too small for the rule. */
   overBudget: number
   /** On the clock's `monotonic` scale. */
   overBudgetLoggedAt: number

@@ -1,6 +1,6 @@
 import type { Rule } from '../../core/model/ruleset.js'
 
-/** Settings of one level of overrides. What is absent is left to the level below. */
+/** Settings of one level of overrides. Absent settings come from the level below. */
 export interface Changes {
   readonly action?: string
   readonly enabled?: boolean
@@ -13,14 +13,14 @@ export interface Overrides extends Changes {
   readonly rules?: readonly (Changes & { readonly id: string; readonly score_threshold?: number })[]
 }
 
-/** What holds for one rule of the ruleset that is run. */
+/** The settings that apply to one rule of the ruleset that is run. */
 export interface Overridden extends Changes {
   readonly score_threshold?: number
 }
 
 /**
- * What overrides make of each rule of a ruleset, each setting for itself: what is said of the rule goes before what is
- * said of its categories, where the last one listed wins, and that before what is said of the whole ruleset.
+ * Returns the effect of overrides on each rule of a ruleset, per setting. Overrides of the rule take precedence over
+ * those of its categories (the last listed one wins), and those over overrides of the whole ruleset.
  */
 export function overridden(rule: Rule, byRule: ReadonlyMap<string, Overridden>, overrides: Overrides): Overridden {
   const { categories = [], rules: _rules, ...all } = overrides
@@ -30,6 +30,6 @@ export function overridden(rule: Rule, byRule: ReadonlyMap<string, Overridden>, 
   return Object.assign(result, byRule.get(rule.id))
 }
 
-/** The overrides of single rules, by the rule's id. */
+/** Returns the overrides of single rules, by the rule's id. */
 export const overridesByRule = ({ rules = [] }: Overrides): ReadonlyMap<string, Overridden> =>
   new Map(rules.map(({ id, ...changes }) => [id, changes]))

@@ -25,7 +25,7 @@ export interface PrepareOptions {
   readonly parts: RuleDeps
   readonly tallies: MatchCounters
   readonly log: Log
-  /** The version before, whose compiled rules are reused. */
+  /** The previous version, whose compiled rules are reused. */
   readonly previous?: PreparedRuleset | undefined
 }
 
@@ -36,8 +36,8 @@ const SCORE = SCHEME.field('cf.waf.score')
 const IDLE: Effect = () => false
 
 /**
- * Compiles a ruleset. Rules that `previous` has are taken from it. A rule that cannot be compiled never matches, which is
- * logged and counted: data of an older version must not keep the others from running.
+ * Compiles a ruleset. Rules that `previous` contains are reused. A rule that cannot be compiled never matches, which is
+ * logged and counted: data of an older version must not prevent the others from running.
  */
 export function prepareRuleset(
   { id, name: title, description, version, kind, phase: phaseName, rules }: Ruleset,
@@ -46,7 +46,7 @@ export function prepareRuleset(
   const phase = phaseNamed(phaseName)
   if (!phase) throw new TypeError(`there is no phase ${phaseName}`)
   const lists = parts.lists(accountId)
-  /** What the expressions of the rule that is being compiled read. */
+  /** Sources that the expressions of the current rule read. */
   let reads = { body: false, score: false }
   const note = (uses: Uses) => {
     reads.body ||= needsBody(uses)
@@ -77,7 +77,7 @@ export function prepareRuleset(
     const tally = tallies.of({ phase: phase.name, ruleset: id, rule: rule.id, action })
     const logged = action !== 'skip' || rule.logging?.enabled !== false
     reads = { body: false, score: false }
-    // Not `...` before other members: such objects have a hidden class each.
+    // No spread before other members: each such object has its own hidden class.
     const ready = (
       loaded: boolean,
       own: Effect,
@@ -131,6 +131,6 @@ export function prepareRuleset(
   }
 }
 
-/** After a read from another machine, rules are equal but not identical. */
+/** Returns whether rules are equal. After a read from another machine they are not identical. */
 const isSame = (old: Rule, rule: Rule): boolean =>
   old === rule || (old.version === rule.version && isDeepStrictEqual(old, rule))

@@ -9,7 +9,7 @@ import { MatchCounters } from './match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../types.js'
 import { ZoneRules } from './zone-rules.js'
 
-/** Whose rules are asked for. */
+/** The zone and account of the rules. */
 export interface Site {
   readonly id: string
   readonly accountId: string
@@ -22,7 +22,7 @@ export interface RulesetCacheOptions {
   readonly log: Log
 }
 
-/** The stored rulesets, compiled: each version of a ruleset once, whatever number of zones it runs in. */
+/** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
 export class RulesetCache {
   readonly #store: Store
   readonly #parts: RuleDeps
@@ -40,7 +40,7 @@ export class RulesetCache {
     this.#tallies = new MatchCounters(metrics)
   }
 
-  /** The rules of a zone as they are now; undefined if there are none. */
+  /** Returns the current rules of a zone; undefined if there are none. */
   rulesOf(site: Site): ZoneRules | undefined {
     const known = this.#zones.get(site.id)
     if (known || this.#zones.has(site.id)) return known
@@ -49,7 +49,7 @@ export class RulesetCache {
     return rules
   }
 
-  /** Takes note of what changed in the store; true if rules of some zone may be others now. */
+  /** Processes changes of the store. Returns true if the rules of any zone may have changed. */
   changed(changes: readonly Change[]): boolean {
     const relevant = changes.filter(({ kind }) => kind === RULESETS.name || kind === ENTRY_POINTS.name)
     for (const { kind, id, value } of relevant) {

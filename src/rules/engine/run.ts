@@ -21,7 +21,7 @@ import type {
 
 /** Observes the rules of a traced request. Such a run counts and logs nothing. */
 export interface TraceObserver {
-  /** Rules with a challenge act as for a visitor who has passed it. */
+  /** Rules with a challenge act as for a client that has passed it. */
   readonly skipsChallenges: boolean
   phase(name: PhaseName): void
   /** The rules of a ruleset are about to be evaluated; `left` is called after them. */
@@ -35,14 +35,17 @@ export interface TraceObserver {
 
 /** Maximum nesting of rulesets that run rulesets. */
 const MAX_NESTED = 8
-/** Maximum number of rulesets that execute rules run for one request: 1,000 rules that run 1,000 each would take minutes. */
+/**
+ * Maximum number of rulesets that execute rules run for one request: 1,000 rules that run 1,000 each would take
+ * minutes.
+ */
 const MAX_EXECUTED = 1000
 
-/** What the evaluation of a rule costs beside its expression, which costs 1 per 8 characters. */
+/** Cost of evaluating a rule, in addition to its expression, which costs 1 per 8 characters. */
 const RULE_WORK = 16
 /** Work of rules for one request, about 30 ms; ten times that of 10,000 ordinary rules. */
 const MAX_WORK = 4_000_000
-/** How often a rule that is beyond the budget is logged. */
+/** Minimum time between two log lines of a rule that is beyond the budget. */
 const OVER_BUDGET_LOG_MS = 60_000
 
 const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
@@ -52,12 +55,12 @@ const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
 ])
 
 /**
- * One request on its way through the rules of its zone. What rules change shows to rules of later phases only, so that
- * all rules of a phase judge the same request.
+ * The run of one request through the rules of its zone. Changes by rules are visible to rules of later phases only, so
+ * that all rules of a phase evaluate the same request.
  */
 export class Run implements RuleRun {
   readonly exchange: RuleExchange
-  /** The fields of the request as the running phase sees them. */
+  /** The fields of the request as the current phase sees them. */
   readonly context: Context
   readonly #rules: RunRules
   readonly #observer: TraceObserver | undefined
@@ -98,7 +101,7 @@ export class Run implements RuleRun {
     return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.cache !== undefined
   }
 
-  /** The response exists or has changed: its fields are read again. */
+  /** Reads the response fields again, after the response was created or changed. */
   responded(): void {
     this.context.forget(ANSWER_SLOTS)
   }
@@ -117,23 +120,23 @@ export class Run implements RuleRun {
       try {
         follower.responded(this.context, origin)
       } catch (error) {
-        // A count whose expression is beyond the budget is not made; its rule has been reported if it was evaluated.
+        // A count whose expression is beyond the budget is skipped; its rule has been reported if it was evaluated.
         if (error !== BUDGET_EXCEEDED) throw error
       }
     }
   }
 
-  /** For conditions: registers an observer. */
+  /** Registers an observer, for conditions. */
   follow(follower: ExchangeObserver): void {
     this.#followers.push(follower)
   }
 
-  /** For effects: a change that is made when the phase is over, in the order of the rules. */
+  /** For effects: registers a change that is made at the end of the phase, in the order of the rules. */
   change(make: () => void): void {
     this.#changes.push(make)
   }
 
-  /** For effects: adds to the total of scores. Later rules of the same phase see it. */
+  /** For effects: adds to the total of scores. Later rules of the same phase read it. */
   addScore(increment: number): undefined {
     this.exchange.score = (this.exchange.score ?? 0) + increment
     this.context.forget(SCORE_SLOTS)
@@ -148,12 +151,12 @@ export class Run implements RuleRun {
     this.#skips.add(this.#level, params)
   }
 
-  /** For effects: no further rule of this phase runs. */
+  /** For effects: ends the phase; no further rule of it runs. */
   leavePhase(): void {
     this.#leaving = 'phase'
   }
 
-  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws if there were too many. */
+  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws if too many were run. */
   execute(params: object): TerminalAction | undefined {
     const execution = this.#rules.linked(params)
     if (!execution) return undefined
@@ -234,7 +237,7 @@ export class Run implements RuleRun {
     return result
   }
 
-  /** Returns the rules that may match; all of them if the budget does not suffice to find out. */
+  /** Returns the rules that may match; all of them if the budget is too small for the index. */
   #candidates({ index }: PreparedRuleset): readonly number[] {
     try {
       return index.candidates(this.context)

@@ -10,15 +10,15 @@ export interface SkipParams {
   readonly rulesets?: readonly string[]
 }
 
-/** Products of old whose work phases do here. */
+/** Former products that are implemented by phases here. */
 const PRODUCT_PHASES: Readonly<Record<string, string>> = {
   waf: 'http_request_firewall_managed',
   rateLimit: 'http_ratelimit',
 }
 
 /**
- * What is left out for the rest of one request. Rules of an account leave out what the account runs, rules of a zone what
- * the zone runs; only whole phases are left out on both levels when the account says so.
+ * Phases, rulesets and rules to skip for the rest of one request. Rules of an account skip what the account runs, rules
+ * of a zone what the zone runs; only whole phases are skipped on both levels if the account skips them.
  */
 export class SkipSet {
   readonly #names = new Set<string>()
@@ -34,7 +34,7 @@ export class SkipSet {
     for (const [ruleset, ids] of Object.entries(rules)) for (const id of ids) names.add(`${level} ${ruleset} ${id}`)
   }
 
-  /** A phase by its name, a ruleset by its id. */
+  /** Returns whether a phase (by its name) or a ruleset (by its id) is skipped. */
   has(level: Level, name: string): boolean {
     return this.#names.has(`${level} ${name}`)
   }

@@ -1,13 +1,13 @@
 import { trimmed } from '../../core/bytes.js'
 import { toBytes, type Context, type Evaluate, type Value } from '../../expr/index.js'
 
-/** Returns a text for a request, or undefined if there is nothing to say. */
+/** Returns a text for a request, or undefined if it has none. */
 export type TextOf = (context: Context) => string | undefined
 
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/
 
-/** What an expression gives, as text; undefined for what is missing or no single value. */
+/** Returns the result of an expression as text; undefined if it is missing or not a single value. */
 function textOf(value: Value | undefined): string | undefined {
   switch (typeof value) {
     case 'string':
@@ -20,7 +20,7 @@ function textOf(value: Value | undefined): string | undefined {
   }
 }
 
-/** The parameter that holds a text: `value` literally, or `expression`, evaluated for each request. */
+/** The parameter that contains a text: `value` literally, or `expression`, evaluated for each request. */
 export interface Given {
   readonly value?: string
   readonly expression?: string
@@ -36,7 +36,7 @@ export function textFrom({ value, expression }: Given, compile: (text: string) =
   return (context) => textOf(evaluate(context))
 }
 
-/** A text as the value of a header field; throws if it would not stay one (RFC 9110, 5.5). */
+/** Returns a text as the value of a header field. Throws if it is not a valid one (RFC 9110, 5.5). */
 export function headerValue(text: string): string {
   if (CONTROL.test(text)) throw new TypeError('the value has a control character')
   return trimmed(text, 0, text.length)
@@ -44,12 +44,12 @@ export function headerValue(text: string): string {
 
 const escaped = (char: string): string => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 
-/** A byte string as a path: with a `/` in front, and what may not stand in one escaped. */
+/** Returns a byte string as a path: with a leading `/`, and invalid characters escaped. */
 export const asPath = (text: string): string =>
   (text.startsWith('/') ? text : `/${text}`).replaceAll(/[^!-~]|[?#]/g, escaped)
 
-/** A byte string as a query, without the `?`. */
+/** Returns a byte string as a query, without the `?`. */
 export const asQuery = (text: string): string => text.replace(/^\?/, '').replaceAll(/[^!-~]|#/g, escaped)
 
-/** A byte string as the URL of a `location`. */
+/** Returns a byte string as the URL of a `location`. */
 export const asLocation = (text: string): string => text.replaceAll(/[^!-~]/g, escaped)

@@ -12,24 +12,24 @@ export interface ExecuteParams {
   readonly overrides?: Overrides
 }
 
-/** Actions that an override does not replace: what they do is no judgement of a request. */
+/** Actions that an override does not replace: they do not judge a request. */
 const KEPT_ACTIONS = new Set(['execute', 'skip'])
 
-/** Where the rules of a zone come from. */
+/** Source of the rules of a zone. */
 export interface RuleSources {
-  /** The entry point of a phase, of the account or of the zone. */
+  /** Returns the entry point of a phase, of the account or of the zone. */
   entry(level: 'account' | 'zone', phase: PhaseName): PreparedRuleset | undefined
-  /** A ruleset that rules of a level can run. */
+  /** Returns a ruleset that rules of a level can run. */
   target(level: 'account' | 'zone', id: string): PreparedRuleset | undefined
 }
 
-/** All rules that requests to a zone meet, connected with each other; immutable. */
+/** All rules for requests to a zone, connected with each other; immutable. */
 export class ZoneRules implements RunRules {
   readonly request: readonly PhaseRules[]
   readonly response: readonly PhaseRules[]
   /** Some rule reads the body of the request. */
   readonly readsBody: boolean
-  /** Some rule says how responses are compressed. */
+  /** Some rule sets how responses are compressed. */
   readonly compresses: boolean
   readonly log: Log
   readonly #links = new Map<object, Execution>()
@@ -49,7 +49,7 @@ export class ZoneRules implements RunRules {
     this.compresses = this.response.some(({ phase }) => phase === 'http_response_compression')
   }
 
-  /** The rules of a zone; undefined if there are none. */
+  /** Returns the rules of a zone; undefined if there are none. */
   static of(sources: RuleSources, log: Log): ZoneRules | undefined {
     const entries = PHASES.filter(({ layer }) => layer !== 'network').flatMap(({ name }) =>
       (['account', 'zone'] as const).flatMap((level) => sources.entry(level, name) ?? []),
@@ -58,12 +58,12 @@ export class ZoneRules implements RunRules {
     return used.length === 0 ? undefined : new ZoneRules(used, sources, log)
   }
 
-  /** A request begins to run through the rules; with an observer it is only tried out. */
+  /** Starts the run of a request through the rules. With an observer, the rules are only traced. */
   begin(exchange: RuleExchange, context: Context, observer?: TraceObserver): Run {
     return new Run(this, exchange, context, observer)
   }
 
-  /** What an execute rule runs, found by its parameters; undefined if there is no such ruleset. */
+  /** Returns the ruleset that an execute rule runs, found by its parameters; undefined if it does not exist. */
   linked(params: object): Execution | undefined {
     return this.#links.get(params)
   }
@@ -104,7 +104,7 @@ export class ZoneRules implements RunRules {
       const { action, enabled, sensitivity_level, score_threshold } = overridden(prepared.rule, byRule, overrides)
       const changed = {
         ...prepared,
-        // Essentially off: for managed rules that know degrees; ours match or do not.
+        // Essentially off: for managed rules with sensitivity levels; ours match or do not match.
         enabled: sensitivity_level !== 'eoff' && prepared.loaded && (enabled ?? prepared.enabled),
         leastScore: score_threshold,
       }

@@ -8,7 +8,7 @@ const parts =
   ({ multipart }) =>
     multipart?.map(read)
 
-/** Fields of the body; missing if it was not read, and empty if it is of another kind. */
+/** Fields of the body; missing if it was not read, and empty if it is of another type. */
 export const BODY_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'http.request.body.truncated': ({ exchange }) => exchange.body?.truncated,
   'http.request.body.mime': ({ body }) => body && mimeOf(body.bytes),

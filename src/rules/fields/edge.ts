@@ -3,7 +3,7 @@ import { ipOf, type FieldSource } from './source.js'
 
 const PLANS = { free: 'FREE', pro: 'PRO', business: 'BIZ', enterprise: 'ENT' } as const
 
-/** Texts about a client's certificate: none is ever asked for. */
+/** Text fields of a client certificate: the proxy never requests one. */
 const CERTIFICATE = [
   'issuer_dn',
   'subject_dn',
@@ -24,11 +24,11 @@ const CERTIFICATE = [
 ]
 const CERTIFICATE_FLAGS = ['revoked', 'verified', 'presented', 'rfc9440_too_large', 'chain_rfc9440_too_large']
 
-/** `cf.tls_client_auth.cert_...`, each with the same value. */
+/** Returns `cf.tls_client_auth.cert_...`, each with the same value. */
 const certificate = (members: readonly string[], value: '' | false): Record<string, Getter<FieldSource>> =>
   Object.fromEntries(members.map((member) => [`cf.tls_client_auth.cert_${member}`, () => value]))
 
-/** What the proxy knows of itself, the zone and the time. */
+/** Fields of the proxy itself, the zone and the time. */
 export const EDGE_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'cf.ray_id': ({ exchange }) => exchange.rayId,
   'cf.zone.name': ({ exchange }) => toBytes(exchange.zone.name),

@@ -12,7 +12,7 @@ const bytes = (text: string | number | undefined): Bytes | undefined =>
 
 const country = ({ city }: GeoLocation): string | undefined => city?.country?.iso_code
 
-/** The ISO 3166-2 code of a region, `GB-ENG`; "" if it is not known. */
+/** Returns the ISO 3166-2 code of a region, `GB-ENG`; "" if it is unknown. */
 function subdivision(place: GeoLocation, level: 0 | 1): Bytes | undefined {
   if (!place.known) return undefined
   const code = place.city?.subdivisions?.[level]?.iso_code
@@ -20,13 +20,13 @@ function subdivision(place: GeoLocation, level: 0 | 1): Bytes | undefined {
   return code === undefined || land === undefined ? '' : toBytes(`${land}-${code}`)
 }
 
-/** A field of the place where the client is. */
+/** Returns a field of the client's location. */
 const of =
   (read: (place: GeoLocation) => string | number | undefined): Getter<FieldSource> =>
   ({ place }) =>
     bytes(read(place))
 
-/** Where the client is. Names are the English ones. */
+/** The client's location. Names are in English. */
 export const GEO_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'ip.src.country': of(country),
   'ip.src.continent': of(({ city }) => city?.continent?.code),

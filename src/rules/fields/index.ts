@@ -1,6 +1,6 @@
 /*
- * Every field of the rules language that the proxy knows: one table, from which contexts for single requests are made.
- * Values are read when a rule asks for them and kept until `forget`: so they stay what they are within a phase.
+ * All fields of the rules language that the proxy knows: one table, from which contexts for single requests are
+ * created. Values are read on first use and cached until `forget`: so they do not change within a phase.
  */
 import {
   FIELDS,
@@ -34,54 +34,56 @@ const OWN: Readonly<Record<string, Getter<FieldSource>>> = {
 
 const NONE = () => undefined
 
-/** What a trusted proxy says comes before what we know. */
+/** Returns the value from a trusted proxy, which takes precedence over our own. */
 function trustedFields(name: string): Getter<FieldSource> {
   const own = OWN[name] ?? NONE
   return (source) => source.exchange.trustedFields?.get(name) ?? own(source)
 }
 
-/** What score rules added up, on top of what a trusted proxy says; missing if there is neither. */
+/** Returns the total of score rules, added to the value from a trusted proxy; missing if there is neither. */
 function score({ exchange }: FieldSource): Value | undefined {
   const told = exchange.trustedFields?.get('cf.waf.score')
   return exchange.score === undefined ? told : exchange.score + Number(told ?? 0)
 }
 
-/** Where the fields come from, by slot. */
+/** Getters of the fields, by slot. */
 export const FIELD_GETTERS: Getters<FieldSource> = new Getters(SCHEME, {
   ...OWN,
   ...Object.fromEntries(VOUCHABLE.map((name) => [name, trustedFields(name)])),
   'cf.waf.score': score,
 })
 
-/** The names of the fields that this proxy finds out itself. */
+/** The names of the fields that this proxy determines itself. */
 export const OWN_FIELDS: readonly string[] = Object.keys(OWN)
 
-/** The context of one request, for all its phases. */
+/** Returns the context of one request, for all its phases. */
 export function fieldContext(exchange: RuleExchange, parts: FieldDeps): Context {
   return FIELD_GETTERS.context(new FieldSource(exchange, parts), REQUEST_STEPS)
 }
 
-/** The slots of some fields, for `Context.forget`. */
+/** Returns the slots of some fields, for `Context.forget`. */
 function slotsOf(which: (field: FieldInfo) => boolean): readonly number[] {
   return FIELDS.filter(which).flatMap(({ name }) => SCHEME.field(name)?.index ?? [])
 }
 
-/** What rules that rewrite a request change, to be forgotten after a phase that did. */
+/** Slots that rules rewriting a request change, cleared after a phase with such changes. */
 export const REWRITTEN_SLOTS = slotsOf(({ mutable }) => mutable === true)
 
-/** What a response, or a change of it, brings. */
+/** Slots that a response, or a change of it, sets. */
 export const ANSWER_SLOTS = slotsOf(
   ({ name }) => /^(?:raw\.)?http\.response\./.test(name) || /^cf\.(?:response|timings)\./.test(name),
 )
 
-/** What a score rule adds to. The one value that rules of the same phase see change. */
+/** Slots that a score rule changes: the only value that rules of the same phase see change. */
 export const SCORE_SLOTS = slotsOf(({ name }) => name === 'cf.waf.score')
 
 const BODY_FIELDS: ReadonlySet<string> = new Set(
   FIELDS.flatMap(({ name, group }) => (group === 'request_body' ? [name] : [])),
 )
 
-/** Returns whether an expression reads the body of the request, so that its beginning has to be there before the rules run. */
+/**
+ * Returns whether an expression reads the body of the request, so that its beginning must be read before the rules run.
+ */
 export function needsBody({ fields }: Uses): boolean {
   for (const { name } of fields) if (BODY_FIELDS.has(name)) return true
   return false

@@ -1,9 +1,9 @@
 /*
- * The MIME type of some bytes, from their beginning: the signatures of the MIME Sniffing standard, JSON and documents
- * too. What has no signature is text if it has none of the bytes that text never has.
+ * The MIME type of some bytes, from their beginning: the signatures of the MIME Sniffing standard, and of JSON and
+ * documents. Bytes without a signature are text if they include none of the bytes that text never has.
  */
 
-/** What bytes of a type begin with, from `at` on. `.` stands for any byte. */
+/** First bytes of a type, starting at `at`. `.` matches any byte. */
 type Signature = readonly [type: string, bytes: string, at?: number]
 
 const SIGNATURES: readonly Signature[] = [
@@ -53,7 +53,7 @@ const SIGNATURES: readonly Signature[] = [
   ['application/vnd.ms-office', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'],
 ]
 
-/** By their first byte; those that begin elsewhere under the empty text. */
+/** By their first byte; signatures that begin elsewhere are under the empty string. */
 const BY_FIRST = new Map<string, Signature[]>()
 for (const signature of SIGNATURES) {
   const [, bytes, at = 0] = signature
@@ -70,10 +70,10 @@ const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/
 // oxlint-disable-next-line no-control-regex
 const NO_ASCII_TEXT = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f\x80-\xff]/
 const JSON_FACE = /^[\t\n\r ]*[[{]/
-/** Of a text, no more than this is looked at for bytes that text never has. */
+/** Maximum number of bytes of a text that are searched for bytes that text never has. */
 const LOOKED_AT = 1445
 
-/** The MIME type of a body, `application/octet-stream` where nothing is known of it; "" for an empty one. */
+/** Returns the MIME type of a body, `application/octet-stream` if it is unknown, "" for an empty body. */
 export function mimeOf(body: string): string {
   if (body === '') return ''
   const beginning = body.slice(0, LOOKED_AT)
@@ -88,7 +88,7 @@ export function mimeOf(body: string): string {
   return JSON_FACE.test(beginning) && isJson(body) ? 'application/json' : 'text/plain'
 }
 
-/** Text can begin so as well: `BMW`, `ID3ntity`. */
+/** Returns whether a signature could also begin a text: `BMW`, `ID3ntity`. */
 const isWord = ([, bytes]: Signature): boolean => /^[ -~]{2,4}$/.test(bytes)
 
 function begins(body: string, [, bytes, at = 0]: Signature): boolean {

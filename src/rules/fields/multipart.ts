@@ -1,7 +1,7 @@
 /*
- * Multipart bodies (RFC 2046, 5.1 and RFC 7578), as byte strings. One pass from line to line, so the time is linear
- * whatever stands in the body. What origins are known to accept is accepted too, since a rule that does not see a part
- * cannot judge it: lines that end with a line feed alone, white space behind a boundary, a missing last boundary.
+ * Multipart bodies (RFC 2046, 5.1 and RFC 7578), as byte strings. One pass from line to line, so the time is linear for
+ * any body. Deviations that origins accept are accepted too, because a rule cannot judge a part that it does not see:
+ * lines that end with a line feed alone, white space after a boundary, a missing last boundary.
  */
 import type { RawHeaders } from '../../http/headers.js'
 
@@ -11,20 +11,20 @@ export interface Part {
   readonly dispositions: readonly string[]
   readonly types: readonly string[]
   readonly encodings: readonly string[]
-  /** What Content-Disposition calls it. */
+  /** Names in Content-Disposition. */
   readonly names: readonly string[]
   readonly filenames: readonly string[]
   readonly value: string
 }
 
-/** More parts than this are not looked at. */
+/** Maximum number of parts that are read. */
 export const MAX_PARTS = 1000
-/** Nor are header fields of a part beyond this many bytes. */
+/** Maximum number of bytes of header fields that are read per part. */
 const MAX_HEAD = 16_384
 
 const MULTIPART = /^[ \t]*multipart\//i
 
-/** The boundary that Content-Type names; undefined if the body is no multipart one. */
+/** Returns the boundary that Content-Type names; undefined if the body is not multipart. */
 export function boundaryOf(headers: RawHeaders): string | undefined {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
@@ -36,7 +36,7 @@ export function boundaryOf(headers: RawHeaders): string | undefined {
   return undefined
 }
 
-/** The parts of a body, up to its last boundary, its end, or {@link MAX_PARTS}. */
+/** Returns the parts of a body, up to its last boundary, its end, or {@link MAX_PARTS}. */
 export function partsOf(body: string, boundary: string): readonly Part[] {
   const delimiter = `--${boundary}`
   const parts: Part[] = []
@@ -53,16 +53,18 @@ export function partsOf(body: string, boundary: string): readonly Part[] {
         continue
       }
     }
-    // Only lines that may be boundaries are worth a look.
+    // Only lines that may be boundaries are checked.
     const next = body.indexOf('\n--', line)
     line = next < 0 ? body.length : next + 1
   }
-  // The last boundary is missing, or lies beyond what was kept of the body.
+  // The last boundary is missing, or lies beyond the buffered part of the body.
   if (from >= 0 && parts.length < MAX_PARTS) parts.push(part(body, from, body.length))
   return parts
 }
 
-/** Where the part behind a boundary begins; negative behind the last one; undefined if the line is no boundary. */
+/**
+ * Returns where the part after a boundary begins; negative after the last one; undefined if the line is not a boundary.
+ */
 function afterBoundary(body: string, at: number): number | undefined {
   const last = body.startsWith('--', at)
   if (last) at += 2
@@ -72,7 +74,7 @@ function afterBoundary(body: string, at: number): number | undefined {
   return last ? -1 : Math.min(at + 1, body.length)
 }
 
-/** The line break before a boundary belongs to the boundary. */
+/** Returns the end of a part: the line break before a boundary belongs to the boundary. */
 function endBefore(body: string, from: number, boundary: number): number {
   const end = body[boundary - 2] === '\r' ? boundary - 2 : boundary - 1
   return Math.max(from, end)
@@ -95,7 +97,7 @@ function part(body: string, from: number, to: number): Part {
   }
 }
 
-/** The header fields of a part, and where its content begins. */
+/** Returns the header fields of a part, and where its content begins. */
 function headOf(body: string, from: number, to: number) {
   const fields: { name: string; value: string }[] = []
   let at = from
@@ -119,17 +121,18 @@ function headOf(body: string, from: number, to: number) {
 const withoutBreak = (line: string): string => line.replace(/\r?\n$/, '')
 const trimmed = (text: string): string => text.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')
 
-/** `; name="value"` and `; name=value`, one after the other. */
+/** `; name="value"` and `; name=value`, repeated. */
 const PARAMETER = /;[ \t]*([^\s=;"]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\[^])*)"?|([^;]*))|"(?:[^"\\]|\\[^])*"?|[^;"]+|;/y
 
-/** The values of a parameter, without quotes and the backslashes in them. */
+/** Returns the values of a parameter, without quotes and the backslashes in them. */
 function parametersOf(value: string, wanted: string): string[] {
   const found: string[] = []
   PARAMETER.lastIndex = 0
   for (let match = PARAMETER.exec(value); match !== null; match = PARAMETER.exec(value)) {
     const [, name, quoted, plain] = match
     if (name === undefined || name.toLowerCase() !== wanted) continue
-    // A backslash before anything but a quote or a backslash is part of a name: old browsers send whole Windows paths.
+    // A backslash before anything except a quote or a backslash is part of a name: old browsers send whole Windows
+    // paths.
     found.push(quoted === undefined ? trimmed(plain ?? '') : quoted.replace(/\\(["\\])/g, '$1'))
   }
   return found

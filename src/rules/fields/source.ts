@@ -5,13 +5,13 @@ import type { RawHeaders } from '../../http/headers.js'
 import type { GeoLocation, GeoLookup, RuleExchange } from '../types.js'
 import { boundaryOf, partsOf, type Part } from './multipart.js'
 
-/** What the fields of every request need from around it. */
+/** Dependencies of the fields of all requests. */
 export interface FieldDeps {
   readonly clock: Clock
   readonly geo: GeoLookup
 }
 
-/** What the fields of one request are read from. One of these serves all phases of the request. */
+/** Source of the fields of one request, for all its phases. */
 export class FieldSource implements RequestView {
   readonly exchange: RuleExchange
   readonly #parts: FieldDeps
@@ -37,8 +37,8 @@ export class FieldSource implements RequestView {
   }
 
   /**
-   * As the zone was found by it: lower case, without port and without a dot at the end. Were it as written, a rule on a
-   * host would not see a request that writes the same host in another way, and serve it all the same.
+   * The host by which the zone was found: lower case, without port and without a dot at the end. As written, a rule on
+   * a host would miss a request that writes the same host in another way, and the request would still be served.
    */
   get host(): Bytes {
     const { host } = this.exchange
@@ -69,7 +69,7 @@ export class FieldSource implements RequestView {
     return this.exchange.body
   }
 
-  /** Where the client is. */
+  /** The client's location. */
   get place(): GeoLocation {
     this.#place ??= this.#parts.geo.find(this.exchange.clientAddress)
     return this.#place
@@ -97,14 +97,14 @@ export class FieldSource implements RequestView {
     return this.#parts.clock.monotonic() - this.exchange.startedMonotonic
   }
 
-  /** Milliseconds from the request's way to the origin to the head of its answer; 0 if there is none. */
+  /** Milliseconds from forwarding the request to the origin to the head of its response; 0 if there is none. */
   get originTime(): number {
     const { originSentAt, originAt } = this.exchange
     return originSentAt === undefined || originAt === undefined ? 0 : originAt - originSentAt
   }
 }
 
-/** An address of a socket; one of a local network names its interface after a percent sign. */
+/** Returns an address of a socket; one of a local network names its interface after a percent sign. */
 export function ipOf(address: string | undefined): Ip | undefined {
   if (address === undefined) return undefined
   const zone = address.indexOf('%')

@@ -7,7 +7,9 @@ const GROUPS: ReadonlySet<FieldInfo['group']> = new Set(['detection', 'geo'])
 const OTHERS = /^cf\.(?:tls_|threat_score$|timings\.client_|edge\.l4\.)/
 const SCALARS: ReadonlySet<string> = new Set(['Bool', 'Int', 'Bytes', 'Ip'])
 
-/** The fields that a trusted proxy may tell in a header field: what it has found out and the request does not say. */
+/**
+ * The fields that a trusted proxy may send in a header field: facts it has determined that are not part of the request.
+ */
 export const VOUCHABLE: readonly string[] = FIELDS.filter(
   ({ name, group, type, aliasOf }) =>
     (GROUPS.has(group) || OTHERS.test(name)) &&
@@ -16,7 +18,7 @@ export const VOUCHABLE: readonly string[] = FIELDS.filter(
     (SCALARS.has(type.kind) || (type.kind === 'Array' && SCALARS.has((type.of as Type).kind))),
 ).map(({ name }) => name)
 
-/** Returns what is wrong with a name in `trusted_fields`; undefined if nothing is. */
+/** Returns what is wrong with a name in `trusted_fields`; undefined if it is valid. */
 export function trustedFieldIssue(name: string): string | undefined {
   if (VOUCHABLE.includes(name)) return undefined
   return SCHEME.field(name) === undefined
@@ -32,11 +34,11 @@ interface Source {
 
 const NONE: ReadonlyMap<string, Value> = new Map()
 
-/** The fields of the rules language that header fields of trusted proxies tell. */
+/** The fields of the rules language that header fields of trusted proxies contain. */
 export class TrustedFields {
   readonly #sources: readonly Source[]
   readonly #headers: ReadonlySet<string>
-  /** Lengths of the header names: most names of a request are no candidates by their length alone. */
+  /** Lengths of the header names: their length alone excludes most header names of a request. */
   readonly #lengths: ReadonlySet<number>
 
   /** `config`: header names by field name. */
@@ -49,7 +51,9 @@ export class TrustedFields {
     this.#lengths = new Set(this.#sources.map(({ header }) => header.length))
   }
 
-  /** What the header fields of a trusted proxy tell, by field name. Values that are not of the field's type tell nothing. */
+  /**
+   * Returns the values in the header fields of a trusted proxy, by field name. Values of the wrong type are ignored.
+   */
   read(headers: RawHeaders): ReadonlyMap<string, Value> {
     if (this.#sources.length === 0) return NONE
     const told = new Map<string, string[]>()
@@ -71,7 +75,7 @@ export class TrustedFields {
     return values
   }
 
-  /** The header fields of anyone else: without those that only trusted proxies may send. */
+  /** Returns the header fields of other senders: without those that only trusted proxies may send. */
   strip<T extends RawHeaders>(headers: T): T | string[] {
     if (this.#sources.length === 0) return headers
     for (let at = 0; at < headers.length; at += 2) {
@@ -86,7 +90,7 @@ export class TrustedFields {
 }
 
 function valueOf(texts: readonly string[], type: Type): Value | undefined {
-  // A proxy that appends where it should replace comes last.
+  // The value of a proxy that appends instead of replacing is last.
   if (type.kind !== 'Array') return scalar(texts.at(-1) as string, type)
   return texts.flatMap((text) => [...members(text)]).flatMap((member) => scalar(member, type.of as Type) ?? [])
 }

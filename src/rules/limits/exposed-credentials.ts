@@ -5,9 +5,8 @@ import type { PhaseName } from '../phases.js'
 type Check = NonNullable<Rule['exposed_credential_check']>
 
 /**
- * A look for credentials that were exposed elsewhere. No collection of such credentials comes with edged, so no pair is
- * known as exposed: that a request carries a name and a password is reported to the log, without either, and the rule does
- * not act on it.
+ * Check for credentials that were exposed elsewhere. edged has no collection of such credentials, so no pair is known
+ * as exposed: a request with a name and a password is logged, without either, and the rule does not act on it.
  */
 export class CredentialCheck {
   readonly uses: readonly Uses[]
@@ -26,7 +25,7 @@ export class CredentialCheck {
     this.#password = compileValue(password, lists)
   }
 
-  /** Returns whether a request carries both. */
+  /** Returns whether a request contains both. */
   found(context: Context): boolean {
     return present(this.#username(context)) && present(this.#password(context))
   }

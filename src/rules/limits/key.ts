@@ -18,8 +18,8 @@ import type { PhaseName } from '../phases.js'
 const MAX_CHUNK_BYTES = 64
 
 /**
- * Characteristics that are no fields of expressions. There is one site, so that its id tells no requests apart; visitors
- * behind one address cannot be told apart by anything that they could not change at will, so they are one.
+ * Characteristics that are not fields of expressions. There is one site, so its id does not distinguish requests.
+ * Clients behind one address differ only in values that they can change at will, so they count as one.
  */
 const STANDS_FOR: Readonly<Record<string, string | undefined>> = {
   'cf.colo.id': undefined,
@@ -27,7 +27,7 @@ const STANDS_FOR: Readonly<Record<string, string | undefined>> = {
 }
 
 /**
- * The names for characteristics. Fields have the slots of the documented language, so that its contexts serve both;
+ * The names for characteristics. Fields have the slots of the documented language, so that its contexts work for both;
  * those that only characteristics may name are missing within calls.
  */
 export const KEY_SCHEME = new Scheme(
@@ -38,7 +38,7 @@ export const KEY_SCHEME = new Scheme(
 /** Returns the key that a request is counted under. */
 export type KeyOf = (context: Context) => string
 
-/** Compiles characteristics: fields, lookups in them, calls. Throws an ExprError if one is none of these. */
+/** Compiles characteristics: fields, lookups in them, calls. Throws an ExprError for anything else. */
 export function compileKey(
   characteristics: readonly string[],
   { phase, lists }: { phase: PhaseName; lists: Lists },
@@ -59,8 +59,8 @@ export function compileKey(
 }
 
 /**
- * One value so that no two sequences of values give the same text: each part says its kind and how long it is. No part
- * begins with `#`. A missing value is unlike the empty text.
+ * Encodes one value so that no two sequences of values have the same text: each part contains its type and length. No
+ * part begins with `#`. A missing value differs from the empty text.
  */
 function part(value: Value | undefined): string {
   switch (typeof value) {

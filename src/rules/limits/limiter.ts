@@ -2,17 +2,17 @@ import type { Clock } from '../../core/clock.js'
 import type { Delta, SharedCounters } from '../../core/counters.js'
 import { SlidingWindows, type KeyBudget } from './windows.js'
 
-/** One rate limit: more than `threshold` in `periodMs` is over. */
+/** One rate limit, exceeded by more than `threshold` in `periodMs`. */
 export interface Limit {
-  /** Names the limit on every machine: the rule's id. */
+  /** Identifies the limit on every machine: the rule's id. */
   readonly id: string
   readonly periodMs: number
   readonly threshold: number
-  /** Once over, acted on for this long. 0: acted on while the count stays over the threshold. */
+  /** Duration of the action once the limit is exceeded. 0: as long as the count exceeds the threshold. */
   readonly mitigationMs: number
 }
 
-/** How often windows of limits that nobody asks for are looked through. */
+/** Interval at which windows of unused limits are checked. */
 const SWEEP_MS = 10_000
 
 /** A limit that is exceeded by requests with this key. */
@@ -26,20 +26,23 @@ export interface Exceeded {
 interface Tracked {
   readonly limit: Limit
   readonly windows: SlidingWindows
-  /** Keys that are acted on, and until when (monotonic). All have the same duration, so the oldest ends first. */
+  /** Keys under mitigation, and its end (monotonic). All have the same duration, so the oldest ends first. */
   readonly mitigated: Map<string, number>
   readonly pending: Map<string, Delta>
 }
 
 export interface LimiterOptions {
   readonly clock: Clock
-  /** Keys counted, all limits together; a key counts once for each quarter of the period it came in. Also the most keys under mitigation. */
+  /**
+   * Maximum number of counted keys, all limits together; a key counts once per quarter of the period in which it
+   * occurs. Also the maximum number of keys under mitigation.
+   */
   readonly maxKeys?: number
 }
 
 /**
- * Counts requests and says which are over a limit. Synchronous: a request never waits for another machine. Where
- * counters are shared, {@link Limiter.exchange} tells them what was counted and takes over their totals.
+ * Counts requests and returns which exceed a limit. Synchronous: a request never waits for another machine. If counters
+ * are shared, {@link Limiter.exchange} sends them the new counts and applies their totals.
  */
 export class Limiter {
   readonly #clock: Clock
@@ -55,13 +58,13 @@ export class Limiter {
     this.#budget = { left: maxKeys }
   }
 
-  /** What is held beyond a lower number stays until its windows end. */
+  /** Keys beyond a lower number remain until their windows end. */
   set maxKeys(maxKeys: number) {
     this.#budget.left += maxKeys - this.#maxKeys
     this.#maxKeys = maxKeys
   }
 
-  /** Keys that are held now. */
+  /** Current number of keys. */
   get keys(): number {
     return this.#maxKeys - this.#budget.left
   }
@@ -75,7 +78,7 @@ export class Limiter {
     if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
   }
 
-  /** Returns whether a request with this key is acted on now. `coming` is what it would count and is not counted yet. */
+  /** Returns whether a request with this key is acted on now. `coming` is its own amount, not counted yet. */
   over(limit: Limit, key: string, coming = 0): boolean {
     const tracked = this.#of(limit)
     const threshold = limit.threshold - coming
@@ -88,11 +91,11 @@ export class Limiter {
     return true
   }
 
-  /** Seconds, rounded up and at least 1, after which a request with this key may pass: for Retry-After. */
+  /** Returns the seconds, rounded up and at least 1, after which a request with this key may pass: for Retry-After. */
   retryAfter(limit: Limit, key: string): number {
     const tracked = this.#of(limit)
     const until = tracked.mitigated.get(key)
-    // As low as lets one more request pass, whether it is judged before or after it is counted.
+    // Low enough for one more request to pass, whether it is judged before or after it is counted.
     const wait =
       until === undefined
         ? tracked.windows.untilBelow(key, limit.threshold - 1, this.#clock.now())
@@ -100,7 +103,7 @@ export class Limiter {
     return Math.max(1, Math.ceil(wait / 1000))
   }
 
-  /** The key starts again at nothing: a visitor who passed a challenge. */
+  /** Resets the count of a key, for a client that passed a challenge. */
   reset(limit: Limit, key: string): void {
     const tracked = this.#of(limit)
     tracked.windows.forget(key)
@@ -108,7 +111,7 @@ export class Limiter {
     tracked.mitigated.delete(key)
   }
 
-  /** Lets go of what was counted for limits that are no more. */
+  /** Deletes the counts of removed limits. */
   drop(ids: Iterable<string>): void {
     for (const id of ids) {
       this.#tracked.get(id)?.windows.clear()
@@ -117,9 +120,8 @@ export class Limiter {
   }
 
   /**
-   * Tells the shared counters what was counted since the last call and takes over their totals. What could not be told
-   * is reported the next time; meanwhile this machine goes by what it counted itself. Gives false if there was nothing to
-   * tell.
+   * Sends the counts since the last call to the shared counters and applies their totals. Counts that could not be sent
+   * are sent the next time; until then this machine uses its own counts. Returns false if there was nothing to send.
    */
   async exchange(shared: SharedCounters): Promise<boolean> {
     this.#shares = true
@@ -147,9 +149,9 @@ export class Limiter {
 
   #of(limit: Limit): Tracked {
     const known = this.#tracked.get(limit.id)
-    // Rules are prepared again with each change of the zones; requests under way keep those that they found.
+    // Rules are prepared again with each change of the zones; requests in flight keep their rules.
     if (known && (known.limit === limit || same(known.limit, limit))) return known
-    // A rule that was changed counts again only where its period is another one.
+    // The count of a changed rule restarts only if its period changed.
     const windows =
       known?.limit.periodMs === limit.periodMs ? known.windows : new SlidingWindows(limit.periodMs, this.#budget)
     if (known && known.windows !== windows) known.windows.clear()
@@ -164,7 +166,7 @@ export class Limiter {
     return tracked
   }
 
-  /** Windows end by themselves where a limit is in use; of those that are not, the keys would stay. */
+  /** Deletes keys of unused limits. Windows of limits in use end automatically. */
   #sweep(now: number): void {
     this.#sweptAt = now
     for (const { windows } of this.#tracked.values()) windows.moveTo(now)
@@ -179,11 +181,11 @@ export class Limiter {
     mitigated.set(key, now + limit.mitigationMs)
   }
 
-  /** `anew`: the count in this window is `amount` from here on, whatever it was. */
+  /** `anew`: sets the count in this window to `amount`, regardless of its previous value. */
   #note({ limit, pending }: Tracked, key: string, amount: number, window: number, anew = false): void {
     const name = pendingKey(window, key)
     const known = pending.get(name)
-    // Bounded like the keys themselves: past it this machine goes by its own count.
+    // Bounded like the keys themselves: beyond it this machine uses its own count.
     if (known === undefined && pending.size >= this.#maxKeys) return
     const { id, periodMs } = limit
     if (anew || known === undefined) pending.set(name, { limit: id, periodMs, window, key, amount, anew })

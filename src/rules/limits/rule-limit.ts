@@ -10,12 +10,12 @@ import type { Exceeded, Limit, Limiter } from './limiter.js'
 export type LimitedRule = Rule & Required<Pick<Rule, 'ratelimit'>>
 
 /**
- * When a request counts: at its rule, when it goes to the origin, or when its answer is there, because the response
+ * When a request counts: at its rule, when it is sent to the origin, or when its response exists, because the response
  * decides whether or how much it counts.
  */
 type Moment = 'rule' | 'origin' | 'answer'
 
-/** What a rule counts: requests, or the scores that the origin gives them. */
+/** The amount that a rule counts: requests, or their scores from the origin. */
 interface Meter {
   readonly limit: Limit
   readonly moment: Moment
@@ -26,7 +26,7 @@ interface Meter {
 /** A request at a rule that counts. */
 export interface CountedRequest {
   readonly context: Context
-  /** Has the follower told how the request goes on. */
+  /** Registers an observer of the rest of the request. */
   follow(follower: ExchangeObserver): void
 }
 
@@ -38,17 +38,17 @@ const MAX_SCORE = 1_000_000
 
 const scoreLimitId = (ruleId: string): string => `${ruleId}/score`
 
-/** The ids of the limits that a rule can have. */
+/** Returns the ids of the limits that a rule can have. */
 export const limitIdsOf = ({ id, ratelimit }: Rule): string[] => (ratelimit ? [id, scoreLimitId(id)] : [])
 
-/** The rate limit of one rule, prepared: counts requests and says which of them the rule acts on. */
+/** The prepared rate limit of one rule: counts requests and returns which of them the rule acts on. */
 export class RuleLimit {
   readonly ruleId: string
-  /** What its expressions need. */
+  /** Fields, lists and other names that its expressions use. */
   readonly uses: readonly Uses[]
   readonly #meters: readonly Meter[]
   readonly #key: KeyOf
-  /** What counts; undefined: what the rule matches. */
+  /** The counted requests; undefined: those that the rule matches. */
   readonly #counts: Filter | undefined
   /** `counts` needs the response. */
   readonly #needsResponse: boolean
@@ -87,15 +87,15 @@ export class RuleLimit {
     this.#meters = meters
   }
 
-  /** Requests that the rule does not match can count. */
+  /** Returns whether requests that the rule does not match can count. */
   get countsUnmatched(): boolean {
     return this.#counts !== undefined
   }
 
   /**
-   * Counts a request that has come to its rule, or has it counted as it goes on, and returns what is exceeded where the
-   * rule acts on it. `matched`: the rule's expression is true. Requests that the rule does not match can count too, where
-   * it has a counting expression of its own.
+   * Counts a request at its rule, or registers it to be counted later, and returns the exceeded limit if the rule acts
+   * on it. `matched`: the rule's expression is true. Requests that the rule does not match can count too, if it has a
+   * separate counting expression.
    */
   judge(limiter: Limiter, request: CountedRequest, matched: boolean): Exceeded | undefined {
     const { context } = request
@@ -106,7 +106,7 @@ export class RuleLimit {
     for (const meter of this.#meters) {
       const { limit, moment } = meter
       if (counts && moment === 'rule') limiter.count(limit, key)
-      // A request that is about to go to the origin is judged as if it had: the one beyond the threshold is stopped.
+      // A request about to be sent to the origin is judged as already sent: the one beyond the threshold is stopped.
       const coming = counts && moment === 'origin' ? 1 : 0
       if (matched && exceeded === undefined && limiter.over(limit, key, coming)) exceeded = limit
       if (counts && moment !== 'rule') {
@@ -118,15 +118,15 @@ export class RuleLimit {
   }
 }
 
-/** Counts one request for one limit when it has gone further. */
+/** Counts one request for one limit at a later moment. */
 class LateCount implements ExchangeObserver {
   readonly #limiter: Limiter
   readonly #ruleId: string
   readonly #meter: Meter
   readonly #key: string
-  /** Asked once the response is there. */
+  /** Evaluated after the response exists. */
   readonly #filter: Filter | undefined
-  /** Counts only where the request reached the origin. */
+  /** Counts only if the request reached the origin. */
   readonly #toOrigin: boolean
   #endedByRule = false
 
@@ -151,7 +151,7 @@ class LateCount implements ExchangeObserver {
   }
 
   endedBy(ruleId: string): void {
-    // The rule's own answer does not count for it: a limit would keep itself exceeded.
+    // The rule's own response does not count for it: a limit would keep itself exceeded.
     if (ruleId === this.#ruleId) this.#endedByRule = true
   }
 
@@ -164,7 +164,7 @@ class LateCount implements ExchangeObserver {
   }
 }
 
-/** 0 for what is no whole number from 1 to 1,000,000. */
+/** Returns the score, or 0 if the text is not a whole number from 1 to 1,000,000. */
 function scoreOf(text: string | undefined): number {
   const score = text !== undefined && /^\s*\d{1,7}\s*$/.test(text) ? Number(text) : 0
   return score <= MAX_SCORE ? score : 0

@@ -7,12 +7,12 @@ import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
 import type { Limiter } from './limiter.js'
 
-/** How often machines tell each other what they counted: by then each may have let as much pass as it counted itself. */
+/** Interval at which machines exchange counts: until then each may have let pass as much as it counted itself. */
 const EVERY_MS = 75
 
 /**
- * Exchanges a limiter's counts with those of other machines until closed. While the shared counters are out of reach,
- * the limiter goes by its own: requests are neither stopped nor held up by that.
+ * Exchanges a limiter's counts with those of other machines until closed. While the shared counters are unreachable,
+ * the limiter uses its own: requests are neither stopped nor delayed by that.
  */
 export function shareCounts(
   limiter: Limiter,

@@ -1,26 +1,26 @@
 const PARTS = 4
 const OVERFLOW_BUCKETS = 65_536
 
-/** How many keys may be held, all limits together; a key counts once for each window that it stands in. */
+/** Maximum number of keys, all limits together; a key counts once for each window that contains it. */
 export interface KeyBudget {
   left: number
 }
 
 /**
- * A sliding counter: the period is cut into four windows, and what was counted in the one that the period only half
- * covers by now is weighted by the share it covers. Within 2 % of a log of every request where two windows of a period
- * each are up to 4 % off on bursts. Windows are dropped whole, so nothing needs to be swept.
+ * A sliding counter: the period is cut into four windows, and the count of the window that the period covers in part is
+ * weighted by the covered share. Within 2 % of a log of every request, while two windows of a period each are up to 4 %
+ * off on bursts. Windows are dropped whole, so nothing needs to be swept.
  *
  * When the budget of keys is used up, further keys share 65,536 buckets of this limit: their counts may then be too
- * high, never too low, and memory stays where it is.
+ * high, never too low, and memory does not grow.
  */
 export class SlidingWindows {
   readonly #windowMs: number
   readonly #budget: KeyBudget
   #index = 0
-  /** The window that runs, then those before it. */
+  /** The current window, then those before it. */
   #windows: Map<string, number>[] = emptyWindows()
-  /** Counts of keys that came when the budget was used up, by a hash of the key; made when first needed. */
+  /** Counts of keys beyond the budget, by a hash of the key; created on first use. */
   #overflow: Float64Array | undefined
 
   constructor(periodMs: number, budget: KeyBudget) {
@@ -28,7 +28,7 @@ export class SlidingWindows {
     this.#budget = budget
   }
 
-  /** The number of the window that runs at `now`; the same on every machine whose clock is right. */
+  /** Returns the number of the current window at `now`; the same on every machine whose clock is right. */
   indexAt(now: number): number {
     return Math.floor(now / this.#windowMs)
   }
@@ -53,13 +53,13 @@ export class SlidingWindows {
     }
   }
 
-  /** Sets what a key has in the window `index`, as counted by all machines together. */
+  /** Sets the count of a key in the window `index`, as totaled by all machines. */
   settle(key: string, total: number, index: number): void {
     const window = this.#windows[this.#index - index]
     if (window?.has(key)) window.set(key, total)
   }
 
-  /** The count over the period that ends at `now`. */
+  /** Returns the count over the period that ends at `now`. */
   estimate(key: string, now: number): number {
     this.moveTo(now)
     let sum = this.#overflow ? (this.#overflow[bucketOf(key)] ?? 0) : 0
@@ -67,7 +67,7 @@ export class SlidingWindows {
     return sum + this.#countOf(key, PARTS) * (1 - this.#elapsed(now))
   }
 
-  /** Milliseconds until the estimate is at most `threshold`, if nothing more is counted. */
+  /** Returns the milliseconds until the estimate is at most `threshold`, if nothing more is counted. */
   untilBelow(key: string, threshold: number, now: number): number {
     let sum = this.estimate(key, now)
     let waited = 0
@@ -81,13 +81,13 @@ export class SlidingWindows {
     return waited * this.#windowMs
   }
 
-  /** The key has nothing any more. */
+  /** Deletes the counts of a key. */
   forget(key: string): void {
     for (const window of this.#windows) if (window.delete(key)) this.#budget.left++
     if (this.#overflow) this.#overflow[bucketOf(key)] = 0
   }
 
-  /** The numbers of the windows that count now. */
+  /** Returns the numbers of the windows that count now. */
   indexes(): number[] {
     return this.#windows.map((_, age) => this.#index - age)
   }
@@ -104,7 +104,7 @@ export class SlidingWindows {
   }
 
   #elapsed(now: number): number {
-    // A clock that was set back stands still here until it has caught up.
+    // After a clock is set back, the window does not change until the clock has caught up.
     return Math.max(0, now / this.#windowMs - this.#index)
   }
 
@@ -114,7 +114,7 @@ export class SlidingWindows {
     for (let i = 0; this.#index < index && i <= PARTS; i++, this.#index++) {
       this.#budget.left += this.#windows.pop()?.size ?? 0
       this.#windows.unshift(new Map())
-      // Shared buckets cannot be told apart by age: they start again with each period.
+      // The age of shared buckets is unknown: they start again with each period.
       if (this.#index % PARTS === 0) this.#overflow = undefined
     }
     this.#index = Math.max(this.#index, index)
@@ -123,7 +123,7 @@ export class SlidingWindows {
 
 const emptyWindows = (): Map<string, number>[] => Array.from({ length: PARTS + 1 }, () => new Map<string, number>())
 
-/** FNV-1a over the key's characters. */
+/** Returns the FNV-1a hash of the key's characters. */
 function bucketOf(key: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

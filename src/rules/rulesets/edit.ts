@@ -5,16 +5,17 @@ import { ACTIONS } from '../actions/index.js'
 import { repeats } from '../actions/shared.js'
 import type { Position, RateLimitInput, RuleInput } from './rule-input.js'
 
-// Rulesets are values: each function takes one and returns the next, with the version after. What comes in has been checked.
+// Rulesets are values: each function accepts one and returns the next, with the next version. The input has been
+// checked.
 
-/** What an edit needs from outside. */
+/** Dependencies of an edit. */
 export interface Making {
-  /** The time that is noted, as {@link timestamp} writes it. */
+  /** The time of the edit, as {@link timestamp} formats it. */
   readonly now: string
   readonly newId: () => string
 }
 
-/** A time as rulesets have it: UTC with six digits of the second. */
+/** Returns a time in the format of rulesets: UTC with six digits of the second. */
 export const timestamp = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z')
 
 export interface NewRuleset {
@@ -25,7 +26,7 @@ export interface NewRuleset {
   readonly rules?: readonly RuleInput[]
 }
 
-/** The first version of a ruleset. */
+/** Creates the first version of a ruleset. */
 export function createRuleset(
   { name, kind, phase, description = '', rules = [] }: NewRuleset,
   making: Making,
@@ -43,7 +44,7 @@ export function createRuleset(
   }
 }
 
-/** What is given replaces what is there. Rules known by id, else by ref, stay the rules that they are. */
+/** Replaces the members in the input. Rules known by id, else by ref, keep their identity. */
 export function replaceRuleset(
   old: Ruleset,
   { description = old.description, rules }: { readonly description?: string; readonly rules?: readonly RuleInput[] },
@@ -52,7 +53,7 @@ export function replaceRuleset(
   return next({ ...old, description, rules: rules ? placed(old.rules, rules, making) : old.rules }, making)
 }
 
-/** Adds a rule: at the end, or where `position` says. */
+/** Adds a rule: at the end, or at `position`. */
 export function addRule(old: Ruleset, input: RuleInput, position: Position | undefined, making: Making): Ruleset {
   if (old.rules.some(({ id }) => id === input.id))
     throw new InvalidInput([{ pointer: '/id', message: 'is already the id of a rule' }])
@@ -80,11 +81,13 @@ export function changeRule(
   return rules.every((rule, index) => rule === old.rules[index]) ? old : next({ ...old, rules }, making)
 }
 
-/** Takes a rule out. */
+/** Removes a rule. */
 export const removeRule = (old: Ruleset, ruleId: string, making: Making): Ruleset =>
   next({ ...old, rules: old.rules.filter(({ id }) => id !== ruleId) }, making)
 
-/** A stored rule with some members changed, as it would have been sent. Parameters go with the action that they belong to. */
+/**
+ * Returns a stored rule with changed members, in the form of a request. Parameters are dropped if only the action changes.
+ */
 export function patched(rule: Rule, patch: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { version: _version, last_updated: _updated, ...kept } = rule
   const merged: Record<string, unknown> = { ...kept, ...patch }
@@ -93,7 +96,7 @@ export function patched(rule: Rule, patch: Readonly<Record<string, unknown>>): R
   return merged
 }
 
-/** The rule of that id; undefined if the ruleset has none. */
+/** Returns the rule of that id; undefined if the ruleset does not contain it. */
 export const ruleIn = (ruleset: Ruleset, ruleId: string): Rule | undefined =>
   ruleset.rules.find(({ id }) => id === ruleId)
 
@@ -103,7 +106,7 @@ const next = (ruleset: Ruleset, { now }: Making): Ruleset => ({
   last_updated: now,
 })
 
-/** A whole list of rules, in its order, each with what it keeps of the rule that it was. */
+/** Returns a whole list of rules, in its order, each with the retained members of its stored rule. */
 function placed(old: readonly Rule[], inputs: readonly RuleInput[], making: Making): Rule[] {
   const twice = repeatedIds(inputs)
   if (twice.length > 0) throw new InvalidInput(twice)
@@ -124,7 +127,7 @@ function repeatedIds(inputs: readonly RuleInput[]): Issue[] {
   })
 }
 
-/** For each input the stored rule that it is: the one of its id, else the one of its ref that no id has claimed. */
+/** Returns the stored rule of each input: the one of its id, else the one of its ref that no id has claimed. */
 function matched(old: readonly Rule[], inputs: readonly RuleInput[]): (Rule | undefined)[] {
   const byId = new Map(old.map((rule) => [rule.id, rule]))
   const claimed = new Set(inputs.flatMap(({ id }) => (id !== undefined && byId.has(id) ? [id] : [])))
@@ -136,7 +139,7 @@ function matched(old: readonly Rule[], inputs: readonly RuleInput[]): (Rule | un
   })
 }
 
-/** The rule that an input makes; the old one itself where nothing changed. */
+/** Returns the rule for an input; the old one itself if nothing changed. */
 function ruleOf(input: RuleInput, old: Rule | undefined, { now, newId }: Making): Rule {
   const id = old?.id ?? newId()
   const body = bodyOf(input, id)
@@ -175,7 +178,7 @@ function assertUniqueRef(others: readonly Rule[], { ref }: Rule): void {
     throw new InvalidInput([{ pointer: '/ref', message: 'is the ref of another rule of the ruleset' }])
 }
 
-/** A copy of the list with the rule in its place. */
+/** Returns a copy of the list with the rule at its position. */
 function inserted(others: readonly Rule[], rule: Rule, position: Position | undefined): Rule[] {
   const rules = [...others]
   rules.splice(placeIn(others, position), 0, rule)

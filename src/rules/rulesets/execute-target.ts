@@ -15,10 +15,12 @@ interface ExecuteParams {
   }
 }
 
-/** Actions whose parameters an override cannot give. */
+/** Actions whose parameters an override cannot contain. */
 const NO_OVERRIDES = new Set(['skip', 'rewrite'])
 
-/** Returns what is wrong with the ruleset that an execute rule names, and with the overrides; relative to `action_parameters`. */
+/**
+ * Returns the issues of the ruleset that an execute rule names, and of the overrides; relative to `action_parameters`.
+ */
 export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const { id, overrides = {} } = params as ExecuteParams
   const target = context.target(id)
@@ -48,7 +50,7 @@ export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   ]
 }
 
-// Entry points run custom and managed rulesets, custom ones run managed ones: so no ruleset can come to run itself.
+// Entry points run custom and managed rulesets, custom ones run managed ones: so no ruleset can run itself.
 function refusedTarget(target: Ruleset | undefined, { phase, kind }: RuleContext): string | undefined {
   if (!target) return undefined
   if (target.phase !== phase.name) return `that ruleset is of ${target.phase}, not of ${phase.name}`

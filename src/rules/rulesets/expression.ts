@@ -16,23 +16,23 @@ import {
   type ValueExpression,
 } from '../../expr/index.js'
 
-/** What an expression is for: what it may read, what it has to give, and which lists it may name. */
+/** The use of an expression: what it may read, its result type, and which lists it may name. */
 export interface ExpressionPurpose {
   readonly phase: PhaseName
-  /** The member of the rule that it stands in; some members may read more than the others of their phase. */
+  /** The member of the rule that contains it; some members may read more than the others of their phase. */
   readonly pointer: string
-  /** `key`: anything that tells requests apart. */
+  /** `key`: anything that distinguishes requests. */
   readonly gives: ExpressionType | 'key'
   readonly list: ListNamed
 }
 
-/** Members that {@link RulePlace} tells apart from the expression of the rule. */
+/** Members that {@link RulePlace} distinguishes from the expression of the rule. */
 const MEMBERS = ['counting_expression', 'target_url']
 
-/** Returns what is wrong with an expression; undefined if nothing is wrong. The one place where the API asks the rules language. */
+/** Returns what is wrong with an expression; undefined if it is valid. All expressions of the API are checked here. */
 export function checkExpression(text: string, purpose: ExpressionPurpose): string | undefined {
   if (text.trim() === '') return 'must not be empty'
-  // Before the language sees it: its message would hold all of the text.
+  // Before the language reads it: its message would contain all of the text.
   const length = text.length <= MAX_LENGTH ? text.length : characters(text)
   if (length > MAX_LENGTH) return `has ${length} characters, ${MAX_LENGTH} are allowed`
   try {
@@ -45,7 +45,7 @@ export function checkExpression(text: string, purpose: ExpressionPurpose): strin
   }
 }
 
-/** Parses an expression as it is to be read in its place. Throws an ExprError. */
+/** Parses an expression for its place. Throws an ExprError. */
 function parseFor(text: string, { phase, pointer, gives }: ExpressionPurpose): Expression | ValueExpression {
   const steps = pointer.split('/')
   const member = MEMBERS.find((name) => steps.includes(name))
@@ -54,7 +54,7 @@ function parseFor(text: string, { phase, pointer, gives }: ExpressionPurpose): E
   return parseValue(text, { ...options, scheme: gives === 'key' ? KEY_SCHEME : SCHEME })
 }
 
-/** A character outside the basic plane counts once. */
+/** Counts characters. One outside the basic plane counts once. */
 function characters(text: string): number {
   let count = 0
   for (const _character of text) count++
@@ -63,18 +63,20 @@ function characters(text: string): number {
 
 const SHOWN = 200
 
-/** The language's own message, with place and carets, in the sentence that clients of the public API know. */
+/**
+ * Returns the language's own message, with position and carets, in the sentence that clients of the public API know.
+ */
 function told(text: string, pointer: string, error: ExprError): string {
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
   const member = pointer.slice(pointer.lastIndexOf('/') + 1)
   return `'${shown}' is not a valid value for ${member} because the expression is invalid: ${error.message}`
 }
 
-/** The kind of list that values of a type are looked for in. */
+/** The type of list in which values of a type are searched. */
 const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const satisfies Record<string, ListKind>
 const ITEMS = { ip: 'addresses', hostname: 'host names', asn: 'numbers of networks', redirect: 'redirects' } as const
 
-/** Throws if an expression names a list that does not exist or is of another kind. */
+/** Throws if an expression names a list that does not exist or is of another type. */
 function assertKnownLists(
   { text, uses }: { readonly text: string; readonly uses: Uses },
   purpose: ExpressionPurpose,
@@ -89,7 +91,7 @@ function assertKnownLists(
   }
 }
 
-/** Says that there is no such list, and what to do. */
+/** Returns the message that a list does not exist, and what to do. */
 export function missingList(name: string): string {
   return name.includes('.')
     ? `there is no list $${name}: managed lists are not part of this installation`

@@ -11,9 +11,9 @@ export interface Hint extends Issue {
   readonly code: number
 }
 
-/** Code of hints at what the author of a rule may not have meant. */
+/** Code of hints at what the author of a rule probably did not mean. */
 const DOUBTFUL = 20100
-/** Code of the message for what is stored without effect here. */
+/** Code of the message for members that are stored without effect here. */
 const INERT = 10900
 const MAX_HINTS = 100
 
@@ -72,7 +72,7 @@ function ownHints(rule: Rule, phase: string | undefined): Hint[] {
   return [...doubtful, ...inert.map((pointer) => ({ code: INERT, pointer, message: 'stored, without effect here' }))]
 }
 
-/** The rules that no request reaches, with the rule that ends the evaluation before them. */
+/** Returns the rules that no request reaches, each with the rule that ends the evaluation before it. */
 function hiddenRules(rules: readonly Rule[]): readonly { readonly hidden: number; readonly hider: number }[] {
   const running: { readonly expression: Expression; readonly terminating: boolean; readonly index: number }[] = []
   for (const [index, rule] of rules.entries()) {
@@ -92,7 +92,7 @@ const NEVER = parse('false')
 // A rate limit ends the evaluation only of the requests beyond it.
 const ends = ({ action, ratelimit }: Rule): boolean => TERMINATING.has(action) && ratelimit === undefined
 
-/** Undefined for what does not parse: rules may have been stored when the language knew other names. */
+/** Returns undefined if the text does not parse: rules may have been stored when the language knew other names. */
 function parsed<T>(parse: () => T): T | undefined {
   try {
     return parse()

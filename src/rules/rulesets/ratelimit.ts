@@ -15,7 +15,7 @@ export function ratelimitPresence(phase: PhaseSpec, action: string, present: boo
   return []
 }
 
-/** What the schema of `ratelimit` cannot say; pointers are relative to the rule. */
+/** Returns the issues that the schema of `ratelimit` cannot express; pointers are relative to the rule. */
 export function ratelimitIssues(limit: RateLimitInput): Issue[] {
   const { characteristics, requests_per_period, score_per_period, score_response_header_name } = limit
   const issues: Issue[] = repeats('/ratelimit/characteristics', characteristics, (item: string) => item.trim())

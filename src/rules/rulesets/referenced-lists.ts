@@ -4,13 +4,13 @@ import { ExprError, parse, parseValue, type Uses } from '../../expr/index.js'
 import { KEY_SCHEME } from '../limits/key.js'
 import { expressionsOf } from './validate.js'
 
-/** The names of the lists that a rule uses, in its expressions and as the source of its redirects. */
+/** Returns the names of the lists that a rule uses, in its expressions and as the source of its redirects. */
 export function listsOf(rule: Rule): ReadonlySet<string> {
   const names = new Set<string>()
   const { from_list: from } = (rule.action_parameters ?? {}) as { readonly from_list?: { readonly name: string } }
   if (from) names.add(from.name.replace('$', ''))
   for (const { text, gives } of expressionsOf(rule, ACTIONS.get(rule.action)))
-    // Names begin with it; most expressions need no parsing to be known to have none.
+    // List names begin with it; most expressions have none and need no parsing.
     if (text.includes('$')) for (const { name } of usesOf(text, gives)) names.add(name)
   return names
 }

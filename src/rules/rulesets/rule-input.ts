@@ -5,7 +5,7 @@ import { checkedByHand, strict, variants } from '../../core/schema.js'
 
 const DAY = 86_400
 
-/** `ratelimit` of a rule as it is sent. */
+/** `ratelimit` of a rule in a request. */
 export const RateLimitInput = Type.Object(
   {
     characteristics: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
@@ -83,7 +83,7 @@ const common = {
   ),
 }
 
-/** A rule as it is sent, all but the meaning of `action_parameters`, which its action knows. */
+/** A rule in a request. Its action checks `action_parameters`. */
 export const RuleInput = Type.Object(
   {
     action: Type.Enum([...ACTIONS.keys()]),
@@ -99,7 +99,7 @@ const RuleOrEnd = Type.String({
   'x-message': 'must be the id of a rule, or empty',
 })
 
-/** Where a rule is put: in front of or behind another one (empty: first, last), or at a place counted from 1. */
+/** Position of a rule: before or after another one (empty: first, last), or at an index counted from 1. */
 export const Position = Type.Object(
   {
     before: Type.Optional(RuleOrEnd),
@@ -110,7 +110,7 @@ export const Position = Type.Object(
 )
 export type Position = Static<typeof Position>
 
-/** Every shape of a rule, one for each action, with further members. */
+/** Returns every shape of a rule, one for each action, with further members. */
 const shapes = (further: TProperties) =>
   variants(
     'action',
@@ -130,10 +130,10 @@ const shapes = (further: TProperties) =>
 /** A rule, for the manual. */
 export const AnyRule = checkedByHand('Rule', shapes({}))
 
-/** A rule and where it is put, for the manual. */
+/** A rule and its position, for the manual. */
 export const PlacedRule = checkedByHand('PlacedRule', shapes({ position: Type.Optional(Position) }))
 
-/** Some members of a rule, and where it is put, for the manual. */
+/** Some members of a rule, and its position, for the manual. */
 export const RulePatch = checkedByHand(
   'RulePatch',
   Type.Object({ ...Type.Partial(RuleInput).properties, position: Type.Optional(Position) }, strict),

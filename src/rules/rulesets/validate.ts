@@ -10,14 +10,14 @@ import { checkExpression, missingList, type ExpressionPurpose } from './expressi
 import { ratelimitIssues, ratelimitPresence } from './ratelimit.js'
 import { RuleInput } from './rule-input.js'
 
-/** Enough to mend an input by; the rest would tell the same again. */
+/** Maximum number of reported issues: enough to correct an input; more would repeat the same. */
 const MAX_ISSUES = 100
-/** Values in one rule: far beyond any real rule, and little enough to check at once. */
+/** Maximum number of values in one rule: far beyond any real rule, and fast to check. */
 const MAX_VALUES = 20_000
 
 const shape = issuesOf(RuleInput)
 
-/** Returns what is wrong with the rules of a ruleset, below `/rules`. */
+/** Returns the issues of the rules of a ruleset, below `/rules`. */
 export function rulesIssues(rules: readonly unknown[], context: RuleContext): Issue[] {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
@@ -28,11 +28,11 @@ export function rulesIssues(rules: readonly unknown[], context: RuleContext): Is
   return issues
 }
 
-/** Returns what is wrong with one rule; pointers are relative to it. None: it is a {@link RuleInput}. */
+/** Returns the issues of one rule; pointers are relative to it. If there are none, it is a {@link RuleInput}. */
 export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   if (valuesIn(input) > MAX_VALUES) return [{ pointer: '', message: `has more than ${MAX_VALUES} values` }]
   const wrong = shape(input)
-  // A client that names an unknown member still learns what is wrong with the parameters.
+  // Parameters are checked even if the client sends an unknown member.
   const { action: name, action_parameters: params } = (input ?? {}) as Partial<RuleInput>
   const action = typeof name === 'string' ? ACTIONS.get(name) : undefined
   if (wrong.length > 0) return [...wrong, ...parameterIssues(action, params, input, context)]
@@ -68,7 +68,7 @@ function parameterIssues(action: Action | undefined, params: unknown, rule: unkn
   return found.map(({ pointer, message }) => ({ pointer: `${at}${pointer}`, message }))
 }
 
-/** Returns what is wrong with what parameters point at: rulesets that are run, lists of redirects. */
+/** Returns the issues of references in parameters: rulesets that are run, lists of redirects. */
 function referenceIssues(action: string, params: object, context: RuleContext): Issue[] {
   if (action === 'execute') return executeIssues(params, context)
   const { from_list: from } = params as { readonly from_list?: { readonly name: string } }
@@ -87,7 +87,7 @@ function refusedAction(action: string, { phase, kind }: RuleContext): string {
 
 type Use = Omit<ExpressionUse, 'gives'> & Pick<ExpressionPurpose, 'gives'>
 
-/** Every expression of a rule whose shape is right; those of its parameters only where `action` is given. */
+/** Returns every expression of a rule with a valid shape; those of its parameters only if `action` is passed. */
 export function expressionsOf(rule: RuleInput | Rule, action: Action | undefined): Use[] {
   const { ratelimit, exposed_credential_check: credentials } = rule
   const uses: Use[] = [{ pointer: '/expression', text: rule.expression, gives: 'filter' }]
@@ -109,7 +109,7 @@ function expressionIssues(rule: RuleInput, action: Action | undefined, { phase, 
   })
 }
 
-/** How many values a JSON value holds; counting stops soon after too many. */
+/** Returns the number of values in a JSON value. Counting stops soon after too many. */
 function valuesIn(input: unknown): number {
   const left = [input]
   let count = 0
