@@ -14,7 +14,7 @@ import type { ControlDeps, RequestState, ApiMiddleware } from './context.js'
 import { trace } from './request-id.js'
 import { unmatched } from './unmatched.js'
 
-/** Creates the API: its middleware in the order they run, around the endpoints of all areas. `before` runs before the endpoints. */
+/** Creates the API: its middleware in order, around the endpoints of all areas. `before` runs before the endpoints. */
 export function api(
   endpoints: readonly Endpoint[],
   deps: ControlDeps,

@@ -16,7 +16,7 @@ export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 const parse = parser(ConfigFile, { defaults: true })
 const wrongShape = issuesOf(ConfigFile, { defaults: true })
 
-/** Checks of what the file refers to. Each returns an issue's message, undefined if there is none. */
+/** Checks of what the file refers to. Each returns an issue's message, or undefined. */
 export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
 }

@@ -1,7 +1,7 @@
 import { Cron as Pattern } from 'croner'
 
 /**
- * Cron expressions of five fields: minute, hour, day of the month, month, day of the week. The fields accept lists, ranges,
+ * Cron expressions of five fields: minute, hour, day of the month, month, day of the week. Fields accept lists, ranges,
  * steps and names. Days also accept `L` (the last one), `15W` (the weekday nearest to the 15th) and `6#2` (the second
  * Friday). Days of the week count from 1, which is Sunday. Times are UTC.
  */
@@ -17,7 +17,7 @@ export function parseCron(text: string): Cron | undefined {
   const fields = text.trim().toUpperCase().split(/\s+/)
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = fields
   if (text.length > MAX_LENGTH || fields.length !== 5) return undefined
-  // The parser accepts more than we do: `?` in all fields, and the days of the week 0 and 8. It does not accept the day of
+  // The parser accepts more than we do: `?` in all fields, and the days of the week 0 and 8. It rejects the day of
   // the week `L`, which is Saturday.
   if ([minute, hour, month].some((field) => field.includes('?')) || /(?:^|[,-])[089]/.test(weekday)) return undefined
   const expression = [minute, hour, day, month, weekday === 'L' ? '7' : weekday].join(' ')

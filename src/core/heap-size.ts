@@ -27,7 +27,7 @@ let growing = false
 
 /**
  * Lets the young generation grow from now on. For work that creates much garbage in a short time, like the conversion
- * of pages, which takes 50% longer with a small one.
+ * of pages, which is 50% slower with a small one.
  */
 export function letHeapGrow(): void {
   if (growing) return

@@ -39,7 +39,7 @@ export interface Sink {
   readonly limits: SinkLimits
   /** The path has a `{DATE}`: a batch must not span midnight, UTC. */
   readonly daily: boolean
-  /** Delivers a batch. Again with the same batch after a failure: the same name overwrites where the destination has names. Rejects with a {@link SinkError}. */
+  /** Delivers a batch. A retry overwrites by name if the destination has names. Rejects with a {@link SinkError}. */
   write(batch: Batch, signal: AbortSignal): Promise<void>
   /** Writes a harmless test object. Rejects with a {@link SinkError} if the destination does not accept it. */
   check(signal: AbortSignal): Promise<void>
@@ -80,7 +80,7 @@ export class SinkError extends Error {
 
 /**
  * The destination accepted a batch except for some records, which it permanently rejects because of their content.
- * Retries cannot help, so they are quarantined. If it accepted none at all, its settings might be the cause.
+ * Retries cannot help, so they become dead letters. If it accepted none at all, its settings might be the cause.
  */
 export class RecordsRefused extends SinkError {
   /** The rejected lines, in order, without line ends. */

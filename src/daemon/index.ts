@@ -47,7 +47,7 @@ import { ScriptRepository } from '../workers/script-repository.js'
 export interface Daemon {
   /** Base URL of the proxy, `http://127.0.0.1:8080`. */
   readonly proxy: string
-  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`; undefined if there is none. */
+  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`; undefined if none is configured. */
   readonly proxyTls: string | undefined
   /** Base URL of the API; ends in `/client/v4`. */
   readonly control: string

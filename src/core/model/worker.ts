@@ -27,7 +27,7 @@ export type ScriptFormat = 'modules' | 'service-worker' | 'python'
 export const EXPORT_KINDS = ['object', 'durable-object', 'entrypoint', 'workflow', 'class'] as const
 export type ExportKind = (typeof EXPORT_KINDS)[number]
 
-/** One named export of the main module, and its handlers. */
+/** One export of the main module besides the default one, and its handlers. */
 export interface NamedExport {
   readonly name: string
   readonly kind: ExportKind
