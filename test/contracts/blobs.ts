@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { Blobs } from '../../src/core/blobs.js'
 import type { Clock } from '../../src/core/clock.js'
 
-/** What every implementation of Blobs does; `move` sets the clock that it was made with forward. */
+/** Tests that every implementation of Blobs passes. `move` advances the clock of the implementation. */
 export async function blobsContract(t: Test, make: (clock: Clock) => Blobs): Promise<void> {
   let ahead = 0
   let looking = () => {}
@@ -34,7 +34,7 @@ export async function blobsContract(t: Test, make: (clock: Clock) => Blobs): Pro
   t.ok(await blobs.get(kept))
   t.ok(await blobs.get(late))
 
-  // An upload that brings an orphan again, while that is being looked at, found it gone afterwards.
+  // An upload that puts an orphan again while the orphan is being removed found it deleted afterwards.
   ahead = 200_000
   let again: Promise<string> | undefined
   looking = () => {

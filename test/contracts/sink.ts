@@ -10,37 +10,37 @@ import type { Fault } from '../helpers/http-receiver.js'
 import { batchOf, sinkDeps } from '../helpers/sink-deps.js'
 import { until } from '../helpers/web.js'
 
-/** A destination of a test, and what can be seen of it. */
+/** A destination of a test, and its observable state. */
 export interface SinkPlace {
   /** Its `destination_conf`, on 127.0.0.1. */
   readonly conf: string
-  /** A way out that reaches it, and nothing else that is not public. */
+  /** Egress that reaches it, and no other address that is not public. */
   readonly egress: Egress
-  /** Texts of `conf` that nobody may see in an error. */
+  /** Parts of `conf` that must not appear in an error. */
   readonly secrets: readonly string[]
-  /** The text of each batch that it holds: in order of arrival, or of name where names overwrite. */
+  /** Returns the text of each stored batch: in order of arrival, or of name if names overwrite. */
   delivered(): readonly string[] | Promise<readonly string[]>
-  /** What goes wrong from now on, in the terms of the destination. */
+  /** Sets the failure of all further requests, in the terms of the destination. */
   fail(fault: Fault | undefined): void
-  /** How many requests have met a fault. */
+  /** Number of requests that failed. */
   failed(): number
-  /** Connections that are open now; 0 where it makes none. */
+  /** Connections that are open now; 0 if it uses none. */
   connections(): number
-  /** Opens it, where that cannot be done by its `conf`. */
+  /** Opens it, if its `conf` is not sufficient. */
   open?(deps: SinkDeps): Sink
 }
 
 export interface SinkTraits {
-  /** The same batch again takes the place of the first; false: it stands there twice. */
+  /** Whether a repeated batch replaces the first. False: it is stored twice. */
   readonly overwrites: boolean
-  /** It heeds Retry-After; false for protocols that have none. */
+  /** Whether it respects Retry-After. False for protocols without it. */
   readonly retryAfter?: boolean
-  /** Faults with which it can be tried; all of them unless told. */
+  /** Failures that it supports. Default: all. */
   readonly faults?: { readonly [kind in SinkFailure]?: Fault }
   readonly deps?: Partial<SinkDeps>
-  /** It is on this machine: there are no connections that break or hang, and no address to guard. */
+  /** It is local: no connections that break or hang, and no address to guard. */
   readonly local?: boolean
-  /** Where one batch ends and the next one begins cannot be seen. */
+  /** Batches cannot be distinguished in what it stores. */
   readonly joined?: boolean
 }
 
@@ -53,14 +53,14 @@ const FAULTS: { readonly [kind in SinkFailure]: Fault } = {
 const patient = new AbortController().signal
 const TEXT = '{"RayID":"1","EdgeStartTimestamp":1506702504433000200,"Path":"/é/\\u0000"}\n{"RayID":"2","Path":null}\n'
 
-/** Lines of JSON, `bytes` or a little more, that no compression makes much smaller. */
+/** Lines of JSON, of at least `bytes`, that no compression reduces much. */
 function manyLines(bytes: number): string {
   let text = ''
   while (text.length < bytes) text += `{"RayID":"${randomBytes(600).toString('base64')}"}\n`
   return text
 }
 
-/** What every sink does. `place` makes a destination for one test; it is asked again for each. */
+/** Tests every sink. `place` creates a destination for one test; it is called for each test. */
 export function sinkContract(
   t: Test,
   place: (t: Test) => Promise<SinkPlace>,
@@ -75,7 +75,7 @@ export function sinkContract(
     return { at, sink, batch: batchOf(TEXT, sink.encoding) }
   }
 
-  t.test('a batch arrives exactly as it is, whatever its size', async (t) => {
+  t.test('a batch of any size arrives unchanged', async (t) => {
     const { at, sink } = await opened(t)
     const large = manyLines(Math.min(3_000_000, (sink.limits.bytes ?? Infinity) - 10_000))
     const texts = [TEXT, large, '{"a":1}\n']
@@ -102,7 +102,7 @@ export function sinkContract(
   })
 
   for (const [failure, fault] of Object.entries(faults) as [SinkFailure, Fault][])
-    t.test(`a failure that is ${failure} is told as such, and the next attempt succeeds`, async (t) => {
+    t.test(`a failure that is ${failure} is reported as such, and the next attempt succeeds`, async (t) => {
       const { at, sink, batch } = await opened(t)
       at.fail(fault)
       t.equal((await failed(t, at, sink.write(batch, patient))).failure, failure)
@@ -113,7 +113,7 @@ export function sinkContract(
     })
 
   if (retryAfter)
-    t.test('what a busy destination asks to wait is passed on', async (t) => {
+    t.test('the Retry-After of a busy destination is returned', async (t) => {
       const { at, sink, batch } = await opened(t)
       for (const [status, value, retryAfterMs] of BUSY) {
         at.fail({ status, headers: { 'retry-after': value } })
@@ -122,7 +122,7 @@ export function sinkContract(
       }
     })
 
-  t.test('an attempt that is given up before it begins does nothing', async (t) => {
+  t.test('an attempt that is aborted before it begins does nothing', async (t) => {
     const { at, sink, batch } = await opened(t)
     const gone = AbortSignal.abort(new Error('given up'))
     await t.rejects(sink.write(batch, gone), { message: 'given up' })
@@ -131,14 +131,14 @@ export function sinkContract(
     t.same(await at.delivered(), [TEXT])
   })
 
-  t.test('a check succeeds where the destination takes something', async (t) => {
+  t.test('a check succeeds if the destination accepts data', async (t) => {
     const { sink } = await opened(t)
     await sink.check(patient)
   })
 
   if (local) return
 
-  t.test('a connection that breaks midway is a failure that passes', async (t) => {
+  t.test('a connection that breaks midway is a transient failure', async (t) => {
     const { at, sink } = await opened(t)
     const batch = batchOf(manyLines(500_000), sink.encoding)
     at.fail('reset')
@@ -148,7 +148,7 @@ export function sinkContract(
     t.equal((await at.delivered()).length, 1)
   })
 
-  t.test('an attempt that is given up ends at once, with the reason', async (t) => {
+  t.test('an attempt that is aborted ends immediately, with the reason', async (t) => {
     const { at, sink, batch } = await opened(t)
     at.fail('hang')
     const [reason, attempt] = [new Error('given up'), new AbortController()]
@@ -162,7 +162,7 @@ export function sinkContract(
     t.same(await at.delivered(), [TEXT])
   })
 
-  t.test('what is not public is not reached unless it is opened', async (t) => {
+  t.test('an address that is not public is not reached unless it is allowed', async (t) => {
     const at = await place(t)
     const sink = openSink(at.conf, sinkDeps({ ...deps, egress: await testEgress() }))
     t.teardown(() => sink.close())
@@ -181,7 +181,7 @@ const BUSY: [status: number, value: string, ms: number][] = [
   [503, 'Sat, 21 Nov 2026 12:01:00 GMT', 60_000],
 ]
 
-/** The error of an attempt, which has to be a SinkError that tells no secret, however it is shown. */
+/** Returns the error of an attempt. It must be a SinkError that never contains a secret. */
 async function failed(t: Test, { secrets }: SinkPlace, attempt: Promise<unknown>): Promise<SinkError> {
   const error = await attempt.then(
     () => undefined,

@@ -11,10 +11,10 @@ import {
   type Store,
 } from '../../src/core/store.js'
 
-/** How a suite opens the store under test, again and again on the same data. */
+/** Opens the store under test, repeatedly on the same data. */
 export interface StoreUnderTest {
   open(options?: { retention?: AuditRetention; clock?: Clock }): Promise<Store>
-  /** False for a store that forgets what it held when it is closed. */
+  /** False for a store that loses its data when it is closed. */
   readonly durable: boolean
 }
 
@@ -64,7 +64,7 @@ const HOSTILE_IDS = [
   'x'.repeat(2000),
 ]
 
-/** Checks all that the interface promises, on a fresh store for each subtest. */
+/** Tests all that the interface promises, on a new store for each subtest. */
 export function storeContract(t: Test, name: string, fresh: (t: Test) => StoreUnderTest): void {
   const subtest = (sentence: string, run: (t: Test, store: Store, under: StoreUnderTest) => Promise<void>) =>
     t.test(`${name}: ${sentence}`, async (t) => {
@@ -325,7 +325,7 @@ export function storeContract(t: Test, name: string, fresh: (t: Test) => StoreUn
     for (const wrong of ['', 'x', '-', '+', '1 2', '../1', '-1']) t.throws(() => store.audit(wrong), /cursor/)
   })
 
-  t.test(`${name}: the audit record keeps the newest entries`, async (t) => {
+  t.test(`${name}: the audit record retains the newest entries`, async (t) => {
     const store = await fresh(t).open({ retention: { entries: 100 } })
     t.teardown(() => store.close())
     const numbers = (from: number) => Array.from({ length: 50 }, (_, index) => String(from + index))
@@ -372,7 +372,7 @@ export function storeContract(t: Test, name: string, fresh: (t: Test) => StoreUn
           current = await under.open()
           continue
         }
-        // One in ten writes asks for no version, one in ten for a wrong one, the others for the right one.
+        // One in ten writes has no version, one in ten a wrong one, the others the right one.
         const writes = step.map(({ version, ...write }) => {
           const found = model.get(`${write.scope.type} ${write.id}`)?.version ?? 0
           if (version === 0) return { kind: things, ...write }

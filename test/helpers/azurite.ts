@@ -9,7 +9,7 @@ import { tlsFile } from './tls.js'
 
 const MAIN = fileURLToPath(new URL('../peers/node_modules/azurite/dist/src/blob/main.js', import.meta.url))
 
-/** Why tests with a real Azure emulator are skipped here; false where it is installed. */
+/** Why tests with a real Azure emulator are skipped; false if it is installed. */
 export const NO_AZURITE: string | false = existsSync(MAIN)
   ? false
   : 'azurite is not installed (npm install --prefix test/peers)'
@@ -18,7 +18,7 @@ export const NO_AZURITE: string | false = existsSync(MAIN)
 const ACCOUNT = 'devstoreaccount1'
 const KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
 
-/** Azurite over TLS on 127.0.0.1; resolves with `127.0.0.1:PORT/ACCOUNT`. */
+/** Starts Azurite over TLS on 127.0.0.1. Resolves with `127.0.0.1:PORT/ACCOUNT`. */
 export async function azurite(t: Test): Promise<{ readonly port: number; readonly base: string }> {
   const names = [
     '--blobHost',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Received, ReceiverResponse } from './http-receiver.js'
 
-/** What an Azure container does with blocks and blobs: an answer for an HTTP receiver, and the blobs by path. */
+/** A fake of an Azure container with blocks and blobs: a handler for an HTTP receiver, and the blobs by path. */
 export function blobFake(signature: string): {
   response: (request: Received) => ReceiverResponse
   blobs: Map<string, Buffer>

@@ -10,7 +10,7 @@ export const WRITERS = 8
 export const COUNTS = kind<{ readonly n: number; readonly filler: string }>('count')
 export const SCOPE = account('crash')
 
-/** Writes until the store refuses; tells of each batch that was confirmed. */
+/** Writes until the store rejects a write. Reports each confirmed batch. */
 export async function writeOn(store: Store, writer: number, confirmed: (n: number) => void): Promise<void> {
   for (let n = numberOf(store, writer) + 1; ; n += 1) {
     const filler = 'x'.repeat((n * 37) % 3000)
@@ -33,7 +33,7 @@ const entry = (writer: number, n: number): AuditEntry => ({
   after: null,
 })
 
-// As a program of its own: writes to the embedded store in the given folder, and prints what was confirmed.
+// As a separate program: writes to the embedded store in the given folder, and prints what was confirmed.
 const folder = process.argv[2]
 if (process.argv[1]?.includes('crash-writer') && folder !== undefined) {
   const store = await openStore('embedded', { folder, log: silentLog })

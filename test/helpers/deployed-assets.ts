@@ -29,7 +29,7 @@ export const uploadsOver = (store: Store, blobs: Blobs, clock: Clock = systemClo
     limits: () => ({ files: 20_000, file_bytes: 25 * 1024 * 1024 }),
   })
 
-/** Uploads files of a Worker; gives the name of their manifest. */
+/** Uploads files of a Worker. Returns the name of their manifest. */
 export async function uploaded(
   uploads: AssetUploads,
   accountId: string,
@@ -55,7 +55,7 @@ export async function uploaded(
   return await uploads.readCompletion(scope, script, completion ?? '')
 }
 
-/** Stores a version of a Worker and puts it in force, on a domain where one is given. */
+/** Stores a version of a Worker and deploys it, on a domain if one is passed. */
 export async function deployed(
   store: Store,
   accountId: string,

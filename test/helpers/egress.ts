@@ -10,14 +10,14 @@ import { GuardedEgress, readEgress, type EgressConfig, type Resolve } from '../.
 import { CA_FILE } from './tls.js'
 
 /**
- * A way out on which every HTTPS connection, whatever it is for, ends at one server of the test; `dialled` gets where each
- * was to go. For destinations whose hosts are given by their owners.
+ * Egress on which every HTTPS connection ends at one server of the test. `dialled` receives the target of each. For
+ * destinations whose hosts are fixed by their owners.
  */
 export function diverted(port: number, dialled: string[]): Egress {
   class Diverting extends Agent {
     override createConnection(options: TlsAgentOptions): TLSSocket {
       dialled.push(`${options.host}:${options.port}`)
-      // The certificate of the tests is not one for that host; that it is asked for by its name is what counts.
+      // The certificate of the tests is not valid for that host. Only the requested name matters.
       return connect({ ...options, host: '127.0.0.1', port, ca: readFileSync(CA_FILE), checkServerIdentity })
     }
   }
@@ -32,12 +32,12 @@ export function diverted(port: number, dialled: string[]): Egress {
 
 const checkServerIdentity = () => undefined
 
-/** What a resolver says of names that tests do not know. */
+/** Error of a resolver for names that tests do not know. */
 const noSuchName: Resolve = async (name) => {
   throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' })
 }
 
-/** A way out as the product has it, with what the configuration opens; the resolver is the test's. */
+/** Creates the egress of the product, with what the configuration allows and the resolver of the test. */
 export async function testEgress(
   config: Partial<EgressConfig> = {},
   { resolve = noSuchName, log = silentLog }: { resolve?: Resolve; log?: Log } = {},
@@ -46,7 +46,7 @@ export async function testEgress(
   return new GuardedEgress(rules, { log, metrics: openMetrics({ process: false }), resolve })
 }
 
-/** A way out to servers on 127.0.0.1, by address or as `receiver.test`, that trusts the authority of the tests. */
+/** Creates egress to servers on 127.0.0.1, by address or as `receiver.test`, that trusts the authority of the tests. */
 export async function openEgress(servers: readonly Server[], how?: Parameters<typeof testEgress>[1]) {
   const ports = servers.map((server) => (server.address() as AddressInfo).port)
   const opened = {

@@ -5,7 +5,7 @@ import type { Disk } from '../../src/disk/durable-write.js'
 
 const failure = (code: string) => Object.assign(new Error(`${code}: injected by the test`), { code })
 
-/** A file: what of its content a loss of power leaves. */
+/** A file: its content after a loss of power. */
 interface Inode {
   path: string
   synced: Buffer
@@ -22,9 +22,9 @@ interface Change {
 }
 
 /**
- * The real file system with injected faults, and with a model of what a loss of power leaves: the content of each file at
- * its last sync, and the entries of each folder at the folder's last sync. So a file that was created, renamed or removed
- * in a folder that was not synced afterwards is lost, has its old name, or is there again.
+ * The real file system with injected failures, and with a model of the state after a loss of power: the content of each
+ * file at its last sync, and the entries of each folder at the folder's last sync. So a file that was created, renamed
+ * or removed in a folder that was not synced afterwards is lost, has its old name, or exists again.
  */
 export class FaultyDisk {
   /** Writes accept at most this number of bytes. */
@@ -58,12 +58,12 @@ export class FaultyDisk {
     }) as Disk['mkdir'],
   }
 
-  /** From now on the process changes nothing on this disk. */
+  /** Prevents all further changes by the process on this disk. */
   stop(): void {
     this.#stopped = true
   }
 
-  /** Leaves on the disk what a loss of power does; `survives` decides on changes of folders that were not synced. */
+  /** Reverts the disk to its state after a loss of power. `survives` decides on changes of folders not synced. */
   async losePower(survives: (path: string) => boolean = () => false): Promise<void> {
     this.stop()
     const lost: Change[] = []
@@ -81,7 +81,7 @@ export class FaultyDisk {
     }
   }
 
-  /** An entry remains if it is durable, and each folder on the way to it. */
+  /** Returns whether an entry remains: it is durable, and so is each folder on its path. */
   #remains(path: string): boolean {
     if (!this.#durable.has(path)) return false
     for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder))

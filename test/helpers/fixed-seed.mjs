@@ -1,5 +1,5 @@
-// Loaded ahead of every test file: property tests try the same inputs on every run, so that the gate does not depend on
-// chance. FUZZ_SEED=1234 tries others; FUZZ_SEED=random others each time.
+// Loaded before every test file: property tests use the same inputs on every run, so that the gate does not depend on
+// chance. FUZZ_SEED=1234 uses others; FUZZ_SEED=random others each time.
 import fc from 'fast-check'
 
 const wanted = process.env.FUZZ_SEED ?? '20261121'

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 
 /**
- * The bytes of all files below a folder that a running daemon writes to, in the order of their paths. A file that goes
- * while the folder is read is left out, as is one that is still being written (`.NAME.tmp`).
+ * Returns the bytes of all files below a folder that a running daemon writes to, in the order of their paths. A file
+ * that is deleted during the read is skipped, as is one that is still being written (`.NAME.tmp`).
  */
 export async function filesBelow(folder: string): Promise<Buffer[]> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true })
@@ -15,7 +15,7 @@ export async function filesBelow(folder: string): Promise<Buffer[]> {
   return read.filter((bytes) => bytes !== undefined)
 }
 
-/** The same as text, a character for each byte. */
+/** Returns the same as text, one character per byte. */
 export async function textsBelow(folder: string): Promise<string[]> {
   return (await filesBelow(folder)).map((bytes) => bytes.toString('latin1'))
 }
@@ -25,8 +25,8 @@ function gone(error: NodeJS.ErrnoException): undefined {
 }
 
 /**
- * A folder of the test's own, with this content. It goes after everything that the test tears down: tap removes a folder
- * before that where it was asked for first, and what still runs would write into it meanwhile.
+ * Creates a folder for the test, with this content. It is removed after all other teardowns of the test: tap removes a
+ * folder before them if it was requested first, and running code would still write into it.
  */
 export function testFolder(t: Test, content?: Parameters<Test['testdir']>[0]): string {
   t.teardown(() => undefined)

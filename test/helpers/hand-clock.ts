@@ -1,6 +1,6 @@
 import { MovedClock } from './moved-clock.js'
 
-/** A clock that a test moves by hand, and whose time on the wall can jump. */
+/** A clock that a test moves by hand, and whose wall clock can jump. */
 export class HandClock extends MovedClock {
   #jumped = 0
 
@@ -12,13 +12,13 @@ export class HandClock extends MovedClock {
     return super.now() + this.#jumped
   }
 
-  /** Lets time pass, and whoever wakes by it begin. */
+  /** Advances the time and lets woken code begin. */
   async advance(ms: number): Promise<void> {
     this.move(ms)
     await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Sets the clock on the wall; no time passes. */
+  /** Sets the wall clock; no time passes. */
   jump(ms: number): void {
     this.#jumped += ms
   }

@@ -11,14 +11,14 @@ import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { SERVER_TLS } from './tls.js'
 
-/** A request as it came, the content coding undone. */
+/** A request as received, with its content coding decoded. */
 export interface Received {
   readonly method: string
   /** Path and query. */
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The body as it came. */
+  /** The body as received. */
   readonly body: Buffer
 }
 
@@ -28,7 +28,7 @@ export interface ReceiverResponse {
   readonly body?: string
 }
 
-/** What goes wrong: an answer, a connection that breaks within the body, or no answer at all. */
+/** A failure: a response, a connection that breaks within the body, or no response at all. */
 export type Fault = ReceiverResponse | 'reset' | 'hang'
 
 export interface HttpReceiver {
@@ -36,19 +36,19 @@ export interface HttpReceiver {
   readonly port: number
   /** `receiver.test:PORT`. */
   readonly host: string
-  /** Those that were answered with a 2xx and no fault, in order. */
+  /** Requests that got a 2xx response without failure, in order. */
   readonly accepted: Received[]
-  /** What goes wrong with requests from now on. */
+  /** Sets the failure of all further requests. */
   fault: Fault | undefined
-  /** Requests that have met a fault. */
+  /** Number of requests that failed. */
   failed: number
   /** Connections that are open now. */
   readonly connections: () => number
 }
 
 /**
- * An HTTP server of its own, with TLS unless told. `answer` says what it makes of a request; a body whose framing or coding
- * is wrong gets 400.
+ * Starts an HTTP server, by default with TLS. `answer` returns the response to a request. A body whose framing or
+ * coding is invalid gets 400.
  */
 export async function httpReceiver(
   t: Test,

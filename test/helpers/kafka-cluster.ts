@@ -17,13 +17,13 @@ export interface KafkaMessage {
 export interface KafkaCluster {
   /** `127.0.0.1:PORT` of each broker. */
   readonly brokers: readonly string[]
-  /** All messages of the topic `logs`, those of one partition in order; none of them has a key. */
+  /** Returns all messages of the topic `logs`, those of one partition in order. None of them has a key. */
   messages(): Promise<KafkaMessage[]>
 }
 
 let binary: string | undefined
 
-/** Why there can be no cluster: it is built for the tests. */
+/** Why a cluster cannot run: it is built for the tests. */
 export function noKafka(t: Test): string | false {
   if (binary !== undefined) return false
   const folder = mkdtempSync(join(tmpdir(), 'kafka-mock-'))
@@ -38,7 +38,7 @@ export function noKafka(t: Test): string | false {
   }
 }
 
-/** A cluster of librdkafka's mock brokers with the topic `logs`; only where {@link noKafka} says that it can be. */
+/** Starts a cluster of librdkafka's mock brokers with the topic `logs`. Only if {@link noKafka} allows it. */
 export async function kafkaCluster(t: Test): Promise<KafkaCluster> {
   if (binary === undefined) throw new Error('there is no cluster')
   const child = spawn(binary, ['logs'], { stdio: ['pipe', 'pipe', 'ignore'] })

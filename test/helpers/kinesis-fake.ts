@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Received, ReceiverResponse } from './http-receiver.js'
 import { badSignature } from './s3-signature.js'
 
-/** What Kinesis and STS do with signed requests: an answer for an HTTP receiver, and the texts of the records. */
+/** A fake of Kinesis and STS for signed requests: a handler for an HTTP receiver, and the texts of the records. */
 export function kinesisFake(id: string, secret: string) {
   const records: { readonly key: string; readonly text: string }[] = []
   const asked: URLSearchParams[] = []

@@ -1,13 +1,13 @@
-// Loaded in front of a program of others (`node --import`): ends it where it would connect to another machine.
+// Preloaded into third-party programs (`node --import`): exits if the program would connect to another machine.
 import { Socket } from 'node:net'
 
-/** Not what a program ends with by itself. */
+/** An exit code that programs do not use themselves. */
 const LEFT = 86
 const OWN = new Set(['127.0.0.1', '::1', 'localhost'])
 
 const { connect } = Socket.prototype
 Socket.prototype.connect = function (...args) {
-  // `net.connect` hands over what it made of its own arguments, as one list.
+  // `net.connect` passes its normalized arguments as one list.
   const [where, host = 'localhost'] = Array.isArray(args[0]) ? args[0] : args
   const to = typeof where === 'object' ? (where.path ?? where.host ?? 'localhost') : host
   if (typeof to === 'string' && !to.startsWith('/') && !OWN.has(to)) {

@@ -1,7 +1,7 @@
 import { BlockList } from 'node:net'
 import { parseIp } from '../../src/expr/index.js'
 
-/** A database in MaxMind format (version 2.0) that knows these networks; none may lie within another. */
+/** Returns a database in MaxMind format (version 2.0) with these networks. They must not overlap. */
 export function mmdb(
   networks: Readonly<Record<string, object>>,
   { ipVersion = 6 }: { ipVersion?: 4 | 6 } = {},
@@ -58,7 +58,7 @@ export function mmdb(
 /** The bits of a network; IPv4 lies in the first 2^32 addresses of IPv6. */
 function bitsOf(cidr: string, ipVersion: 4 | 6): (0 | 1)[] {
   const [address = '', length = ''] = cidr.split('/')
-  // Throws for what is no network.
+  // Throws if it is not a network.
   new BlockList().addSubnet(address, Number(length), address.includes(':') ? 'ipv6' : 'ipv4')
   const ip = parseIp(address)!
   const bytes =
@@ -95,7 +95,7 @@ function encode(value: unknown): Buffer {
   ])
 }
 
-/** The bytes that say of what type and how long a value is. */
+/** Returns the bytes that encode the type and length of a value. */
 function control(type: number, length: number): Buffer {
   if (length >= 285) throw new TypeError('too long for a test')
   const size = Math.min(length, 29)

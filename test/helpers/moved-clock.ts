@@ -6,7 +6,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/** What the disk has been asked for and has not done: it takes real time, in which ours stands. */
+/** Pending operations of the disk: they take real time, during which this clock stops. */
 const atWork = new Set<number>()
 createHook({
   init(id, type) {
@@ -16,7 +16,7 @@ createHook({
   destroy: (id) => void atWork.delete(id),
 }).enable()
 
-/** A clock that stands until it is moved. */
+/** A clock that stops until it is moved. */
 export class MovedClock implements Clock {
   #now: number
   #monotonic = 0
@@ -58,7 +58,7 @@ export class MovedClock implements Clock {
     for (const { due, wake } of [...this.#sleepers].sort((a, b) => a.due - b.due)) if (due <= this.#monotonic) wake()
   }
 
-  /** Moves on, a step at a time, until something is so; the disk is waited for, so that a slow one loses no time of ours. */
+  /** Advances in steps until a condition holds. Waits for the disk, so that a slow one uses no time of this clock. */
   async until(is: () => boolean, { step = 250, most = 40_000 } = {}): Promise<void> {
     for (let steps = 0; !is(); steps++) {
       if (steps === most) throw new Error('it did not come to pass')
@@ -68,7 +68,7 @@ export class MovedClock implements Clock {
     }
   }
 
-  /** Moves on by so much, in steps. */
+  /** Advances by this time, in steps. */
   async pass(ms: number, step = 250): Promise<void> {
     const end = this.#monotonic + ms
     await this.until(() => this.#monotonic >= end, { step })

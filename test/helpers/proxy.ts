@@ -15,7 +15,7 @@ import { listenProxy, type Proxy } from '../../src/edge/client/server.js'
 import type { WorkerSites } from '../../src/edge/worker-sites.js'
 import { zoneOf, zoneTable, type Zone, type Zones } from '../../src/edge/zones.js'
 
-/** What a test has of tap. */
+/** Parts of tap that the helpers use. */
 export interface Teardown {
   teardown(end: () => unknown): void
 }
@@ -23,18 +23,18 @@ export interface Teardown {
 const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 
-/** The configuration of the proxy with `yaml` (the members of `proxy`) in it, read as a file would be. */
+/** Parses a configuration whose `proxy` has the members `yaml`, as a file would be. */
 export function proxyConfig(yaml = '{}'): ProxyConfig {
   return readConfig(`proxy: ${yaml.replaceAll('\n', ' ')}`, 'test.yaml', {}).proxy
 }
 
-/** Names resolve as the system says, and every target is allowed. */
+/** Resolves names as the system does, and allows every target. */
 export const openDial: ConnectorDeps = {
   resolve: systemResolve,
   guard: { rules: {}, allows: () => true, resolve: systemResolve },
 }
 
-/** A zone as the configuration makes it; `members` overrides what it has. */
+/** Returns a zone as the configuration creates it. `members` overrides its members. */
 export function testZone(origin: string, members = ''): Zone {
   const config = readConfig(
     `accounts: [{ id: ${ACCOUNT}, name: Test }]
@@ -45,7 +45,7 @@ zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: '${origi
   return zoneOf(config.zones[0]!)
 }
 
-/** An HTTP origin on a free port. Gives its URL and the server. */
+/** Starts an HTTP origin on a free port. Returns its URL and the server. */
 export async function startOrigin(t: Teardown, listener: RequestListener): Promise<{ url: string; server: Server }> {
   const server = createServer({ requireHostHeader: false }, listener)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
@@ -56,7 +56,7 @@ export async function startOrigin(t: Teardown, listener: RequestListener): Promi
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
-/** An origin that speaks bytes: for answers that no HTTP server would send. */
+/** Starts an origin that sends raw bytes, for responses that no HTTP server would send. */
 export async function startRawOrigin(t: Teardown, connected: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -79,7 +79,7 @@ export interface TestProxy extends Proxy {
   readonly url: string
 }
 
-/** A proxy in front of an origin (a URL, or zones), on a free port. */
+/** Starts a proxy in front of an origin (a URL, or zones), on a free port. */
 export async function startProxy(
   t: Teardown,
   origin: string | readonly Zone[],
@@ -125,12 +125,12 @@ export async function startProxy(
   return Object.assign(proxy, { zones, metrics, url: `http://127.0.0.1:${proxy.port}` })
 }
 
-/** What came back on a connection, as latin1 text. */
+/** The data received on a connection, as latin1 text. */
 export interface RawResponse {
   readonly text: string
-  /** Status of the first answer; 0 without one. */
+  /** Status of the first response; 0 without one. */
   readonly status: number
-  /** The other side ended or reset the connection; false when the time was up first. */
+  /** Whether the other side ended or reset the connection; false if the time limit was reached first. */
   readonly closed: boolean
 }
 
@@ -167,7 +167,7 @@ export async function sendRaw(
   })
 }
 
-/** The value of a metric that has no labels, or the one with these. */
+/** Returns the value of a metric without labels, or with these labels. */
 export async function metric(metrics: Metrics, name: string, labels: Record<string, string> = {}): Promise<number> {
   const found = await metrics.getSingleMetric(name)?.get()
   const wanted = JSON.stringify(labels)

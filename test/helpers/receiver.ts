@@ -26,7 +26,7 @@ export class Receiver {
     this.response = result
   }
 
-  /** By default it answers 204. */
+  /** By default it responds with 204. */
   static async start(result: Responding = (_, response) => void response.writeHead(204).end()): Promise<Receiver> {
     const server = createServer({ ...SERVER_TLS, keepAliveTimeout: 60_000 })
     const receiver = new Receiver(server, result)

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
 
-/** Why tests with a real Redis are skipped here; false where the server is installed. */
+/** Why tests with a real Redis are skipped; false if the server is installed. */
 export const NO_REDIS: string | false =
   spawnSync('redis-server', ['--version']).status === 0 ? false : 'redis-server is not installed'
 
-/** A Redis of its own on 127.0.0.1. */
+/** A Redis for one test, on 127.0.0.1. */
 export interface RedisServer {
   readonly url: string
   readonly port: number
@@ -17,7 +17,7 @@ export interface RedisServer {
   kill(): Promise<void>
 }
 
-/** A server that confirms nothing before it is on the disk, in `folder`; more `arguments` go after that. */
+/** Starts a server that confirms only data on the disk, in `folder`. More `arguments` follow its own. */
 export async function redisServer(folder: string, ...more: string[]): Promise<RedisServer> {
   const port = await freePort()
   const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--loglevel', 'warning']
@@ -51,7 +51,7 @@ async function responding(port: number, child: ChildProcess): Promise<void> {
   const probe = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => 30, maxRetriesPerRequest: 300 })
   probe.on('error', () => undefined)
   try {
-    // The offline queue holds the PING until the server has loaded its data and answers.
+    // The offline queue delays the PING until the server has loaded its data and responds.
     await Promise.race([
       probe.ping().catch(passwordWanted),
       once(child, 'exit').then(() => Promise.reject(new Error('redis-server ended while it started'))),
@@ -61,7 +61,7 @@ async function responding(port: number, child: ChildProcess): Promise<void> {
   }
 }
 
-/** A server that asks for a password answers. */
+/** Ignores an error that requires a password: the server responds. Throws all others. */
 function passwordWanted(error: unknown): void {
   if (!String(error).includes('NOAUTH')) throw error
 }

@@ -1,4 +1,4 @@
-/** `run-child.ts FILE STATE`: runs the pipeline of a file with --resume, until it is killed or told to end by SIGTERM. */
+/** `run-child.ts FILE STATE`: runs the pipeline of a file with --resume until it is killed or ended by SIGTERM. */
 import { readFileSync } from 'node:fs'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
 import { readPipelines } from '../../src/config/pipeline-file.js'

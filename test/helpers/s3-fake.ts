@@ -14,16 +14,16 @@ import type { Test } from 'tap'
 import { badSignature } from './s3-signature.js'
 import { SERVER_TLS } from './tls.js'
 
-/** What goes wrong with a request. */
+/** A failure of a request. */
 export type Fault =
   | Refusal
-  /** The connection breaks once this many bytes of the body have come. */
+  /** The connection breaks after this many bytes of the body. */
   | { readonly resetAfter: number }
-  /** The answer says more than it has. */
+  /** The response announces more bytes than it has. */
   | 'truncated'
   /** 200, and then the failure in the body, as S3 does when it completes an upload. */
   | 'late_error'
-  /** No answer at all. */
+  /** No response at all. */
   | 'silent'
 
 interface Refusal {
@@ -38,7 +38,7 @@ export interface StoredObject {
   readonly headers: IncomingHttpHeaders
 }
 
-/** An S3 that is strict where real ones are: signature, hash, MD5, sizes of parts; and that fails as it is told to. */
+/** An S3 that is as strict as real ones: signature, hash, MD5, sizes of parts. It fails as the test requests. */
 export interface S3Fake {
   readonly port: number
   readonly server: Server | SecureServer
@@ -50,9 +50,9 @@ export interface S3Fake {
   readonly uploads: Map<string, Map<number, StoredObject>>
   /** `PUT bucket/key?partNumber=1&uploadId=...` of all requests. */
   readonly requests: string[]
-  /** For which hosts they were. */
+  /** Hosts of these requests. */
   readonly hosts: Set<string>
-  /** Asked about each request. */
+  /** Called for each request. */
   fault: (request: string) => Fault | undefined
 }
 
@@ -172,7 +172,7 @@ async function read(request: IncomingMessage, most: number): Promise<Buffer | un
   }
 }
 
-/** The body must have the MD5 that it says where it is stored, and the CRC where it says one. */
+/** Checks that the body has the MD5 and CRC of its headers, if they are present. */
 function badDigest(headers: IncomingHttpHeaders, body: Buffer): string | undefined {
   const md5 = headers['content-md5']
   if (md5 !== undefined && md5 !== createHash('md5').update(body).digest('base64')) return 'BadDigest'

@@ -2,8 +2,8 @@ import { createHash, createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Whether a request is signed with a key, by AWS Signature Version 4 as AWS describes it, written from that description
- * and apart from the library that signs. The error code of S3 where it is not.
+ * Verifies that a request is signed with a key, by AWS Signature Version 4. Written from its description by AWS,
+ * independently of the library that signs. Returns the error code of S3 if the signature is invalid.
  */
 export function badSignature(
   request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -17,7 +17,7 @@ export function badSignature(
   const [, given, day, region, service, signed, signature] = match as unknown as string[]
   if (given !== id) return 'InvalidAccessKeyId'
 
-  // S3 wants it said; the others take what they got.
+  // S3 requires the header; the others accept what they received.
   const hash = String(headers['x-amz-content-sha256'] ?? (service === 's3' ? '' : sha256(body)))
   if (hash.startsWith('STREAMING-')) return 'NotImplemented'
   if (hash !== sha256(body)) return 'XAmzContentSHA256Mismatch'

@@ -15,10 +15,10 @@ const int32 = (value: number): Buffer => {
 const text = (value: string): Buffer => Buffer.concat([int16(Buffer.byteLength(value)), Buffer.from(value)])
 const sized = (value: Buffer): Buffer => Buffer.concat([int32(value.length), value])
 
-/** What a broker answers to what a client says to authenticate; undefined: that it fails. */
+/** Response of a broker to the authentication data of a client; undefined: authentication fails. */
 export type Authenticate = (said: string) => string | undefined
 
-/** As much of a Kafka broker as authentication takes; whatever is asked behind that ends the connection. */
+/** A Kafka broker that supports only authentication. Any other request ends the connection. */
 export function saslBroker(mechanism: string, authenticate: () => Authenticate): (socket: Socket) => void {
   return (socket) => {
     const responseTo = authenticate()
@@ -61,7 +61,7 @@ export function saslBroker(mechanism: string, authenticate: () => Authenticate):
   }
 }
 
-/** The server of SCRAM-SHA-256 (RFC 5802); `proven` is told whether the client knew the password. */
+/** A server of SCRAM-SHA-256 (RFC 5802). `proven` receives whether the client knew the password. */
 export function scramServer(password: string, iterations: number, proven: (good: boolean) => void): Authenticate {
   const salt = Buffer.from('a salt of no meaning')
   const hmac = (key: Buffer, data: string) => createHmac('sha256', key).update(data).digest()

@@ -7,7 +7,7 @@ import type { SinkDeps } from '../../sinks/sink-type.js'
 import { testEgress } from './egress.js'
 import { CA_FILE } from './tls.js'
 
-/** What sinks work with in tests: everything is allowed but files, and nothing can be reached; more in `changes`. */
+/** Dependencies of sinks in tests: all is allowed except files, and nothing is reachable. `changes` overrides them. */
 export function sinkDeps(changes: Partial<SinkDeps> = {}): SinkDeps {
   return {
     egress: NO_WAY_OUT,
@@ -20,7 +20,7 @@ export function sinkDeps(changes: Partial<SinkDeps> = {}): SinkDeps {
   }
 }
 
-/** The same with the way out that the product has, open to these ports of 127.0.0.1. */
+/** The same with the egress of the product, which allows these ports of 127.0.0.1. */
 export async function depsFor(ports: readonly number[], changes: Partial<SinkDeps> = {}): Promise<SinkDeps> {
   const egress = await testEgress({ allow_cidrs: ports.map((port) => `127.0.0.1/32:${port}`), ca_file: CA_FILE })
   return sinkDeps({ egress, ...changes })
@@ -34,10 +34,10 @@ const NO_WAY_OUT: Egress = {
   },
 }
 
-/** A signal that never comes. */
+/** A signal that never aborts. */
 export const never = new AbortController().signal
 
-/** A batch of that text, as the pipeline would hand it to a sink that wants `encoding`. */
+/** Returns a batch of that text, as the pipeline passes it to a sink that requires `encoding`. */
 export function batchOf(text: string | Buffer, encoding: Encoding, changes: Partial<Batch> = {}): Batch {
   const plainBytes = Buffer.from(text)
   const bytes = encoding === 'gzip' ? gzipSync(plainBytes, { level: 1 }) : plainBytes

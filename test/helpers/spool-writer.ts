@@ -4,7 +4,7 @@ import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import { zone } from '../../src/core/scope.js'
 
-/** Side by side, each with records 0, 1, 2, ... of its own. */
+/** Concurrent writers, each with its own records 0, 1, 2, ... */
 export const WRITERS = 6
 export const CRASH_ZONE = zone('crash')
 
@@ -28,7 +28,7 @@ if (program?.includes('spool-writer') && folder !== undefined) {
       writeSync(1, `${writer} ${n}\n`)
     }
   }
-  // A reader moves along, so that segments are deleted as well; it tells what it has passed.
+  // A reader follows, so that segments are deleted as well. It reports its position.
   const read = async () => {
     for (;;) {
       await spool.waitFor(cursor.state.next + 200, AbortSignal.timeout(60_000))

@@ -6,13 +6,13 @@ import { testFolder } from './folder.js'
 // Not the first `python3` of the path: Debian's own has the packages of Debian.
 const PYTHON = '/usr/bin/python3'
 
-/** Why tests with a real S3 server are skipped here; false where it is installed. */
+/** Why tests with a real S3 server are skipped; false if it is installed. */
 export const NO_SWIFT: string | false =
   spawnSync(PYTHON, ['-c', 'import swift.common.middleware.s3api']).status === 0
     ? false
     : 'OpenStack Swift (python3-swift) is not installed'
 
-/** OpenStack Swift with its S3 interface on 127.0.0.1, for one test. */
+/** Starts OpenStack Swift with its S3 interface on 127.0.0.1, for one test. */
 export interface SwiftServer {
   readonly port: number
   readonly id: string

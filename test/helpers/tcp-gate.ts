@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** A server in front of another one that may break connections, or say nothing. */
+/** A server in front of another one that can break connections or stop responding. */
 export interface TcpGate {
   readonly server: Server
   readonly port: number
   readonly connections: () => number
-  /** `reset`: ends connections once something has come; `hang`: takes everything and passes nothing on. */
+  /** `reset`: ends connections after the first data; `hang`: accepts everything and forwards nothing. */
   fault: 'reset' | 'hang' | undefined
-  /** Connections that met a fault. */
+  /** Number of connections that failed. */
   failed: number
 }
 

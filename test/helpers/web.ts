@@ -3,23 +3,23 @@ import { createServer, request, type ClientRequest, type IncomingMessage, type R
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** A request of a visitor. */
+/** A request of a client. */
 export interface Ask {
   readonly accept?: string
   readonly method?: string
   readonly headers?: Record<string, string>
 }
 
-/** An answer with its body as it came over the wire, codings and all. */
+/** A response with its body as received, with all codings. */
 export interface Responded {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
-  /** False: the transfer broke. */
+  /** False: the transfer broke off. */
   readonly complete: boolean
 }
 
-/** Sends a request for `example.test` to a proxy on a connection of its own, by default one that asks for Markdown. */
+/** Sends a request for `example.test` to a proxy on a new connection, by default one that asks for Markdown. */
 export function open(
   port: number,
   path: string,
@@ -29,11 +29,11 @@ export function open(
   return request({ host: '127.0.0.1', port, path, method, headers: fields, agent: false }).end()
 }
 
-/** Sends a request as {@link open} does and reads the answer to its end, be that a bad one. */
+/** Sends a request as {@link open} does and reads the response to its end, even if the transfer breaks. */
 export async function ask(port: number, path: string, how?: Ask): Promise<Responded> {
   const asked = open(port, path, how)
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  // Told by `complete`, like what the loop below runs into.
+  // Reported by `complete`, like the errors of the loop below.
   asked.on('error', () => {})
   const chunks: Buffer[] = []
   try {
@@ -59,7 +59,7 @@ export async function until(what: () => boolean | Promise<boolean>): Promise<voi
   while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 2))
 }
 
-/** Lets everything in this process go on for a while that is no shorter on a busy machine: for what must not come. */
+/** Lets this process run for a while that is longer on a busy machine: to check that an event does not occur. */
 export async function turns(count = 50): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
 }

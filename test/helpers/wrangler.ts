@@ -10,12 +10,12 @@ const MAIN = fileURLToPath(new URL('../peers/node_modules/wrangler/wrangler-dist
 
 const GUARD = new URL('./loopback-only.mjs', import.meta.url).href
 
-/** Why tests with wrangler are skipped here; false where it is installed. */
+/** Why tests with wrangler are skipped; false if it is installed. */
 export const NO_WRANGLER: string | false = existsSync(MAIN)
   ? false
   : 'wrangler is not installed (npm install --prefix test/peers)'
 
-/** What a command of wrangler came to. */
+/** Result of a wrangler command. */
 export interface Ran {
   readonly code: number | null
   readonly out: string
@@ -24,8 +24,8 @@ export interface Ran {
 }
 
 /**
- * Runs a command in a project folder below `folder`. `input` is what it reads from standard input; once it has printed what
- * `until` matches, it is asked to end.
+ * Runs a command in a project folder below `folder`. `input` is its standard input. After it has printed what `until`
+ * matches, it is ended.
  */
 export type Wrangler = (
   project: string,
@@ -34,8 +34,8 @@ export type Wrangler = (
 ) => Promise<Ran>
 
 /**
- * Wrangler for an API: quiet, without a terminal, and with everything that it writes in `folder`, where projects are. It ends
- * with code 86 where it asks anybody on another machine, and with the test at the latest.
+ * Creates a wrangler for an API: quiet, without a terminal, with all its files in `folder`, which contains the
+ * projects. It exits with code 86 if it would connect to another machine, and at the latest with the test.
  */
 export function wranglerFor(
   t: Test,

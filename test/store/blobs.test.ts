@@ -28,7 +28,7 @@ t.test('blobs in Redis', { skip: NO_REDIS }, async (t) => {
   await blobsContract(t, (clock) => redisBlobs(redis, clock))
 })
 
-t.test('a damaged file is noticed, an unfinished one is no blob and is cleared away', async (t) => {
+t.test('a damaged file is noticed, an unfinished one is not a blob and is removed', async (t) => {
   const folder = testFolder(t)
   const blobs = fileBlobs(folder, { ...systemClock, now: () => Date.now() + 120_000 })
   const name = await blobs.put(Buffer.from('as it was'))

@@ -25,7 +25,7 @@ const A = account('a')
 const embedded = (folder: string, clock: Clock = systemClock) =>
   openStore('embedded', { folder, log: silentLog, clock })
 
-/** Everything that was confirmed is there, and of every batch all or nothing. */
+/** Checks that all confirmed data exists, and of every batch all or nothing. */
 async function checkCounts(t: Test, store: Store, confirmed: readonly number[]): Promise<void> {
   const told = new Map<string, number>()
   for await (const { cursor, entry } of store.audit()) {
@@ -110,7 +110,7 @@ t.test(
   },
 )
 
-t.test('embedded: a full disk refuses writes, loses nothing, and recovers by itself', async (t) => {
+t.test('embedded: a full disk rejects writes, loses nothing, and recovers automatically', async (t) => {
   const folder = join(testFolder(t), 'disk')
   mkdirSync(folder)
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder]).status === 0) {
@@ -161,7 +161,7 @@ async function fullDisk(t: Test, folder: string): Promise<void> {
   await again.close()
 }
 
-t.test('embedded: a second process on one folder is told of Redis', async (t) => {
+t.test('embedded: a second process on one folder gets an error that names Redis', async (t) => {
   const folder = testFolder(t)
   const store = await embedded(folder)
   t.teardown(() => store.close())
@@ -208,7 +208,7 @@ t.test('embedded: a store that was damaged is not opened', async (t) => {
   }
 })
 
-t.test('embedded: a store of a newer version is left alone', async (t) => {
+t.test('embedded: a store of a newer version is not changed', async (t) => {
   const folder = testFolder(t)
   await (await embedded(folder)).close()
   const db = new ClassicLevel(join(folder, 'store'))
@@ -217,7 +217,7 @@ t.test('embedded: a store of a newer version is left alone', async (t) => {
   await t.rejects(embedded(folder), /written by a newer edged \(schema 2, not 1\)/)
 })
 
-t.test('embedded: audit entries that are too old go, and numbers are not used again', async (t) => {
+t.test('embedded: audit entries that are too old are deleted, and numbers are not used again', async (t) => {
   const folder = testFolder(t)
   let now = Date.parse('2026-01-01T00:00:00Z')
   const clock: Clock = { ...systemClock, now: () => now }

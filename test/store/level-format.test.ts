@@ -1,7 +1,7 @@
 import t from 'tap'
 import { write, type Database, type Operation } from '../../src/store/level-format.js'
 
-// A loss of power cannot be tried here, and a killed process loses nothing that the kernel has.
+// A loss of power cannot be tested here, and a killed process loses nothing that the kernel has.
 t.test('every write to the embedded database is synced', async (t) => {
   const calls: unknown[] = []
   const database = {

@@ -22,7 +22,7 @@ import { until } from '../helpers/web.js'
 const THINGS = kind<{ readonly n: number; readonly text?: string }>('thing')
 const A = account('a')
 
-/** Its seconds pass a hundred times as fast. */
+/** A clock whose seconds pass a hundred times as fast. */
 const hasty: Clock = {
   ...systemClock,
   monotonic: () => systemClock.monotonic() * 100,
@@ -85,7 +85,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.pass()
   })
 
-  t.test('a machine that the stream has left behind loads everything anew', async (t) => {
+  t.test('a machine that is too far behind the stream reloads everything', async (t) => {
     const url = freshUrl()
     const store = await open(t, url)
     await put(store, 'stays', 1)
@@ -93,7 +93,7 @@ async function withServer(server: RedisServer): Promise<void> {
     const heard: unknown[][] = []
     store.watch((changes) => heard.push(...changes.map(({ id, value }) => [id, value])))
 
-    // Three batches and a cut, as one step: whoever follows finds only the last of them.
+    // Three batches and a cut, as one step: a follower finds only the last of them.
     const admin = new Redis(url)
     t.teardown(() => admin.disconnect())
     const epoch = (await admin.hget(META, 'epoch'))!
@@ -111,7 +111,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.equal(await put(store, 'more', 6), 6)
   })
 
-  t.test('when all data in Redis was deleted, the store says so once and goes on empty', async (t) => {
+  t.test('when all data in Redis was deleted, the store logs it once and continues empty', async (t) => {
     const url = freshUrl()
     const store = await open(t, url)
     await put(store, 'x', 1)
@@ -124,7 +124,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.equal(await put(store, 'z', 3), 1)
   })
 
-  t.test('a Redis whose memory is full refuses writes until it is not', async (t) => {
+  t.test('a Redis whose memory is full rejects writes until it has free memory', async (t) => {
     const url = freshUrl()
     const store = await open(t, url, { clock: hasty })
     await put(store, 'x', 1)
@@ -144,7 +144,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.equal(held(store).length, 2)
   })
 
-  t.test('a lost connection is made again, with what was missed meanwhile', async (t) => {
+  t.test('a lost connection is restored, with the changes missed in between', async (t) => {
     const url = freshUrl()
     const [store, other] = [await open(t, url), await open(t, url)]
     const admin = new Redis(url)
@@ -158,7 +158,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.same(held(store), held(other))
   })
 
-  t.test('audit entries that are too old go', async (t) => {
+  t.test('audit entries that are too old are deleted', async (t) => {
     const store = await open(t, freshUrl(), { clock: hasty, retention: { entries: 10_000, days: 1e-7 } })
     await store.batch(
       [],
@@ -172,7 +172,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.ok(left < 200, `${left} are left`)
   })
 
-  t.test('a second machine with another key is refused', async (t) => {
+  t.test('a second machine with another key is rejected', async (t) => {
     const url = freshUrl()
     const [one, two] = [testFolder(t, { one: {}, two: {} })].flatMap((dir) => [join(dir, 'one'), join(dir, 'two')])
     const first = await openVault(await open(t, url), { keyFile: join(one!, 'secret.key') }, silentLog)
@@ -185,7 +185,7 @@ async function withServer(server: RedisServer): Promise<void> {
     )
   })
 
-  t.test('data of a newer version is left alone', async (t) => {
+  t.test('data of a newer version is not changed', async (t) => {
     const url = freshUrl()
     await (await open(t, url)).close()
     const admin = new Redis(url)
@@ -195,8 +195,8 @@ async function withServer(server: RedisServer): Promise<void> {
   })
 }
 
-// A Redis that came back without its last batches: one of them, told of early, stood for a later one of the same number.
-t.test('what was told of data that is no more is forgotten with it', async (t) => {
+// A Redis restarted without its last batches: one of them, delivered early, replaced a later one of the same number.
+t.test('early batches of data that was deleted are dropped', async (t) => {
   const resident = new MemoryIndex(silentLog)
   const visible = new VisibleRecords(resident, 10)
   const name = recordName(THINGS.name, A, 'x')
@@ -211,7 +211,7 @@ t.test('what was told of data that is no more is forgotten with it', async (t) =
   t.same(resident.get(THINGS, A, 'x')?.value, { n: 2 })
 })
 
-t.test('a Redis that keeps nothing: a warning, and after its restart an empty store', { skip: NO_REDIS }, async (t) => {
+t.test('a Redis without persistence: a warning, and an empty store after restart', { skip: NO_REDIS }, async (t) => {
   const server = await redisServer(testFolder(t), '--appendonly', 'no')
   t.teardown(() => server.kill())
   const lines: { event: string; setting?: string }[] = []

@@ -42,7 +42,7 @@ async function opened(t: Test, folder: string, keys: Partial<SecretKeys> = {}) {
   return both
 }
 
-t.test('a secret opens for the record that it was sealed for, and for no other', async (t) => {
+t.test('a secret decrypts for the record that it was encrypted for, and for no other', async (t) => {
   const { vault } = await opened(t, testFolder(t))
   const mine = secretOf(HOOKS, A, 'one')
   for (const text of ['', 'x', 'é💥', 'x'.repeat(100_000)]) t.equal(vault.open(vault.seal(text, mine), mine), text)
@@ -57,7 +57,7 @@ t.test('a secret opens for the record that it was sealed for, and for no other',
     t.throws(() => vault.open(sealed, other), /does not fit/)
 })
 
-t.test('a sealed text that was changed does not open', async (t) => {
+t.test('an encrypted text that was changed does not decrypt', async (t) => {
   const { vault } = await opened(t, testFolder(t))
   const sealed = vault.seal(PLANTED, 'a')
   for (let at = 12; at < sealed.length - 1; at += 1) {
@@ -68,7 +68,7 @@ t.test('a sealed text that was changed does not open', async (t) => {
     t.throws(() => vault.open(wrong, 'a'))
 })
 
-t.test('a key is made once, for its owner only, and found again', async (t) => {
+t.test('a key is created once, for its owner only, and found again', async (t) => {
   const folder = testFolder(t)
   const first = await vaultIn(folder)
   const sealed = first.vault.seal(PLANTED, 'a')
@@ -87,7 +87,7 @@ t.test('a key is made once, for its owner only, and found again', async (t) => {
   t.throws(() => statSync(file), 'no new key hides the loss')
 })
 
-t.test('a wrong key and what is no key are refused, without a word of the key', async (t) => {
+t.test('a wrong or invalid key is rejected without revealing the key', async (t) => {
   const folder = testFolder(t)
   const first = await vaultIn(folder, { key: KEY_1 })
   await first.store.close()
@@ -102,7 +102,7 @@ t.test('a wrong key and what is no key are refused, without a word of the key', 
   }
 })
 
-t.test('rotation seals everything under the new key and leaves all else alone', async (t) => {
+t.test('rotation encrypts every secret with the new key and changes nothing else', async (t) => {
   const folder = testFolder(t)
   const before = await vaultIn(folder, { key: KEY_1 })
   const imitation = { sealed: `v1.${idOf(KEY_1, 'hex')}.${'A'.repeat(60)}` }
@@ -143,7 +143,7 @@ t.test('rotation seals everything under the new key and leaves all else alone', 
   await t.rejects(vaultIn(folder, { key: KEY_1 }), /sealed with key/)
 })
 
-t.test('no file of the store holds a secret that was sealed', async (t) => {
+t.test('no file of the store contains the plain text of an encrypted secret', async (t) => {
   const folder = testFolder(t)
   const { store, vault } = await vaultIn(folder)
   const aad = secretOf(HOOKS, A, 'one')

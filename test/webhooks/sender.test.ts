@@ -24,7 +24,7 @@ const status =
   (_, response) =>
     void response.writeHead(code, headers).end()
 
-/** Lets time pass until something has come about, a second at a time; a try that began in one step ends in it. */
+/** Advances the time until a condition holds, one second per step. An attempt that began in one step ends in it. */
 async function pass(clock: HandClock, what: () => boolean, stepMs = 1000): Promise<void> {
   await until(async () => {
     if (what()) return true
@@ -52,7 +52,7 @@ t.test('a delivery arrives with its bytes, its id and its credentials', async (t
   t.match(bench.state(job)?.tries, [{ status_code: 204, error: null, response: '' }])
 })
 
-t.test('signatures are those of Standard Webhooks, by the old secret too while it counts', async (t) => {
+t.test('signatures are those of Standard Webhooks, by the old secret too while it is valid', async (t) => {
   const clock = new HandClock(Date.now())
   const to = await receiver(t)
   const bench = new Workbench(t, await openEgress([to.server]), { clock })
@@ -77,7 +77,7 @@ t.test('signatures are those of Standard Webhooks, by the old secret too while i
   t.equal(to.received[1]?.headers['webhook-id'], job)
 })
 
-t.test('tries follow the schedule, with one id, and the last one ends it', async (t) => {
+t.test('attempts follow the schedule, with one id, and the last one ends it', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(503))
   const bench = new Workbench(t, await openEgress([to.server]), { clock })
@@ -120,8 +120,8 @@ t.test('Retry-After is waited for, up to a day', async (t) => {
   t.equal(Date.parse(bench.state(job)?.due_at ?? '') - clock.now(), 86_400_000, 'a number of any length')
 })
 
-// A receiver that came back to life got its whole backlog of retries before anything new.
-t.test('first tries go before retries that are due', async (t) => {
+// A receiver that recovered got its whole backlog of retries before anything new.
+t.test('first attempts are sent before retries that are due', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(500))
   const options = {
@@ -168,7 +168,7 @@ t.test('a compressed response is stored as text', async (t) => {
   }
 })
 
-t.test('410 disables the webhook; what waits for it goes when it is enabled again', async (t) => {
+t.test('410 disables the webhook; pending deliveries are sent when it is enabled again', async (t) => {
   const to = await receiver(t, status(410))
   const bench = new Workbench(t, await openEgress([to.server]), { options: { in_flight_per_destination: 1 } })
   const id = await bench.webhook(to.url())
@@ -190,8 +190,8 @@ t.test('410 disables the webhook; what waits for it goes when it is enabled agai
   await until(() => bench.state(waits)?.status === 'completed')
 })
 
-// Who moves a webhook away from a destination that is gone found it disabled by a try that was still under way there.
-t.test('410 from where a webhook sent before leaves it alone', async (t) => {
+// Moving a webhook away from a deleted destination left it disabled by an attempt still in flight to the old one.
+t.test('410 from the previous URL of a webhook does not disable it', async (t) => {
   let finish: (() => void) | undefined
   const before = await receiver(t, (_, response) => void (finish = () => response.writeHead(410).end()))
   const after = await receiver(t)
@@ -207,7 +207,7 @@ t.test('410 from where a webhook sent before leaves it alone', async (t) => {
   t.equal(bench.status(id), 'enabled')
 })
 
-t.test('a webhook that is deleted takes its waiting deliveries with it', async (t) => {
+t.test('deleting a webhook deletes its pending deliveries', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(500))
   const bench = new Workbench(t, await openEgress([to.server]), { clock })
@@ -219,7 +219,7 @@ t.test('a webhook that is deleted takes its waiting deliveries with it', async (
   t.match(bench.state(job), { failure_reason: 'Integration Unavailable', failure_details: { error: /deleted/ } })
 })
 
-t.test('nothing waits for ever for a webhook that was deleted', async (t) => {
+t.test('no delivery stays pending for a deleted webhook', async (t) => {
   const clock = new HandClock()
   let finish: (() => void) | undefined
   const to = await receiver(t, (_, response) => void (finish = () => response.writeHead(500).end()))
@@ -233,7 +233,7 @@ t.test('nothing waits for ever for a webhook that was deleted', async (t) => {
   await until(() => bench.state(underWay)?.status === 'failed')
   t.match(bench.state(underWay)?.tries, [{ status_code: 500 }], 'its try was not cut off')
 
-  // A request may have looked before the deletion, and stored after it.
+  // A request may have read before the deletion, and stored after it.
   const [late = ''] = await bench.send(id)
   await until(() => bench.state(late)?.status === 'failed')
 
@@ -245,7 +245,7 @@ t.test('nothing waits for ever for a webhook that was deleted', async (t) => {
   t.equal(to.received.length, 1)
 })
 
-t.test('a change of the webhook leaves the tries under way alone', async (t) => {
+t.test('a change of the webhook does not affect attempts in flight', async (t) => {
   let finish: (() => void) | undefined
   const to = await receiver(t, (_, response) => void (finish = () => response.writeHead(200).end()))
   const bench = new Workbench(t, await openEgress([to.server]))
@@ -265,7 +265,7 @@ t.test('a change of the webhook leaves the tries under way alone', async (t) => 
   t.equal(to.received.length, 3)
 })
 
-t.test('what is sent once more in the moment it is over goes again', async (t) => {
+t.test('a delivery that is retried at the moment it finishes is sent again', async (t) => {
   const to = await receiver(t)
   const bench = new Workbench(t, await openEgress([to.server]))
   const id = await bench.webhook(to.url())
@@ -281,7 +281,7 @@ t.test('what is sent once more in the moment it is over goes again', async (t) =
   stop()
 })
 
-t.test('first tries are made in the order of acceptance', async (t) => {
+t.test('first attempts are made in the order of acceptance', async (t) => {
   const to = await receiver(t)
   const bench = new Workbench(t, await openEgress([to.server]), { options: { in_flight_per_destination: 1 } })
   const id = await bench.webhook(to.url())
@@ -293,7 +293,7 @@ t.test('first tries are made in the order of acceptance', async (t) => {
   )
 })
 
-t.test('a destination that fails is left alone, and tried out by one delivery', async (t) => {
+t.test('a failing destination gets no deliveries except one trial', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(500))
   const bench = new Workbench(t, await openEgress([to.server]), { clock })
@@ -332,7 +332,7 @@ t.test('a wall clock that jumps by a day neither floods nor stalls', async (t) =
   t.pass('and no later after a restart than the longest delay')
 })
 
-t.test('five days without a success disable a webhook, whatever the wall clock does', async (t) => {
+t.test('five days without a success disable a webhook, even if the wall clock jumps', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, status(500))
   const hour = 3_600_000
@@ -351,7 +351,7 @@ t.test('five days without a success disable a webhook, whatever the wall clock d
   t.ok(attempts >= 115 && attempts <= 125, `after ${attempts} tries an hour apart`)
 })
 
-t.test('receivers that hang, trickle, flood, reset or lie delay nobody else', async (t) => {
+t.test('receivers that hang, trickle, flood, reset or lie delay no others', async (t) => {
   const healthy = await Promise.all(Array.from({ length: 50 }, () => receiver(t)))
   const hangs = await receiver(t, () => undefined)
   const trickles = await receiver(t, (_, response) => {
@@ -411,7 +411,7 @@ t.test('receivers that hang, trickle, flood, reset or lie delay nobody else', as
   t.match(tried(jobs.at(-2) ?? ''), { status_code: 0, error: /TLS|no connection|reset/ })
 })
 
-t.test('a receiver that never answers is given up in time', async (t) => {
+t.test('an attempt to a receiver that never responds times out', async (t) => {
   const to = await receiver(t, () => undefined)
   const bench = new Workbench(t, await openEgress([to.server]), { options: { timeout: 100 } })
   const [job = ''] = await bench.send(await bench.webhook(to.url()))
@@ -419,7 +419,7 @@ t.test('a receiver that never answers is given up in time', async (t) => {
   t.match(bench.state(job)?.tries, [{ status_code: 0, error: 'timed out' }])
 })
 
-t.test('a certificate nobody vouches for, and a name that has moved inside, get nothing', async (t) => {
+t.test('an untrusted certificate and a name that now resolves to a private address get nothing', async (t) => {
   const to = await receiver(t)
   const strange = await testEgress({
     allow_cidrs: [`127.0.0.1/32:${to.port}`],
@@ -438,7 +438,7 @@ t.test('a certificate nobody vouches for, and a name that has moved inside, get 
   t.equal(to.received.length, 0)
 })
 
-t.test('of two daemons on one store one sends for a webhook, and the other when that one is gone', async (t) => {
+t.test('of two daemons on one store one sends for a webhook, and the other after the first stopped', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t)
   const egress = await openEgress([to.server])
@@ -475,7 +475,7 @@ t.test('of two daemons on one store one sends for a webhook, and the other when 
   t.pass('one that stops gives its leases back at once')
 })
 
-t.test('a lease that is lost and won again makes nothing go twice', async (t) => {
+t.test('a lease that is lost and won again sends nothing twice', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t, () => undefined)
   const store = memory(clock)
@@ -492,7 +492,7 @@ t.test('a lease that is lost and won again makes nothing go twice', async (t) =>
   t.equal(to.received.length, 11, 'only the one that was cut off came again')
 })
 
-t.test('what is over is forgotten beyond a number, the oldest first', async (t) => {
+t.test('finished deliveries beyond a limit are deleted, the oldest first', async (t) => {
   const clock = new HandClock()
   const to = await receiver(t)
   const bench = new Workbench(t, await openEgress([to.server]), { clock })

@@ -76,7 +76,7 @@ t.test('signatures are those of Standard Webhooks, as its own library checks the
   )
 })
 
-t.test('what stands behind whsec_ is base64; any other secret is its UTF-8 bytes', async (t) => {
+t.test('the text after whsec_ is base64; any other secret is its UTF-8 bytes', async (t) => {
   t.same(keyOf('whsec_YWJj'), Buffer.from('abc'))
   t.same(keyOf('whsec'), Buffer.from('whsec'))
   t.same(keyOf('é'), Buffer.from([0xc3, 0xa9]))
@@ -101,7 +101,7 @@ t.test('every plain secret that is accepted verifies in a library in raw mode', 
   }
 })
 
-t.test('every type has webhook-id; nothing that is configured overrides what the sender sets', async (t) => {
+t.test('every type has webhook-id; no configured header overrides one that the sender sets', async (t) => {
   const headers = requestHeaders(
     {
       destination_url: 'https://a.test',
@@ -148,7 +148,7 @@ t.test('payloads fit their schema, and so do its examples', async (t) => {
   )
 })
 
-t.test('ids of deliveries sort in the order in which they were made, even when the clock goes back', async (t) => {
+t.test('ids of deliveries sort in the order of creation, even when the clock goes back', async (t) => {
   const ids = Array.from({ length: 10_000 }, (_, at) => newOrderedUuid(2_000_000_000_000 - at))
   t.same(ids, ids.toSorted())
   t.equal(new Set(ids).size, ids.length)

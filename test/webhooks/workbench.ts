@@ -32,13 +32,13 @@ const OPTIONS: SenderOptions = {
 export const memory = (clock: Clock): Store =>
   openMemory({ folder: '', log: silentLog, clock, retention: { entries: 1000 } })
 
-/** A sender on a store, and what tests do with the two. */
+/** A sender on a store, and operations of the tests on both. */
 export class Workbench {
   readonly store: Store
   readonly sender: WebhookSender
   readonly deliveries: StoredDeliveries
   readonly clock: Clock
-  /** In force; may be changed. */
+  /** Current settings; may be changed. */
   readonly options: { -readonly [name in keyof SenderOptions]: SenderOptions[name] }
 
   constructor(
@@ -98,7 +98,7 @@ export class Workbench {
     return { sealed: vault.seal(text, secretOf(WEBHOOKS, ACCOUNT, webhookId)) }
   }
 
-  /** Accepts one delivery to each of these webhooks, in order; the payload says which one it is. */
+  /** Accepts one delivery to each of these webhooks, in order. The payload contains its number. */
   async send(...webhookIds: string[]): Promise<string[]> {
     const made = webhookIds.map((webhook_id, index): Delivery => {
       const id = newOrderedUuid(this.clock.now())

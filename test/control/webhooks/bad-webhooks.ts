@@ -1,4 +1,4 @@
-/** What is wrong, what differs from a good body, where the faults are. */
+/** The error, the difference from a good body, the places of the issues. */
 export type BadBody = readonly [what: string, change: object, ...pointers: string[]]
 
 const header = (key: unknown, value?: unknown) => ({ key, ...(value !== undefined && { value }) })
@@ -85,7 +85,7 @@ const BAD_URLS = [
   1,
   null,
   ['https://hooks.example.com/'],
-  // What a resolver says no to
+  // Names that a resolver rejects
   'https://localhost/',
   'https://127.0.0.1/',
   'https://[::1]/',
@@ -97,7 +97,7 @@ const BAD_URLS = [
   'https://hooks.example.com:22/',
 ]
 
-/** Bodies that neither create nor evaluate takes. */
+/** Bodies that neither create nor evaluate accepts. */
 export const BAD_CREDENTIALS: readonly BadBody[] = [
   ...BAD_URLS.map((text): BadBody => [`the URL ${JSON.stringify(text)?.slice(0, 60)}`, url(text), '/destination_url']),
   ['no URL', url(undefined), '/destination_url'],
@@ -159,7 +159,7 @@ export const BAD_CREDENTIALS: readonly BadBody[] = [
   ['HMAC with bad base64 behind whsec_', hmac('whsec_*'), '/signing_secret'],
   ['HMAC with base64 cut short', hmac('whsec_YWJ'), '/signing_secret'],
   ['HMAC with half a character', hmac('a\ud800'), '/signing_secret'],
-  // JavaScript's library for Standard Webhooks takes the low byte of each UTF-16 unit, others the UTF-8 bytes.
+  // JavaScript's library for Standard Webhooks uses the low byte of each UTF-16 unit, others the UTF-8 bytes.
   ['HMAC with a letter beyond ASCII', hmac('sécret'), '/signing_secret'],
   ['HMAC with a line break', hmac('secret\n'), '/signing_secret'],
   ['HMAC with headers', { ...hmac('secret'), headers: [good] }, '/headers'],
@@ -172,7 +172,7 @@ export const BAD_CREDENTIALS: readonly BadBody[] = [
   ],
 ]
 
-/** Bodies that create does not take, besides. */
+/** Further bodies that create does not accept. */
 export const BAD_WEBHOOKS: readonly BadBody[] = [
   ...BAD_CREDENTIALS,
   ['no label', { label: undefined }, '/label'],

@@ -18,7 +18,7 @@ import {
   TYPE,
 } from './helper.js'
 
-t.test('findings come in as lines or as a list, compressed or not, and can be read', async (t) => {
+t.test('findings are accepted as lines or as a list, compressed or not, and can be read', async (t) => {
   const api = await postureClient(t)
   const one = finding('f/1=', [instance('i1'), instance('i2', { is_archived: true })])
   const two = finding('f2', [instance('i3', { affliction_date: '2026-11-20T10:00:00+01:00' })], {
@@ -156,7 +156,7 @@ t.test(
   },
 )
 
-t.test('counts and the latest date follow instances as they come, change, go and come back', async (t) => {
+t.test('counts and the latest date follow instances as they are added, changed, removed and added again', async (t) => {
   const api = await postureClient(t)
   const at = (id: string, hour: number) => instance(id, { affliction_date: `2026-11-21T${hour}:00:00Z` })
   const counts = async () => {
@@ -178,7 +178,7 @@ t.test('counts and the latest date follow instances as they come, change, go and
   t.same(await counts(), [0, 3, ''])
 })
 
-t.test('a bad line is rejected with its number and what is wrong; the good ones are stored', async (t) => {
+t.test('a bad line is rejected with its number and error; the good ones are stored', async (t) => {
   const api = await postureClient(t)
   const bad = (change: object, ...instances: object[]) => finding('bad', instances, change)
   const BAD: [line: string, message: RegExp | string][] = [
@@ -237,7 +237,7 @@ t.test('a bad line is rejected with its number and what is wrong; the good ones 
   }
 })
 
-t.test('an account has only so many findings, instances and policies', async (t) => {
+t.test('the numbers of findings, instances and policies of an account are limited', async (t) => {
   const api = await postureClient(t)
   api.limits.findings = 1
   api.limits.instances = 2
@@ -251,10 +251,10 @@ t.test('an account has only so many findings, instances and policies', async (t)
   t.match(await api.call('POST', POLICIES, policy([one])), { status: 403, body: { errors: [{ code: 10614 }] } })
 })
 
-t.test('an instance that is claimed by many findings at once belongs to one', async (t) => {
+t.test('an instance that many findings claim concurrently belongs to one', async (t) => {
   const api = await postureClient(t)
   const claims = Array.from({ length: 20 }, (_, at) => `f${at}`)
-  // The first is on its way to the disk while the others are looked at.
+  // The first is being written to disk while the others are evaluated.
   const batch = api.store.batch.bind(api.store)
   api.store.batch = async (...write) => {
     await turns()
@@ -276,8 +276,8 @@ t.test('an instance that is claimed by many findings at once belongs to one', as
   )
 })
 
-// Times that the schema takes and `Date` does not know stood for the latest one, whatever came after them.
-t.test('leap seconds and offsets of hours alone are times like others', async (t) => {
+// Times that the schema accepts and `Date` does not parse were treated as the latest, even if later ones followed.
+t.test('leap seconds and offsets of hours only are valid times', async (t) => {
   const api = await postureClient(t)
   const times = ['2016-12-31T23:59:60Z', '2026-11-21T12:00:00+01', '2026-11-21T10:30:00Z', '2015-06-30T23:59:60.5Z']
   await ingest(
@@ -297,7 +297,7 @@ t.test('leap seconds and offsets of hours alone are times like others', async (t
 })
 
 // Scripts that copy findings from one account to another had to remove members by hand.
-t.test('what reads return can be ingested again, and members that are unknown are named', async (t) => {
+t.test('findings as returned by reads can be ingested again, and unknown members are named', async (t) => {
   const api = await postureClient(t)
   await hook(api)
   await ingest(api, finding('f1', [instance('i1', { dlp_contexts: [{ text: 'x' }] }), instance('i2')]))

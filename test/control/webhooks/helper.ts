@@ -22,24 +22,24 @@ export const FINDING = `${POSTURE}/findings`
 export const POLICIES = `${POSTURE}/policies`
 export const INGEST = `/accounts/${ACCOUNT}/edged/findings`
 
-/** Names that lead to public addresses, as far as these tests go; no other name does. */
+/** Names that resolve to public addresses in these tests; no other name does. */
 const PUBLIC = ['hooks.example.com', 'other.example.com', '192.0.2.1', '2001:db8::1']
 
 export interface PostureClient extends Client {
   readonly deliveries: StoredDeliveries
-  /** Where test deliveries were sent. */
+  /** Destinations of test deliveries. */
   readonly tested: Destination[]
-  /** What the next test delivery comes to. */
+  /** Result of the next test delivery. */
   outcome: Evaluation
   readonly records: LogRecord[]
-  /** Where a stored webhook sends now, its secrets in the clear. */
+  /** Returns the destination of a stored webhook, with its secrets unencrypted. */
   opened(id: string): Destination
-  /** This name leads to no public address from now on. */
+  /** Makes this name resolve to no public address. */
   refuse(host: string): void
   limits: { webhooks: number; policies: number; findings: number; instances: number; pending: number }
 }
 
-/** The API with findings, policies and webhooks, over a queue that nobody empties. */
+/** Creates the API with findings, policies and webhooks, over a queue that is never emptied. */
 export async function postureClient(t: Test, config: Partial<ControlConfig> = {}): Promise<PostureClient> {
   const limits = { webhooks: 100, policies: 100, findings: 1000, instances: 100_000, pending: 50_000 }
   const known = new Set(PUBLIC)
@@ -143,10 +143,10 @@ export const ndjson = (...lines: unknown[]): string => lines.map((line) => JSON.
 export const ingest = async (api: Client, ...lines: unknown[]) =>
   await api.call('POST', INGEST, ndjson(...lines), { 'content-type': 'application/x-ndjson' })
 
-/** The account that has it all. */
+/** The account that has all of them. */
 export const scope = account(ACCOUNT)
 
-/** The id of a webhook that is made. */
+/** Creates a webhook. Returns its id. */
 export const hook = async ({ call }: Client, change: object = {}): Promise<string> =>
   (await call('POST', WEBHOOKS, webhook(change))).body.result.id
 
@@ -159,6 +159,6 @@ export const policy = (webhooks: string[], change: object = {}) => ({
   ...change,
 })
 
-/** Instance and webhook of each delivery, in the order in which they were accepted. */
+/** Returns instance and webhook of each delivery, in the order of acceptance. */
 export const sent = ({ store }: Client): string[][] =>
   store.list(DELIVERIES, scope).map(({ value }) => [value.finding_instance_id, value.webhook_id])

@@ -4,7 +4,7 @@ import { issuesOf } from '../../../src/core/schema.js'
 import { WebhookPayload } from '../../../src/webhooks/payload-schema.js'
 import { finding, FINDING, hook, ingest, instance, JOBS, postureClient, scope, sent, TYPE, WEBHOOKS } from './helper.js'
 
-t.test('instances are sent to webhooks, each to each; what cannot be sent is told with its reason', async (t) => {
+t.test('instances are sent to webhooks, each to each; what cannot be sent is reported with its reason', async (t) => {
   const api = await postureClient(t)
   const { call } = api
   const [one, two, off] = [await hook(api), await hook(api, { label: 'Two' }), await hook(api, { status: 'disabled' })]
@@ -97,7 +97,7 @@ t.test('instances are sent to webhooks, each to each; what cannot be sent is tol
   t.equal(sent(api).length, 4)
 })
 
-t.test('jobs are listed, read with their tries, and sent again once they are over', async (t) => {
+t.test('jobs are listed, read with their attempts, and sent again after they finished', async (t) => {
   const api = await postureClient(t)
   const { call, store, clock } = api
   const one = await hook(api)

@@ -62,7 +62,7 @@ t.test('a policy sends each new instance that it is about to each of its webhook
   t.equal(sent(api).length, 2)
 })
 
-t.test('a policy for some integrations sends for those alone; an update replaces it', async (t) => {
+t.test('a policy for some integrations sends for those only; an update replaces it', async (t) => {
   const api = await postureClient(t)
   const { call, clock } = api
   const one = await hook(api)
@@ -119,7 +119,7 @@ t.test('a policy for some integrations sends for those alone; an update replaces
   t.equal((await call('GET', POLICIES)).body.result.length, 1)
 })
 
-t.test('many instances at once, by several senders: each is sent once', async (t) => {
+t.test('many instances sent concurrently by several senders: each is sent once', async (t) => {
   const api = await postureClient(t)
   const one = await hook(api)
   await api.call('POST', POLICIES, policy([one]))
@@ -131,7 +131,7 @@ t.test('many instances at once, by several senders: each is sent once', async (t
   t.equal(new Set(sent(api).map(([id]) => id)).size, 3000)
 })
 
-t.test('a queue that is full refuses what would be sent, and takes it when there is room again', async (t) => {
+t.test('a full queue rejects deliveries, and accepts them when it has capacity again', async (t) => {
   const api = await postureClient(t)
   const { call, store } = api
   const one = await hook(api)
@@ -154,7 +154,7 @@ t.test('a queue that is full refuses what would be sent, and takes it when there
   t.same(sent(api).length, 4)
 })
 
-// 500 policies with 100 webhooks each held up the whole daemon for seconds at each batch of findings.
+// 500 policies with 100 webhooks each blocked the daemon for seconds at each batch of findings.
 t.test(
   'a webhook that many policies name is looked up once for a finding, however many instances it has',
   async (t) => {

@@ -50,7 +50,7 @@ t.test('a webhook is created, read, listed, updated and deleted', async (t) => {
 const pointers = ({ body }: TestResponse): string[] =>
   body.errors.map(({ source }: { source?: { pointer: string } }) => source?.pointer ?? '').sort()
 
-t.test('bad webhooks are refused with a pointer to each fault, and nothing is stored or sent', async (t) => {
+t.test('bad webhooks are rejected with a pointer to each issue, and nothing is stored or sent', async (t) => {
   const { call, store, tested } = await postureClient(t)
   t.ok(BAD_WEBHOOKS.length > 120)
   for (const [what, change, ...faults] of BAD_WEBHOOKS) {
@@ -73,12 +73,12 @@ t.test('bad webhooks are refused with a pointer to each fault, and nothing is st
   t.same(tested, [])
 })
 
-t.test('a bad update is refused with pointers, and changes nothing', async (t) => {
+t.test('a bad update is rejected with pointers, and changes nothing', async (t) => {
   const { call, store } = await postureClient(t)
   const { id } = (await call('POST', WEBHOOKS, webhook(BASIC))).body.result
   const before = store.get(STORED, account(ACCOUNT), id)
   for (const [what, change, ...faults] of BAD_WEBHOOKS) {
-    // What is stored stands in for what is missing.
+    // Stored values replace missing ones.
     const response = await call('PUT', `${WEBHOOKS}/${id}`, webhook({ status: 'enabled', ...change }))
     t.equal(response.status, 400, what)
     t.same(pointers(response), faults.toSorted(), what)
@@ -87,7 +87,7 @@ t.test('a bad update is refused with pointers, and changes nothing', async (t) =
   t.equal(store.get(STORED, account(ACCOUNT), id), before)
 })
 
-t.test('one message stands for every destination that is not public', async (t) => {
+t.test('every destination that is not public gets the same message', async (t) => {
   const { call } = await postureClient(t)
   for (const destination_url of ['https://10.0.0.1/', 'https://unknown.example.net/', 'https://hooks.example.com:22/'])
     t.match((await call('POST', WEBHOOKS, webhook({ destination_url }))).body.errors, [
@@ -95,7 +95,7 @@ t.test('one message stands for every destination that is not public', async (t) 
     ])
 })
 
-t.test('good webhooks of every type are taken', async (t) => {
+t.test('good webhooks of every type are accepted', async (t) => {
   const { call } = await postureClient(t)
   const GOOD: [what: string, change: object, keys?: string[]][] = [
     ['none, and no headers', { headers: [] }],
@@ -143,7 +143,7 @@ const statics = (...headers: { key: string; value?: string | null }[]) => ({
   headers,
 })
 
-t.test('an update replaces everything; a header without a value keeps the stored one', async (t) => {
+t.test('an update replaces everything; a header without a value retains the stored one', async (t) => {
   const { call, opened } = await postureClient(t)
   const first = statics({ key: 'X-One', value: 'one' }, { key: 'X-Two', value: 'two' }, { key: 'X-Three', value: '3' })
   const { id } = (await call('POST', WEBHOOKS, webhook(first))).body.result
@@ -171,7 +171,7 @@ t.test('an update replaces everything; a header without a value keeps the stored
   t.notOk('headers' in (await call('GET', `${WEBHOOKS}/${id}`)).body.result)
 })
 
-t.test('a signing secret is kept when it is not given, and signs for a day after it was replaced', async (t) => {
+t.test('a signing secret is retained if it is omitted, and signs for a day after it was replaced', async (t) => {
   const { call, opened, clock } = await postureClient(t)
   const hmac = (signing_secret?: string) => ({
     authentication_type: 'HMAC-Signing',
@@ -205,8 +205,8 @@ t.test('a signing secret is kept when it is not given, and signs for a day after
   t.match(pointers(await put(hmac())), ['/signing_secret'])
 })
 
-// `edged secrets rotate` leaves secrets as they are that no key opens: an update that gave new ones failed with 500.
-t.test('a webhook whose secrets no key opens is mended with new ones', async (t) => {
+// `edged secrets rotate` leaves secrets unchanged that no key decrypts: an update with new ones failed with 500.
+t.test('a webhook whose secrets no key decrypts is repaired by new ones', async (t) => {
   const { call, store, opened } = await postureClient(t)
   const lost = new Keyring([Buffer.alloc(32)])
   const lose = async (id: string) => {
@@ -240,7 +240,7 @@ t.test('a webhook whose secrets no key opens is mended with new ones', async (t)
   t.same(opened(id).headers, [{ key: 'x-key', value: 'new' }])
 })
 
-t.test('secrets are told nowhere: not in answers, the store, the audit record or errors', async (t) => {
+t.test('secrets never appear in responses, the store, the audit record or errors', async (t) => {
   const { call, store } = await postureClient(t)
   const SECRET = 'Xyzzy12345'
   const bodies = [
@@ -266,7 +266,7 @@ t.test('secrets are told nowhere: not in answers, the store, the audit record or
   t.match(JSON.stringify(told), 'sealed')
 })
 
-t.test('a test delivery goes to what the body says, or to what is stored', async (t) => {
+t.test('a test delivery is sent to the destination in the body, or to the stored one', async (t) => {
   const made = await postureClient(t)
   const { call, tested } = made
   const { label: _label, ...candidate } = webhook(BASIC)
@@ -309,7 +309,7 @@ t.test('a webhook that the daemon disabled shows when and why, until it is enabl
   t.notHas(disabled, { disabled_reason: '' }, 'nor if a client disables it')
 })
 
-t.test('an account has only so many webhooks, deleted ones not counted', async (t) => {
+t.test('the number of webhooks of an account is limited, deleted ones not counted', async (t) => {
   const made = await postureClient(t)
   made.limits.webhooks = 3
   const responses = await Promise.all(
@@ -325,7 +325,7 @@ t.test('an account has only so many webhooks, deleted ones not counted', async (
   t.equal((await made.call('POST', WEBHOOKS, webhook())).status, 200)
 })
 
-t.test('deleted webhooks are remembered, up to a hundred', async (t) => {
+t.test('up to a hundred deleted webhooks are stored', async (t) => {
   const { call, clock, store } = await postureClient(t)
   const ids: string[] = []
   for (let at = 0; at < 105; at += 1) {
@@ -337,7 +337,7 @@ t.test('deleted webhooks are remembered, up to a hundred', async (t) => {
   t.same(new Set(store.list(STORED).map(({ id }) => id)), new Set(ids.slice(5)))
 })
 
-t.test('updates that meet do not lose each other', async (t) => {
+t.test('concurrent updates do not lose each other', async (t) => {
   const { call } = await postureClient(t)
   const { id } = (await call('POST', WEBHOOKS, webhook())).body.result
   await Promise.all(
@@ -349,7 +349,7 @@ t.test('updates that meet do not lose each other', async (t) => {
   t.equal((await call('GET', `${WEBHOOKS}/${id}`)).body.result.version, 21)
 })
 
-t.test('reading takes Zero Trust Read, changing takes Zero Trust Write', async (t) => {
+t.test('reading requires Zero Trust Read, changing requires Zero Trust Write', async (t) => {
   const token = (name: string, permission: string) => ({
     name,
     token: `${name}-token-0123456789-abcdefghij`,

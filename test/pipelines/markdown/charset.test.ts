@@ -36,7 +36,7 @@ const SOURCES: [what: string, start: string, options: Options, end: string][] = 
   ['a meta says in XML', '<meta charset="windows-1251"/>', { xml: true }, '\ufffd'],
 ]
 for (const [what, start, options, end] of SOURCES) {
-  t.test(`the encoding where ${what}`, async (t) => {
+  t.test(`the encoding if ${what}`, async (t) => {
     const bytes = latin1(start + AE)
     t.equal(read([bytes], options).slice(-end.length), end)
     t.equal(
@@ -57,7 +57,7 @@ t.test('a byte order mark is not text', async (t) => {
   t.equal(read([latin1('<\0?\0x\0m\0l\0')], { xml: true }), '<?xml')
 })
 
-/** Where the WHATWG tables say something else than ICU, or than Node's own shortcut. */
+/** Differences between the WHATWG tables and ICU, or Node's own shortcut. */
 const BYTES: [encoding: string, bytes: string, text: string][] = [
   ['windows-1252', '\x80\x81\x99\x9f', '€\x81™Ÿ'],
   ['us-ascii', '\x80', '€'],
@@ -91,7 +91,7 @@ const UNDECLARED: [what: string, bytes: Uint8Array, text: string][] = [
   ['UTF-8 that ends within a character', Buffer.from('é€').subarray(0, 4), 'é\ufffd'],
 ]
 for (const [what, bytes, text] of UNDECLARED) {
-  t.test(`a page that declares no encoding is read as what it looks like: ${what}`, async (t) => {
+  t.test(`the encoding of a page that declares none is guessed: ${what}`, async (t) => {
     t.equal(read([bytes]), text)
     t.equal(read(Array.from(bytes, (byte) => Uint8Array.of(byte))), text, 'byte by byte')
   })
@@ -101,12 +101,12 @@ t.test('an XHTML page that declares no encoding is UTF-8', async (t) => {
   t.equal(read([latin1('<p>\xe9</p>')], { xml: true }), '<p>\ufffd</p>')
 })
 
-t.test('an encoding that browsers refuse is not convertible', async (t) => {
+t.test('an encoding that browsers reject is not convertible', async (t) => {
   t.throws(() => read([], { charset: 'ISO-2022-KR' }), NotConvertible)
   t.throws(() => read([latin1('<meta charset=hz-gb-2312>')]), NotConvertible)
 })
 
-t.test('what bytes mean does not depend on how they are cut', async () => {
+t.test('decoding does not depend on how bytes are cut', async () => {
   const bytes = fc.uint8Array({ maxLength: 60 })
   const text = fc.string({ unit: 'binary', maxLength: 30 }).map((value) => new Uint8Array(Buffer.from(value)))
   const charset = fc.constantFrom(undefined, 'utf-8', 'windows-1252', 'shift_jis', 'utf-16le')

@@ -21,7 +21,7 @@ const FIXTURES = new URL('../../fixtures/markdown/', import.meta.url)
 
 const read = (name: string, file: string) => readFileSync(new URL(`${name}/${file}`, FIXTURES), 'utf8')
 
-/** The Markdown of a page that arrives in pieces of these lengths, over and over. */
+/** Returns the Markdown of a page that arrives in pieces of these lengths, repeatedly. */
 function converted(html: string, lengths: readonly number[]): string {
   const converter = new Converter()
   const bytes = Buffer.from(html)
@@ -77,7 +77,7 @@ t.test('the cells of a long table for layout stay in order', async (t) => {
   t.equal(convert(html), rows.join('\n\n') + '\n')
 })
 
-t.test('a page that is read in several goes is converted as a short one', async (t) => {
+t.test('a page that is read in several steps is converted as a short one', async (t) => {
   const CASES: [what: string, html: (fill: string) => string, markdown: (fill: string) => string][] = [
     ['text', (fill) => `<p>${fill}\u{1f600} b  c`, (fill) => `${fill}\u{1f600} b c\n`],
     ['a reference', (fill) => `<p>${fill}&copy;&lt; b`, (fill) => `${fill}\u00a9< b\n`],
@@ -94,7 +94,7 @@ t.test('a page that is read in several goes is converted as a short one', async 
     }
 })
 
-t.test('a page of much Markdown comes out whole and in order', async (t) => {
+t.test('a page of much Markdown is written whole and in order', async (t) => {
   const numbers = Array.from({ length: 3000 }, (_, number) => number)
   const html = (tag: string) => numbers.map((number) => `<${tag}>number ${number}</${tag}>`).join('')
   const body = `${html('p')}<ul>${html('li')}</ul><table>${numbers.map((n) => `<tr><td>a<td>${n}`).join('')}</table>`
@@ -144,7 +144,7 @@ const plain = fc.string({
 const escapeHtml = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 const collapse = (text: string) => text.replace(/[ \t\r\n]+/g, ' ').trim()
 
-t.test('any text in a paragraph, an item, a link or emphasis comes back as it was', async () => {
+t.test('any text in a paragraph, an item, a link or emphasis is unchanged after rendering', async () => {
   const around = fc.constantFrom(
     (text: string) => `<p>${text}</p>`,
     (text: string) => `<ul><li>${text}</li></ul>`,
@@ -159,14 +159,14 @@ t.test('any text in a paragraph, an item, a link or emphasis comes back as it wa
       const html = wrap(escapeHtml(text))
       const wanted = collapse(textContent(parseFragment(html.replace('<br>', ' '))))
       const got = collapse(textContent(parseFragment(render(convert(html)).replace('<br />', ' '))))
-      // White space at the ends of a block is nothing to keep, nor is it between two of them.
+      // White space at the ends of a block is not retained, nor is it between two of them.
       return got.replace(/\s/g, '') === wanted.replace(/\s/g, '')
     }),
     { numRuns: 4000 },
   )
 })
 
-t.test('any nest of emphasis comes back as it was', async () => {
+t.test('any nested emphasis is unchanged after rendering', async () => {
   const word = fc.constantFrom('a', 'b ', ' c', '(', ')', '"', '.', '中', '1')
   const { inline } = fc.letrec<{ inline: string }>((tie) => ({
     inline: fc.oneof(
@@ -181,7 +181,7 @@ t.test('any nest of emphasis comes back as it was', async () => {
     canonical(html)
       .replace(/ (<\/)/g, '$1 ')
       .replace(/ +/g, ' ')
-  // Elements of one kind inside each other and side by side there have more readings than marks.
+  // Elements of one kind inside each other and adjacent to each other have more readings than marks.
   const depth = (html: string, tag: string) =>
     Math.max(
       ...[...html.matchAll(/<\/?(\w+)>/g)].reduce(
@@ -197,7 +197,7 @@ t.test('any nest of emphasis comes back as it was', async () => {
   )
 })
 
-t.test('frontmatter is YAML that holds just what the page says', async () => {
+t.test('frontmatter is YAML that contains exactly the fields of the page', async () => {
   const value = fc.string({
     unit: fc.oneof(
       fc.constantFrom(...'-:#"\'\\\n{}[]&*!|>%@`yesno1.~ \t'.split('')),
@@ -211,7 +211,7 @@ t.test('frontmatter is YAML that holds just what the page says', async () => {
       const markdown = convert(
         `<meta name=title content="${attribute(title)}"><meta name=description content="${attribute(description)}"><p>x`,
       )
-      // NUL is no character of HTML.
+      // NUL is not a character of HTML.
       const expected = Object.fromEntries(
         Object.entries({ title, description })
           .map(([key, text]) => [key, text.replaceAll('\0', '\ufffd').trim()])
@@ -229,7 +229,7 @@ t.test('half a surrogate pair in a title becomes a replacement character', async
   t.equal(convert('<meta name=title content="a\ud800b">'), '---\ntitle: "a\ufffdb"\n---\n')
 })
 
-t.test('blocks leave as soon as they are done', async (t) => {
+t.test('blocks are written as soon as they are complete', async (t) => {
   const converter = new Converter({ contentType: 'text/html; charset=utf-8' })
   const write = (html: string) => converter.write(Buffer.from(html))
   t.equal(write('<head><meta name=title content=T>'), '')
@@ -241,12 +241,12 @@ t.test('blocks leave as soon as they are done', async (t) => {
   t.equal(converter.end(), '\n')
 })
 
-t.test('the head that is never ended holds a page back only so long', async (t) => {
+t.test('a head that is never ended delays a page only up to a limit', async (t) => {
   const converter = new Converter({ contentType: 'text/html; charset=utf-8' })
   t.not(converter.write(Buffer.from(`<head>${'<p>some text</p>'.repeat(40_000)}`)), '')
 })
 
-t.test('the Content-Type says how bytes are read', async (t) => {
+t.test('the Content-Type determines how bytes are decoded', async (t) => {
   const bytes = Buffer.from('<p>\x80\xe9</p>', 'latin1')
   t.equal(convert(bytes, { contentType: 'text/html; charset=windows-1252' }), '€é\n')
   t.equal(convert(bytes, { contentType: 'text/html;Charset="ISO-8859-1"' }), '€é\n')
@@ -257,7 +257,7 @@ t.test('the Content-Type says how bytes are read', async (t) => {
   t.throws(() => convert('<p>a', { contentType: 'application/xhtml+xml' }), NotConvertible)
 })
 
-t.test('a page of more than the greatest size is refused', async (t) => {
+t.test('a page above the maximum size is rejected', async (t) => {
   const page = Buffer.alloc(MAX_HTML_BYTES, 'a ')
   t.equal(convert(page).length, MAX_HTML_BYTES)
   t.throws(() => convert(Buffer.concat([page, Buffer.from('a')])), PageTooLarge)

@@ -184,11 +184,11 @@ const CASES: [what: string, html: string, markdown: string][] = [
   ],
 ]
 
-t.test('what Markdown has no words for stays HTML', async (t) => {
+t.test('elements that Markdown cannot express stay HTML', async (t) => {
   for (const [what, html, markdown] of CASES) t.equal(kept(html), markdown, what)
 })
 
-t.test('pages come back as they were', async (t) => {
+t.test('pages are unchanged after rendering', async (t) => {
   const PAGES = [
     '<div id="a"><section><h1>b</h1><p>c <u>d</u></p></section>e</div>',
     '<ul><li><div>a</div></li><li><p>b</p><div><p>c</p></div></li></ul>',
@@ -248,7 +248,7 @@ const page = fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(''))
 
 const NEVER = new Set('planted script style textarea svg title xmp'.split(' '))
 
-/** Whether text or an attribute became a tag or a comment, or what is left out stayed. */
+/** Returns whether text or an attribute became a tag or a comment, or dropped contents were retained. */
 function isUnsafe(node: Node): boolean {
   if (node.nodeName === '#comment' && 'data' in node) return node.data.trim() !== ''
   if (NEVER.has(node.nodeName)) return true
@@ -282,7 +282,7 @@ t.test('the Markdown of any page is the same however it is cut', async () => {
   )
 })
 
-t.test('end tags are written for what is open, and for nothing else', async (t) => {
+t.test('end tags are written for open elements only', async (t) => {
   const count = (markdown: string, tag: RegExp) => markdown.match(tag)?.length ?? 0
   for (const html of [
     '<div>',

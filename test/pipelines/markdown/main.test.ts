@@ -65,7 +65,7 @@ for (const [what, html, gone, kept] of KEPT) {
   })
 }
 
-t.test('a list of which all items are left out leaves no marker', async (t) => {
+t.test('a list whose items are all dropped leaves no marker', async (t) => {
   t.equal(
     main(`<main>${prose(4)}<ol><li>one word<li><a href=/a>link</a><li>three words here</ol></main>`).match(/^\d+\./gm)
       ?.length,
@@ -85,7 +85,7 @@ t.test('frontmatter and JSON-LD stay', async (t) => {
   t.match(main(html), /^---\ntitle: T\n---\n\nThe old[^]*```json\n\{"a":1\}\n```\n$/)
 })
 
-t.test('at most 64 KB of Markdown are buffered, and what follows is judged by what was found', async (t) => {
+t.test('at most 64 KB of Markdown are buffered, and the rest is classified by them', async (t) => {
   const converter = new Converter({ content: 'main' })
   let early = 0
   const html = `<div class=menu>${links(20)}</div><main>${prose(600)}</main><div class=related><p>Below</p></div>`

@@ -10,7 +10,7 @@ import { HtmlTokenizer } from '../../../pipelines/markdown/tokenizer.js'
 import { XhtmlTokenizer } from '../../../pipelines/markdown/xhtml.js'
 import { html5lib } from '../../conformance/html5lib.js'
 
-/** The events of a page as lines that are easy to compare; what `skip` names is not wanted. */
+/** Returns the events of a page as lines that are easy to compare; elements in `skip` are not wanted. */
 class Log implements Events {
   lines: string[] = []
   #text = ''
@@ -129,7 +129,7 @@ for (const [what, html, lines, ...skip] of SKIPPED) {
   })
 }
 
-t.test('JSON-LD is reported from within what is not wanted, and no other script', async (t) => {
+t.test('JSON-LD is reported from within unwanted elements, and no other script', async (t) => {
   const html = '<nav>a<script>x</script><script type="application/ld+json">{"a":"</b>"}</script>b</nav>c'
   const lines = [
     '<nav>',
@@ -164,7 +164,7 @@ const MARKUP = fc.constantFrom(
 )
 const PAGES = fc.array(MARKUP, { maxLength: 40 }).map((parts) => parts.join(''))
 
-t.test('what is reported does not depend on how the page is cut', async () => {
+t.test('the events do not depend on how the page is cut', async () => {
   fc.assert(
     fc.property(PAGES, fc.array(fc.nat(400), { maxLength: 12 }), fc.boolean(), (page, places, skipping) => {
       const log = () => new Log(skipping ? { skip: ['nav', 'style', 'a'], jsonLd: true } : {})
@@ -181,12 +181,12 @@ t.test('what is reported does not depend on how the page is cut', async () => {
 /** parse5's own tokenizer and tree construction, logging the tokens that pass from one to the other. */
 class Oracle extends Parser<DefaultTreeAdapterMap> {
   readonly log = new Log()
-  /** The text that stands in no `nav`. */
+  /** The text outside any `nav`. */
   outside = ''
 
   #inside = false
 
-  /** Tree construction hands one token over several times when it changes its mode. */
+  /** Tree construction passes one token several times when it changes its mode. */
   #once(log: () => void, process: () => void): void {
     if (this.#inside) return process()
     log()
@@ -270,8 +270,8 @@ t.test('parse5 sees the same tokens', async () => {
   )
 })
 
-// What OpenElements does not follow is closed here: left open inside foreignObject or mi, it makes a browser ignore the
-// end tag of that.
+// Elements that OpenElements does not follow are closed here: left open inside foreignObject or mi, they make a browser
+// ignore the end tag of those.
 t.test('parse5 sees the same tokens in svg and math', async () => {
   const foreign = fc.constantFrom(
     ...(
@@ -312,7 +312,7 @@ t.test('an unwanted nav has the text that parse5 puts into it', async () => {
   )
 })
 
-/** Each of these took a tokenizer minutes, or for ever, when every step looks at the page again. */
+/** Each of these took a tokenizer minutes or never finished, if every step read the page again. */
 const ATTACKS: [what: string, start: string, repeated: string][] = [
   ['open tags then stray end tags', '<b>'.repeat(50_000), '</x>'],
   ['nested elements', '', '<div>'],
@@ -398,7 +398,7 @@ for (const [what, xml, lines] of XHTML) {
   })
 }
 
-t.test('JSON-LD in XHTML is reported from within what is not wanted', async (t) => {
+t.test('JSON-LD in XHTML is reported from within unwanted elements', async (t) => {
   const xml = '<p><nav>a<script>x</script><script type="application/ld+json">{}</script>b</nav></p>'
   const lines = ['<p>', '<nav>', '<script>', '<script type="application/ld+json">', '"{}"', '</script>', '</p>']
   t.same(read([xml], new Log({ skip: ['nav'], jsonLd: true }), XhtmlTokenizer), lines)
