@@ -56,7 +56,7 @@ t.test('the JSON forms carry the same members', async (t) => {
   t.match(problem, { type: 'about:blank', title: 'Bad Gateway', status: 502, ray_id: FACTS.rayId, detail: String })
 })
 
-t.test('the headers are those of a complete answer that nobody stores', async (t) => {
+t.test('the headers are those of a complete response that must not be stored', async (t) => {
   const page = errorPage('text/html', { ...FACTS, status: 429, retryAfter: 7 })
   t.match(page, { status: 429, headers: { vary: 'accept', 'cache-control': 'no-store', 'retry-after': '7' } })
   t.equal(page.headers['content-length'], String(page.body.length))
@@ -89,7 +89,7 @@ const REASONS: [reason: ErrorPageReason, status: number, code: number | undefine
   ['challenge_required', 403, undefined],
 ]
 for (const [reason, status, code] of REASONS) {
-  t.test(`the decision of a rule is told as ${reason} in every form`, async (t) => {
+  t.test(`the decision of a rule is shown as ${reason} in every form`, async (t) => {
     const page = (accept: string) => errorPage(accept, { ...FACTS, status, reason }).body.toString()
     const json = JSON.parse(page('application/json')) as Record<string, unknown>
     t.match(json, { error_name: reason, error_category: 'rule', http_status: status })

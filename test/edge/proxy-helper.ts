@@ -7,11 +7,11 @@ const LAST = 'Connection: close\r\n'
 export const page = (head = '', method = 'GET', target = '/') =>
   `${method} ${target} HTTP/1.1\r\n${HOST}${LAST}${head}\r\n`
 
-/** An origin that answers with what it got. */
+/** Starts an origin that responds with the request that it got. */
 export const echo = (request: IncomingMessage) =>
   JSON.stringify({ line: `${request.method} ${request.url}`, raw: request.rawHeaders })
 
-/** What such an origin got: names and values in turn. */
+/** Returns the fields that such an origin got: name, value, name, value. */
 export interface Echo {
   line: string
   raw: string[]
@@ -20,6 +20,6 @@ export interface Echo {
 export const echoed = (text: string): Echo =>
   JSON.parse(text.slice(text.indexOf('{"line"'), text.lastIndexOf('}') + 1)) as Echo
 
-/** The values of a header field that the origin got; `name` in lower case. */
+/** Returns the values of a header field that the origin got; `name` in lower case. */
 export const values = ({ raw }: Echo, name: string): string[] =>
   raw.filter((_, i) => i % 2 === 1 && raw[i - 1]!.toLowerCase() === name)

@@ -30,7 +30,7 @@ t.test('an origin that dies midway breaks the transfer', async (t) => {
   }
 })
 
-t.test('what is broken takes no answer away that is before it on the connection', async (t) => {
+t.test('a broken request does not lose the response before it on the connection', async (t) => {
   const whole = 'w'.repeat(200_000)
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url === '/whole') response.end(whole)
@@ -48,7 +48,7 @@ t.test('what is broken takes no answer away that is before it on the connection'
   t.match(text, /half$/)
 })
 
-t.test('an origin that cannot be used is a 502, and says nothing about itself', async (t) => {
+t.test('an origin that cannot be used is a 502 that reveals nothing about it', async (t) => {
   const responses: Record<string, string> = {
     nothing: '',
     rubbish: 'SSH-2.0-OpenSSH_9.2\r\n',
@@ -83,7 +83,7 @@ t.test('an origin that cannot be used is a 502, and says nothing about itself', 
   t.equal((await sendRaw(port, page())).status, 502)
 })
 
-t.test('what an origin says before it hangs up on an upload is passed on', async (t) => {
+t.test('the response of an origin that closes during an upload is forwarded', async (t) => {
   const hangsUp = (response: string) =>
     startRawOrigin(t, (socket) => {
       socket.once('data', () => {
@@ -113,7 +113,7 @@ t.test('slow origins are a 504', async (t) => {
   t.equal(half.status, 200)
   t.notMatch(half.text, /\r\n0\r\n\r\n$/, 'cut, not finished')
   t.ok(half.closed)
-  // A backlog that is full: connections to it are neither accepted nor refused.
+  // A backlog that is full: connections to it are neither accepted nor rejected.
   zones.current = zoneTable([testZone('http://192.0.2.1:81')])
   const unreachable = await sendRaw(port, page())
   t.ok([502, 504].includes(unreachable.status), 'no route, or no answer')
@@ -149,7 +149,7 @@ t.test('a request does not wait for a connection for ever', async (t) => {
   stuck.destroy()
 })
 
-t.test('a stale connection is tried again once, where that is safe', async (t) => {
+t.test('a request on a stale connection is repeated once, if that is safe', async (t) => {
   let requests = 0
   const origin = await startRawOrigin(t, (socket) => {
     let first = true

@@ -8,7 +8,7 @@ import { metric, sendRaw, startOrigin, startProxy, startRawOrigin, testZone } fr
 import { until } from '../helpers/web.js'
 import { HOST, page, echo, echoed, values } from './proxy-helper.js'
 
-t.test('the origin gets the request as it came, without what belongs to the connection', async (t) => {
+t.test('the origin gets the request unchanged, without the fields of the connection', async (t) => {
   const { url } = await startOrigin(t, (request, response) => response.end(echo(request)))
   const { port } = await startProxy(t, url)
   const { text } = await sendRaw(
@@ -24,7 +24,7 @@ t.test('the origin gets the request as it came, without what belongs to the conn
   t.strictSame(values(got, 'host'), ['Example.test:8080'])
   t.strictSame(values(got, 'x-one'), ['1', '2'])
   t.strictSame(values(got, 'cookie'), ['a=b'])
-  // The origin echoes in UTF-8 the character that stands for the byte.
+  // The origin echoes in UTF-8 the character that represents the byte.
   t.strictSame(values(got, 'x-latin'), ['\xc3\xa4'])
   for (const name of ['keep-alive', 'te', 'trailer', 'upgrade', 'http2-settings', 'x-secret'])
     t.strictSame(values(got, name), [], name)
@@ -39,7 +39,7 @@ t.test('the origin gets the request as it came, without what belongs to the conn
   t.match(text, new RegExp(`\r\ncf-ray: ${values(got, 'cf-ray')[0]}\r\n`), 'one ray id for origin and client')
 })
 
-t.test('trusted proxies say who the visitor is', async (t) => {
+t.test('trusted proxies report the client address', async (t) => {
   const { url } = await startOrigin(t, (request, response) => response.end(echo(request)))
   const { port } = await startProxy(t, url, { yaml: '{ trusted_proxies: [127.0.0.0/8, 10.0.0.0/8, "2001:db8::/32"] }' })
   for (const [forwardedFor, visitor] of [
@@ -59,7 +59,7 @@ t.test('trusted proxies say who the visitor is', async (t) => {
   }
 })
 
-t.test('the client gets the answer as it came, without what belongs to the connection', async (t) => {
+t.test('the client gets the response unchanged, without the fields of the connection', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () =>
       socket.write(
@@ -82,7 +82,7 @@ t.test('the client gets the answer as it came, without what belongs to the conne
   t.match(old.text, /\r\n\r\nhello$/, 'HTTP/1.0 knows no chunks')
 })
 
-t.test('HEAD, 204 and 304 have no body, and keep what they say about it', async (t) => {
+t.test('HEAD, 204 and 304 have no body, and retain the fields about it', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     const status = Number(request.url?.slice(1) ?? 200)
     response.writeHead(status, status === 204 ? {} : { 'content-length': 5, etag: '"x"' })
@@ -103,13 +103,13 @@ t.test('HEAD, 204 and 304 have no body, and keep what they say about it', async 
   t.match(missing.text, /^HTTP\/1\.1 404 [^]*content-length: \d+\r\n[^]*\r\n\r\n$/)
 })
 
-t.test('OPTIONS * is answered by the proxy itself', async (t) => {
+t.test('the proxy itself responds to OPTIONS *', async (t) => {
   const { port } = await startProxy(t, 'http://127.0.0.1:1')
   for (const target of ['*', 'http://example.test'])
     t.match((await sendRaw(port, page('', 'OPTIONS', target))).text, /^HTTP\/1\.1 204 [^]*\r\nallow: GET, /)
 })
 
-t.test('connections are kept on both sides', async (t) => {
+t.test('connections are reused on both sides', async (t) => {
   let connections = 0
   const { url, server } = await startOrigin(t, (_request, response) => response.end('x'))
   server.on('connection', () => connections++)
@@ -123,7 +123,7 @@ t.test('connections are kept on both sides', async (t) => {
   t.equal(old.text.split('HTTP/1.1 200').length - 1, 2, 'HTTP/1.0 where it asks for it')
 })
 
-t.test('requests sent without waiting reach the origin one after the other', async (t) => {
+t.test('pipelined requests reach the origin sequentially', async (t) => {
   let running = 0
   let most = 0
   const { url } = await startOrigin(t, (request, response) => {
@@ -190,7 +190,7 @@ t.test('large bodies stream both ways, with and without a length', async (t) => 
   }
 })
 
-t.test('HTTP/1.0 gets what it understands', async (t) => {
+t.test('HTTP/1.0 gets a response that it understands', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url === '/length') response.setHeader('content-length', 5)
     response.write('hel')
@@ -207,7 +207,7 @@ t.test('HTTP/1.0 gets what it understands', async (t) => {
   t.notMatch(text, /transfer-encoding/)
 })
 
-t.test('interim answers of the origin stay behind', async (t) => {
+t.test('interim responses of the origin are not forwarded', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () =>
       socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
@@ -222,14 +222,14 @@ t.test('an unknown host is a 404', async (t) => {
   t.equal((await sendRaw(port, page().replace('example.test', 'other.test'))).status, 404)
 })
 
-t.test('a request that goes round in circles is a 508', async (t) => {
+t.test('a request in a loop is a 508', async (t) => {
   const { url } = await startOrigin(t, (_request, response) => response.end('ok'))
   const proxy = await startProxy(t, url)
   proxy.zones.current = zoneTable([testZone(proxy.url)])
   t.equal((await sendRaw(proxy.port, page())).status, 508)
 })
 
-t.test('a stage sees every answer of the origin and its end', async (t) => {
+t.test('a stage sees every response of the origin and its end', async (t) => {
   const events: string[] = []
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url === '/never') response.write('x')
@@ -266,7 +266,7 @@ t.test('a stage sees every answer of the origin and its end', async (t) => {
   t.strictSame(events, ['end', 'fail'])
 })
 
-t.test('a stage that throws spoils its own request only', async (t) => {
+t.test('a stage that throws fails its own request only', async (t) => {
   const { url } = await startOrigin(t, (_request, response) => response.end('ok'))
   const { port, metrics } = await startProxy(t, url, {
     stages: [
@@ -297,7 +297,7 @@ t.test('a stage that throws spoils its own request only', async (t) => {
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
 })
 
-t.test('an answer that would lead the client astray is not sent', async (t) => {
+t.test('a response that would mislead the client is not sent', async (t) => {
   const { url } = await startOrigin(t, (_request, response) => {
     response.setHeader('content-length', 5)
     response.end('hello')

@@ -22,7 +22,7 @@ interface Emitted {
   readonly record: LogRecord
 }
 
-/** Keeps what is emitted for what is wanted. */
+/** Stores the emitted records of the wanted datasets. */
 function collector(wanted: readonly string[]) {
   const emitted: Emitted[] = []
   const emitter: Emitter = {
@@ -180,7 +180,7 @@ t.test('every field of a record is one of its dataset', async (t) => {
   }
 })
 
-t.test('bytes are those on the wire, of all kinds of answers', async (t) => {
+t.test('bytes are those on the wire, for all types of responses', async (t) => {
   const { proxy, of } = await site(t)
   const CASES: [what: string, request: string, body: number, status: number][] = [
     ['in chunks', `GET /chunked HTTP/1.1\r\n${HEAD}\r\n`, 16, 200],
@@ -203,7 +203,7 @@ t.test('bytes are those on the wire, of all kinds of answers', async (t) => {
   t.match((await of(HTTP))[4], { ClientRequestURI: '*', EdgeServerIP: '', OriginIP: undefined })
 })
 
-t.test('a request whose body goes wrong is a record of its refusal', async (t) => {
+t.test('a request with an invalid body is recorded as rejected', async (t) => {
   const { proxy, server, of } = await site(t)
   const socket = connect(proxy.port, '127.0.0.1')
   let text = ''
@@ -348,7 +348,7 @@ t.test('matches of security rules become events, for the zone and for its accoun
   t.equal(emitted.length, 5)
 })
 
-t.test('a rule that only looks on ends nothing; one that is not to be logged is not there', async (t) => {
+t.test('a rule that only logs ends nothing; one with logging off is not recorded', async (t) => {
   const { proxy, of } = await site(t, { wanted: [HTTP, EVENTS], rulesets: RULES })
   await sendRaw(proxy.port, `GET /quiet HTTP/1.1\r\n${HEAD}\r\n`)
   const [request] = await of(HTTP)
@@ -374,7 +374,7 @@ t.test('scores and the fields that a rule names are in the record, bytes of UTF-
   t.equal(emitted.length, 1, 'no events: nobody wants them')
 })
 
-t.test('nothing is made that nobody wants, and a fault in it does not reach the client', async (t) => {
+t.test('unwanted records are not created, and an error in one does not reach the client', async (t) => {
   const { proxy, emitted } = await site(t, { wanted: [], rulesets: RULES })
   t.match(await sendRaw(proxy.port, `GET / HTTP/1.1\r\n${HEAD}\r\n`), { status: 203 })
   t.equal(emitted.length, 0)

@@ -39,7 +39,7 @@ t.test('a request whose body does not arrive uses no connection to the origin', 
   await until(() => requests === 41)
 })
 
-t.test('a body arrives whole, whatever the pieces it comes in', async (t) => {
+t.test('a body arrives complete, in any pieces', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     void (async () => {
       let text = ''
@@ -89,7 +89,7 @@ t.test('a body that arrives too slowly gets 408, and its connection to the origi
   await until(() => closed === 1)
 })
 
-t.test('a client that takes nothing is disconnected, no matter what it sends', async (t) => {
+t.test('a client that reads nothing is disconnected, no matter what it sends', async (t) => {
   const { url } = await startOrigin(t, (_request, response) => response.end(Buffer.alloc(64 * 1024 * 1024)))
   const { port, metrics } = await startProxy(t, url, { yaml: '{ limits: { write_timeout: 200ms } }' })
   const socket = client(t, port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
@@ -112,7 +112,7 @@ t.test('clients that read nothing leave the origin to others', async (t) => {
   t.match(String(result), /^HTTP\/1\.1 200 /)
 })
 
-t.test('the end of a response is read ahead, so that a slow client keeps no connection', async (t) => {
+t.test('the end of a response is read ahead, so that a slow client occupies no connection', async (t) => {
   const size = 8 * 1024 * 1024
   let done = 0
   const { url } = await startOrigin(t, (request: IncomingMessage, response) => {

@@ -12,7 +12,7 @@ import { zoneTable } from '../../src/edge/zones.js'
 import { testFolder } from '../helpers/folder.js'
 import { metric, sendRaw, startProxy, testZone } from '../helpers/proxy.js'
 
-/** A certificate for `localhost` and 127.0.0.1 that signs itself; undefined where there is no openssl. */
+/** A certificate for `localhost` and 127.0.0.1 that signs itself; undefined without openssl. */
 function certificate(folder: string): { key: string; cert: string } | undefined {
   const key = join(folder, 'key.pem')
   const cert = join(folder, 'cert.pem')
@@ -38,7 +38,7 @@ function certificate(folder: string): { key: string; cert: string } | undefined 
   return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
 }
 
-t.test('https origins are checked by their own name, whatever host is asked for', async (t) => {
+t.test('https origins are verified by their own name, regardless of the requested host', async (t) => {
   const pair = certificate(testFolder(t))
   if (!pair) {
     t.pass('checked', { skip: 'no openssl here' })

@@ -50,7 +50,7 @@ t.test('a zone without hostnames has its name and every subdomain', async (t) =>
   t.equal(testZone('http://a/').origin, 'http://a')
 })
 
-t.test('fifty thousand custom hostnames are found, changed and taken away one by one', async (t) => {
+t.test('fifty thousand custom hostnames are found, changed and removed one by one', async (t) => {
   const names = new CustomHostnames()
   const table = zoneTable([zone('a', 'example.test', '*.example.test'), zone('b', '*.customer.test')], names)
   for (let i = 0; i < 50_000; i++)

@@ -40,7 +40,7 @@ async function listening<S extends Server>(t: Test, server: S, host = '127.0.0.1
   return Object.assign(server, { port: (server.address() as AddressInfo).port })
 }
 
-/** The status of an answer, or what went wrong. */
+/** Returns the status of a response, or the error. */
 async function status(url: string, agents: GuardedAgents, options: RequestOptions = {}): Promise<unknown> {
   const secure = url.startsWith('https:')
   const asked = secure
@@ -88,7 +88,7 @@ t.test('an opened address is reached on its port, by address and by name, and on
   t.equal(connections, 0)
 })
 
-t.test('a name that is public when it is checked and private at the try is refused', async (t) => {
+t.test('a name that is public when checked and private when connected is rejected', async (t) => {
   const server = await listening(t, secureEcho())
   let connections = 0
   server.on('connection', () => connections++)
@@ -102,7 +102,7 @@ t.test('a name that is public when it is checked and private at the try is refus
   t.equal(connections, 0)
 })
 
-t.test('a resolver that is out of order is told, but not by a check', async (t) => {
+t.test('an error of the resolver is reported, but not by a check', async (t) => {
   const broken = Object.assign(new Error('getaddrinfo EAI_AGAIN a.test'), { code: 'EAI_AGAIN' })
   const egress = await testEgress({}, { resolve: async () => await Promise.reject(broken) })
   const agents = egress.agents()
@@ -110,7 +110,7 @@ t.test('a resolver that is out of order is told, but not by a check', async (t) 
   await t.rejects(egress.check('a.test', 443), NotPublic)
 })
 
-t.test('unix sockets and proxies of the environment are no way out', async (t) => {
+t.test('unix sockets and proxies of the environment do not bypass the guard', async (t) => {
   const server = await listening(t, echo())
   const egress = await openEgress([server])
   const agents = egress.agents()
@@ -139,8 +139,8 @@ t.test('certificates are verified against the default authorities and those of c
   await t.rejects(readEgress({ allow_cidrs: [], resolver_overrides: {}, ca_file: '/nowhere.pem' }), /egress.ca_file/)
 })
 
-// Node ends such a request without an error: tries of webhooks and batches of logs were under way for ever.
-t.test('an answer that switches protocols is a failure like others', async (t) => {
+// Node ends such a request without an error: attempts of webhooks and batches of logs never finished.
+t.test('a response that switches protocols is a failure like others', async (t) => {
   const server = await listening(
     t,
     createTcp((socket) =>
@@ -166,7 +166,7 @@ t.test('an answer that switches protocols is a failure like others', async (t) =
   await until(() => open === 0)
 })
 
-t.test('connections are kept, but not shared between destinations', async (t) => {
+t.test('connections are reused, but not shared between destinations', async (t) => {
   const server = await listening(t, secureEcho())
   let connections = 0
   server.on('secureConnection', () => connections++)
@@ -183,7 +183,7 @@ t.test('connections are kept, but not shared between destinations', async (t) =>
   t.ok(socket?.destroyed)
 })
 
-t.test('what a new configuration closes is closed for connections that are there already', async (t) => {
+t.test('addresses that a new configuration removes are closed for existing connections', async (t) => {
   const held: (() => void)[] = []
   const server = await listening(
     t,
@@ -280,7 +280,7 @@ t.test('every network that is not public is closed from its first address to its
   }
 })
 
-t.test('public addresses are told from all others', async (t) => {
+t.test('public addresses are distinguished from all others', async (t) => {
   for (const address of ['1.1.1.1', '168.63.129.17', '223.255.255.255', '2600::', '2003::1', '3ffe::1'])
     t.ok(isPublic(address), address)
   const closed = ['168.63.129.16', '224.0.0.1', '::', '::1', '::ffff:1.1.1.1', '64:ff9b::1.1.1.1', '2001::1', '2002::1']
@@ -320,7 +320,7 @@ t.test('an opening is a CIDR and a port', async (t) => {
   for (const allowed of [...wrong, ...more]) t.equal(parseAllowedTarget(allowed), undefined, allowed)
 })
 
-t.test('the URL of a public destination is judged by its raw text first', async (t) => {
+t.test('the URL of a public destination is checked by its raw text first', async (t) => {
   const wrong: [text: string, message: RegExp][] = [
     ['https://a.test/ b', /white space/],
     ['https://a.test/\n', /white space/],
@@ -344,7 +344,7 @@ t.test('the URL of a public destination is judged by its raw text first', async 
   t.same([portOf(new URL('http://a.test/')), portOf(new URL('https://a.test:8443/'))], [80, 8443])
 })
 
-t.test('a name whose server takes its time holds up nobody but its like', async (t) => {
+t.test('a name with a slow server delays only other slow names', async (t) => {
   let now = 0
   const asked: string[] = []
   const hanging: (() => void)[] = []

@@ -23,7 +23,7 @@ const LIMITS: OriginLimits = {
 }
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-/** A request that keeps what it is told. */
+/** A request that stores its events. */
 class Asked implements OriginRequest {
   readonly method: string
   readonly upgrade = false
@@ -68,7 +68,7 @@ class Asked implements OriginRequest {
   }
 }
 
-/** Something to send requests to: answers each as `answer` says, and counts its connections. */
+/** Starts an origin that responds to each request with `answer`, and counts its connections. */
 async function start(
   t: Test,
   response: (socket: Socket, request: string, count: number) => void,
@@ -94,7 +94,7 @@ async function start(
   return { origin, ask, made: () => connections, open: () => open }
 }
 
-t.test('a connection is used again only where nothing stands in the way', async (t) => {
+t.test('a connection is used again only if nothing prevents it', async (t) => {
   const cases: readonly (readonly [why: string, response: string, again: boolean])[] = [
     ['a length', OK, true],
     ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', true],
@@ -114,7 +114,7 @@ t.test('a connection is used again only where nothing stands in the way', async 
     })
 })
 
-t.test('bytes that come between answers are nobody’s answer', async (t) => {
+t.test('bytes between responses are not a response', async (t) => {
   const { ask, open } = await start(t, (socket, _request, count) => {
     socket.write(OK)
     if (count === 1) setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'), 20)
@@ -133,7 +133,7 @@ t.test('the end of a body that has no length is the end of the connection, and n
   t.match(await ask('/reset'), { got: 'hello', error: new ConnectionLost('', false) })
 })
 
-t.test('a head that trickles in is an answer, and interim ones do not buy time', async (t) => {
+t.test('a slow head is a valid response, and interim responses do not extend the timeout', async (t) => {
   const { ask } = await start(t, (socket) => {
     void (async () => {
       for (const byte of OK) {
@@ -154,7 +154,7 @@ t.test('a head that trickles in is an answer, and interim ones do not buy time',
   t.match(await endless.ask(), { error: new TooSlow('headers_timeout', 'the origin does not answer') })
 })
 
-t.test('a stale connection is told from one that breaks', async (t) => {
+t.test('a stale connection is distinguished from a broken one', async (t) => {
   const { ask } = await start(t, (socket, request, count) => {
     if (request.includes('/half')) socket.end('HTTP/1.1 200')
     else if (count === 1 && !request.includes('/first')) socket.write(OK)
@@ -168,7 +168,7 @@ t.test('a stale connection is told from one that breaks', async (t) => {
   t.equal(await broken('/half'), false, 'a part of the answer came')
 })
 
-t.test('requests wait their turn, and leave the queue when nobody wants them', async (t) => {
+t.test('requests wait in order, and leave the queue when they are cancelled', async (t) => {
   const held: (() => void)[] = []
   const { origin } = await start(t, (socket) => held.push(() => socket.write(OK)), { connections: 1, queue_size: 2 })
   const [first, second, third] = [new Asked('/1'), new Asked('/2'), new Asked('/3')]
@@ -187,7 +187,7 @@ t.test('requests wait their turn, and leave the queue when nobody wants them', a
   t.equal(origin.active, 0)
 })
 
-t.test('a request that gives up takes its connection with it, and makes room', async (t) => {
+t.test('a cancelled request closes its connection and frees the slot', async (t) => {
   const { origin, ask, open } = await start(
     t,
     (socket, request) => {
@@ -204,7 +204,7 @@ t.test('a request that gives up takes its connection with it, and makes room', a
   t.equal(stuck.over, false)
 })
 
-t.test('nobody waits for a connection for ever', async (t) => {
+t.test('the wait for a connection is limited', async (t) => {
   const { origin } = await start(t, () => undefined, { connections: 1, queue_timeout: 40 })
   origin.send(new Asked())
   const waiting = new Asked()
@@ -218,7 +218,7 @@ t.test('an idle connection is closed in time', async (t) => {
   await until(() => open() === 0)
 })
 
-t.test('a body goes out whole, by its length or in chunks', async (t) => {
+t.test('a body is sent completely, by its length or in chunks', async (t) => {
   let got = ''
   const { ask, made } = await start(t, (socket, request) => {
     got += request
@@ -237,7 +237,7 @@ t.test('a body goes out whole, by its length or in chunks', async (t) => {
   t.equal(made(), 1)
 })
 
-t.test('a body that is not as long as it was said to be ends the connection', async (t) => {
+t.test('a body that differs from its announced length ends the connection', async (t) => {
   let got = ''
   const { ask, open } = await start(t, (_socket, request) => (got += request))
   for (const length of ['3', '8']) {
@@ -249,23 +249,20 @@ t.test('a body that is not as long as it was said to be ends the connection', as
   t.notMatch(got, /3\r\n\r\nhello/)
 })
 
-t.test(
-  'an answer that comes before the body has gone is the answer, and the connection is of no more use',
-  async (t) => {
-    const { ask, made } = await start(t, (socket, _request, count) => {
-      if (count === 1) socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno')
-    })
-    for (let i = 1; i <= 2; i++) {
-      const body = new Readable({ read() {} })
-      body.push(Buffer.from('hello'))
-      t.match(await ask('/', { method: 'POST', headers: ['content-length', '10'], body }), { status: 413, got: 'no' })
-      t.ok(body.destroyed)
-      t.equal(made(), i)
-    }
-  },
-)
+t.test('a response that arrives before the body is sent is used, and the connection is not used again', async (t) => {
+  const { ask, made } = await start(t, (socket, _request, count) => {
+    if (count === 1) socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno')
+  })
+  for (let i = 1; i <= 2; i++) {
+    const body = new Readable({ read() {} })
+    body.push(Buffer.from('hello'))
+    t.match(await ask('/', { method: 'POST', headers: ['content-length', '10'], body }), { status: 413, got: 'no' })
+    t.ok(body.destroyed)
+    t.equal(made(), i)
+  }
+})
 
-t.test('a bad answer ends the connection, and what came of it does not go on', async (t) => {
+t.test('an invalid response ends the connection, and its data is not forwarded', async (t) => {
   const { ask, open } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!\r\n'),
   )
@@ -273,7 +270,7 @@ t.test('a bad answer ends the connection, and what came of it does not go on', a
   await until(() => open() === 0)
 })
 
-t.test('a reader that throws spoils its own request only', async (t) => {
+t.test('a reader that throws fails its own request only', async (t) => {
   const { origin, ask, open } = await start(t, (socket) => socket.write(OK))
   const clumsy = new Asked()
   clumsy.head = () => {
@@ -324,8 +321,8 @@ t.test('a reader that does not keep up is waited for', async (t) => {
 })
 
 // Uploads that took an origin longer than `headers_timeout` ended in 504 in the middle, however fast it was.
-t.test('an origin that goes on taking a body is not late with its answer, and one that takes no more is', async (t) => {
-  // More than what the system holds between the two.
+t.test('an origin that still reads a body is not late with its response, and one that stopped is', async (t) => {
+  // More than the system buffers between the two.
   const step = 16 * 1024 * 1024
   let got = 0
   let taker: Socket | undefined
@@ -378,7 +375,7 @@ t.test('a head with a part that could become another one is not written', async 
   t.equal(kept.text, 'POST / HTTP/1.1\r\na: b\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n')
 })
 
-t.test('what is closed ends what is under way', async (t) => {
+t.test('closing ends the requests in flight', async (t) => {
   const { origin } = await start(t, () => undefined)
   const asked = new Asked()
   origin.send(asked)
@@ -424,7 +421,7 @@ t.test('a connection is used again after a response without a body, a little lat
   t.ok(made() > 0)
 })
 
-t.test('one client leaves connections and places in the queue to others', async (t) => {
+t.test('one client leaves connections and queue slots to others', async (t) => {
   const held: (() => void)[] = []
   const { origin } = await start(
     t,

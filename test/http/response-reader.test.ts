@@ -11,7 +11,7 @@ interface Asked {
   upgrade?: boolean
 }
 
-/** What becomes of the bytes of one answer, cut at these places. */
+/** Reads the bytes of one response, cut at these positions. */
 function read(text: string, cuts: readonly number[] = [], { method = 'GET', upgrade = false }: Asked = {}) {
   const reader = new ResponseReader(LIMITS)
   reader.expect(method, upgrade)
@@ -101,7 +101,7 @@ const REFUSED: readonly (readonly [why: string, text: string, fault?: RegExp])[]
   ['a body of an interim answer', 'HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n\r\n'],
 ]
 
-t.test('answers outside the grammar are refused, however they are cut', async (t) => {
+t.test('responses outside the grammar are rejected, however they are cut', async (t) => {
   for (const [why, text, fault] of REFUSED) {
     const whole = read(text)
     t.match(whole, { fault: fault ?? /./ }, why)
@@ -156,7 +156,7 @@ const TAKEN: readonly (readonly [why: string, text: string, found: object, asked
   ],
 ]
 
-t.test('answers are read alike, however they are cut', async (t) => {
+t.test('responses are read alike, however they are cut', async (t) => {
   for (const [why, text, found, asked] of TAKEN) {
     const whole = read(text, [], asked)
     t.match(whole, found, why)
@@ -174,7 +174,7 @@ const value = fc.stringMatching(/^(?:[!-~\xa1-\xff](?:[ -~\xa1-\xff]{0,20}[!-~\x
 const bodies = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 6 })
 const cuts = fc.array(fc.nat(2000), { maxLength: 30 })
 
-t.test('whatever is sent in good form comes out as it was, in any pieces', async () => {
+t.test('a well-formed response is read unchanged, in any pieces', async () => {
   const responses = fc.record({
     status: fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204 && status !== 304),
     fields: fc.array(fc.tuple(token, value), { maxLength: 8 }),
@@ -233,7 +233,7 @@ const FRAGMENTS = [
   '5\r\nhello\r\n',
 ])
 
-t.test('whatever is sent, all pieces of it are judged as the whole is', async () => {
+t.test('any input is judged in pieces as it is as a whole', async () => {
   const fragments = fc.constantFrom(...FRAGMENTS)
   const texts = fc.array(
     fc.oneof(
@@ -250,7 +250,7 @@ t.test('whatever is sent, all pieces of it are judged as the whole is', async ()
         text,
         cuts.filter((place) => place < text.length),
       )
-      // What follows a complete answer is left over whole, or as far as its piece goes.
+      // Bytes after a complete response are left over whole, or as far as its piece goes.
       return 'fault' in whole || 'fault' in cut
         ? whole.fault === cut.fault
         : JSON.stringify({ ...whole, rest: '' }) === JSON.stringify({ ...cut, rest: '' })

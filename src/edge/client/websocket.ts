@@ -32,7 +32,6 @@ export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fie
 /**
  * Sends the origin's agreement to the client, then copies bytes both ways until one side ends. Throws InvalidResponse
  * if the origin agreed to something else: its bytes could be the response to another request.
- * origin agreed to something else: its bytes could be the response to another request.
  */
 export function openTunnel(
   client: ClientResponse,

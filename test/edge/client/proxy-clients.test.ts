@@ -41,7 +41,7 @@ t.test('a slow reader makes the origin wait', async (t) => {
   socket.destroy()
 })
 
-t.test('a client that takes nothing is disconnected', async (t) => {
+t.test('a client that reads nothing is disconnected', async (t) => {
   const { url } = await startOrigin(t, (_request, response) => response.end(Buffer.alloc(64 * 1024 * 1024)))
   const { port, metrics } = await startProxy(t, url, { yaml: '{ limits: { write_timeout: 100ms } }' })
   const socket = connect(port, '127.0.0.1')
@@ -53,7 +53,7 @@ t.test('a client that takes nothing is disconnected', async (t) => {
   socket.destroy()
 })
 
-t.test('a thousand requests at once', async (t) => {
+t.test('a thousand concurrent requests get their responses', async (t) => {
   const { url } = await startOrigin(t, (request, response) => setTimeout(() => response.end(request.url), 20))
   const { port, metrics } = await startProxy(t, url)
   const agent = new Agent({ keepAlive: true, maxSockets: 1000 })
@@ -72,7 +72,7 @@ t.test('a thousand requests at once', async (t) => {
   t.equal(await metric(metrics, 'edged_proxy_requests_in_flight'), 0)
 })
 
-t.test('a client that leaves takes its request back from the origin', async (t) => {
+t.test('the request of a client that leaves is cancelled at the origin', async (t) => {
   let asked = 0
   let gone = 0
   const { url } = await startOrigin(t, (request, response) => {
@@ -119,7 +119,7 @@ t.test('bodies beyond the limit are a 413, announced or not', async (t) => {
   t.equal(complete, 2)
 })
 
-t.test('who is refused midway gets rid of the rest, and reads why', async (t) => {
+t.test('a client rejected midway can send the rest and read the reason', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     request.on('error', () => undefined)
     request.resume().on('end', () => response.end('ok'))
@@ -265,7 +265,7 @@ t.test('closing does not wait for ever', async (t) => {
   t.strictSame([(await stuck).status, (await stuck).closed], [0, true])
 })
 
-t.test('what closing cuts off is recorded before it is done, and no fault of the origin', async (t) => {
+t.test('requests cut off by closing are recorded before it finishes, and not as origin errors', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url === '/half') response.write('half')
   })

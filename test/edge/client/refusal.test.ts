@@ -7,7 +7,7 @@ const get = (head: string) => `GET / HTTP/1.1\r\n${head}\r\n`
 const post = (head: string, body = '') => `POST / HTTP/1.1\r\n${HOST}${head}\r\n${body}`
 const chunked = (body: string) => post('Transfer-Encoding: chunked\r\n', body)
 
-/** What the proxy says to bytes that are no proper request, and why they are not. */
+/** Responses of the proxy to invalid requests, and why they are invalid. */
 const REFUSED: readonly (readonly [why: string, bytes: string, status: number])[] = [
   // Request line
   ['HTTP/0.9', 'GET /\r\n\r\n', 400],
@@ -173,11 +173,11 @@ async function watchedOrigin(t: Test) {
   return { url, reached }
 }
 
-t.test('malformed and ambiguous requests are refused, reach no origin and end their connection', async (t) => {
+t.test('malformed and ambiguous requests are rejected, reach no origin and end their connection', async (t) => {
   const { url, reached } = await watchedOrigin(t)
   const { port, metrics } = await startProxy(t, url)
   for (const [why, bytes, status] of REFUSED) {
-    // What stands behind a refused request must not be taken for another one.
+    // Bytes after a rejected request must not be read as another one.
     const response = await sendRaw(port, bytes + get(HOST))
     t.equal(response.status, status, why)
     t.ok(response.closed, `${why}: connection closed`)
@@ -202,7 +202,7 @@ t.test('a byte at a time makes no difference', async (t) => {
   t.strictSame(reached, [])
 })
 
-t.test('a refused request is answered after those before it', async (t) => {
+t.test('the response to a rejected request follows those before it', async (t) => {
   const { url, reached } = await watchedOrigin(t)
   const { port } = await startProxy(t, url)
   const { text, closed } = await sendRaw(port, get(HOST) + get(HOST) + get('Host: a/b\r\n') + get(HOST))
@@ -254,7 +254,7 @@ t.test('odd but proper requests pass', async (t) => {
   t.ok(reached.includes('GET //other.test/'))
 })
 
-/** What requests are made of, for putting together at random. */
+/** Parts of requests, combined at random. */
 const PIECES = [
   ['GET', 'POST', ' ', '  ', '/', 'HTTP/1.1', 'HTTP/1.0', '\r\n', '\r\n\r\n', '\n', '\r', '\0', '\t', ':', ','],
   ['Host', ': ', 'example.test', 'Content-Length', 'Transfer-Encoding', 'chunked', '5', '0', 'hello', '+', ';'],
@@ -262,7 +262,7 @@ const PIECES = [
   ['POST / HTTP/1.1\r\nHost: example.test\r\n', 'Transfer-Encoding: chunked\r\n', 'Content-Length: 5\r\n', '\xff'],
 ].flat()
 
-t.test('whatever bytes come, the origin sees only what a strict reader sees', async (t) => {
+t.test('for any bytes, the origin sees only what a strict reader sees', async (t) => {
   const seen: string[] = []
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url !== '/' || request.headers.host !== 'example.test') seen.push(`${request.method} ${request.url}`)

@@ -54,7 +54,7 @@ t.test('messages pass both ways, large ones too, until one side closes', async (
   t.equal(await metric(metrics, 'edged_proxy_requests_aborted_total'), 0)
 })
 
-t.test('a side that vanishes takes the other one with it', async (t) => {
+t.test('a side that vanishes ends the other one', async (t) => {
   const origins: { destroy(): void }[] = []
   let closed = 0
   const origin = await startRawOrigin(t, (socket) => {
@@ -82,7 +82,7 @@ t.test('a side that vanishes takes the other one with it', async (t) => {
   await noTunnels(metrics)
 })
 
-t.test('a client that does not hang up after the origin has is disconnected', async (t) => {
+t.test('a client that does not close after the origin has is disconnected', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.once('data', () => socket.end(`${AGREED}\r\nbye`))
   })
@@ -138,7 +138,7 @@ async function lateClient(t: Teardown, yaml: string) {
   return { socket, sent, metrics }
 }
 
-// What had not gone out two seconds after the origin's end was lost: the last messages to whoever reads slowly.
+// What had not gone out two seconds after the origin's end was lost: the last messages to a slow reader.
 t.test('a client that reads late gets all that the origin sent before it ended', async (t) => {
   const { socket, sent, metrics } = await lateClient(t, '{}')
   await new Promise((resolve) => setTimeout(resolve, 2500))
@@ -171,7 +171,7 @@ t.test('bytes that come with the request go to the origin', async (t) => {
   t.match(got, /\r\n\r\nGET \/ HTTP\/1\.1\r\n$/)
 })
 
-t.test('an origin that declines answers as usual', async (t) => {
+t.test('an origin that declines responds as usual', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno'))
   })
@@ -181,7 +181,7 @@ t.test('an origin that declines answers as usual', async (t) => {
   t.match(text, /\r\n\r\nno$/)
 })
 
-t.test('an origin whose agreement could split the answer is a 502', async (t) => {
+t.test('an origin whose agreement could split the response is a 502', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () => socket.write(`${AGREED}X-A: a\x01b\r\n\r\n`))
   })
@@ -190,7 +190,7 @@ t.test('an origin whose agreement could split the answer is a 502', async (t) =>
   t.equal(await metric(metrics, 'edged_proxy_tunnels'), 0)
 })
 
-t.test('elsewhere an upgrade is a request like any other', async (t) => {
+t.test('without WebSockets an upgrade is a request like any other', async (t) => {
   const origin = await echoOrigin(t)
   const off = await startProxy(t, origin)
   const on = await startProxy(t, [testZone(origin, 'websockets: true')])
@@ -238,7 +238,7 @@ t.test('a request without a key is not a request for a WebSocket', async (t) => 
   t.match((await sendRaw(port, `${head}\r\n`)).text, /^HTTP\/1\.1 200 [^]*no socket$/)
 })
 
-t.test('a tunnel whose client has left ends, even if the origin does not hang up', async (t) => {
+t.test('a tunnel whose client has left ends, even if the origin does not close', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.once('data', () => socket.write(`${AGREED}\r\nhello`))
     socket.allowHalfOpen = true
@@ -253,7 +253,7 @@ t.test('a tunnel whose client has left ends, even if the origin does not hang up
   t.pass('both ends are closed')
 })
 
-t.test('a tunnel whose origin takes nothing ends, even if its client has left unseen', async (t) => {
+t.test('a tunnel whose origin reads nothing ends, even if its client has left unnoticed', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.once('data', () => {
       socket.write(`${AGREED}\r\nhello`)

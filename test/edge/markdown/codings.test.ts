@@ -88,7 +88,7 @@ t.test('encoded data that never becomes a page is not held beyond what a page ne
   sink.fail(new Error('enough'))
 })
 
-t.test('a bomb in gzip costs no more than a page and goes out as it came', async (t) => {
+t.test('a gzip bomb costs no more than a page and is sent unchanged', async (t) => {
   const { sink, client, budget, send, settled, outcome } = stand()
   sink.head(200, encoded('gzip'))
   const gzip = zlib.createGzip({ level: 9 })

@@ -19,7 +19,7 @@ import { ask, open, originServer, until, type Responded, type Ask } from '../../
 
 const LIMIT = 6_291_456
 
-/** A proxy with one zone whose origin answers as `handler` says. */
+/** Starts a proxy with one zone whose origin responds with `handler`. */
 async function site(t: Test, handler: RequestListener, { memory = 256_000_000, settings = 'on', plan = 'pro' } = {}) {
   const origin = await originServer(t, handler)
   const config = readConfig(
@@ -74,7 +74,7 @@ const page =
     response.writeHead(status, { 'content-type': HTML, ...headers }).end(body)
   }
 
-t.test('a page of an enabled zone is served in Markdown to who lists it, and in HTML to others', async (t) => {
+t.test('a page of an enabled zone is Markdown for clients that list it, and HTML for others', async (t) => {
   const { get, outcomes } = await site(
     t,
     page({ 'content-length': String(Buffer.byteLength(PAGE)), etag: '"e"', 'cache-control': 'max-age=9' }, PAGE),
@@ -179,7 +179,7 @@ for (const [what, handler] of SIZES) {
 const unpacked = ({ headers, body }: Responded): Buffer =>
   headers['content-encoding'] === 'br' ? zlib.brotliDecompressSync(body) : zlib.gunzipSync(body)
 
-t.test('what cannot be converted passes byte for byte, head and all', async (t) => {
+t.test('a page that cannot be converted passes byte for byte, with its head', async (t) => {
   const gz = zlib.gzipSync(PAGE)
   const broken = Buffer.from(gz)
   broken[broken.length - 5]! ^= 1
@@ -247,7 +247,7 @@ t.test('error pages of the origin convert and keep their status', async (t) => {
   t.equal(body.toString(), markdownOf('<h1>No such page</h1>'))
 })
 
-t.test('with its length a page streams while a slow origin still sends it', async (t) => {
+t.test('a page with a length streams while a slow origin still sends it', async (t) => {
   const last = '<p>third</p>'.padEnd(35)
   let more: ServerResponse | undefined
   const { port } = await site(t, (_, response) => {
@@ -264,7 +264,7 @@ t.test('with its length a page streams while a slow origin still sends it', asyn
   t.equal(pieces.join(''), markdownOf(`<p>first</p><p>second</p>${last}`))
 })
 
-t.test('an origin that dies in a page that is held gets its client a 502', async (t) => {
+t.test('an origin that dies during a buffered page causes a 502', async (t) => {
   for (const headers of [{}, { 'content-encoding': 'gzip' }]) {
     const { get } = await site(t, (_, response) => {
       response.writeHead(200, { 'content-type': HTML, ...headers })
@@ -288,7 +288,7 @@ t.test('an origin that dies in a page that streams leaves a broken transfer', as
   t.match(body.toString(), 'first')
 })
 
-t.test('a client that leaves frees what was held for it, and the origin', async (t) => {
+t.test('a client that leaves frees its buffers and the origin', async (t) => {
   let gone = 0
   const { port, budget } = await site(t, (_, response) => {
     response.writeHead(200, { 'content-type': HTML }).write(PAGE)
@@ -302,7 +302,7 @@ t.test('a client that leaves frees what was held for it, and the origin', async 
   t.pass('both came to their end')
 })
 
-t.test('a client that leaves when its page is on its way frees it too', async (t) => {
+t.test('a client that leaves during its page frees it too', async (t) => {
   // More than the sockets between take in.
   const noise = Buffer.from(Array.from({ length: 9000 }, () => `<p>${randomBytes(300).toString('hex')}</p>`).join(''))
   for (const body of [noise, zlib.gzipSync(noise)]) {
@@ -337,7 +337,7 @@ t.test('a slow reader gets the whole page, streamed or held', async (t) => {
   }
 })
 
-t.test('where no memory is left for holding, pages go out as HTML and are counted', async (t) => {
+t.test('without memory for buffers, pages are sent as HTML and counted', async (t) => {
   const { get, outcomes } = await site(t, page({}, PAGE), { memory: 20_000 })
   const { headers, body } = await get('/')
   t.match(headers, { 'content-type': HTML, vary: 'accept' })
@@ -345,7 +345,7 @@ t.test('where no memory is left for holding, pages go out as HTML and are counte
   t.same(await outcomes(), { no_memory: 1 })
 })
 
-t.test('a bomb goes out as it came', async (t) => {
+t.test('a bomb is sent unchanged', async (t) => {
   const bomb = zlib.gzipSync(Buffer.alloc(200_000_000))
   const { get, outcomes, budget } = await site(t, page({ 'content-encoding': 'gzip' }, bomb), { memory: 20_000_000 })
   const { headers, body } = await get('/')
@@ -355,7 +355,7 @@ t.test('a bomb goes out as it came', async (t) => {
   t.equal(budget.used, 0)
 })
 
-t.test('many at once each get their own page', async (t) => {
+t.test('many concurrent clients each get their own page', async (t) => {
   const { get } = await site(t, (request, response) => {
     const html = `<h1>${request.url!}</h1>${'<p>text</p>'.repeat(500)}`
     const gzip = Number(request.url!.slice(1)) % 2 === 0

@@ -78,7 +78,7 @@ const PREFERRED: [accept: string, wanted: boolean][] = [
   ['text/markdown;q=0', false],
 ]
 for (const [accept, wanted] of PREFERRED) {
-  t.test(`where preferred is asked, Accept: ${accept} ${wanted ? 'asks' : 'does not ask'} for Markdown`, async (t) => {
+  t.test(`with preferred, Accept: ${accept} ${wanted ? 'asks' : 'does not ask'} for Markdown`, async (t) => {
     t.equal(wantsMarkdown(accept, 'preferred'), wanted)
   })
 }
@@ -90,7 +90,7 @@ t.test('a header made of known members is read as its members say', async (t) =>
   const member = fc.record({ type, weight, before: parameter, after: parameter })
   const separator = fc.constantFrom(',', ', ', ' ,', ',,')
 
-  /** The quality that the members give to `name`; undefined where none names it. */
+  /** Returns the quality of `name` in the members; undefined if none names it. */
   const quality = (list: { type: string; weight: string | undefined }[], name: string) =>
     list
       .filter((m) => m.type.toLowerCase() === name && m.weight !== 'x' && m.weight !== '5')
@@ -128,7 +128,7 @@ const asked = (headers: string[]) => {
   return pairs
 }
 
-t.test('the origin is asked for the whole page, whatever the client has of it', async (t) => {
+t.test('the origin is asked for the whole page, regardless of the part that the client has', async (t) => {
   const headers = ['Host', 'a.test', 'Accept', 'text/markdown', 'Cookie', 'a=b', 'X-Range', 'kept']
   for (const name of ['Range', 'if-range', 'If-None-Match', 'IF-MATCH', 'If-Modified-Since', 'If-Unmodified-Since'])
     headers.push(name, 'x')

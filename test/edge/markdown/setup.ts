@@ -30,7 +30,7 @@ const shouting = (contentType: string, content: string) => ({
 
 export const shout = (html: Buffer): string => `${html.toString('latin1').toUpperCase()}THE END`
 
-/** The client's end: takes `window` chunks, then one more each time it is asked to. */
+/** The client's end: accepts `window` chunks, then one more per request. */
 class Client implements ResponseSink {
   status = 0
   headers: Record<string, string | undefined> = {}
@@ -71,7 +71,7 @@ class Client implements ResponseSink {
     this.#listener = listener
   }
 
-  /** Room for more. */
+  /** Accepts more. */
   drain(chunks = 1): void {
     this.window = chunks
     if (!this.#blocked) return
@@ -130,7 +130,7 @@ export function stand({
     const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
     return values.find(({ value }) => value > 0)?.labels['outcome'] as string | undefined
   }
-  /** Until the client has all of the answer, or has lost it. */
+  /** Resolves when the client has the whole response, or has lost it. */
   const settled = async (): Promise<void> => {
     while (client.state !== 'ended' && client.state !== 'failed') {
       await new Promise((resolve) => setImmediate(resolve))
@@ -146,7 +146,7 @@ export const withLength = (bytes: number) => [...chunked, 'Content-Length', Stri
 
 export const encoded = (coding: string) => [...chunked, 'Content-Encoding', coding]
 
-/** The answer to one whole body. */
+/** Returns the response to one whole body. */
 export async function response(
   headers: string[],
   body: Buffer,

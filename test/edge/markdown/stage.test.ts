@@ -17,7 +17,7 @@ import {
   PAGE,
 } from './setup.js'
 
-t.test('a converted answer has the header fields of Markdown, and keeps those that hold for it too', async (t) => {
+t.test('a converted response has the header fields of Markdown, and those of the HTML that also apply', async (t) => {
   const gone = [
     'Content-Length',
     '5',
@@ -112,7 +112,7 @@ t.test("the origin's own content-signal stays as it is", async (t) => {
   t.equal(headers['content-signal'], 'ai-train=no')
 })
 
-t.test('any other status converts and stays', async (t) => {
+t.test('any other status converts and is not changed', async (t) => {
   for (const status of [200, 201, 301, 404, 410, 500, 503]) {
     const { headers, ...page } = await response(chunked, Buffer.from('x'), { status })
     t.match({ headers, ...page }, { status, headers: { 'content-type': 'text/markdown; charset=utf-8' } })
@@ -155,7 +155,7 @@ const joined = (headers: string[]): string[] => {
   return [...map.values()]
 }
 
-t.test('a quoted no-transform is no directive', async (t) => {
+t.test('a quoted no-transform is not a directive', async (t) => {
   const { headers } = await response([...chunked, 'Cache-Control', 'private="a, no-transform"'], Buffer.from('x'))
   t.equal(headers['content-type'], 'text/markdown; charset=utf-8')
 })
@@ -202,14 +202,14 @@ t.test('HEAD gets the head of GET', async (t) => {
   t.match(await head(['Content-Type', 'image/png']), { 'content-type': 'image/png' })
 })
 
-t.test('a fault of the converter costs the conversion, not the page', async (t) => {
+t.test('after an error of the converter the page is sent as HTML', async (t) => {
   const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
   const page = await response(chunked, body)
   t.equal(page.outcome, 'internal_error')
   t.ok(page.body.equals(body))
 })
 
-t.test('a fault of the converter in a page that streams breaks the transfer', async (t) => {
+t.test('an error of the converter in a streamed page breaks the transfer', async (t) => {
   const { sink, client, settled } = stand()
   const body = Buffer.concat([PAGE, Buffer.from('boom'), PAGE])
   sink.head(200, withLength(body.length))
@@ -285,7 +285,7 @@ t.test('the memory is shared by all', async (t) => {
   t.ok(budget.take(100_000))
 })
 
-t.test('an origin that dies before the head went out fails the answer, and nothing stays held', async (t) => {
+t.test('an origin that dies before the head is sent fails the response, and no memory remains reserved', async (t) => {
   for (const headers of [chunked, encoded('gzip'), withLength(PAGE.length + 1)]) {
     const { sink, client, budget, send } = stand()
     sink.head(200, headers)
@@ -307,7 +307,7 @@ t.test('an origin that dies while the page streams breaks the transfer', async (
   t.equal(client.status, 200)
 })
 
-t.test('a client that leaves while its page goes out leaves nothing behind', async (t) => {
+t.test('a client that leaves during its page leaves nothing behind', async (t) => {
   for (const [headers, body] of [
     [chunked, PAGE],
     [encoded('gzip'), zlib.gzipSync(PAGE)],
@@ -327,7 +327,7 @@ t.test('a client that leaves while its page goes out leaves nothing behind', asy
   }
 })
 
-t.test('whatever comes in whatever pieces, the client gets the Markdown or the very bytes', async () => {
+t.test('for any input in any pieces, the client gets the Markdown or the original bytes', async () => {
   const coding = fc.constantFrom(...ENCODERS)
   const damage = fc.constantFrom('none', 'none', 'cut', 'flip', 'more')
   const size = fc.integer({ min: 0, max: 60_000 })
@@ -372,7 +372,7 @@ t.test('whatever comes in whatever pieces, the client gets the Markdown or the v
   )
 })
 
-t.test('whenever an answer fails, nothing is sent after it and nothing stays held', async () => {
+t.test('after a response fails, nothing is sent and no memory remains reserved', async () => {
   const coding = fc.constantFrom(...ENCODERS)
   const pieces = fc.integer({ min: 1, max: 8 })
   const moment = fc.integer({ min: 0, max: 8 })
@@ -401,7 +401,7 @@ t.test('whenever an answer fails, nothing is sent after it and nothing stays hel
         }
         void feed()
         for (let i = 0; i < ticks; i++) await new Promise((resolve) => setImmediate(resolve))
-        // The client throws at whatever reaches it when it has failed.
+        // The client throws at any call after it has failed.
         sink.fail(new Error('now'))
         for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
         return budget.used === 0 && client.state === 'failed'
