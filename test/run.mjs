@@ -35,7 +35,9 @@ async function testFiles(paths) {
   const wanted = paths.map((path) => path.replace(/^\.\//, '').replace(/\/$/, ''))
   const patterns = wanted.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
   const found =
-    wanted.length > 0 ? await glob(patterns) : await glob(['test/**/*.test.ts'], { ignore: ['test/e2e/**'] })
+    wanted.length > 0
+      ? await glob(patterns)
+      : await glob(['test/**/*.test.ts'], { ignore: ['test/e2e/**', '**/node_modules/**'] })
   if (found.length === 0) {
     console.error(`no test files in ${wanted.join(', ')}; name files or folders, for example test/sinks`)
     process.exit(2)

@@ -110,7 +110,7 @@ export const MUTANTS: readonly Mutant[] = [
     'if (forwardedFor === undefined) return address',
   ]),
   ...of('src/edge/client/server.ts', 'test/edge/client/proxy-clients.test.ts', [
-    `|| (counted && held >= perAddress)`,
+    `|| (counted && present >= perAddress)`,
     '',
   ]),
 
