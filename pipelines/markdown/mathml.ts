@@ -1,4 +1,4 @@
-/** Elements of a formula that are followed; what deeper ones or more of them hold is read as text. */
+/** Maximum number of elements of a formula. The contents of further ones are read as text. */
 const MAX_ELEMENTS = 4096
 const MAX_DEPTH = 64
 
@@ -7,7 +7,7 @@ interface MathElement {
   readonly parts: (MathElement | string)[]
 }
 
-/** Names of elements whose parts have a meaning by their place. All others are read as a row of their parts. */
+/** Names of elements whose parts have a meaning by position. All others are read as a row of their parts. */
 export const MATH_ELEMENTS = (
   'mrow mi mn mo mtext ms mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd mfenced mstyle ' +
   'mpadded mphantom menclose semantics'
@@ -51,7 +51,7 @@ export class MathReader {
     return this.#open.at(-1) as MathElement
   }
 
-  /** The formula; '' without contents. */
+  /** Returns the formula, '' without contents. */
   toString(): string {
     return texOf(this.#root)
       .replace(/ (?=[ ,;)\]}])|(?<=[({[]) /g, '')
@@ -59,7 +59,7 @@ export class MathReader {
   }
 }
 
-/** One part, in braces unless it is one character. */
+/** Returns one part, in braces unless it is one character. */
 function group(part: MathElement | string | undefined): string {
   const tex = part === undefined ? '' : texOf(part).trim()
   return /^[^\\{}\s]$/u.test(tex) ? tex : `{${tex}}`
@@ -106,7 +106,7 @@ function texOf(part: MathElement | string): string {
 
 const row = (parts: readonly (MathElement | string)[]): string => parts.map(texOf).join('').trim()
 
-/** What an index belongs to. Nothing but a single symbol goes without braces. */
+/** Returns the base of an index. Only a single symbol needs no braces. */
 function base(part: MathElement | string): string {
   const tex = group(part)
   return tex === '{}' || !/^{(?:\\[a-z]+|[\d.]+)}$/.test(tex) ? tex : tex.slice(1, -1)
@@ -152,7 +152,7 @@ function leaf(part: MathElement): string {
   return part.name === 'mi' && /^[A-Za-z]{2,}$/.test(text) ? `\\mathrm{${text}}` : symbols(text)
 }
 
-/** Operators that stand apart from what is on both sides of them. */
+/** Operators that are separated from both operands. */
 const RELATION = /^(?:[=<>+*:≠≤≥≈≡∼≅⊂⊃⊆⊇∈∉→←↔⇒⇐⇔↦×·÷±∓∪∩∧∨−-])$/u
 
 function operator(text: string): string {
@@ -178,7 +178,7 @@ const SYMBOLS: ReadonlyMap<string, string> = new Map(
     ),
 )
 
-/** Text with the commands of TeX for symbols, and what TeX would take for markup escaped. */
+/** Returns text with TeX commands for symbols and with TeX markup escaped. */
 function symbols(text: string): string {
   let tex = ''
   for (const char of text) {

@@ -1,18 +1,18 @@
-/** How the contents of an element are to be read. WHATWG HTML, 13.2.5. */
+/** Type of contents of an element, by which they are read. WHATWG HTML, 13.2.5. */
 export type Content = 'data' | 'rcdata' | 'rawtext' | 'script' | 'plaintext' | 'cdata'
 
-/** What the tokenizer has to know about an element. */
+/** Properties of an element that the tokenizer needs. */
 export interface ElementName {
   readonly name: string
   /** The characters of the name: an array of numbers is compared faster than a string. */
   readonly codes: Uint8Array
-  /** Its key if that tells all: that of no more than four letters; else 0. */
+  /** Its key if that identifies it: for at most four letters; otherwise 0. */
   readonly shortKey: number
   /** Position in the table, for counters. */
   readonly id: number
   readonly content: Content
   readonly isVoid: boolean
-  /** Its end tag closes whatever is open inside it. */
+  /** Its end tag closes every element inside it. */
   readonly closes: boolean
   /** End tags inside it do not reach what is around it. WHATWG HTML, 13.2.4.2, "in scope". */
   readonly barrier: boolean
@@ -59,8 +59,8 @@ const OTHERS =
   mfenced mstyle mpadded mphantom menclose semantics`)
 
 /**
- * The key of a name is made of its last four characters, in any case: start with 0 and mix in each. Of names of one to
- * four ASCII letters each has its own.
+ * Adds a character to the key of a name, which consists of its last four characters, in any case. Begin with 0. Each
+ * name of one to four ASCII letters has a unique key.
  */
 export const mix = (key: number, char: number) => (key << 8) | (char | 0x20)
 
@@ -87,7 +87,7 @@ const TABLE: readonly ElementName[] = [
   tablePart: TABLE_PARTS.has(name),
 }))
 
-/** How many names the table has: one more than the greatest `id`. */
+/** Number of names in the table: one more than the greatest `id`. */
 export const KNOWN_NAMES = TABLE.length
 
 const SLOT_BITS = 10
@@ -103,7 +103,7 @@ for (const element of TABLE) {
   slots[slot] = element
 }
 
-/** Whether `html` has `name`, which is in lower case, at `start`, in any case. Nothing is copied. */
+/** Returns whether `html` has `name`, which is in lower case, at `start`, in any case. Nothing is copied. */
 export function matches(html: string, start: number, name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     const char = html.charCodeAt(start + at)
@@ -113,7 +113,7 @@ export function matches(html: string, start: number, name: string): boolean {
   return true
 }
 
-/** Whether `units` have `name`, which is in lower case, at `start`, in any case. */
+/** Returns whether `units` have `name`, which is in lower case, at `start`, in any case. */
 export function unitsMatch(units: Uint16Array, start: number, name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     const char = units[start + at] as number
@@ -135,8 +135,8 @@ function hasName(units: Uint16Array, start: number, end: number, codes: Uint8Arr
 }
 
 /**
- * The element whose name stands in `units` between two positions and has this key; undefined for any that the table does
- * not have. `isAscii` says so of the name.
+ * Returns the element with this key whose name is in `units` between two positions, or undefined if the table does not
+ * have it. `isAscii`: the name is ASCII only.
  */
 export function elementAt(
   units: Uint16Array,
@@ -153,23 +153,23 @@ export function elementAt(
   }
 }
 
-/** Lower case for A to Z alone, and the replacement character for NUL, as tag and attribute names have it. */
+/** Converts A to Z to lower case and NUL to the replacement character, as in tag and attribute names. */
 export const lowerName = (name: string): string =>
   // oxlint-disable-next-line no-control-regex
   /[A-Z\0]/.test(name) ? name.replace(/[A-Z]+/g, (upper) => upper.toLowerCase()).replaceAll('\0', '\ufffd') : name
 
-/** The table's row of a name that is in it. */
+/** Returns the table's row of a name that is in it. */
 export function elementNamed(name: string): ElementName {
   const element = BY_NAME.get(name)
   if (element === undefined) throw new RangeError(`no element ${name} in the table`)
   return element
 }
 
-/** The place of a name, in lower case, in the table; `KNOWN_NAMES` for any that it does not have. */
+/** Returns the position of a name, in lower case, in the table, or `KNOWN_NAMES` if the table does not have it. */
 export const idOf = (name: string): number => BY_NAME.get(name)?.id ?? KNOWN_NAMES
 
-/** One of 32 bits for the name of an attribute, so that most names that a tag does not have are told at a glance. */
+/** Returns one of 32 bits for an attribute name, so that most attributes that a tag lacks are recognized quickly. */
 export const attributeBit = (firstChar: number, length: number): number => 1 << (firstChar + 3 * length)
 
-/** Whether an element of this name, in lower case, never has contents. */
+/** Returns whether an element of this name, in lower case, never has contents. */
 export const isVoid = (name: string): boolean => VOID.has(name)

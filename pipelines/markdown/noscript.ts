@@ -1,6 +1,6 @@
 import { codeAt } from './characters.js'
 
-/** Characters of text from which on the contents of a `noscript` are content, not a request to enable scripts. */
+/** Minimum characters of text for which the contents of a `noscript` are content, not a request to enable scripts. */
 export const MIN_NOSCRIPT_TEXT = 200
 
 const BACKSLASH = 0x5c
@@ -12,7 +12,7 @@ const LESS = 0x3c
 /** Returns how many characters of text Markdown has without white space, links, images and escaped markup. */
 export function proseLength(markdown: string): number {
   const { length } = markdown
-  /** For each open bracket, how many characters precede it. */
+  /** For each open bracket, the number of characters before it. */
   const brackets: number[] = []
   let count = 0
   for (let at = 0; at < length; at++) {
@@ -35,7 +35,7 @@ export function proseLength(markdown: string): number {
   return count
 }
 
-/** Where `mark` is next on this line, or the end of the line. */
+/** Returns the next position of `mark` on this line, or the end of the line. */
 function endOf(markdown: string, mark: string, from: number): number {
   const line = markdown.indexOf('\n', from)
   const end = line < 0 ? markdown.length : line

@@ -1,4 +1,4 @@
-/** A page that cannot be read as what it says it is. Its bytes are to be passed on as they came. */
+/** Error for a page that is invalid for its declared type. Its bytes should be passed on unchanged. */
 export class NotConvertible extends Error {
   override readonly name = 'NotConvertible'
 }

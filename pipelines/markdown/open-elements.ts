@@ -1,19 +1,19 @@
 import { KNOWN_NAMES, type ElementName } from './names.js'
 import type { OpenTag } from './tag.js'
 
-/** Deeper elements are not followed: an unwanted one among them may end early. */
+/** Maximum depth. Deeper elements are not followed: an unwanted one among them may end early. */
 const MAX_DEPTH = 32_768
 
-/** As far as an end tag inside nested `svg` looks for its element. */
+/** Maximum number of elements in which an end tag inside nested `svg` searches for its element. */
 const MAX_FOREIGN_DEPTH = 32
 
-/** Stands for the root of a skipped region that is not otherwise followed, such as a `span`, and its namesakes in it. */
+/** Root of a skipped region that is not otherwise followed, such as a `span`, or a namesake inside it. */
 const UNLISTED = KNOWN_NAMES
 
 const set = (names: string): ReadonlySet<string> => new Set(names.split(/\s+/))
 const DETAILS = set('dd dt')
 
-/** Start tags that end an element whose own end tag may be left out. WHATWG HTML, 13.1.2.4. */
+/** Start tags that end an element whose own end tag may be omitted. WHATWG HTML, 13.1.2.4. */
 const ENDED_BY: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   [
     'p',
@@ -26,7 +26,7 @@ const ENDED_BY: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['option', set('optgroup option')],
 ])
 
-/** What an element has in it; the last is HTML in an element of SVG or MathML, such as `foreignObject`. */
+/** Type of contents of an element. The last is HTML in an element of SVG or MathML, such as `foreignObject`. */
 type Inside = 0 | 1 | 2 | 3
 const HTML: Inside = 0
 const SVG: Inside = 1
@@ -34,15 +34,15 @@ const MATH: Inside = 2
 const HTML_AGAIN: Inside = 3
 
 /**
- * As much of the browser's stack of open elements as reading tokens takes: whether the text stands in `svg` or `math`,
- * where markup reads otherwise, and where an unwanted element ends. Followed are the elements whose end tag closes
- * what is open inside them; inline elements, list items and paragraphs are not (so one that is left open inside
- * `foreignObject` or `mi` does not keep the end tag of that from counting, as it does in a browser).
+ * The part of the browser's stack of open elements that reading tokens needs: whether the text is in `svg` or `math`,
+ * which have other rules for markup, and where an unwanted element ends. It follows the elements whose end tag closes
+ * open elements inside them. Inline elements, list items and paragraphs are not followed. So if one is left open inside
+ * `foreignObject` or `mi`, the end tag of those counts here, but not in a browser.
  *
  * Every lookup takes constant time and every entry is removed once, so depth does not make a page slow.
  */
 export class OpenElements {
-  /** For each open element: its id, what it has in it, the next one below of its name, and the next barrier. */
+  /** For each open element: its id, its type of contents, the next lower one of its name, and the next barrier. */
   #ids: number[] = []
   #inside: Inside[] = []
   #below: number[] = []
@@ -51,12 +51,12 @@ export class OpenElements {
   #last = new Int32Array(KNOWN_NAMES + 1).fill(-1)
   #barrier = -1
 
-  /** Where the unwanted element is, -1 without one. */
+  /** Position of the unwanted element, -1 without one. */
   #unwanted = -1
   #unwantedName = ''
   #pushed = false
 
-  /** How many elements of each name are open that end tags inside them do not close. */
+  /** Number of open elements of each name that end tags inside them do not close. */
   readonly #counts = new Int32Array(KNOWN_NAMES + 1)
   /** Whether the end tag read last matches no open element. */
   isStray = false
@@ -72,12 +72,12 @@ export class OpenElements {
     this.#template = template.id
   }
 
-  /** Whether what is read now belongs to an unwanted element. */
+  /** Returns whether the current input belongs to an unwanted element. */
   get skipping(): boolean {
     return this.#unwanted >= 0
   }
 
-  /** Whether what is read now is SVG or MathML. */
+  /** Returns whether the current input is SVG or MathML. */
   get foreign(): boolean {
     return this.#namespace() !== HTML
   }
@@ -88,7 +88,7 @@ export class OpenElements {
     return inside === HTML_AGAIN ? HTML : inside
   }
 
-  /** Takes note of an open tag, which may end an unwanted element. Returns whether the new element has contents. */
+  /** Adds an open tag, which may end an unwanted element. Returns whether the new element has contents. */
   open(tag: OpenTag): boolean {
     this.#pushed = false
     if (this.#unwanted >= 0) this.#endImplied(tag.name)
@@ -113,7 +113,7 @@ export class OpenElements {
       this.#popTo(table + 1)
       if (element.closes) this.#push(element.id, HTML, true)
     } else if (element.closes) {
-      // A table that begins between the cells of another ends that.
+      // A table that begins between the cells of another ends that one.
       if (element.id === this.#table && this.#barrier >= 0 && this.#barrier === this.#openTable())
         this.#popTo(this.#barrier)
       this.#push(element.id, HTML, element.barrier)
@@ -123,7 +123,7 @@ export class OpenElements {
     return true
   }
 
-  /** Ends the unwanted element where a start tag right inside it does so. */
+  /** Ends the unwanted element if a start tag directly inside it does so. */
   #endImplied(name: string): void {
     const root = this.#unwanted
     if (root !== this.#ids.length - 1 || this.#ids[root] !== UNLISTED || this.foreign) return
@@ -152,7 +152,7 @@ export class OpenElements {
     return element.name === 'font' && ['color', 'face', 'size'].some((name) => tag.attribute(name) !== undefined)
   }
 
-  /** Says that the element just opened is not wanted. */
+  /** Marks the element just opened as unwanted. */
   skip(tag: OpenTag): void {
     if (!this.#pushed) {
       this.#unwantedName = tag.name
@@ -162,7 +162,7 @@ export class OpenElements {
     this.#unwanted = this.#ids.length - 1
   }
 
-  /** Takes note of an end tag. Returns whether it is to be reported: not inside an unwanted element, nor for that. */
+  /** Handles an end tag. Returns whether to report it: not inside an unwanted element, nor for that element. */
   close(tag: OpenTag): boolean {
     const root = this.#unwanted
     const element = tag.element
@@ -182,7 +182,7 @@ export class OpenElements {
   #closeWanted(element: ElementName): boolean {
     const { length } = this.#ids
     this.#close(element)
-    // Of deeper elements than are followed it is not known.
+    // Elements below the maximum depth are unknown.
     if (element.closes) return this.#ids.length < length || length >= MAX_DEPTH
     const open = this.#counts[element.id] as number
     if (open > 0) this.#counts[element.id] = open - 1
@@ -190,7 +190,7 @@ export class OpenElements {
   }
 
   #close(element: ElementName): void {
-    // Of end tags, `</p>` and `</br>` alone end SVG and MathML.
+    // Of end tags, only `</p>` and `</br>` end SVG and MathML.
     if (this.foreign && (element.name === 'p' || element.name === 'br')) {
       while (this.foreign) this.#pop()
       return
@@ -204,7 +204,7 @@ export class OpenElements {
     else if (!isForeign && last >= this.#barrier) this.#popFrom(last)
   }
 
-  /** Whether between an open element and what is read now there are only elements of SVG and MathML. */
+  /** Returns whether only elements of SVG and MathML are between an open element and the current position. */
   #endsForeign(last: number): boolean {
     if (last < 0 || last < this.#ids.length - MAX_FOREIGN_DEPTH) return false
     for (let at = this.#ids.length - 1; at >= last && this.#inside[at] !== HTML; at--) {
@@ -221,7 +221,7 @@ export class OpenElements {
     else if (last > table) this.#popTo(last)
   }
 
-  /** The table that a cell or row belongs to. */
+  /** Returns the table that a cell or row belongs to. */
   #openTable(): number {
     const table = this.#last[this.#table] ?? -1
     return table > (this.#last[this.#template] ?? -1) ? table : -1

@@ -15,14 +15,14 @@ import { Table } from './table.js'
 import { BLANK } from './text-traits.js'
 import { Writer, type Leaf } from './writer.js'
 
-/** Blocks inside one link that are read as its text, and how long that text may be; after that the link ends. */
+/** Maximum number of blocks in one link that are read as its text, and maximum length of that text. */
 const MAX_LINK_BLOCKS = 32
 const MAX_LINK_LENGTH = 4000
 
-/** Markdown that is held back for the end of a `<head>` that was opened and not closed. */
+/** Maximum Markdown that is buffered for a `<head>` that was opened and not closed. */
 const MAX_HELD = 256 * 1024
 
-/** Names of elements with a shadow root that are known for one page. */
+/** Maximum number of names of elements with a shadow root per page. */
 const MAX_HOSTS = 64
 
 const SCRIPT = elementNamed('script').id
@@ -34,7 +34,7 @@ const HEAD_ELEMENTS = new Set(
   'html head base basefont bgsound link meta title noscript noframes style script template'.split(' '),
 )
 
-/** A page on its way to Markdown: takes the events of a tokenizer and hands each to the element that knows it. */
+/** Converts a page to Markdown: receives the events of a tokenizer and passes each to the family of its element. */
 export class Page implements ElementPage, Events {
   readonly line = new Line()
   readonly writer = this.newWriter()
@@ -42,23 +42,23 @@ export class Page implements ElementPage, Events {
   readonly frontMatter = new FrontMatter()
   readonly #jsonLd = new JsonLd()
 
-  /** What the block that is open will be written as. */
+  /** The type of leaf that the open block is written as. */
   kind: Leaf = 'text'
-  /** The level of the heading that is open, or 0. */
+  /** The level of the open heading, or 0. */
   heading = 0
   table: Table | undefined
-  /** How many tables are open of which nothing but the text is kept. */
+  /** Number of open tables of which only the text is written. */
   deepTables = 0
-  /** How many `article`, `main` and `section` are open. */
+  /** Number of open `article`, `main` and `section` elements. */
   sections = 0
   figures = 0
   /** The program language that an element around the next `pre` names. */
   language: string | undefined
-  /** The source that a `picture` offers. */
+  /** The source that the open `picture` offers. */
   picture: string | undefined
-  /** Takes the text that is no part of the line, until an end tag ends it. */
+  /** Receives text that is not part of the line, until an end tag ends it. */
   aside: Aside | undefined
-  /** In the reading of a ruby text. */
+  /** Inside the reading of a ruby text. */
   reading = false
 
   protected preformatted: Preformatted | undefined
@@ -139,13 +139,13 @@ export class Page implements ElementPage, Events {
     }
   }
 
-  /** Where white space counts as it stands, it is wanted that way. */
+  /** Whether white space may be collapsed: not in preformatted text. */
   get collapses(): boolean {
     if (this.noscript !== undefined && this.script === undefined) return this.noscript.collapses
     return this.preformatted === undefined && !this.line.inCode && this.script === undefined && this.aside === undefined
   }
 
-  /** Markdown that is certain by now. */
+  /** Returns the Markdown that is final so far. */
   take(): string {
     if (this.head !== 'ended' && this.writer.length < MAX_HELD) return ''
     if (this.head !== 'ended') this.#endHead()
@@ -169,7 +169,7 @@ export class Page implements ElementPage, Events {
     return this.take()
   }
 
-  /** JSON-LD counts wherever it stands, all other scripts nowhere. */
+  /** Opens a script. JSON-LD counts anywhere in the page, other scripts never. */
   #openScript(tag: Tag): Skip | void {
     if (!isJsonLd(tag.attribute('type'))) return 'skip'
     this.script = ''
@@ -186,7 +186,7 @@ export class Page implements ElementPage, Events {
     this.writer.putFirst(this.frontMatter.toString())
   }
 
-  /** Begins a block that no paragraph, link or heading can hold. False where it has to be text of a table cell. */
+  /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a cell. */
   beginBlock(): boolean {
     this.endHeading()
     this.endBlock()
@@ -197,7 +197,7 @@ export class Page implements ElementPage, Events {
     return true
   }
 
-  /** A block begins or ends here. Inside of a heading or a link that is no more than white space. */
+  /** Begins or ends a block. Inside a heading or a link this is only white space. */
   boundary(): void {
     const { line } = this
     if (this.heading > 0) {
@@ -214,7 +214,7 @@ export class Page implements ElementPage, Events {
     this.endBlock()
   }
 
-  /** Writes the block that is open, if it holds anything. */
+  /** Writes the open block unless it is empty. */
   endBlock(): void {
     const markdown = this.takeLine()
     if (markdown === '') return
@@ -222,7 +222,7 @@ export class Page implements ElementPage, Events {
     this.kind = 'text'
   }
 
-  /** Ends the contents of the block that is open and gives its Markdown. */
+  /** Ends the contents of the open block and returns its Markdown. */
   protected takeLine(): string {
     return this.line.take()
   }
@@ -233,7 +233,7 @@ export class Page implements ElementPage, Events {
     else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown) : markdown)
   }
 
-  /** Writes the heading that is open, one without contents too: it is part of the page's outline. */
+  /** Writes the open heading, also if it is empty: it is part of the page's outline. */
   endHeading(): void {
     const level = this.heading
     if (level === 0) return
@@ -244,12 +244,12 @@ export class Page implements ElementPage, Events {
     else if (line !== '') this.table.add(line)
   }
 
-  /** Writes what a table held that turned out to be for layout. */
+  /** Writes the blocks that a layout table buffered. */
   writeHeld(table: Table): void {
     for (const block of table.release()) this.#write('text', block)
   }
 
-  /** A table inside `outer`, if there is one. */
+  /** Creates a table inside `outer`. */
   newTable(outer: Table | undefined, state: 'held' | 'layout'): Table {
     return new Table(this.writer, outer, state)
   }
@@ -263,7 +263,7 @@ export class Page implements ElementPage, Events {
     for (const block of blocks) this.#write('text', block)
   }
 
-  /** Ends the cell that is open in `table`, and everything inside it. */
+  /** Ends the open cell of `table` and everything inside it. */
   endCell(table: Table): void {
     this.endHeading()
     if (table.state !== 'layout' || this.writer.isRaised) this.endBlock()
@@ -289,7 +289,7 @@ export class Page implements ElementPage, Events {
 
   beginNoscript(): Skip | void {
     if (this.head !== 'ended') return 'skip'
-    // Inside another one its contents belong to that.
+    // The contents of a nested one belong to the outer one.
     if (this.#outer === undefined) this.noscript = this.newPage()
   }
 
@@ -320,7 +320,7 @@ export class Page implements ElementPage, Events {
 const headingOf = (level: number, text: string): string =>
   text === '' ? '#'.repeat(level) : `${'#'.repeat(level)} ${escapeTrailingHashes(text)}`
 
-/** A row of `#` at the end would be taken off. CommonMark 0.31.2, 4.2. */
+/** Escapes a row of `#` at the end, which would be removed. CommonMark 0.31.2, 4.2. */
 function escapeTrailingHashes(text: string): string {
   let at = text.length
   while (at > 0 && text.charCodeAt(at - 1) === 0x23) at--

@@ -2,29 +2,29 @@ import { classOf, codeAt, lastCode, lastCodePoint } from './characters.js'
 import { isLineStart } from './escape.js'
 import { firstPunctuation, lastPunctuation } from './inline-format.js'
 
-/** At the ends of a block some readers of Markdown take it for white space. */
+/** Some Markdown parsers read it as white space at the ends of a block. */
 const NBSP = 0xa0
 
 /**
- * The Markdown of a block as far as it is written. It is kept in pieces, since what stands on both sides of a mark says
- * how the mark is read: the last two may still be changed by what follows them.
+ * The Markdown of a block written so far. It is stored in pieces, since the text on both sides of a mark determines how
+ * the mark is read: the last two may still be changed by what follows them.
  */
 export class Pieces {
   #done = ''
   protected previous = ''
   protected last = ''
-  /** Whether the last piece is Markdown of ours, not text. */
+  /** Whether the last piece is generated Markdown, not text. */
   protected marked = false
-  /** White space that is written with what comes after it. */
+  /** White space that is written before the next piece. */
   protected gap: '' | ' ' | '  \n' = ''
   protected empty = true
-  /** Right after closing marks: what may not follow them as it is. `word`: the text before them ends in punctuation. */
+  /** After closing marks: what must be escaped right after them. `word`: the text before them ends in punctuation. */
   protected closed: '' | 'any' | 'word' = ''
   protected hasBreaks = false
-  /** The first character of the block, -1 before there is one. What is put in its place later starts no line. */
+  /** The first character of the block, -1 before it is known. A replacement written later starts no line. */
   #first = -1
 
-  /** Whether a line of the block that was ended last may be read as the start of a list, a heading or the like. */
+  /** Whether a line of the block ended last may be read as the start of a list, a heading or the like. */
   startsMayMean = false
 
   protected get writtenLength(): number {
@@ -38,7 +38,7 @@ export class Pieces {
     this.last = piece
   }
 
-  /** Takes the last two pieces back. White space before them stays, as it would without them. */
+  /** Removes the last two pieces. White space before them stays, as it would without them. */
   protected dropLast(): void {
     this.previous = this.last = ''
     this.marked = false
@@ -60,15 +60,15 @@ export class Pieces {
     this.gap = ''
   }
 
-  /** The last character of ours in front of what comes, `marks` included. */
+  /** Returns the last generated character before what follows, `marks` included. */
   protected markBefore(marks: string): string {
     if (marks !== '') return marks.charAt(marks.length - 1)
     return this.marked ? this.last.charAt(this.last.length - 1) : ''
   }
 
   /**
-   * Marks may not stand between a word and punctuation, as in `a*"b"*`. In text without spaces between words the
-   * punctuation moves out of the emphasis; elsewhere the letter is written as a character reference.
+   * Marks must not be between a word and punctuation, as in `a*"b"*`. In text without spaces between words the
+   * punctuation is moved out of the emphasis. Otherwise the letter is written as a character reference.
    */
   protected separate(movable: string, piece: string): string {
     const letter = lastCodePoint(this.last)
@@ -81,7 +81,7 @@ export class Pieces {
     return piece
   }
 
-  /** Text right after closing marks. */
+  /** Returns text that follows closing marks. */
   protected afterCloser(text: string): string {
     const next = text.codePointAt(0) ?? 0x20
     if (classOf(next) !== 'other') return text
@@ -96,9 +96,9 @@ export class Pieces {
     return `&#${next};` + text.slice(next > 0xffff ? 2 : 1)
   }
 
-  /** Ends the block and gives its Markdown. `bracket`: it begins with a bracket of the text's own. */
+  /** Ends the block and returns its Markdown. `bracket`: it begins with a bracket that is text. */
   protected end(bracket: boolean): string {
-    // What is put together of pieces is looked at as little as can be: the first look makes a copy of it.
+    // A concatenated string is read as rarely as possible: the first read makes a copy of it.
     const mayEndInSpace = this.last === '' || lastCode(this.last) === NBSP
     this.startsMayMean = this.hasBreaks || isLineStart(this.#first)
     let markdown = this.#done + this.previous + this.last
@@ -115,17 +115,17 @@ export class Pieces {
   }
 }
 
-/** Characters that a block without anything to see often begins with: spaces of no width, no-break spaces. */
+/** Characters that often begin a block without visible contents: zero-width spaces, no-break spaces. */
 const isInvisible = (char: number): boolean => char === NBSP || (char >= 0x200b && char <= 0x2060) || char === 0xfeff
 
-/** A block's Markdown such that the no-break space that it may begin with stays. */
+/** Returns a block's Markdown in which a no-break space at the start is preserved. */
 const withFirstSpace = (markdown: string): string =>
   codeAt(markdown, 0) === NBSP ? '&nbsp;' + markdown.slice(1) : markdown
 
-/** The same for one that it may end in. */
+/** Returns a block's Markdown in which a no-break space at the end is preserved. */
 const withLastSpace = (markdown: string): string =>
   lastCode(markdown) === NBSP && !markdown.endsWith('\\\u00a0') ? markdown.slice(0, -1) + '&nbsp;' : markdown
 
-/** A block's Markdown such that its first bracket begins no task and no definition of a link. CommonMark 0.31.2, 4.7. */
+/** Returns a block's Markdown whose first bracket begins no task and no link definition. CommonMark 0.31.2, 4.7. */
 const withoutDefinition = (markdown: string): string =>
   /^\[(?:[ xX]\](?: |$)|[^]*\]:)/.test(markdown) ? '\\' + markdown : markdown

@@ -8,28 +8,28 @@ import { elementNamed, KNOWN_NAMES } from './names.js'
 
 const LF = 0x0a
 
-/** Elements inside code that are left out. */
+/** Elements inside code that are dropped. */
 const NOT_CODE: ReadonlySet<string> = new Set([...DROPPED, 'noscript', 'template'])
 
-/** By an element's place in the table of names: whether it means anything here. All others are read as their text. */
+/** By an element's position in the table of names: whether it has a meaning here. All others are read as their text. */
 const MEANS = new Uint8Array(KNOWN_NAMES + 1)
 for (const name of [...NOT_CODE, ...CONTAINERS, 'br', 'code', 'span', 'pre', 'listing', 'xmp', 'plaintext'])
   MEANS[elementNamed(name).id] = 1
 
-/** Elements that show a line of their own, as some highlighters have for each line of a program. */
+/** Elements on a separate line, which some highlighters use for each line of a program. */
 const LINES = new Set(['div', 'p', 'li', 'tr', 'dt', 'dd'])
 
-/** The contents of a `<pre>`: text as it stands. */
+/** The contents of a `<pre>`, unchanged. */
 export class Preformatted {
   #text = ''
   #language: string | undefined
   #isCode = false
-  /** Nothing has come since the tag. */
+  /** Whether nothing has arrived since the tag. */
   #isFresh = true
-  /** Line numbers were left out. */
+  /** Whether line numbers were dropped. */
   #hasNumbers = false
   readonly #name: string
-  /** How many of each are open inside. */
+  /** Number of open elements inside, by name. */
   readonly #open = new Map<string, number>()
 
   constructor(tag: Tag, language: string | undefined) {
@@ -59,7 +59,7 @@ export class Preformatted {
     }
   }
 
-  /** Whether this end tag ends the whole. */
+  /** Returns whether this end tag ends the `<pre>`. */
   close(name: string, id: number): boolean {
     this.#isFresh = false
     if (MEANS[id] === 0) return false
@@ -73,7 +73,7 @@ export class Preformatted {
   }
 
   text(text: string): void {
-    // A line feed right behind the tag is for the eye of the author. WHATWG HTML, 13.2.6.4.7.
+    // A line feed right after the tag is not content. WHATWG HTML, 13.2.6.4.7.
     this.#text += this.#isFresh && codeAt(text, 0) === LF ? text.slice(1) : text
     this.#isFresh = false
   }
@@ -82,7 +82,7 @@ export class Preformatted {
     if (this.#text !== '' && lastCode(this.#text) !== LF) this.#text += '\n'
   }
 
-  /** As a fenced block; '' for white space that is no code. */
+  /** Returns a fenced block, or '' for white space that is not code. */
   fence(): string {
     const text = this.#text
     if ((!this.#isCode || this.#hasNumbers) && text.trim() === '') return ''
@@ -91,7 +91,7 @@ export class Preformatted {
     return `${fence}${this.#language ?? ''}\n${text}${end}${fence}`
   }
 
-  /** On one line, for the cell of a table. */
+  /** Returns the code on one line, for the cell of a table. */
   span(): string {
     const line = joinLines(this.#text.trim())
     return line === '' ? '' : codeSpan(line)

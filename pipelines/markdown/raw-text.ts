@@ -9,7 +9,7 @@ const standsAt = (html: string, at: number, mark: string, name: string) =>
   matches(html, at + mark.length, name) &&
   isDelimiter(html.charCodeAt(at + mark.length + name.length))
 
-/** The longest thing that has to be seen whole: `</script` and the character after it. */
+/** Maximum length that must be available as a whole: `</script` and the character after it. */
 const MAX_END_TAG_LENGTH = 9
 
 /**
@@ -17,7 +17,7 @@ const MAX_END_TAG_LENGTH = 9
  * tag between `<!--<script` and `-->`. WHATWG HTML, 13.2.5.9 to 13.2.5.31.
  */
 export class RawText {
-  /** After `find`: where the text that is certain ends, at the end tag if one was found. */
+  /** After `find`: the end of the text that is certain, at the end tag if one was found. */
   end = 0
 
   readonly #name: string
@@ -25,13 +25,13 @@ export class RawText {
   /** 0 in a script, 1 after `<!--` in it, 2 after `<script` in that. */
   #escape: 0 | 1 | 2 = 0
 
-  /** `name` is that of the element; without one nothing ends the text. */
+  /** `name` is that of the element. Without one nothing ends the text. */
   constructor(name: string, script: boolean) {
     this.#name = name
     this.#script = script
   }
 
-  /** Whether the end tag stands in `html` at or after `from`. What is not certain yet is looked at again. */
+  /** Returns whether the end tag is in `html` at or after `from`. What is not certain yet is read again. */
   find(html: string, from: number, ended: boolean): boolean {
     return this.#script ? this.#findInScript(html, from, ended) : this.#findTag(html, from, ended)
   }
@@ -72,7 +72,7 @@ export class RawText {
         }
       }
       if (at < 0) {
-        // The start of a `-->` may stand at the very end.
+        // A `-->` may begin at the very end.
         this.end = ended || this.#escape === 0 ? html.length : Math.max(from, html.length - 2)
         return false
       }

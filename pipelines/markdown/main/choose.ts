@@ -13,7 +13,7 @@ import {
 } from './container.js'
 import type { BlockMeasure } from './measure.js'
 
-/** One block of the page, as far as it matters whether it is content. */
+/** Properties of a block by which it is recognized as content. */
 export interface Block extends BlockMeasure {
   readonly kind: Leaf
   readonly place: Container
@@ -23,17 +23,17 @@ export interface Block extends BlockMeasure {
   readonly title: string
 }
 
-/** Text from which on an element counts as what its name says. */
+/** Minimum text of an element for which its name counts. */
 const MIN_REGION = 400
 const MIN_ARTICLE = 1200
-/** Words that the content of a page has at least; with fewer the rules were wrong. */
+/** Minimum number of words in the content of a page. With fewer the rules were wrong. */
 const MIN_WORDS = 100
 
-/** Share of the text of a region that one inside it has if it is the better one. */
+/** Minimum share of a region's text in an inner region that is chosen instead. */
 const MIN_INNER_SHARE = 0.8
-/** Text outside of comments with which a page is more than its comments. */
+/** Minimum text outside comments for a page that consists of more than its comments. */
 const MIN_WITHOUT_REPLIES = 300
-/** Text of links in a block of links, as a share. */
+/** Maximum share of links in the text of a block that is not a block of links. */
 const MAX_LINK_SHARE = 0.8
 
 const ASIDE_TITLE =
@@ -46,12 +46,12 @@ interface Region {
   readonly container: Container
 }
 
-/** Decides which blocks are the main content of a page. What it has found of one part holds for the next. */
+/** Decides which blocks are the main content of a page. Results for one part are reused for the next. */
 export class MainContent {
   #regions: Region[] = []
   #words = 0
 
-  /** Whether each block is content. */
+  /** Returns whether each block is content. */
   choose(blocks: readonly Block[]): boolean[] {
     this.#findRegions(blocks)
     let kept = this.#apply(blocks, true)
@@ -63,7 +63,7 @@ export class MainContent {
     return kept
   }
 
-  /** The only body of an article, the only article and the main element of the page, if there are such. */
+  /** Finds the only body of an article, the only article and the main element of the page, if they exist. */
   #findRegions(blocks: readonly Block[]): void {
     const found = { body: new Set<Container>(), article: new Set<Container>(), main: new Set<Container>() }
     const all = { body: 0, article: 0, main: 0 }
@@ -91,7 +91,7 @@ export class MainContent {
     }
   }
 
-  /** Whether the page has enough text without its comments and reviews. */
+  /** Returns whether the page has enough text without its comments and reviews. */
   #hasMoreThanReplies(blocks: readonly Block[]): boolean {
     let text = 0
     for (const block of blocks) if (isLong(block) && !isReply(block.place)) text += block.text
@@ -148,7 +148,7 @@ function hasAbove(container: Container, test: (above: Container) => boolean): bo
 const isInside = (place: Container, container: Container): boolean =>
   place === container || hasAbove(place, (above) => above === container)
 
-/** Containers around an image in one of which there is text that it illustrates, and how much. */
+/** Maximum distance, in containers, between an image and the text that it illustrates. */
 const NEAR = 2
 const MIN_ILLUSTRATED = 300
 
@@ -158,7 +158,7 @@ function isIllustration(place: Container): boolean {
   return false
 }
 
-/** Whether a container is a part of the page that is not content: by its name, and by what it holds. */
+/** Returns whether a container is a part of the page that is not content, by its name and its contents. */
 function isFurniture({ traits, long, text, links, name }: Container, strict: boolean): boolean {
   const share = text === 0 ? 0 : links / text
   if ((traits & IS_LIST) !== 0 && share > 0.6) return true
@@ -168,10 +168,10 @@ function isFurniture({ traits, long, text, links, name }: Container, strict: boo
   return !/^h[1-6]$/.test(name) && (long < 80 || share > 0.6)
 }
 
-/** Text of a section with a heading such as "Related" that is content all the same. */
+/** Minimum text of a section with a heading such as "Related" that is content nevertheless. */
 const MAX_SECTION = 600
 
-/** Drops what belongs to a heading such as "Related", up to the next heading of its level. */
+/** Drops sections with a heading such as "Related", up to the next heading of its level. */
 function dropSections(blocks: readonly Block[], kept: boolean[]): void {
   for (let at = 0; at < blocks.length; at++) {
     const { level, title } = blocks[at] as Block
@@ -187,7 +187,7 @@ function dropSections(blocks: readonly Block[], kept: boolean[]): void {
   }
 }
 
-/** Whether a block is text of some length that is not links. */
+/** Returns whether a block is text of some length that is not links. */
 export const isLong = ({ text, links }: { text: number; links: number }): boolean => text > 60 && links < 0.3 * text
 
 /** Drops blocks of one or two words between blocks that are short or dropped themselves. */
@@ -198,7 +198,7 @@ function dropShort(blocks: readonly Block[], kept: boolean[]): void {
       if (isShort(at - 1) && isShort(at + 1)) kept[at] = false
 }
 
-/** Drops headings of which nothing is left before the next one of their level. */
+/** Drops headings without remaining blocks before the next heading of their level. */
 function dropEmptyHeadings(blocks: readonly Block[], kept: boolean[]): void {
   /** The highest level of the headings since the last block that is content. */
   let above = 0

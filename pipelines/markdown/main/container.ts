@@ -1,21 +1,21 @@
 import type { Tag } from '../events.js'
 import { attributeBit, elementNamed, KNOWN_NAMES } from '../names.js'
 
-/** The text of an element or a block, in characters without white space. */
+/** Amount of text of an element or a block, in characters without white space. */
 export interface Measure {
   text: number
-  /** Of it, the text of links. */
+  /** Part of it in links. */
   links: number
 }
 
-/** An element around blocks, and what its blocks hold so far. */
+/** An element around blocks, and measures of its blocks so far. */
 export interface Container extends Measure {
   readonly name: string
   readonly parent: Container | undefined
   readonly depth: number
   /** The bits below. */
   readonly traits: number
-  /** The text of blocks that are longer than a few words and not links. */
+  /** Amount of text in blocks that are longer than a few words and not links. */
   long: number
 }
 
@@ -29,7 +29,7 @@ export const ROOT: Readonly<Container> = {
   long: 0,
 }
 
-/** Its class, id or `itemprop` says that it is the body of an article. */
+/** Its class, id or `itemprop` is that of the body of an article. */
 export const IS_BODY = 1
 /** Its class, id, role or label names a part that is not content. */
 export const IS_FURNITURE = 2
@@ -38,9 +38,9 @@ export const IS_ARTICLE = 8
 export const IS_ASIDE = 16
 export const IS_FORM = 32
 export const IS_LIST = 64
-/** Its class or id says that it holds comments or reviews. */
+/** Its class or id is that of comments or reviews. */
 export const IS_REPLIES = 256
-/** It is content wherever it is. */
+/** It is content anywhere in the page. */
 export const IS_SURE = 128
 
 const BODY =
@@ -66,7 +66,7 @@ const FURNITURE = new RegExp(
 const REPLIES =
   /(?:^|[\s_-])(?:comments?(?:-?(?:list|area|section|wrapper|thread|respond))?|commentlist|disqus_thread|replies|respond)(?=$|[\s_-])/i
 
-/** Elements that are followed as containers, by their place in the table of names. */
+/** Elements that are followed as containers, by their position in the table of names. */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
 for (const name of (
   'address article aside blockquote center dd details dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 ' +
@@ -79,10 +79,10 @@ export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
 const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop']
 const NAMING_BITS = NAMING.map((name) => attributeBit(name.charCodeAt(0), name.length)).reduce((all, bit) => all | bit)
 
-/** Names that are remembered: most pages use a few over and over. */
+/** Maximum number of cached names: most pages use a few repeatedly. */
 const MAX_CACHED = 256
 
-/** Reads what the tags of one page say about containers. */
+/** Determines from the tags of one page what its containers are. */
 export class ContainerNames {
   readonly #known = new Map<string, number>()
 

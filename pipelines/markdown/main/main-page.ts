@@ -3,15 +3,15 @@ import { Page } from '../page.js'
 import { ContainerNames, IS_SURE, isFollowed, type Container } from './container.js'
 import { MainWriter } from './main-writer.js'
 
-/** Containers inside each other that are followed; deeper ones count for the last. */
+/** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
 const MAX_DEPTH = 64
 
-/** How far up an end tag looks for its element. */
+/** Maximum number of elements in which an end tag searches for its element. */
 const MAX_LOOK = 40
 
 const HEADING = /^h[1-6]$/
 
-/** A page of which only the main content becomes Markdown. */
+/** A page of which only the main content is converted. */
 export class MainPage extends Page {
   readonly #blocks = this.writer as MainWriter
   readonly #names = new ContainerNames()
@@ -32,7 +32,7 @@ export class MainPage extends Page {
     if (follows && isFollowed(id)) this.#pop(name)
   }
 
-  /** Whether tags are those of the page itself, not of code or of a `noscript`. */
+  /** Returns whether tags are those of the page itself, not of code or of a `noscript`. */
   get #followsContainers(): boolean {
     return this.noscript === undefined && this.preformatted === undefined && this.script === undefined
   }
@@ -63,7 +63,7 @@ export class MainPage extends Page {
     }
   }
 
-  /** A `noscript` that is content stands for what scripts would show in its place. */
+  /** Writes a `noscript` that is content in place of what scripts would show. */
   protected override writeNoscript(markdown: string): void {
     const { place } = this.#blocks
     const { depth } = place

@@ -3,18 +3,18 @@ import { MainContent, isLong, type Block } from './choose.js'
 import { ROOT, type Container } from './container.js'
 import { measure } from './measure.js'
 
-/** Markdown of a page that is buffered until it is decided what of it is content, in characters. */
+/** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
 export const MAX_BUFFERED = 64 * 1024
 
 interface Buffered extends Block {
   contents: string
-  /** What was open around the block. */
+  /** Open frames around the block. */
   readonly frames: Frame[]
 }
 
 /** Buffers blocks and writes those that are the main content of the page. */
 export class MainWriter extends Writer {
-  /** The container of the blocks that come. */
+  /** The container of the next blocks. */
   place: Container = { ...ROOT }
   readonly #content = new MainContent()
   #blocks: Buffered[] = []
@@ -30,7 +30,7 @@ export class MainWriter extends Writer {
 
   override leaf(kind: Leaf, contents: string): void {
     if (this.#isDirect) return super.leaf(kind, contents)
-    // An item without contents is no content.
+    // An item without contents is not content.
     if (kind === 'empty') return
     if (this.frames.length > 1) this.leaveList()
     const level = kind === 'heading' ? contents.search(/[^#]/) : 0
@@ -86,7 +86,7 @@ export class MainWriter extends Writer {
   }
 }
 
-/** The text of a heading without its marks. */
+/** Returns the text of a heading without its marks. */
 const titleOf = (heading: string): string =>
   heading
     .slice(0, 200)

@@ -1,10 +1,10 @@
 import { codeAt } from '../characters.js'
 
-/** What a look at the Markdown of a block finds. */
+/** Measures of the Markdown of a block. */
 export interface BlockMeasure {
   /** Characters without white space and addresses. */
   readonly text: number
-  /** Of them, those of the text of links. */
+  /** Part of them in links. */
   readonly links: number
   readonly words: number
 }
