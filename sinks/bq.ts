@@ -40,7 +40,7 @@ export const bq: SinkType = {
     const insert = async ({ name, lines, numbers }: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
       const wrong = lines.findIndex((line) => !isObject(line))
       if (wrong >= 0)
-        throw new SinkError('refused', `line ${numbers[wrong]! + 1} is no JSON object, as BigQuery wants rows to be`)
+        throw new SinkError('refused', `line ${numbers[wrong]! + 1} is not a JSON object; BigQuery needs one per row`)
       const rows = lines.map((line, at) => `{"insertId":"${name}-${numbers[at]}","json":${line}}`)
       const body = Buffer.from(
         `{"kind":"bigquery#tableDataInsertAllRequest","skipInvalidRows":true,"rows":[${rows.join(',')}]}`,
@@ -50,7 +50,8 @@ export const bq: SinkType = {
       if (response.status === 401) tokens.forget()
       if (response.status < 200 || response.status > 299) throw refusal(response)
       const faults = response.complete ? rowFaults(response.text, lines.length) : undefined
-      if (faults === undefined) throw new SinkError('transient', `${url.host} answered what is no answer of BigQuery`)
+      if (faults === undefined)
+        throw new SinkError('transient', `${url.host} sent a response that is not one of BigQuery`)
       return judged(faults, url.host, lines.length)
     }
 

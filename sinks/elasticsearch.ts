@@ -70,7 +70,7 @@ const UNFIT = 400
 function judged(response: BulkResponse | undefined, host: string, lines: number): Verdict | undefined {
   if (response?.errors === false) return undefined
   if (response?.items?.length !== lines)
-    throw new SinkError('transient', `${host} answered what is no answer of the bulk API`)
+    throw new SinkError('transient', `${host} sent a response that is not one of the bulk API`)
   const failed = response.items.flatMap(({ create }, at) => {
     const status = create?.status ?? 500
     return status >= 300 && status !== 409 ? [{ at, status, type: create?.error?.type ?? '' }] : []

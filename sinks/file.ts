@@ -62,7 +62,7 @@ export const file: SinkType = {
 interface Place {
   /** The allowed folder. */
   readonly root: string
-  /** The rest of the path, which is made where it is missing. */
+  /** The rest of the path, which is made if it is missing. */
   readonly inside: Folder
   readonly gzip: boolean
 }

@@ -21,7 +21,7 @@ import { stdout } from './stdout.js'
 import { sumo } from './sumo.js'
 import { syslog } from './syslog.js'
 
-/** Every kind of destination, by the scheme of `destination_conf`. */
+/** Every type of destination, by the scheme of `destination_conf`. */
 export const SINKS: ReadonlyMap<string, SinkType> = new Map(
   [
     azure,
@@ -64,7 +64,7 @@ export function parseDestination(text: string): Destination {
   if (text.includes('#')) refuse('has a # in it; write %23')
   const type = typeOf(text)
   if (type === undefined) refuse(`must begin with one of ${[...SINKS.keys()].map((scheme) => `${scheme}:`).join(', ')}`)
-  if (!URL.canParse(text)) refuse('is no URL')
+  if (!URL.canParse(text)) refuse('is not a URL')
   return { type, url: new URL(text) }
 }
 
@@ -90,7 +90,7 @@ export function needsOwnership(text: string): boolean {
 export const redact = (text: string): string => redacted(text, typeOf(text))
 
 /**
- * What destinations have in common that share a limit on uploads under way: scheme and host, or bucket. Throws InvalidInput
+ * What destinations have in common that share a limit on uploads in progress: scheme and host, or bucket. Throws InvalidInput
  * with the pointer "".
  */
 export function destinationKey(text: string): string {

@@ -177,14 +177,14 @@ const REQUEST_BYTES = 900_000
 /** What a message has around its value, headers included. */
 const OVERHEAD = 100
 
-/** What the library threw: the broker's code where it has one. */
+/** What the library threw: the broker's code if it has one. */
 function failed(place: string, error: unknown): SinkError {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
     const { type, name, message } = cause as { type?: unknown; name: string; message: string }
     if (name.includes('SASL') && message.endsWith(TOO_MANY_ITERATIONS))
       return new SinkError('refused', `${place}: the broker asks for ${TOO_MANY_ITERATIONS}`)
     if (typeof type === 'string' && /^[A-Z_]{1,64}$/.test(type))
-      return new SinkError(failureOf(type), `${place}: the broker answered ${type}`)
+      return new SinkError(failureOf(type), `${place}: the broker responded with ${type}`)
     if (name.includes('SASL')) return new SinkError('refused', `${place}: the broker refused the credentials`)
   }
   return unreachable(place, error)

@@ -103,7 +103,7 @@ const RECORD_BYTES = 1024 * 1024
 /** Of text, which gzip makes larger by a few bytes at worst. */
 const BATCH_BYTES = 1_000_000
 
-/** Kinesis answers 400 to most. */
+/** Kinesis responds with 400 to most errors. */
 const CODES: Readonly<Record<string, SinkFailure | undefined>> = {
   ExpiredTokenException: 'transient',
   InternalFailureException: 'transient',

@@ -142,7 +142,7 @@ function connector(connect: () => Promise<Socket>): NonNullable<RedisOptions['Co
 }
 
 const DISCONNECT_MS = 2000
-/** The answer to a line is its id, some 30 bytes; a hostile server would fill the memory. */
+/** The response to a line is its id, some 30 bytes; a hostile server would fill the memory. */
 const MAX_RECEIVED = 16 * 1024 * 1024
 
 /**
@@ -152,7 +152,7 @@ const MAX_RECEIVED = 16 * 1024 * 1024
 function failed(place: string, error: unknown): SinkError {
   const [kind = ''] = error instanceof Error && error.name === 'ReplyError' ? error.message.split(' ', 1) : []
   if (!/^[A-Z]{2,32}$/.test(kind)) return unreachable(place, error)
-  return new SinkError(PASSING.has(kind) ? 'transient' : 'refused', `${place} answered ${kind}`)
+  return new SinkError(PASSING.has(kind) ? 'transient' : 'refused', `${place} responded with ${kind}`)
 }
 
 /** States of a server that pass. */

@@ -96,7 +96,7 @@ async function settled(closed: Promise<unknown>, clock: Clock, ms: number, signa
 
 /** A server that does not want the connection has closed it after this time, or twice what it took to connect. */
 const SETTLE_MS = 100
-/** How long a server may take to read what is under way, and to close. */
+/** How long a server may take to read what is in progress, and to close. */
 const CLOSE_MS = 30_000
 
 class NotClosed extends Error {

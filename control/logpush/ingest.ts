@@ -72,7 +72,7 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
 
 function toApiErrors(error: unknown, safe: number): unknown {
   if (error instanceof ApiError) return error
-  const upTo = safe === 0 ? '' : `; what stands up to line ${safe} was taken`
+  const upTo = safe === 0 ? '' : `; records up to line ${safe} were stored`
   if (error instanceof SpoolFull)
     return new ApiError('spoolFull', undefined, {
       message: `no room for records now, send them again later${upTo}`,
@@ -84,7 +84,7 @@ function toApiErrors(error: unknown, safe: number): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code?.startsWith('Z_'))
     return new ApiError('badRecords', undefined, `the body is not gzip: ${messageOf(error)}${upTo}`)
-  // The sender went away: nobody reads the answer.
+  // The sender went away: nobody reads the response.
   if (code === 'ECONNRESET') return new ApiError('badBody', undefined, { cause: error })
   return error
 }

@@ -54,7 +54,7 @@ export class JobRepository {
     return toldWith(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
   }
 
-  /** Throws `tooManyJobs` where there is no room for another one. */
+  /** Throws `tooManyJobs` if there is no room for another one. */
   assertQuota(scope: Scope): void {
     if (this.#deps.store.count(LOGPUSH_JOBS, scope) >= this.#deps.logpush().limits().jobs_per_scope)
       throw new ApiError('tooManyJobs')
@@ -114,7 +114,7 @@ export class JobRepository {
     })
   }
 
-  /** Who has the answer may send records at once, and an enabled job must get them. */
+  /** Who has the response may send records at once, and an enabled job must get them. */
   async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
     if (job.enabled) await this.#deps.logpush().settled(String(job.id))
     return this.toApiErrors(scope, job)

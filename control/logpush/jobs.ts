@@ -36,7 +36,7 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       throw new ApiError('badChallenge', '/ownership_challenge')
   }
 
-  /** The job after a change, with its destination tried out where that is due; never when the job is switched off. */
+  /** The job after a change, with its destination tried out if that is due; never when the job is switched off. */
   const decided = async ({ scope, body }: Pick<Call<string, JobChange>, 'scope' | 'body'>, old: ReadJob) => {
     const job = changedJob(old, body)
     checkJob(job, scope, logpush().limits().filter)

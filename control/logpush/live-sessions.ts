@@ -47,7 +47,7 @@ export class LiveSessions {
     return [...this.#sessions.values()].filter((session) => session.scope.id === scope.id)
   }
 
-  /** Makes a session; undefined where the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
+  /** Makes a session; undefined if the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
   open(scope: Scope, job: LiveJob): LiveSession | undefined {
     if (this.list(scope).length >= MAX_PER_ZONE) return undefined
     const id = randomBytes(16).toString('hex')

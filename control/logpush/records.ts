@@ -43,7 +43,7 @@ export function records({ logpush }: LogpushDeps): Endpoint[] {
       async handle({ scope, params, request }) {
         const dataset = known(params.dataset)
         if (!dataset.scopes.some((type) => type === scope.type))
-          throw new ApiError('datasetNotFound', undefined, `${dataset.name} is no dataset of ${scope.type}s`)
+          throw new ApiError('datasetNotFound', undefined, `${dataset.name} is not a dataset of ${scope.type}s`)
         if (underWay >= MAX_CONCURRENT)
           throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
         underWay++

@@ -19,7 +19,7 @@ export interface Destinations {
 /** A job as it will run, its destination in the clear. */
 export type PlainJob = Omit<LogpushJob, 'destination_conf'> & { readonly destination_conf: string }
 
-/** A job as it is read: without its destination where none of the keys opens it. */
+/** A job as it is read: without its destination if none of the keys opens it. */
 export type ReadJob = Omit<PlainJob, 'destination_conf'> & { readonly destination_conf: string | undefined }
 
 /** What the log push area of the API needs besides configuration and store. */

@@ -96,7 +96,7 @@ export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
   ]
 }
 
-/** What is wrong, as an answer rather than as a refusal. Throws what says nothing about the input. */
+/** What is wrong, as a response rather than as a refusal. Throws what says nothing about the input. */
 async function verdict(check: () => void | Promise<void>): Promise<{ valid: boolean; message: string }> {
   try {
     await check()

@@ -39,7 +39,7 @@ export interface SharedChunk {
 
 /**
  * Keeps the texts of batches until they are delivered: small ones in memory, large ones in files, for one run of the daemon.
- * Adding to one rejects with {@link NoRoom} where that is not possible.
+ * Adding to one rejects with {@link NoRoom} if that is not possible.
  */
 export class BatchBuffer {
   readonly folder: string
@@ -64,7 +64,7 @@ export class BatchBuffer {
     return new BatchBuffer(folder, options)
   }
 
-  /** A text with no more bytes needs no file, as long as there is memory: where it cannot be compressed, it becomes longer. */
+  /** A text with no more bytes needs no file, as long as there is memory: if it cannot be compressed, it becomes longer. */
   get textBytes(): number {
     return Math.floor(this.bodyBytes * 0.9)
   }

@@ -38,7 +38,7 @@ export interface CompiledJob {
   /** Which of the records that the filter keeps stay, by their positions. */
   readonly samples: Sampler
   readonly format: Format
-  /** Jobs with the same recipe make the same lines of the same records; undefined where no other job does. */
+  /** Jobs with the same recipe make the same lines of the same records; undefined if no other job does. */
   readonly recipe: string | undefined
   /** Set where subrequests become part of their parents. */
   readonly merge: OutputOptions | undefined
@@ -51,7 +51,7 @@ export interface CompiledJob {
  */
 export function compileJob(settings: JobSettings, seed: string, limits: FilterLimits = {}): CompiledJob {
   const dataset = DATASETS.get(settings.dataset)
-  if (dataset === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is no dataset' }])
+  if (dataset === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
   const issues: Issue[] = []
   const at = <T>(pointer: string, work: () => T): T | undefined => {
     try {

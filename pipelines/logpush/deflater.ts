@@ -30,7 +30,7 @@ export class Deflater {
   readonly #queue = new PQueue({ concurrency: CONCURRENCY })
   readonly #buffers: Buffers
 
-  /** Copies what it compresses into `buffers`, where it is not larger. */
+  /** Copies what it compresses into `buffers`, if it is not larger. */
   constructor(buffers: Buffers) {
     this.#buffers = buffers
   }

@@ -7,7 +7,7 @@ import { secretOf, type Vault } from '../../src/core/vault.js'
 export const LOST_KEY =
   'cannot be opened with the keys that are configured: name its key in secrets.old_keys, or set destination_conf anew'
 
-/** The destination of a stored job, in the clear. Throws InvalidInput where none of the keys opens it. */
+/** The destination of a stored job, in the clear. Throws InvalidInput if none of the keys opens it. */
 export function destinationOf(
   { destination_conf }: Pick<LogpushJob, 'destination_conf'>,
   scope: Scope,

@@ -90,7 +90,7 @@ export class JobLoop {
     this.#remembered = deps.clock.monotonic()
   }
 
-  /** Resolves when the job is interrupted. Rejects where the batch cannot be made, as on a full disk. */
+  /** Resolves when the job is interrupted. Rejects if the batch cannot be made, as on a full disk. */
   async run(): Promise<void> {
     const { spool, job, cursor, control } = this.#of
     const { open } = cursor.state
@@ -119,7 +119,7 @@ export class JobLoop {
     }
   }
 
-  /** The next batch, once it is complete; undefined where the job is interrupted, or where nothing is left of `redo`. */
+  /** The next batch, once it is complete; undefined if the job is interrupted, or if nothing is left of `redo`. */
   async #make(reader: Reader, redo: Redo | undefined): Promise<ReadyBatch | undefined> {
     const { id, job, shared, sink, control } = this.#of
     const { staging, loop, clock, spools } = this.#deps
@@ -183,7 +183,7 @@ export class JobLoop {
     }
   }
 
-  /** Lowers the ceiling where a batch was too large for the disk; throws where it is not that, or low already. */
+  /** Lowers the ceiling where a batch was too large for the disk; throws if it is not that, or low already. */
   #refuseLarge(error: unknown): 'no room' {
     const { textBytes } = this.#deps.staging
     if (!(error instanceof NoRoom) || this.#ceiling <= textBytes) throw error

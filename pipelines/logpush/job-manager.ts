@@ -34,7 +34,7 @@ export interface LogpushDeps {
   readonly standing?: readonly ConfiguredJob[]
   /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
   readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
-  /** Folder for batches under way, for the runner alone. */
+  /** Folder for batches in progress, for the runner alone. */
   readonly folder: string
   readonly clock: Clock
   readonly log: Log

@@ -19,7 +19,7 @@ export class JobSignal {
     return this.ending === 'finished'
   }
 
-  /** What is not under way to the destination is left. */
+  /** What is not in progress to the destination is left. */
   get leaving(): boolean {
     return this.ending === 'shutdown' || this.ending === 'deleted'
   }

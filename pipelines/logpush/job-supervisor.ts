@@ -80,14 +80,14 @@ export class JobSupervisor {
     this.#done = this.#run()
   }
 
-  /** Takes over changed settings at the next boundary between batches; a batch that fails is made anew. */
+  /** Takes over changed settings at the next boundary between batches; a batch that fails is made again. */
   update(job: TaskJob): void {
     this.#job = job
     this.status.resume()
     this.#control.change()
   }
 
-  /** Resolves when nothing of it runs any more: an upload under way may finish within `drainMs`. */
+  /** Resolves when nothing of it runs any more: an upload in progress may finish within `drainMs`. */
   async end(ending: EndReason, drainMs: number): Promise<void> {
     const control = this.#control
     control.end(ending)

@@ -1,6 +1,6 @@
 import type { SinkLimits } from '../../src/core/sink.js'
 
-/** What ends a batch, whichever comes first. Infinity where there is no such limit. */
+/** What ends a batch, whichever comes first. Infinity if there is no such limit. */
 export interface BatchLimits {
   /** Of text before any compression. A single record that is larger is a batch of its own. */
   readonly bytes: number

@@ -53,7 +53,7 @@ export class JobStatus {
     this.#is({ last_complete, last_error: at, error_message: message, failing_since: failing_since ?? at })
   }
 
-  /** Somebody has changed the job: the time that it may fail for begins anew. */
+  /** Somebody has changed the job: the time that it may fail for begins again. */
   resume(): void {
     if (this.current.failing_since !== null) this.#is({ ...this.current, failing_since: null })
   }

@@ -51,7 +51,7 @@ export class Uploads {
     const key = `${lane} ${upload.destination}`
     const queue = this.#destinations.get(key) ?? new PQueue({ concurrency: this.#options.perDestination })
     this.#destinations.set(key, queue)
-    // For as long as it waits: once it is under way it ends in its own time.
+    // For as long as it waits: once it is in progress it ends in its own time.
     const waiting = new AbortController()
     const leave = () => waiting.abort(signal.reason)
     signal.addEventListener('abort', leave, { once: true })

@@ -31,7 +31,7 @@ interface Slot {
   readonly before: Uint8Array
   readonly place: number
   readonly form: typeof PLAIN | typeof TIMESTAMP | typeof STRINGIFIED
-  /** What is written where there is no value. */
+  /** What is written if there is no value. */
   readonly missing: Uint8Array
 }
 
@@ -138,7 +138,7 @@ export class Format {
     return (mark & SPREAD) === 0 ? copy(bytes, start, end, out, to) : gathered(bytes, start, end, out, to)
   }
 
-  /** A value that is no time, or none that can be written so, stays as it is. */
+  /** A value that is not a time, or none that can be written so, stays as it is. */
   #timestamp(bytes: Uint8Array, start: number, end: number, out: Uint8Array, to: number): number {
     if (!readInstant(bytes, start, end, this.#instant)) return -1
     return writeInstant(this.#instant, this.#timestamps, out, to)

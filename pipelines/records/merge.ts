@@ -120,7 +120,7 @@ export class SubrequestMerger {
 
 const COMMA = Buffer.from(',')
 
-/** The text of a string field, "" where there is none. */
+/** The text of a string field, "" if there is none. */
 function text({ bytes, starts, ends }: ScannedRecord, place: number): string {
   const start = starts[place] ?? -1
   return start < 0 || bytes[start] !== 0x22 ? '' : Buffer.from(decoded(bytes, start, ends[place]!)).toString()

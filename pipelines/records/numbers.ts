@@ -55,7 +55,7 @@ export function smallInteger(bytes: Uint8Array, start: number, end: number): num
   return negative ? -value : value
 }
 
-/** The number in a slice of JSON text; undefined where another value stands. */
+/** The number in a slice of JSON text; undefined if another value stands. */
 export function decimalAt(bytes: Uint8Array, start: number, end: number): Decimal | undefined {
   const first = bytes[start]!
   if (first !== 0x2d && (first < 0x30 || first > 0x39)) return undefined

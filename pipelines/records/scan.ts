@@ -363,7 +363,7 @@ class KeyTable {
     return true
   }
 
-  /** -1 for a key that is no field's. */
+  /** -1 for a key that is not a field's. */
   place(bytes: Uint8Array, start: number, end: number): number {
     let slot = hash(bytes, start, end) & this.#mask
     for (;;) {

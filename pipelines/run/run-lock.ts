@@ -73,7 +73,7 @@ async function isAlive(owner: string): Promise<boolean> {
   return now === undefined || start === '' || now === start
 }
 
-/** When a process was started, in clock ticks since the boot; undefined where the system does not say. */
+/** When a process was started, in clock ticks since the boot; undefined if the system does not say. */
 async function startOf(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   // The name of the program, in parentheses, may contain spaces.

@@ -23,14 +23,14 @@ export interface RunOptions {
   readonly sink: Sink
   /** Takes records that the destination refuses even one by one. */
   readonly aside: Sink | undefined
-  /** The state of the run: cursor, spool, batches under way. */
+  /** The state of the run: cursor, spool, batches in progress. */
   readonly folder: string
   /** A destination that fails for this long ends the run. */
   readonly retryForMs: number
   readonly stats: RunStats
-  /** Told of each failure that is the first after a success. */
+  /** Called with each failure that is the first after a success. */
   readonly failing: (message: string) => void
-  /** Ends the input, or, where it has an end of its own, the run. */
+  /** Ends the input, or, if it has an end of its own, the run. */
   readonly stop: AbortSignal
   readonly clock: Clock
   readonly log: Log
@@ -42,10 +42,10 @@ export type RunEnd =
 
 const STAGING = 'staging'
 const ATTEMPT_MS = 120_000
-/** An upload under way has this long to finish when the run ends before its input. */
+/** An upload in progress has this long to finish when the run ends before its input. */
 const DRAIN_MS = 10_000
 
-/** Runs a pipeline. Rejects where it cannot go on at all, as for an input that is damaged; the state stays. */
+/** Runs a pipeline. Rejects if it cannot go on at all, as for an input that is damaged; the state stays. */
 export async function run(options: RunOptions): Promise<RunEnd> {
   const { job, input, sink, aside, folder, clock, log, stop } = options
   const control = new JobSignal()
@@ -184,7 +184,7 @@ class Fate {
     this.leave()
   }
 
-  /** Begins no upload any more; the one under way is waited for, but not for ever. */
+  /** Begins no upload any more; the one in progress is waited for, but not for ever. */
   leave(): void {
     this.#control.end('shutdown')
     this.#after(DRAIN_MS, this.#over.signal, () => this.#control.endAttempts())

@@ -7,7 +7,7 @@ export interface ByteSource {
   close(): Promise<void>
 }
 
-/** A file from a byte on; reads on where it has grown since it ended. The handle stays the caller's. */
+/** A file from a byte on; reads on if it has grown since it ended. The handle stays the caller's. */
 export function fileBytes(handle: FileHandle, from = 0): ByteSource {
   let position = from
   return {

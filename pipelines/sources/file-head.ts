@@ -9,7 +9,7 @@ export const HEAD_BYTES = 1024
 
 /**
  * The beginning of a file, as a hash. A file that only grows keeps it, whatever its size and name; one that was truncated and
- * written anew has another.
+ * written again has another.
  */
 export interface Head {
   readonly bytes: number

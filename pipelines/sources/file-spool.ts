@@ -262,7 +262,7 @@ async function continued(state: State, { follow, paths }: FileSpoolOptions): Pro
   return { ...state, over: false, at: { position: state.cursor.next, file: 0, offset, line }, trail }
 }
 
-/** What an earlier run has left; undefined where there is nothing. */
+/** What an earlier run has left; undefined if there is nothing. */
 async function readState(folder: string): Promise<State | undefined> {
   const path = join(folder, STATE)
   try {

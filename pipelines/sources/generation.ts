@@ -79,7 +79,7 @@ export class Generation {
     return generation
   }
 
-  /** Whether the file does not have this content any more: it was truncated, or written anew. Notes how large it is. */
+  /** Whether the file does not have this content any more: it was truncated, or written again. Notes how large it is. */
   async changed(now: number): Promise<boolean> {
     if (this.handle === undefined) return false
     const { size, mtimeMs } = await this.handle.stat()

@@ -35,13 +35,13 @@ async function* textLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   yield* isArray(head) ? arrayLines(text, MAX_LINE_BYTES) : text
 }
 
-/** Whether bytes begin a gzip stream; undefined where there are too few to tell. */
+/** Whether bytes begin a gzip stream; undefined if there are too few to tell. */
 export function isGzip(bytes: Uint8Array): boolean | undefined {
   if (bytes.length < 2) return bytes.length === 1 && bytes[0] !== 0x1f ? false : undefined
   return bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
-/** Whether JSON text begins an array; undefined where there is only white space. */
+/** Whether JSON text begins an array; undefined if there is only white space. */
 export function isArray(bytes: Uint8Array): boolean | undefined {
   const first = bytes.subarray(markLength(bytes)).find((byte) => byte > 0x20)
   // Of a mark there may be only the beginning.
@@ -49,7 +49,7 @@ export function isArray(bytes: Uint8Array): boolean | undefined {
   return first === 0x5b
 }
 
-/** Bytes of the byte order mark that text begins with; 0 where it has none. */
+/** Bytes of the byte order mark that text begins with; 0 if it has none. */
 export const markLength = (bytes: Uint8Array): number =>
   MARK.every((byte, at) => bytes[at] === byte) ? MARK.length : 0
 

@@ -16,10 +16,10 @@ export async function inputPaths(patterns: readonly string[]): Promise<string[]>
     const plain = await stat(pattern).catch(() => undefined)
     if (plain?.isDirectory()) throw new NoInput(`${pattern} is a folder; ${pattern}/* names its files`)
     const paths = plain === undefined ? await glob(pattern, { absolute: true, expandDirectories: false }) : [pattern]
-    if (paths.length === 0 && !GLOB.test(pattern)) throw new NoInput(`there is no file ${pattern}`)
+    if (paths.length === 0 && !GLOB.test(pattern)) throw new NoInput(`no such file: ${pattern}`)
     for (const path of paths.sort()) found.add(path)
   }
-  if (found.size === 0) throw new NoInput(`there is no file ${patterns.join(' or ')}`)
+  if (found.size === 0) throw new NoInput(`no such file: ${patterns.join(' or ')}`)
   return [...found]
 }
 

@@ -10,7 +10,7 @@ import { failureOf, unreachable } from '../failure.js'
 import type { SinkDeps } from '../sink-type.js'
 import { retryAfterMs } from './retry-after.js'
 
-/** An answer with the beginning of its body. */
+/** A response with the beginning of its body. */
 export interface Response {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -20,16 +20,16 @@ export interface Response {
 }
 
 export interface Post {
-  /** POST unless told. */
+  /** POST by default. */
   readonly method?: 'POST' | 'PUT'
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array | Pick<BatchBody, 'length' | 'read'>
-  /** Bytes of the answer that are read; 16 KiB unless told. */
+  /** Bytes of the response that are read; 16 KiB by default. */
   readonly maxResponse?: number
 }
 
-/** Milliseconds; the whole attempt has the limit of its caller. `response`: from the end of the request to the answer. */
+/** Milliseconds; the whole attempt has the limit of its caller. `response`: from the end of the request to the response. */
 const TIMEOUTS = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, response: 60_000, socket: 60_000 }
 
 /** Sends batches by HTTP, over connections of its own that are kept and that pass the guard; follows no redirects. */
@@ -42,14 +42,14 @@ export class HttpClient {
     this.#agents = deps.egress.agents({ rejectUnauthorized: verify })
   }
 
-  /** Resolves with the answer if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */
+  /** Resolves with the response if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */
   async post(what: Post, signal: AbortSignal): Promise<Response> {
     const result = await this.request(what, signal)
     if (result.status < 200 || result.status > 299) throw this.failure(what.url, result)
     return result
   }
 
-  /** Resolves with whatever was answered; rejects with a SinkError where nothing was, or the signal's reason. */
+  /** Resolves with whatever was answered; rejects with a SinkError if nothing was, or the signal's reason. */
   async request(
     { method = 'POST', url, headers, body, maxResponse = 16_384 }: Post,
     signal: AbortSignal,
@@ -69,7 +69,7 @@ export class HttpClient {
     })
     try {
       const [response] = (await once(stream, 'response')) as [IncomingMessage]
-      // An upload may still break while the answer is read; the answer counts.
+      // An upload may still break while the response is read; the response counts.
       stream.on('error', () => {})
       const { statusCode: status = 0, headers: responded } = response
       return { status, headers: responded, ...(await beginning(stream, maxResponse)) }
@@ -81,11 +81,11 @@ export class HttpClient {
     }
   }
 
-  /** What an answer that is no success means. */
+  /** What a response that is not a success means. */
   failure({ host }: URL, { status, headers }: Pick<Response, 'status' | 'headers'>): SinkError {
     const wait = retryAfterMs(headers['retry-after'], this.#deps.clock)
     const more = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
-    const message = `${host} answered ${status}${more}`
+    const message = `${host} responded with ${status}${more}`
     return new SinkError(failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
   }
 

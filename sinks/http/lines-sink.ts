@@ -32,7 +32,7 @@ export interface LinesSinkOptions<S extends ParamSchema, P extends Target> exten
   readonly message: (batch: Lines, place: P) => Message
   /** Looks at a 2xx answer to a number of lines. Throws a SinkError where it says nothing of them. */
   readonly judge?: (response: Response, place: P, lines: number) => Verdict | undefined
-  /** Bytes of an answer that {@link judge} wants to see. */
+  /** Bytes of a response that {@link judge} wants to see. */
   readonly maxResponse?: number
   /** The line that a check sends. */
   readonly test?: (now: Date) => string

@@ -7,7 +7,7 @@ export interface Lines extends Pick<Batch, 'name' | 'from'> {
   readonly numbers: readonly number[]
 }
 
-/** What an answer says of lines that were sent, where the destination did not take all: each by its place among them. */
+/** What a response says of lines that were sent, where the destination did not take all: each by its place among them. */
 export interface Verdict {
   /** What was wrong, without secrets. */
   readonly message: string

@@ -85,7 +85,7 @@ export class AccessTokens {
     const asked = this.#clock.monotonic()
     const { text } = await this.#client.post({ url: tokenUrl, headers, body: Buffer.from(String(grant)) }, signal)
     const { access_token: token, expires_in: life } = granted(text)
-    if (token === undefined) throw new SinkError('transient', `${tokenUrl.host} answered without a token`)
+    if (token === undefined) throw new SinkError('transient', `${tokenUrl.host} responded without a token`)
     // Used until a minute before its end, so that none ends on the way.
     return { token, until: asked + ((life ?? 3600) - 60) * 1000 }
   }

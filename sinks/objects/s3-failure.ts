@@ -19,7 +19,7 @@ const CODES: Readonly<Record<string, SinkFailure>> = {
 }
 
 /**
- * What the SDK threw, as a failed delivery to `place`; with the code of the answer, never with its text. The error itself
+ * What the SDK threw, as a failed delivery to `place`; with the code of the response, never with its text. The error itself
  * is not kept: it knows the whole request.
  */
 export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now'>): SinkError {
@@ -33,13 +33,13 @@ export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now
     if (error instanceof NotPublic) return unreachable(place, error)
     return unreachable(place, Object.assign(new Error(name), { name, code }))
   }
-  // A failure inside of an answer that began as a success, or that was cut short.
+  // A failure inside of a response that began as a success, or that was cut short.
   if (status < 300) return new SinkError('transient', `${place} gave an answer that does not end well`)
 
   const shown = /^[A-Za-z0-9.]{1,64}$/.test(name) && name !== 'Error' ? ` ${name}` : ''
   const failure = Object.hasOwn(CODES, name) ? CODES[name] : undefined
   const wait = retryAfterMs($response?.headers?.['retry-after'], clock)
-  const message = `${place} answered ${status}${shown}`
+  const message = `${place} responded with ${status}${shown}`
   return new SinkError(failure ?? failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
 }
 

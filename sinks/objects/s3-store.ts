@@ -118,7 +118,7 @@ async function abandon(client: Aws.S3Client, abort: Aws.AbortMultipartUploadComm
 
 const MAX_SOCKETS = 4
 const CONNECT_MS = 10_000
-/** Longest silence of a server in the middle of an answer. */
+/** Longest silence of a server in the middle of a response. */
 const IDLE_MS = 60_000
 const ABANDON_MS = 10_000
 

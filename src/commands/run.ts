@@ -18,8 +18,8 @@ const MAX_REPORTED = 10
 export const run: DefineCommand = (command) => {
   command
     .argument('<file>', 'the pipeline file')
-    .option('--resume', 'go on where an earlier run stopped, with the same batches')
-    .option('--state <folder>', 'where a run keeps what it needs to go on; default: FILE.state')
+    .option('--resume', 'continue an earlier run with the same batches, or send what was added since it finished')
+    .option('--state <folder>', 'folder of the state that --resume needs (default: FILE.state)')
     .addHelpText(
       'after',
       '\nPrints a summary as one line of JSON. Exit codes: 0 all delivered, 2 the file or its input cannot be used,\n' +
@@ -97,7 +97,7 @@ const each = (ran: readonly Ran[]): object =>
 function judge(ran: readonly Ran[], state: string): void {
   const faults = ran.flatMap(({ pipeline, stats, end }): [code: number, message: string][] => {
     const { name } = pipeline
-    const kept = `what is not delivered is kept, go on with --resume (state in ${stateFolder(state, pipeline)})`
+    const kept = `undelivered records are kept; --resume continues (state in ${stateFolder(state, pipeline)})`
     if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]

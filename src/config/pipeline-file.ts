@@ -37,7 +37,10 @@ export function loadPipelines(
 ): Pipeline[] {
   const text = readText(file)
   if (isOther(text, file, environment))
-    throw badFile(file, 'is no pipeline file: it has no source; edged serve -c FILE runs a configuration of the daemon')
+    throw badFile(
+      file,
+      'is not a pipeline file: it has no source; edged serve -c FILE runs a configuration of the daemon',
+    )
   return readPipelines(text, file, checks, environment)
 }
 
@@ -231,7 +234,7 @@ function sourceIssues(source: unknown, inside: boolean): Issue[] {
     const [key] = Object.keys(source)
     if (key === undefined) return [{ pointer: '/source', message: asked }]
     const meant = nearest(key, allowed)
-    const message = meant === undefined ? `is no source; it ${asked}` : `is no source, did you mean ${meant}`
+    const message = meant === undefined ? `is not a source; it ${asked}` : `is not a source; did you mean ${meant}?`
     return [{ pointer: `/source/${pointerToken(key)}`, message }]
   }
   if (second !== undefined) return [{ pointer: `/source/${second}`, message: `is a second source beside ${kind}` }]
@@ -267,7 +270,7 @@ function absoluteDestination(text: string, folder: string): string {
 function repeatedNames(pipelines: ReadPipelines['pipelines']): Issue[] {
   return pipelines.flatMap((pipeline, index) =>
     pipeline !== undefined && pipelines.findIndex((other) => other?.name === pipeline.name) < index
-      ? [{ pointer: `/pipelines/${index}/name`, message: `${pipeline.name} stands there twice` }]
+      ? [{ pointer: `/pipelines/${index}/name`, message: `duplicate pipeline name ${pipeline.name}` }]
       : [],
   )
 }

@@ -297,7 +297,7 @@ const WRONG: [what: string, text: string, message: RegExp][] = [
       `{ zone: ${ZONE} }`,
       '    name: a\n  - { name: a, source: { http: "127.0.0.1:1" }, dataset: dns_logs, destination_conf: file:x }',
     ),
-    /a stands there twice$/,
+    /duplicate pipeline name a$/,
   ],
 ]
 for (const [what, text, message] of WRONG)

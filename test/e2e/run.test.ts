@@ -195,7 +195,7 @@ t.test('a destination that fails for retry_for ends the run, whenever it would b
     // A refusal is tried again after a minute at the earliest: the run ends before.
     const { ended, told, summary } = start(t, pipeline(folder, url, 'retry_for: 2s'))
     t.equal(await ended, 5, what)
-    t.match(told(), new RegExp(`answered ${status}; what is not delivered is kept`))
+    t.match(told(), new RegExp(`responded with ${status}; undelivered records are kept`))
     t.match(summary(), { read: 1000, delivered: 0 })
     t.ok((summary()['seconds'] ?? Infinity) < 30, `${what}: before it would be asked again`)
   }

@@ -95,7 +95,7 @@ t.test('what is wrong in a pipeline file is told with its place', async (t) => {
   const head = 'dataset: http_requests\ndestination_conf: stdout://\n'
   const WRONG: [text: string, fault: string | RegExp][] = [
     ['', /1:1: must be a pipeline/],
-    [`${head}source: { fil: a }`, 'p.yaml:3:11: source.fil is no source, did you mean file'],
+    [`${head}source: { fil: a }`, 'p.yaml:3:11: source.fil is not a source; did you mean file?'],
     [`${head}source: { zone: ${'a'.repeat(32)} }`, /3:11: source.zone is a source of pipelines inside the daemon only/],
     [
       `${head}source: stdin\noutput_option: {}`,
@@ -300,9 +300,9 @@ t.test('the last batch is tried again as well, until it has arrived', async (t) 
 t.test('a run without input says what is missing, and leaves nothing behind', async (t) => {
   const folder = testFolder(t, { 'a.ndjson': '{}\n' })
   const MISSING: [source: string, message: RegExp][] = [
-    ['{ file: b.ndjson }', /^there is no file .*b\.ndjson$/],
-    ['{ file: [a.ndjson, b.ndjson] }', /^there is no file .*b\.ndjson$/],
-    ["{ file: ['*.gz', 'c*'] }", /^there is no file .*\*\.gz or .*c\*$/],
+    ['{ file: b.ndjson }', /^no such file: .*b\.ndjson$/],
+    ['{ file: [a.ndjson, b.ndjson] }', /^no such file: .*b\.ndjson$/],
+    ["{ file: ['*.gz', 'c*'] }", /^no such file: .*\*\.gz or .*c\*$/],
     [
       "{ redis_stream: 'redis://127.0.0.1:1', key: logs }",
       /^the stream logs of 127\.0\.0\.1:1 cannot be read: .*REFUSED/,
@@ -316,7 +316,7 @@ t.test('a run without input says what is missing, and leaves nothing behind', as
 t.test('a configuration of the daemon is no pipeline file', async (t) => {
   const folder = testFolder(t, { 'edged.yaml': 'data: ./data\n', 'empty.yaml': '' })
   t.throws(() => loadPipelines(join(folder, 'edged.yaml'), checks), {
-    message: /:1:1: is no pipeline file: .* edged serve/,
+    message: /:1:1: is not a pipeline file: .* edged serve/,
   })
   t.throws(() => loadPipelines(join(folder, 'empty.yaml'), checks), { message: /:1:1: must be a pipeline/ })
 })

@@ -58,13 +58,13 @@ t.test('a real Azure emulator', { skip: NO_AZURITE }, async (t) => {
   t.teardown(() => wrong.close())
   await t.rejects(wrong.check(never), {
     failure: 'refused',
-    message: `127.0.0.1:${port} answered 403 AuthorizationFailure`,
+    message: `127.0.0.1:${port} responded with 403 AuthorizationFailure`,
   })
   const missing = azure.open(new URL(`azure://${base}/none?${sas('o', 'w')}`), deps)
   t.teardown(() => missing.close())
   await t.rejects(missing.check(never), {
     failure: 'refused',
-    message: `127.0.0.1:${port} answered 404 ContainerNotFound`,
+    message: `127.0.0.1:${port} responded with 404 ContainerNotFound`,
   })
 })
 
@@ -87,7 +87,7 @@ t.test('large blobs are put in blocks, and again from the first one', async (t) 
   await t.rejects(sink.write(large, never), {
     failure: 'transient',
     retryAfterMs: 3000,
-    message: /answered 503 ServerBusy$/,
+    message: /responded with 503 ServerBusy$/,
   })
   t.equal(fake.blobs.size, 0)
   await sink.write(large, never)
@@ -139,7 +139,7 @@ t.test('kinesis', async (t) => {
     const host = receiver.host
     await t.rejects(to('none').check(never), {
       failure: 'refused',
-      message: `${host} answered 400 ResourceNotFoundException`,
+      message: `${host} responded with 400 ResourceNotFoundException`,
     })
     for (const [code, failure] of [
       ['ProvisionedThroughputExceededException', 'transient'],

@@ -53,7 +53,7 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['https://a.test/ b', /white space/],
   ['https://a.test\\b', /backslash/],
   ['https://a.test/#b', /%23/],
-  ['https://[::1/', /is no URL/],
+  ['https://[::1/', /is not a URL/],
   ['splunk://', /path|host|URL/],
   [`https://a.test/${'a'.repeat(4096)}`, /longer than 4096/],
   ['https://a.test:0/', /port 0/],
@@ -207,8 +207,8 @@ t.test('a redirect is not followed, and an endless answer is not read', async (t
   const sink = openSink(`https://${receiver.host}/`, sinkDeps({ egress }))
   t.teardown(() => sink.close())
   const batch = batchOf('a\n', 'gzip')
-  await t.rejects(sink.write(batch, patient), { failure: 'refused', message: /answered 302, and redirects/ })
-  await t.rejects(sink.write(batch, patient), { failure: 'transient', message: /answered 500$/ })
+  await t.rejects(sink.write(batch, patient), { failure: 'refused', message: /responded with 302, and redirects/ })
+  await t.rejects(sink.write(batch, patient), { failure: 'transient', message: /responded with 500$/ })
   await sink.write(batch, patient)
   t.equal(inside.accepted.length, 0)
 })

@@ -125,9 +125,9 @@ const INSERTS: Case[] = [
     { failure: 'transient', message: /no answer of/ },
   ],
   ['no answer of the API', 1, { status: 200, body: '<html>' }, { failure: 'transient', message: /no answer of Big/ }],
-  ['the rate is exceeded', 1, denied('rateLimitExceeded'), { failure: 'transient', message: /answered 403$/ }],
+  ['the rate is exceeded', 1, denied('rateLimitExceeded'), { failure: 'transient', message: /responded with 403$/ }],
   ['access is denied', 1, denied('accessDenied'), { failure: 'refused', lines: undefined }],
-  ['the token has gone', 1, { status: 401 }, { failure: 'refused', message: /answered 401$/ }],
+  ['the token has gone', 1, { status: 401 }, { failure: 'refused', message: /responded with 401$/ }],
 ]
 
 const JUDGES = [
@@ -160,7 +160,7 @@ for (const [name, open] of JUDGES)
     judge.reply = MIXED[name]!
     t.match(await attempt(judge, 4), { failure: 'transient', message: /3 of 4/ })
     judge.reply = { status: 503 }
-    t.match(await attempt(judge, 4), { failure: 'transient', message: /answered 503/ })
+    t.match(await attempt(judge, 4), { failure: 'transient', message: /responded with 503/ })
     judge.reply = name === 'bq' ? insert(fault(0, 'timeout')) : bulk(item(429), item(201))
     t.match(await attempt(judge, 4), { failure: 'transient', message: /1 of 2/ })
     judge.reply = name === 'bq' ? json({}) : json({ errors: false })
@@ -182,6 +182,6 @@ t.test('a token is used until it is no longer taken, and lines that are no rows 
   judge.reply = json({})
   t.equal(await attempt(judge, 1), 'written')
   t.equal(judge.tokens, 2)
-  const csv = { failure: 'refused', lines: undefined, message: /^line 2 is no JSON object/ }
+  const csv = { failure: 'refused', lines: undefined, message: /^line 2 is not a JSON object/ }
   await t.rejects(judge.sink.write(batchOf('{}\n"a"\n', 'identity'), never), csv)
 })

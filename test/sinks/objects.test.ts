@@ -55,7 +55,7 @@ t.test('a real S3 server', { skip: NO_SWIFT }, async (t) => {
   const stranger = s3.open(to('wrong'), deps)
   await t.rejects(stranger.check(never), {
     failure: 'refused',
-    message: `127.0.0.1:${port}/logs answered 403 SignatureDoesNotMatch`,
+    message: `127.0.0.1:${port}/logs responded with 403 SignatureDoesNotMatch`,
   })
   await stranger.close()
 })
@@ -95,7 +95,7 @@ t.test('an S3 that is strict and fails', async (t) => {
     [
       'SlowDown',
       { status: 503, code: 'SlowDown', headers: { 'retry-after': '7' } },
-      { failure: 'transient', retryAfterMs: 7000, message: `${place} answered 503 SlowDown` },
+      { failure: 'transient', retryAfterMs: 7000, message: `${place} responded with 503 SlowDown` },
     ],
     ['a timeout that it noticed', { status: 400, code: 'RequestTimeout' }, { failure: 'transient' }],
     ['a damaged body', { status: 400, code: 'BadDigest' }, { failure: 'transient' }],
@@ -153,7 +153,7 @@ t.test('an S3 that is strict and fails', async (t) => {
   await t.test('what a server says about a key is not repeated', async (t) => {
     fake.fault = () => ({ status: 403, code: `No ${KEYS.secret}`, text: `${KEYS.id} ${KEYS.secret}` })
     const error = await sink.write(small, never).catch((error: Error) => error)
-    t.equal(String(error), `SinkError: ${place} answered 403`)
+    t.equal(String(error), `SinkError: ${place} responded with 403`)
     fake.fault = () => undefined
   })
 
@@ -161,7 +161,7 @@ t.test('an S3 that is strict and fails', async (t) => {
     const stranger = s3.open(new URL(where().href.replace('wJalr', 'other')), deps)
     await t.rejects(stranger.check(never), {
       failure: 'refused',
-      message: `${place} answered 403 SignatureDoesNotMatch`,
+      message: `${place} responded with 403 SignatureDoesNotMatch`,
     })
     await stranger.close()
   })
@@ -243,7 +243,7 @@ for (const [destination, host] of OWNED)
     t.strictSame([...fake.hosts], [host])
     t.strictSame([...new Set(dialled)], [`${host}:443`])
 
-    const failure = { failure: 'refused', message: `${host}/logs answered 403 SignatureDoesNotMatch` }
+    const failure = { failure: 'refused', message: `${host}/logs responded with 403 SignatureDoesNotMatch` }
     await t.rejects(open('wrong').check(never), failure)
     fake.fault = () => ({ status: 503, code: 'SlowDown', headers: { 'retry-after': '7' } })
     await t.rejects(sink.check(never), { name: 'SinkError', failure: 'transient', retryAfterMs: 7000 })

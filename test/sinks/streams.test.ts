@@ -249,17 +249,23 @@ t.test('redis streams', { skip: NO_REDIS }, async (t) => {
   await t.test('what the server refuses', async (t) => {
     await client.set('text', 'x')
     const place = `127.0.0.1:${server.port}`
-    await t.rejects(to('/2?stream=text').check(never), { failure: 'refused', message: `${place} answered WRONGTYPE` })
+    await t.rejects(to('/2?stream=text').check(never), {
+      failure: 'refused',
+      message: `${place} responded with WRONGTYPE`,
+    })
     await client.config('SET', 'requirepass', 'right')
-    await t.rejects(to('/2?stream=logs').check(never), { failure: 'refused', message: `${place} answered NOAUTH` })
+    await t.rejects(to('/2?stream=logs').check(never), {
+      failure: 'refused',
+      message: `${place} responded with NOAUTH`,
+    })
     await t.rejects(to('/2?stream=logs&password=wrong').check(never), {
       failure: 'refused',
-      message: `${place} answered WRONGPASS`,
+      message: `${place} responded with WRONGPASS`,
     })
     await to('/2?stream=logs&password=right').check(never)
     await client.config('SET', 'requirepass', '')
     await client.config('SET', 'maxmemory', '1')
-    await t.rejects(to('/2?stream=logs').check(never), { failure: 'transient', message: `${place} answered OOM` })
+    await t.rejects(to('/2?stream=logs').check(never), { failure: 'transient', message: `${place} responded with OOM` })
     await client.config('SET', 'maxmemory', '0')
   })
 

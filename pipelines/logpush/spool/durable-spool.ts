@@ -206,7 +206,7 @@ export class DurableSpool implements Spool, QuotaUser {
     })
   }
 
-  /** Finishes what is under way; later commits are refused. */
+  /** Finishes what is in progress; later commits are refused. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#writing

@@ -44,7 +44,7 @@ const LOCK = 'lock'
 const ID = 'id'
 
 /**
- * Opens the spools in a folder, which is made where there is none, and mends what a crash has left. Rejects when
+ * Opens the spools in a folder, which is made if there is none, and mends what a crash has left. Rejects when
  * another process has the folder open.
  *
  *     spool/lock/                                     held by the process that has it open

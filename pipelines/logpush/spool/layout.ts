@@ -123,7 +123,7 @@ export class FramePacker {
     this.#closedBytes = 0
   }
 
-  /** The same, in one write, for texts of ASCII alone, as most are; -1 also where they are not. */
+  /** The same, in one write, for texts of ASCII alone, as most are; -1 also if they are not. */
   #writeAscii(texts: readonly string[]): number {
     const out = this.#bytes
     let cell = this.#at

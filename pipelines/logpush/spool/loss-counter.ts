@@ -16,7 +16,7 @@ export type Loss = 'limit' | 'age' | 'damage' | 'missing' | 'queue' | 'unfit'
 /** A log line for each loss of a spool, but no more than one in this time. */
 const QUIET_MS = 10_000
 
-/** Counts the losses of one dataset and scope, and tells them in the log, together where there are many. */
+/** Counts the losses of one dataset and scope, and tells them in the log, together if there are many. */
 export class LossCounter {
   readonly #clock: Clock
   readonly #log: Log

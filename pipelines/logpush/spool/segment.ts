@@ -77,7 +77,7 @@ export class Segment {
     return this.#index[low]!
   }
 
-  /** Names of the fields of its records; undefined where they cannot be read. */
+  /** Names of the fields of its records; undefined if they cannot be read. */
   async names(): Promise<readonly string[] | undefined> {
     this.#names ??= this.block(0, new Buffers(BLOCK_BYTES, 0)).then((block) =>
       'frames' in block ? block.names : undefined,
@@ -91,7 +91,7 @@ export class Segment {
   }
 
   /**
-   * The frames from `offset` on, as many as one reading gives; a {@link Damage} where none begins. Large blocks lie in
+   * The frames from `offset` on, as many as one reading gives; a {@link Damage} if none begins. Large blocks lie in
    * one of `buffers`.
    */
   async block(offset: number, buffers: Buffers): Promise<Block | Damage> {

@@ -12,7 +12,7 @@ t.test('a destination is tried out when it is new and when a job is enabled, nev
         {
           code: 1002,
           message:
-            /^error validating destination: error writing object: error uploading: logs\.example\.com answered 403$/,
+            /^error validating destination: error writing object: error uploading: logs\.example\.com responded with 403$/,
           source: { pointer: '/destination_conf' },
         },
       ],
@@ -112,7 +112,7 @@ t.test('destinations and options can be tried out', async (t) => {
   t.strictSame((await ask('destination', { destination_conf: HTTPS })).body.result, { valid: true, message: '' })
   t.match((await ask('destination', { destination_conf: 'down://a' })).body.result, {
     valid: false,
-    message: /answered 403/,
+    message: /responded with 403/,
   })
   t.match((await ask('destination', { destination_conf: 'nowhere' })).body.result, { valid: false, message: /scheme/ })
   t.match(await ask('destination', {}), { status: 400, body: { errors: [{ code: 1002 }] } })

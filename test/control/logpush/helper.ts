@@ -37,7 +37,7 @@ export class TestDestinations implements Destinations {
   open(destination: string): Sink {
     const refuse = () => {
       if (destination.startsWith('down:') || this.down.has(destination))
-        throw new SinkError('refused', 'logs.example.com answered 403')
+        throw new SinkError('refused', 'logs.example.com responded with 403')
     }
     const sink: Sink = {
       encoding: 'gzip',

@@ -119,7 +119,7 @@ t.test('how a job fares is told with it, and goes with it', async (t) => {
   const status = {
     last_complete: '2026-11-21T12:00:00Z',
     last_error: '2026-11-21T12:00:30Z',
-    error_message: 'logs.example.com answered 503',
+    error_message: 'logs.example.com responded with 503',
     failing_since: '2026-11-21T12:00:30Z',
   }
   await store.batch([{ kind: LOGPUSH_STATUS, scope: zone(ZONE), id: '1', value: status }])

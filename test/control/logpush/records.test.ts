@@ -202,7 +202,7 @@ t.test('a spool without room refuses, and says what was taken', async (t) => {
   const response = await send(PATH, many)
   t.match(response, {
     status: 429,
-    body: { errors: [{ code: 20304, message: /what stands up to line \d+ was taken$/ }] },
+    body: { errors: [{ code: 20304, message: /records up to line \d+ were stored$/ }] },
   })
   t.equal(response.headers.get('retry-after'), '5')
   const taken = Number(/line (\d+)/.exec(response.body.errors[0].message)?.[1])

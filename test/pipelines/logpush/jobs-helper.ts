@@ -93,9 +93,9 @@ class ScriptedSink {
 }
 
 export const transient = (retryAfterMs?: number) =>
-  new SinkError('transient', 'sink.test answered 503', retryAfterMs === undefined ? {} : { retryAfterMs })
-export const refused = () => new SinkError('refused', 'sink.test answered 403')
-export const tooLarge = () => new SinkError('too_large', 'sink.test answered 413')
+  new SinkError('transient', 'sink.test responded with 503', retryAfterMs === undefined ? {} : { retryAfterMs })
+export const refused = () => new SinkError('refused', 'sink.test responded with 403')
+export const tooLarge = () => new SinkError('too_large', 'sink.test responded with 413')
 
 /** Records that are told apart by their RayID. */
 export const rays = (from: number, to: number) =>

@@ -108,7 +108,7 @@ t.test(
     await bench.job(1, { max_upload_records: 1000 })
     await bench.write(...rays(0, 10))
     await bench.clock.until(() => sink.attempts.length === 2)
-    await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test answered 503')
+    await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test responded with 503')
     t.type(bench.status(1)?.last_error, 'string')
     await bench.write(...rays(10, 2500))
     await bench.clock.until(() => sink.arrived.length === 4)
@@ -182,7 +182,7 @@ t.test('ten minutes without a destination: what came meanwhile arrives in order 
     await bench.clock.pass(60_000, 1000)
   }
   t.equal(sink.arrived.length, 0)
-  t.match(bench.status(1), { last_complete: null, error_message: 'sink.test answered 503' })
+  t.match(bench.status(1), { last_complete: null, error_message: 'sink.test responded with 503' })
   const all = MINUTES * PER_MINUTE
   t.match(await bench.metrics.metrics(), new RegExp(`edged_logpush_lag_records\\{job="1"\\} ${all}\\n`))
 
@@ -201,7 +201,7 @@ t.test('a wrong key marks the job at once; a corrected one sends what waited', a
   }
   await bench.job(1, { to: 'test://wrong' })
   await bench.write(...rays(0, 5))
-  await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test answered 403')
+  await bench.clock.until(() => bench.status(1)?.error_message === 'sink.test responded with 403')
   await bench.job(1, { to: 'test://right' })
   await bench.clock.until(() => bench.sink('test://right').arrived.length === 1, { step: 1, most: 5000 })
   t.equal(bench.sink('test://right').text, textOf(0, 5))
@@ -219,7 +219,7 @@ t.test('a job that fails for a day is disabled, and says why', async (t) => {
   await bench.write(...rays(0, 1))
   await bench.clock.until(() => bench.enabled(1) === false, { step: 60_000 })
   const { failing_since, last_error, error_message } = bench.status(1)!
-  t.equal(error_message, 'sink.test answered 403')
+  t.equal(error_message, 'sink.test responded with 403')
   t.ok(Date.parse(last_error!) - Date.parse(failing_since!) >= 86_400_000)
   const entries = []
   for await (const { entry } of bench.store.audit()) entries.push(entry)
