@@ -17,7 +17,7 @@ const TAG_START = /[A-Za-z/!?]/
 /** CommonMark 0.31.2, 6.5. */
 const MAIL = /<[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d.-]+>/y
 
-/** Surroundings of a piece of text that affect escaping. */
+/** Neighbours of a piece of text that affect escaping. */
 export interface EscapeContext {
   /** Class of the character before it, or `mark` right after generated Markdown. */
   before: CharacterClass | 'mark'
