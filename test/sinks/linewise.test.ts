@@ -112,12 +112,7 @@ const INSERTS: Case[] = [
     insert(fault(0, 'backendError')),
     { failure: 'transient', message: /rows: backendError$/ },
   ],
-  [
-    'it says something of other rows',
-    1,
-    insert(fault(1, 'invalid')),
-    { failure: 'transient', message: /not one of/ },
-  ],
+  ['it says something of other rows', 1, insert(fault(1, 'invalid')), { failure: 'transient', message: /not one of/ }],
   [
     'it says the same of a row again and again',
     2,
