@@ -208,7 +208,19 @@ export class FollowTrail implements Trail<FollowState> {
     const begin = last === undefined ? 0 : generations.indexOf(last) + 1
     for (let at = 0; at < generations.length; at++) {
       const generation = generations[(begin + at) % generations.length]!
-      if (generation !== after && (await this.#hasMore(generation))) return generation
+      if (generation === after || !(await this.#hasMore(generation))) continue
+      const earlier = await this.#earlier(generation)
+      if (earlier === undefined) return generation
+      if (earlier !== after) return earlier
+    }
+    return undefined
+  }
+
+  /** An earlier content of the same name that has more lines: they come before those of the later one. */
+  async #earlier(generation: Generation): Promise<Generation | undefined> {
+    for (const one of this.#files.generations) {
+      if (one === generation) return undefined
+      if (one.path === generation.path && (await this.#hasMore(one))) return one
     }
     return undefined
   }

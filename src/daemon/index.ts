@@ -224,7 +224,11 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
       }),
     async close() {
       draining = true
-      await turns.run('reload', () => stack.close())
+      await turns.run('reload', async () => {
+        // First: what its requests need stays open until they are finished.
+        await proxy.close()
+        await stack.close()
+      })
     },
   }
 }
