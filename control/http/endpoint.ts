@@ -128,6 +128,9 @@ export type HandlerResult<R> = R | ApiResponse<R> | FileResponse
 
 const NO_QUERY = Type.Object({})
 
+/** Paths that wrangler calls with query parameters of its own, other ones in each version. Unknown ones are ignored. */
+const CLIENT_PATHS = /^\/(workers|storage|r2|d1)\b/
+
 /** Describes an endpoint. `handle` receives a validated body and query; it throws to reject the request. */
 export function endpoint<
   const P extends string,
@@ -144,7 +147,7 @@ export function endpoint<
     if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
     return empty
   }
-  const parseQuery = queryParser(spec.query ?? NO_QUERY)
+  const parseQuery = queryParser(spec.query ?? NO_QUERY, { ignoreUnknown: CLIENT_PATHS.test(spec.path) })
   return {
     ...spec,
     handle: (call) =>

@@ -17,12 +17,12 @@ export class InvalidQuery extends InvalidInput {}
  * lists are read from repeated names or commas. A parameter that is not in the schema is rejected: it would have no
  * effect, and a misspelled filter would return everything.
  */
-export function queryParser(schema: TSchema): (query: URLSearchParams) => unknown {
+export function queryParser(schema: TSchema, { ignoreUnknown = false } = {}): (query: URLSearchParams) => unknown {
   const parse = parser(schema, { defaults: true })
   const properties = Object.entries((schema as { properties?: Record<string, Property> }).properties ?? {})
   const names: ReadonlySet<string> = new Set(properties.map(([name]) => name))
   return (query) => {
-    const unknown = [...new Set(query.keys())].filter((name) => !names.has(name))
+    const unknown = ignoreUnknown ? [] : [...new Set(query.keys())].filter((name) => !names.has(name))
     if (unknown.length > 0) throw new InvalidQuery(unknown.map((name) => unknownParameter(name, names)))
     const input: Record<string, unknown> = {}
     for (const [name, property] of properties) {
