@@ -21,7 +21,8 @@ const DAY = 86_400_000
 const CONFIG = configuration('http://127.0.0.1:9', {
   zones: [{ id: ZONE, account: ACCOUNT, name: 'example.test', origin: 'http://127.0.0.1:9' }],
   control: { listen: '127.0.0.1:0', rate_limit: { requests: 0 } },
-  workers: { retention: { versions: 3 } },
+  // What is stored counts here, not what runs.
+  workers: { runtime: 'off', retention: { versions: 3 } },
 })
 
 /** One script that somebody uploads over and over: what was acknowledged last, and what may be under way. */
@@ -47,7 +48,11 @@ async function upload(daemon: Daemon, { name, site }: Told, n: number): Promise<
     return (await uploadScript(daemon, name, { assets: { jwt }, annotations })).status
   }
   const bindings = [{ type: 'plain_text', name: 'CHANGE', text: `change ${n} ` }]
-  const modules = { 'main.js': `export default {} // ${part(n, 'm')}`, 'a.txt': part(n, 'a'), 'b.txt': part(n, 'b') }
+  const modules = {
+    'main.js': `export default { fetch() {} } // ${part(n, 'm')}`,
+    'a.txt': part(n, 'a'),
+    'b.txt': part(n, 'b'),
+  }
   return (await uploadScript(daemon, name, { bindings, annotations }, modules)).status
 }
 
@@ -99,7 +104,12 @@ async function check(t: Test, daemon: Daemon, clients: readonly Told[]): Promise
     const whole = site
       ? said.slice(1).every((text, at) => text === part(found, 'abcd'[at]!))
       : said.slice(1).join('\n') ===
-        [`change ${found} `, `export default {} // ${part(found, 'm')}`, part(found, 'a'), part(found, 'b')].join('\n')
+        [
+          `change ${found} `,
+          `export default { fetch() {} } // ${part(found, 'm')}`,
+          part(found, 'a'),
+          part(found, 'b'),
+        ].join('\n')
     if (found >= acknowledged && found <= asked && whole && said.length === 5) continue
     wrong++
     t.fail('a script is as it was uploaded', { name, acknowledged, asked, said: said.map((text) => text.slice(0, 20)) })
