@@ -12,26 +12,14 @@ import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { Log } from '../core/log.js'
 import { openMetrics, type Metrics } from '../core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
-import { dialGuard } from './dial-guard.js'
+import { Edge } from './edge.js'
 import { startPipelines } from './pipelines.js'
-import { Challenges } from '../edge/challenge/challenges.js'
-import { conditions } from '../edge/rules/conditions.js'
-import { markdownStage } from '../edge/markdown/stage.js'
-import { Geo, readDatabases } from '../edge/geo.js'
 import { MemoryBudget } from '../core/memory-budget.js'
-import { defaultRuleDeps } from '../rules/engine/default-deps.js'
-import { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { tracer } from '../edge/rules/trace.js'
-import { listenProxy } from '../edge/client/server.js'
 import { openLogPush } from './logpush.js'
-import { cachedResolve } from '../egress/name-cache.js'
 import { fairResolve, systemResolve } from '../egress/fair-resolve.js'
 import { hostAndPort } from '../http/listen.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
-import { RateLimits } from './rate-limits.js'
-import { ListRegistry } from './list-registry.js'
-import { WorkerRegistry } from './worker-registry.js'
-import { ZoneRegistry } from './zone-registry.js'
 import { openStore } from '../store/index.js'
 import { openRuntime } from './worker-runtime.js'
 import { openBlobs } from '../store/open-blobs.js'
@@ -98,43 +86,29 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   store.tell = auditLog(logpush.emitter, () => config)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
-  const { max_rate_limit_keys: maxKeys, challenge } = config.proxy
-  const limits = stack.use(await RateLimits.open({ store, url: config.store, maxKeys, clock, log, metrics }))
-  const challenges = new Challenges(keys.derive('challenge'), clock, challenge)
-  const lists = stack.use(new ListRegistry(store, config.lists))
-  const named = {
-    lists: (accountId: string) => lists.lists(accountId),
-    redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
-  }
-  const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter: limits.limiter, challenges, log }) }
-  const rules = new RulesetCache({ store, parts, metrics, log })
-  const zones = stack.use(new ZoneRegistry(store, config.zones, { rules, demoOrigin: demo?.origin }))
-  const geo = new Geo(await readDatabases(config.geo))
-  const memory = new MemoryBudget(config.proxy.markdown_memory)
-  const stages = [markdownStage({ memory, metrics, log })]
   const { emitter } = logpush
   const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
-  const sites = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
-  const listeners = new Set<number>([portOf(admin.url), ...pipelinePorts(config)])
-  if (demo) listeners.add(portOf(demo.origin))
-  const dial = { resolve: cachedResolve(resolve), guard: dialGuard(egress, listeners) }
-  const proxy = stack.use(
-    await listenProxy(config.proxy, {
-      zones,
-      stages,
-      challenges,
-      workers: sites,
-      geo,
-      dial,
+  const ports = new Set<number>([portOf(admin.url), ...pipelinePorts(config)])
+  if (demo) ports.add(portOf(demo.origin))
+  const edge = stack.use(
+    await Edge.open(config, {
+      store,
+      blobs,
+      egress,
+      resolve,
       emitter,
+      challengeKey: keys.derive('challenge'),
       ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
+      counts: { url: config.store },
+      demoOrigin: demo?.origin,
+      ports,
       clock,
       log,
       metrics,
     }),
   )
-  listeners.add(proxy.port)
-  if (proxy.tls) listeners.add(proxy.tls.port)
+  const { zones, workers: sites, geo } = edge
+  const proxy = stack.use(await edge.listen())
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
@@ -179,31 +153,14 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config.workers }
   const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
   const control = stack.use(await startControl(areas, deps))
-  listeners.add(portOf(control.url))
+  ports.add(portOf(control.url))
   stack.use(startPipelines(config, { clock, log }))
-  const takeOver = async (next: Config): Promise<void> => {
-    zones.configure(next.zones)
-    lists.configure(next.lists)
-    await proxy.reconfigure(next.proxy)
-  }
   const reload = async (next: Config): Promise<void> => {
-    const [databases, ways] = await Promise.all([readDatabases(next.geo), readEgress(next.egress)])
-    try {
-      await takeOver(next)
-    } catch (error) {
-      // Part of it can be active already: a port in use is detected last.
-      await takeOver(config)
-      throw error
-    }
-    listeners.add(proxy.port)
-    if (proxy.tls) listeners.add(proxy.tls.port)
+    const ways = await readEgress(next.egress)
+    await edge.reconfigure(next)
     warnOfRestart(config, next, log)
-    limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
-    challenges.options = next.proxy.challenge
-    geo.use(databases)
     egress.use(ways)
     logpush.configure(next.logpush)
-    memory.limit = next.proxy.markdown_memory
     uploads.limit = next.workers.upload.memory
     log.level = next.log.level
     config = next

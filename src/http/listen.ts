@@ -21,6 +21,12 @@ function urlOf(server: Server): string {
   return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }
 
+/** The proxy's listeners: without and with TLS. */
+export type ListenerName = 'proxy' | 'proxy_tls'
+
+/** Makes a server listen on an address. Rejects if that is not possible. */
+export type Bind = (server: NetServer, address: string, name: ListenerName) => Promise<void>
+
 /** Makes a server listen on `host:port`. Rejects with a sentence that names the address and what to do. */
 export async function bind(server: NetServer, address: string): Promise<void> {
   const { host, port } = hostAndPort(address)

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Emitter } from '../../core/emit.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
-import { bind } from '../../http/listen.js'
+import { bind, type Bind } from '../../http/listen.js'
 import type { ConnectorDeps } from '../../http/connector.js'
 import { Origins } from '../../http/origins.js'
 import type { Stage } from '../response.js'
@@ -44,6 +44,8 @@ export interface ProxyParts {
   readonly workers?: WorkerSites
   /** 48 bytes for TLS session tickets, replaced daily; required for HTTPS. */
   readonly ticketKeys?: () => Buffer
+  /** Makes a server listen; default: {@link bind}. */
+  readonly bind?: Bind
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -89,6 +91,7 @@ class ReverseProxy implements Proxy {
     refused: (connection, fault) => this.#fault(connection, fault),
   }
   readonly #ticketKeys: () => Buffer
+  readonly #bind: Bind
   #server: Server | undefined
   #tls: TlsListener | undefined
   /** Connections of both listeners, handshakes included. */
@@ -116,6 +119,7 @@ class ReverseProxy implements Proxy {
     }: ProxyParts,
   ) {
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
+    this.#bind = parts.bind ?? bind
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     const bufferMemory = new MemoryBudget(config.buffer_memory)
     this.#context = {
@@ -237,7 +241,7 @@ class ReverseProxy implements Proxy {
     const server = createServer(options, (socket) => {
       if (this.#admit(socket)) this.#connected(socket)
     })
-    await bind(server, config.listen)
+    await this.#bind(server, config.listen, 'proxy')
     this.#bound = server.address() as AddressInfo
     server.on('error', (error) => this.#context.log.error({ event: 'listener_failed', error: error.message }))
     return server
@@ -286,6 +290,7 @@ class ReverseProxy implements Proxy {
       clock,
       log,
       ticketKeys: this.#ticketKeys,
+      bind: this.#bind,
       handshakeTimeout: () => this.#context.config.limits.header_timeout,
       admit: (transport) => this.#admit(transport),
       secured: (connection) => this.#connected(connection.socket, connection),

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
-import { bind } from '../../http/listen.js'
+import type { Bind } from '../../http/listen.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
 import { TlsTerminator, type SecureConnection } from '../../tls/terminator.js'
 
@@ -11,6 +11,8 @@ type TlsConfig = NonNullable<ProxyConfig['tls']>
 export interface TlsListenerDeps {
   readonly clock: Clock
   readonly log: Log
+  /** Makes a server listen on an address. */
+  readonly bind: Bind
   /** 48 bytes for session tickets; the same on all machines of an installation, replaced daily. */
   ticketKeys(): Buffer
   /** Milliseconds. */
@@ -104,7 +106,7 @@ export class TlsListener {
     const server = createServer({ noDelay: true, allowHalfOpen: true }, (transport) => {
       if (this.#deps.admit(transport)) this.#terminator.accept(transport)
     })
-    await bind(server, address)
+    await this.#deps.bind(server, address, 'proxy_tls')
     server.on('error', (error) => this.#deps.log.error({ event: 'listener_failed', error: error.message }))
     this.#server = server
     this.#bound = server.address() as AddressInfo

@@ -1,0 +1,156 @@
+import type { Config } from '../config/schema.js'
+import type { Blobs } from '../core/blobs.js'
+import type { Clock } from '../core/clock.js'
+import { ClosingStack } from '../core/closing-stack.js'
+import type { Emitter } from '../core/emit.js'
+import type { Log } from '../core/log.js'
+import { MemoryBudget } from '../core/memory-budget.js'
+import type { Metrics } from '../core/metrics.js'
+import type { Store } from '../core/store.js'
+import { Challenges } from '../edge/challenge/challenges.js'
+import { listenProxy, type Proxy, type ProxyParts } from '../edge/client/server.js'
+import { Geo, readDatabases } from '../edge/geo.js'
+import { markdownStage } from '../edge/markdown/stage.js'
+import { conditions } from '../edge/rules/conditions.js'
+import type { Resolve } from '../egress/fair-resolve.js'
+import type { GuardedEgress } from '../egress/guarded-egress.js'
+import { cachedResolve } from '../egress/name-cache.js'
+import { defaultRuleDeps } from '../rules/engine/default-deps.js'
+import { RulesetCache } from '../rules/engine/ruleset-cache.js'
+import { dialGuard } from './dial-guard.js'
+import { ListRegistry } from './list-registry.js'
+import { RateLimits, type RateLimitOptions } from './rate-limits.js'
+import { WorkerRegistry } from './worker-registry.js'
+import { ZoneRegistry } from './zone-registry.js'
+
+/** The options that requests depend on: plain data. */
+export type EdgeConfig = Pick<Config, 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'>
+
+/** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
+export interface EdgeDeps {
+  readonly store: Store
+  readonly blobs: Blobs
+  readonly egress: GuardedEgress
+  readonly resolve: Resolve
+  readonly emitter: Emitter
+  /** Key of challenges and their cookies. */
+  readonly challengeKey: Buffer
+  /** 48 bytes for TLS session tickets, replaced daily. */
+  readonly ticketKeys: () => Buffer
+  /** Where counts of rate limits are shared. */
+  readonly counts: Pick<RateLimitOptions, 'url'>
+  /** URL of the bundled sample site. */
+  readonly demoOrigin: string | undefined
+  /** Ports of the daemon's own listeners. Rules cannot lead requests there; the proxy's are added. */
+  readonly ports: Set<number>
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Everything that requests of the proxy read: zones, rules, lists, Workers, counts; and the proxy itself. */
+export class Edge {
+  readonly zones: ZoneRegistry
+  readonly workers: WorkerRegistry
+  readonly geo: Geo
+  #config: EdgeConfig
+  #proxy: Proxy | undefined
+  readonly #deps: EdgeDeps
+  readonly #stack: ClosingStack
+  readonly #limits: RateLimits
+  readonly #lists: ListRegistry
+  readonly #challenges: Challenges
+  readonly #markdownMemory: MemoryBudget
+
+  private constructor(config: EdgeConfig, deps: EdgeDeps, stack: ClosingStack, limits: RateLimits, geo: Geo) {
+    const { store, blobs, clock, log, metrics } = deps
+    this.#config = config
+    this.#deps = deps
+    this.#stack = stack
+    this.#limits = limits
+    this.geo = geo
+    this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
+    this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
+    const lists = (this.#lists = stack.use(new ListRegistry(store, config.lists)))
+    const named = {
+      lists: (accountId: string) => lists.lists(accountId),
+      redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
+    }
+    const { limiter } = limits
+    const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter, challenges: this.#challenges, log }) }
+    const rules = new RulesetCache({ store, parts, metrics, log })
+    this.zones = stack.use(new ZoneRegistry(store, config.zones, { rules, demoOrigin: deps.demoOrigin }))
+    this.workers = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
+  }
+
+  /** Creates the tables from the configuration and the store. Rejects if a file cannot be read. */
+  static async open(config: EdgeConfig, deps: EdgeDeps): Promise<Edge> {
+    const stack = new ClosingStack(deps.log)
+    try {
+      const geo = new Geo(await readDatabases(config.geo))
+      const { store, counts, clock, log, metrics } = deps
+      const maxKeys = config.proxy.max_rate_limit_keys
+      const limits = stack.use(await RateLimits.open({ store, ...counts, maxKeys, clock, log, metrics }))
+      return new Edge(config, deps, stack, limits, geo)
+    } catch (error) {
+      await stack.close()
+      throw error
+    }
+  }
+
+  /** Starts the proxy in this process. */
+  async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
+    const { egress, resolve, emitter, ticketKeys, ports, clock, log, metrics } = this.#deps
+    this.#proxy = await listenProxy(this.#config.proxy, {
+      zones: this.zones,
+      stages: [markdownStage({ memory: this.#markdownMemory, metrics, log })],
+      challenges: this.#challenges,
+      workers: this.workers,
+      geo: this.geo,
+      dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
+      emitter,
+      ticketKeys,
+      clock,
+      log,
+      metrics,
+      ...more,
+    })
+    this.#addPorts(this.#proxy)
+    return this.#proxy
+  }
+
+  /** Applies a reloaded configuration without a dropped request. Rejects, and changes nothing, if it is not usable. */
+  async reconfigure(next: EdgeConfig): Promise<void> {
+    const databases = await readDatabases(next.geo)
+    try {
+      await this.#takeOver(next)
+    } catch (error) {
+      // Part of it can be active already: a port in use is detected last.
+      await this.#takeOver(this.#config)
+      throw error
+    }
+    if (this.#proxy) this.#addPorts(this.#proxy)
+    this.#limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
+    this.#challenges.options = next.proxy.challenge
+    this.geo.use(databases)
+    this.#markdownMemory.limit = next.proxy.markdown_memory
+    this.#config = next
+  }
+
+  /** Drains the proxy, then releases the tables. */
+  async close(): Promise<void> {
+    await this.#proxy?.close()
+    await this.#stack.close()
+  }
+
+  async #takeOver(next: EdgeConfig): Promise<void> {
+    this.zones.configure(next.zones)
+    this.#lists.configure(next.lists)
+    await this.#proxy?.reconfigure(next.proxy)
+  }
+
+  #addPorts({ port, tls }: Proxy): void {
+    this.#deps.ports.add(port)
+    if (tls) this.#deps.ports.add(tls.port)
+  }
+}
