@@ -48,6 +48,8 @@ Try:
 
 /** A file that cannot be used changes nothing: the daemon goes on as it was. */
 async function reload(file: string, daemon: Daemon, log: Log): Promise<void> {
+  // First: also if the configuration cannot be used, because rotated logs must not grow under their old name.
+  await daemon.reopenLogs()
   try {
     await daemon.reload(loadConfig(file, process.env, CHECKS))
     log.info({ event: 'reloaded', file }, 'configuration read again')

@@ -103,7 +103,7 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
   for (const [at, name] of (zone.hostnames ?? []).entries()) {
-    if (!HOSTNAME.test(name) && parseIp(name.replace(/^\[|\]$/g, '')) === undefined)
+    if (name !== '*' && !HOSTNAME.test(name) && parseIp(name.replace(/^\[|\]$/g, '')) === undefined)
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `is no host name: ${name}` })
     const other = config.zones.findIndex((zone, i) => i < index && zone.hostnames?.includes(name))
     if (other >= 0)

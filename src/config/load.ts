@@ -96,12 +96,14 @@ function absolute(config: Config, folder: string): Config {
   const under = destinations.allow_file_under.map((path) => resolve(folder, path))
   const { ca_file: caFile, ...egress } = config.egress
   const { tls } = config.proxy
+  const accessLog = config.access_log
   const proxyTls = tls && { ...tls, certificates: tls.certificates.map((files) => absoluteFiles(files, folder)) }
   const controlTls = config.control.tls && absoluteFiles(config.control.tls, folder)
   return {
     ...config,
     data,
     secrets: { ...secrets, key_file: keyFile === undefined ? resolve(data, 'secret.key') : resolve(folder, keyFile) },
+    ...(accessLog && accessLog.file !== '-' && { access_log: { ...accessLog, file: resolve(folder, accessLog.file) } }),
     proxy: proxyTls ? { ...config.proxy, tls: proxyTls } : config.proxy,
     control: controlTls ? { ...config.control, tls: controlTls } : config.control,
     egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },

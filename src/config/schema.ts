@@ -71,6 +71,21 @@ const OriginLimits = Type.Object(
   { ...strict, default: {}, description: 'What an origin may take.' },
 )
 
+const AccessLog = Type.Object(
+  {
+    format: Type.Union([Type.Literal('json'), Type.Literal('combined')], {
+      default: 'json',
+      description: 'json: one object per line. combined: the format of Apache and nginx.',
+    }),
+    file: Type.String({
+      minLength: 1,
+      default: '-',
+      description: 'Path of the file, which is opened again on SIGHUP. "-" is standard output.',
+    }),
+  },
+  { ...strict, description: 'One line per request to the proxy. Without this section there is none.' },
+)
+
 const Challenge = Type.Object(
   {
     difficulty: Type.Integer({
@@ -115,6 +130,11 @@ const Proxy = Type.Object(
       },
       { ...strict, default: {}, description: 'Request bodies are held back only where a rule in force reads them.' },
     ),
+    shutdown_delay: Duration(
+      '0s',
+      'After SIGTERM /readyz responds with 503 and the proxy continues for this long, so that a load balancer in front ' +
+        'notices before the drain begins.',
+    ),
     drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
     limits: ProxyLimits,
     origin: OriginLimits,
@@ -148,7 +168,9 @@ const Zone = Type.Object(
     hostnames: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
         minItems: 1,
-        description: 'Host names served, `*.` allowed in front. Default: the name and every subdomain.',
+        description:
+          'Host names served, `*.` allowed in front. "*" serves every host that no other zone names. Default: the name and ' +
+          'every subdomain.',
         examples: [['example.com', '*.example.com']],
       }),
     ),
@@ -191,7 +213,7 @@ const Zone = Type.Object(
       },
       { ...strict, default: {}, description: 'Conversion to Markdown.' },
     ),
-    websockets: Type.Boolean({ default: false, description: 'Pass WebSocket upgrades through to the origin.' }),
+    websockets: Type.Boolean({ default: true, description: 'Pass WebSocket upgrades through to the origin.' }),
     custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
       default: 'selected',
       description: 'all: conversion is on for every custom hostname of the zone, whatever its metadata says.',
@@ -272,6 +294,7 @@ export const ConfigFile = Type.Object(
       },
       { ...strict, default: {}, description: 'Log lines on standard output.' },
     ),
+    access_log: Type.Optional(AccessLog),
     proxy: Proxy,
     control: Type.Object(
       {
@@ -398,5 +421,6 @@ export const ConfigFile = Type.Object(
 export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly pipelines: readonly Pipeline[] }
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']
+export type AccessLogConfig = Config['access_log']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]

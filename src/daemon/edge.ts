@@ -17,6 +17,7 @@ import type { GuardedEgress } from '../egress/guarded-egress.js'
 import { cachedResolve } from '../egress/name-cache.js'
 import { defaultRuleDeps } from '../rules/engine/default-deps.js'
 import { RulesetCache } from '../rules/engine/ruleset-cache.js'
+import { DaemonAccessLog } from './access-log.js'
 import { dialGuard } from './dial-guard.js'
 import { ListRegistry } from './list-registry.js'
 import { RateLimits, type RateLimitOptions } from './rate-limits.js'
@@ -24,7 +25,7 @@ import { WorkerRegistry } from './worker-registry.js'
 import { ZoneRegistry } from './zone-registry.js'
 
 /** The options that requests depend on: plain data. */
-export type EdgeConfig = Pick<Config, 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'>
+export type EdgeConfig = Pick<Config, 'access_log' | 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'>
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
 export interface EdgeDeps {
@@ -61,13 +62,24 @@ export class Edge {
   readonly #lists: ListRegistry
   readonly #challenges: Challenges
   readonly #markdownMemory: MemoryBudget
+  readonly #accessLog: DaemonAccessLog
 
-  private constructor(config: EdgeConfig, deps: EdgeDeps, stack: ClosingStack, limits: RateLimits, geo: Geo) {
+  private constructor(
+    config: EdgeConfig,
+    deps: EdgeDeps,
+    {
+      stack,
+      limits,
+      geo,
+      accessLog,
+    }: { stack: ClosingStack; limits: RateLimits; geo: Geo; accessLog: DaemonAccessLog },
+  ) {
     const { store, blobs, clock, log, metrics } = deps
     this.#config = config
     this.#deps = deps
     this.#stack = stack
     this.#limits = limits
+    this.#accessLog = accessLog
     this.geo = geo
     this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
@@ -91,7 +103,8 @@ export class Edge {
       const { store, counts, clock, log, metrics } = deps
       const maxKeys = config.proxy.max_rate_limit_keys
       const limits = stack.use(await RateLimits.open({ store, ...counts, maxKeys, clock, log, metrics }))
-      return new Edge(config, deps, stack, limits, geo)
+      const accessLog = stack.use(await DaemonAccessLog.open(config.access_log, { clock, log, metrics }))
+      return new Edge(config, deps, { stack, limits, geo, accessLog })
     } catch (error) {
       await stack.close()
       throw error
@@ -109,6 +122,7 @@ export class Edge {
       geo: this.geo,
       dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
       emitter,
+      accessLog: this.#accessLog.entries,
       ticketKeys,
       clock,
       log,
@@ -137,6 +151,11 @@ export class Edge {
     this.#config = next
   }
 
+  /** Opens the access log again, for a log rotation that renamed it. */
+  async reopenLogs(): Promise<void> {
+    await this.#accessLog.reopen()
+  }
+
   /** Drains the proxy, then releases the tables. */
   async close(): Promise<void> {
     await this.#proxy?.close()
@@ -146,6 +165,7 @@ export class Edge {
   async #takeOver(next: EdgeConfig): Promise<void> {
     this.zones.configure(next.zones)
     this.#lists.configure(next.lists)
+    await this.#accessLog.configure(next.access_log)
     await this.#proxy?.reconfigure(next.proxy)
   }
 

@@ -43,6 +43,8 @@ export interface Daemon {
   readonly admin: string
   /** Applies a reloaded configuration, without a dropped request. Logs changes that need a restart. */
   reload(config: Config): Promise<void>
+  /** Opens the access log again, for a log rotation that renamed it. */
+  reopenLogs(): Promise<void>
   /** Drains and stops everything, in reverse order of its start. */
   close(): Promise<void>
 }
@@ -179,9 +181,11 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
         if (draining) throw new Error('shutting down')
         await reload(next)
       }),
+    reopenLogs: () => edge.reopenLogs(),
     async close() {
       draining = true
       await turns.run('reload', async () => {
+        if (config.proxy.shutdown_delay > 0) await clock.sleep(config.proxy.shutdown_delay)
         // First: what its requests need stays open until they are finished.
         await proxy.close()
         await stack.close()

@@ -101,6 +101,8 @@ export class Exchange implements RuleExchange {
   firstByteAt: number | undefined
   /** When a connection to the origin was first requested, on the same scale; undefined if none was. */
   originAskedAt: number | undefined
+  /** URL of the origin that the request was last meant for; undefined if none was chosen. */
+  originUrl: string | undefined
   /** The connection that the request was sent on; undefined if it was not sent. */
   originPeer: OriginPeer | undefined
   /** The response's fields as the origin sent them, and as the client got them; undefined before. */

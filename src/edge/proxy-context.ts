@@ -9,6 +9,7 @@ import type { FieldDeps } from '../rules/fields/source.js'
 import type { TrustedFields } from '../rules/fields/trusted.js'
 import type { MemoryBudget } from '../core/memory-budget.js'
 import type { ProxyMetrics } from './metrics.js'
+import type { AccessLog } from './records/access-log.js'
 import type { Recorder } from './records/recorder.js'
 import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
@@ -18,6 +19,8 @@ export interface ProxyContext {
   config: ProxyConfig
   trusted: Trust
   trustedFields: TrustedFields
+  /** The log has the warning about X-Forwarded-For from a peer that is not trusted. */
+  forwardedReported: boolean
   /** The proxy is stopping: each connection is closed after its current response. */
   draining: boolean
   /** Source of location fields in expressions. */
@@ -35,6 +38,8 @@ export interface ProxyContext {
   readonly challenges: Challenges | undefined
   /** Undefined: log records are not consumed. */
   readonly recorder: Recorder | undefined
+  /** Undefined: finished requests are not logged. */
+  readonly accessLog: AccessLog | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: ProxyMetrics

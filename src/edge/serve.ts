@@ -35,13 +35,13 @@ export function serve(request: RequestHead, connection: ClientConnection, contex
     expectationFault(httpVersion, fields) ??
     (typeof target === 'string' ? loopFault(fields) : target)
   if (fault || typeof target !== 'string') {
-    if (fault) rejectRequest(connection, fault, context, { accept: fields.accept, method })
+    if (fault) rejectRequest(connection, fault, context, { accept: fields.accept, request })
     return
   }
 
   const served = context.zones.current.find(fields.host ?? '')
   if (!served) {
-    rejectRequest(connection, { status: 404 }, context, { accept: fields.accept, method })
+    rejectRequest(connection, { status: 404 }, context, { accept: fields.accept, request })
     return
   }
   const exchange = arrival(request, connection, fields, { method, target, served, context })
@@ -68,10 +68,11 @@ function loopFault({ via }: RequestFields): HttpParseError | undefined {
 export function rejectRequest(
   connection: ClientConnection,
   fault: HttpParseError,
-  { clock, log, metrics }: ProxyContext,
-  { accept, method }: { accept?: string | undefined; method?: string } = {},
+  { clock, log, metrics, accessLog }: ProxyContext,
+  { accept, request }: { accept?: string | undefined; request?: RequestHead } = {},
 ): void {
   const rayId = newRayId()
+  const { status } = fault
   metrics.refuse(fault.status)
   log.info({
     event: 'request_refused',
@@ -81,7 +82,8 @@ export function rejectRequest(
     reason: fault.detail,
   })
   connection.finish()
-  refuse(connection.socket, fault, { rayId, at: clock.now(), accept, head: method === 'HEAD' })
+  refuse(connection.socket, fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
+  accessLog?.rejected({ startedAt: clock.now(), rayId, clientAddress: connection.address, status, request })
 }
 
 function arrival(
@@ -96,6 +98,8 @@ function arrival(
   const scheme = schemeOf(connection, believed ? fields.forwardedProto : undefined)
   const host = fields.host ?? ''
   const { via, forwardedFor } = fields
+  if (!believed && !context.forwardedReported && forwardedFor !== undefined)
+    reportForwarded(connection.address, context)
   // Fields that only trusted proxies may set; others could forge them.
   const headers = believed ? fields.kept : context.trustedFields.strip(fields.kept)
   const rawHeaders = believed ? request.rawHeaders : context.trustedFields.strip(request.rawHeaders)
@@ -122,6 +126,15 @@ function arrival(
     startedAt: context.clock.now(),
     startedMonotonic: context.clock.monotonic(),
   })
+}
+
+/** Warns once that a peer sets a field which only trusted proxies may set: the operator may have forgotten to list it. */
+function reportForwarded(peer: string, context: ProxyContext): void {
+  context.forwardedReported = true
+  context.log.warn(
+    { event: 'forwarded_ignored', peer },
+    `X-Forwarded-For from ${peer} is not believed; if this is your own proxy, add ${peer} to proxy.trusted_proxies (shown once)`,
+  )
 }
 
 /** Returns the client's scheme: the one that a trusted proxy reports, else that of the connection. */
@@ -177,7 +190,9 @@ function toOrigin(
   }
   let origin: Origin
   try {
-    origin = context.origins.get(exchange.zone.id, originTarget(exchange))
+    const target = originTarget(exchange)
+    exchange.originUrl = target.url
+    origin = context.origins.get(exchange.zone.id, target)
   } catch (error) {
     sink.fail(error)
     return

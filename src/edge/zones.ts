@@ -7,7 +7,7 @@ export interface Zone {
   readonly id: string
   readonly accountId: string
   readonly name: string
-  /** Lower case; a leading `*.` matches every name below, at any depth. */
+  /** Lower case; a leading `*.` matches every name below, at any depth, and `*` every other host. */
   readonly hostnames: readonly string[]
   /** Scheme, host and port of the origin, as in `http://127.0.0.1:9000`. */
   readonly origin: string
@@ -44,7 +44,8 @@ export interface Served {
 export interface ZoneTable {
   readonly zones: readonly Zone[]
   /**
-   * Returns the zone for a Host field. An exact name wins over a custom hostname, that over the longest `*.` pattern.
+   * Returns the zone for a Host field. An exact name wins over a custom hostname, that over the longest `*.` pattern,
+   * that over `*`.
    */
   find(host: string): Served | undefined
 }
@@ -108,9 +109,11 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
   const byId = new Map(zones.map((zone) => [zone.id, zone]))
   const exact = new Map<string, Served>()
   const below = new Map<string, Zone>()
+  let other: Zone | undefined
   for (const zone of zones) {
     for (const hostname of zone.hostnames) {
-      if (hostname.startsWith('*.')) {
+      if (hostname === '*') other ??= zone
+      else if (hostname.startsWith('*.')) {
         const parent = hostname.slice(2)
         if (!below.has(parent)) below.set(parent, zone)
       } else if (!exact.has(hostname)) exact.set(hostname, { zone, host: hostname, custom: undefined })
@@ -124,7 +127,9 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
       if (known) return known
       if (field.length > MAX_FIELD) return undefined
       const host = normalHost(field)
-      return exact.get(host) ?? ofCustomer(host) ?? ofParent(host)
+      return (
+        exact.get(host) ?? ofCustomer(host) ?? ofParent(host) ?? (other && { zone: other, host, custom: undefined })
+      )
     },
   }
 

@@ -44,7 +44,7 @@ t.test('every option has its default', async (t) => {
   t.match(readConfig(zone(), 'f.yaml', {}).zones[0], {
     plan: 'pro',
     settings: { content_converter: 'off' },
-    websockets: false,
+    websockets: true,
   })
 })
 

@@ -30,7 +30,7 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   settings: { content_converter: 'off' },
   negotiation: 'listed',
   markdown: { content: 'page' },
-  websockets: false,
+  websockets: true,
   custom_hostnames: 'selected',
 })
 

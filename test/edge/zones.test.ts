@@ -44,6 +44,24 @@ t.test('a host finds its zone by name, then by the longest pattern', async (t) =
   t.equal(table.find('WWW.Example.test.:8080')?.host, 'www.example.test')
 })
 
+t.test('a zone with the hostname * serves every host that no other zone names', async (t) => {
+  const names = new CustomHostnames()
+  names.set({ id: '1', hostname: 'shop.customer.test', zoneId: 'a', metadata: {} })
+  const table = zoneTable([zone('all', '*', 'www.all.test'), zone('a', 'example.test', '*.example.test')], names)
+  for (const [host, id] of [
+    ['example.test', 'a'],
+    ['deep.example.test:80', 'a'],
+    ['shop.customer.test', 'a'],
+    ['www.all.test', 'all'],
+    ['Other.test.:8080', 'all'],
+    ['192.0.2.7', 'all'],
+    ['localhost', 'all'],
+    ['', 'all'],
+  ] as const)
+    t.equal(table.find(host)?.zone.id, id, host || 'nothing')
+  t.equal(table.find('Other.test.:8080')?.host, 'other.test')
+})
+
 t.test('a zone without hostnames has its name and every subdomain', async (t) => {
   t.strictSame(base.hostnames, ['example.test', '*.example.test'])
   t.strictSame(testZone('http://a/', 'hostnames: [WWW.Example.Test]').hostnames, ['www.example.test'])

@@ -7,6 +7,7 @@ import type { Emitter } from '../../src/core/emit.js'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { Stage } from '../../src/edge/response.js'
+import type { AccessLog } from '../../src/edge/records/access-log.js'
 import type { Challenges } from '../../src/edge/challenge/challenges.js'
 import type { Geo } from '../../src/edge/geo.js'
 import type { ConnectorDeps } from '../../src/http/connector.js'
@@ -91,6 +92,7 @@ export async function startProxy(
     emitter,
     geo,
     workers,
+    accessLog,
     dial = openDial,
   }: {
     yaml?: string
@@ -100,6 +102,7 @@ export async function startProxy(
     emitter?: Emitter
     geo?: Geo
     workers?: WorkerSites
+    accessLog?: AccessLog
     dial?: ConnectorDeps
   } = {},
 ): Promise<TestProxy> {
@@ -117,6 +120,7 @@ export async function startProxy(
     ...(emitter && { emitter }),
     ...(geo && { geo }),
     ...(workers && { workers }),
+    ...(accessLog && { accessLog }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

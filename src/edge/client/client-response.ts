@@ -202,9 +202,10 @@ export class ClientResponse implements ResponseSink, Responding {
     this.connection.responding = undefined
     this.#exchange.body?.release()
     this.connection.body?.abandon()
-    const { metrics, clock, recorder } = this.#context
+    const { metrics, clock, recorder, accessLog } = this.#context
     this.#exchange.sentBytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
+    accessLog?.finished(this.#exchange, clock.monotonic())
     const { status, bytes, startedMonotonic } = this.#exchange
     metrics.inFlight--
     metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)

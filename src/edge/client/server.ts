@@ -20,6 +20,7 @@ import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
 import { ProxyMetrics } from '../metrics.js'
+import type { AccessLog } from '../records/access-log.js'
 import { Recorder } from '../records/recorder.js'
 import { rejectRequest, serve } from '../serve.js'
 import type { ProxyContext } from '../proxy-context.js'
@@ -40,6 +41,8 @@ export interface ProxyParts {
   readonly dial: ConnectorDeps
   /** Receives the log records of requests; without it none are created. */
   readonly emitter?: Emitter
+  /** Receives finished requests, if present. */
+  readonly accessLog?: AccessLog
   /** Responds instead of origins, if present. */
   readonly workers?: WorkerSites
   /** 48 bytes for TLS session tickets, replaced daily; required for HTTPS. */
@@ -112,6 +115,7 @@ class ReverseProxy implements Proxy {
       geo = new Geo(),
       dial,
       emitter,
+      accessLog,
       clock,
       log,
       metrics,
@@ -126,6 +130,7 @@ class ReverseProxy implements Proxy {
       config,
       trusted: trust(config.trusted_proxies),
       trustedFields: new TrustedFields(config.trusted_fields),
+      forwardedReported: false,
       draining: false,
       fields: { clock, geo },
       bufferMemory,
@@ -136,6 +141,7 @@ class ReverseProxy implements Proxy {
       stages,
       challenges,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
+      accessLog,
       clock,
       log,
       metrics: new ProxyMetrics(metrics, { bodies: bodyMemory, buffers: bufferMemory }),
@@ -175,6 +181,7 @@ class ReverseProxy implements Proxy {
       void this.#endIdle()
     }
     if (JSON.stringify(config.tls) !== JSON.stringify(old.tls)) await this.#reconfigureTls(config.tls)
+    if (String(config.trusted_proxies) !== String(old.trusted_proxies)) this.#context.forwardedReported = false
     this.#context.config = config
     this.#context.trusted = trust(config.trusted_proxies)
     this.#context.trustedFields = new TrustedFields(config.trusted_fields)

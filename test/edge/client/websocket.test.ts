@@ -37,7 +37,7 @@ const noTunnels = async (metrics: Metrics) =>
   await until(async () => (await metric(metrics, 'edged_proxy_tunnels')) === 0)
 
 t.test('messages pass both ways, large ones too, until one side closes', async (t) => {
-  const { url, metrics } = await startProxy(t, [testZone(await echoOrigin(t), 'websockets: true')])
+  const { url, metrics } = await startProxy(t, [testZone(await echoOrigin(t))])
   const socket = new WebSocket(`${url.replace('http', 'ws')}/chat`, { headers: { host: 'example.test' } })
   const [hello] = (await once(socket, 'message')) as [Buffer]
   t.match(JSON.parse(String(hello)), { host: 'example.test', 'x-forwarded-for': '127.0.0.1', via: '1.1 edged' })
@@ -62,7 +62,7 @@ t.test('a side that vanishes ends the other one', async (t) => {
     socket.on('close', () => closed++)
     socket.once('data', () => socket.write(`${AGREED}\r\nearly`))
   })
-  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const { port, metrics } = await startProxy(t, [testZone(origin)])
   const open = async () => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)
@@ -86,7 +86,7 @@ t.test('a client that does not close after the origin has is disconnected', asyn
   const origin = await startRawOrigin(t, (socket) => {
     socket.once('data', () => socket.end(`${AGREED}\r\nbye`))
   })
-  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const { port, metrics } = await startProxy(t, [testZone(origin)])
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   t.teardown(() => socket.destroy())
   socket.on('error', () => undefined)
@@ -119,7 +119,7 @@ async function lateClient(t: Teardown, yaml: string) {
     })
   })
   const originPort = Number(new URL(origin).port)
-  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')], { yaml })
+  const { port, metrics } = await startProxy(t, [testZone(origin)], { yaml })
   const fill = async (socket: Socket) => {
     const read = () => socketsTo(originPort).reduce((sum, { bytesRead }) => sum + bytesRead, 0)
     while (!socketsAt(port).some(({ writableLength }) => writableLength > 0)) {
@@ -164,7 +164,7 @@ t.test('bytes that come with the request go to the origin', async (t) => {
       if (got.endsWith('GET / HTTP/1.1\r\n')) socket.end()
     })
   })
-  const { port } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const { port } = await startProxy(t, [testZone(origin)])
   const { text, closed } = await sendRaw(port, `${UPGRADE}\r\nGET / HTTP/1.1\r\n`)
   t.match(text, /^HTTP\/1\.1 101 /)
   t.ok(closed)
@@ -175,7 +175,7 @@ t.test('an origin that declines responds as usual', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno'))
   })
-  const { port } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const { port } = await startProxy(t, [testZone(origin)])
   const { text } = await sendRaw(port, `${UPGRADE}\r\n${UPGRADE.replace('keep-alive', 'close')}\r\n`)
   t.equal(text.split(/HTTP\/1\.1 403 /).length - 1, 2)
   t.match(text, /\r\n\r\nno$/)
@@ -185,17 +185,21 @@ t.test('an origin whose agreement could split the response is a 502', async (t) 
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () => socket.write(`${AGREED}X-A: a\x01b\r\n\r\n`))
   })
-  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const { port, metrics } = await startProxy(t, [testZone(origin)])
   t.equal((await sendRaw(port, `${UPGRADE}Connection: close\r\n\r\n`)).status, 502)
   t.equal(await metric(metrics, 'edged_proxy_tunnels'), 0)
 })
 
 t.test('without WebSockets an upgrade is a request like any other', async (t) => {
   const origin = await echoOrigin(t)
-  const off = await startProxy(t, origin)
-  const on = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const off = await startProxy(t, [testZone(origin, 'websockets: false')])
+  const on = await startProxy(t, [testZone(origin)])
   const last = 'Connection: close\r\n\r\n'
-  t.match((await sendRaw(off.port, UPGRADE + last)).text, /^HTTP\/1\.1 200 [^]*no socket$/, 'a zone without it')
+  t.match(
+    (await sendRaw(off.port, UPGRADE + last)).text,
+    /^HTTP\/1\.1 200 [^]*no socket$/,
+    'a zone with websockets: false',
+  )
   for (const [why, request] of [
     ['h2c', UPGRADE.replace('websocket', 'h2c')],
     ['several protocols', UPGRADE.replace('websocket', 'websocket, h2c')],
@@ -207,7 +211,7 @@ t.test('without WebSockets an upgrade is a request like any other', async (t) =>
 })
 
 t.test('an origin that is down is a 502 here too', async (t) => {
-  const { port } = await startProxy(t, [testZone('http://127.0.0.1:1', 'websockets: true')])
+  const { port } = await startProxy(t, [testZone('http://127.0.0.1:1')])
   t.equal((await sendRaw(port, `${UPGRADE}Connection: close\r\n\r\n`)).status, 502)
 })
 
@@ -224,7 +228,7 @@ t.test('a 101 that agrees to something else is a 502', async (t) => {
     const origin = await startRawOrigin(t, (socket) => {
       socket.once('data', () => socket.write(`${head}\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`))
     })
-    const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+    const { port, metrics } = await startProxy(t, [testZone(origin)])
     const response = await sendRaw(port, `${UPGRADE}\r\n`.replace('keep-alive, ', 'close, '))
     t.equal(response.status, 502, what)
     t.notMatch(response.text, /evil/)
@@ -233,7 +237,7 @@ t.test('a 101 that agrees to something else is a 502', async (t) => {
 })
 
 t.test('a request without a key is not a request for a WebSocket', async (t) => {
-  const { port } = await startProxy(t, [testZone(await echoOrigin(t), 'websockets: true')])
+  const { port } = await startProxy(t, [testZone(await echoOrigin(t))])
   const head = UPGRADE.replace(/Sec-WebSocket-Key.*\r\n/, '').replace('keep-alive, ', 'close, ')
   t.match((await sendRaw(port, `${head}\r\n`)).text, /^HTTP\/1\.1 200 [^]*no socket$/)
 })
@@ -243,7 +247,7 @@ t.test('a tunnel whose client has left ends, even if the origin does not close',
     socket.once('data', () => socket.write(`${AGREED}\r\nhello`))
     socket.allowHalfOpen = true
   })
-  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')])
+  const { port, metrics } = await startProxy(t, [testZone(origin)])
   const socket = connect(port, '127.0.0.1')
   socket.write(`${UPGRADE}\r\n`)
   let text = ''
@@ -261,7 +265,7 @@ t.test('a tunnel whose origin reads nothing ends, even if its client has left un
     })
   })
   const yaml = '{ limits: { write_timeout: 200ms } }'
-  const { port, metrics } = await startProxy(t, [testZone(origin, 'websockets: true')], { yaml })
+  const { port, metrics } = await startProxy(t, [testZone(origin)], { yaml })
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
   socket.write(`${UPGRADE}\r\n`)
