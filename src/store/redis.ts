@@ -6,6 +6,7 @@ import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
 import { commit, identity, openLink, type Link } from './redis-connection.js'
 import { followed, loadAll } from './redis-load.js'
+import { rewriteLog } from './redis-rewrite.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
 import { MemoryIndex } from './memory-index.js'
 import { createStore, type Backend } from './create-store.js'
@@ -197,6 +198,7 @@ class RedisPlace implements Backend {
     await follower.ping()
     const found = await identity(redis)
     if (found.run !== this.#known.run || found.epoch !== this.#known.epoch) {
+      await rewriteLog(redis, found.run, this.#options.log, this.#options.clock)
       await this.#reload({ anew: true })
       this.#known = found
     }
