@@ -1,6 +1,7 @@
 import { CharsetDecoder } from './charset.js'
 import type { Tokenizer } from './events.js'
 import { KeptHtml } from './kept-html.js'
+import { LinkStyle } from './link-style.js'
 import { MainPage } from './main/main-page.js'
 import { Page } from './page.js'
 import { HtmlTokenizer } from './tokenizer.js'
@@ -31,6 +32,11 @@ export interface ConvertOptions {
    * can be recognized. Not together with `keepHtml`.
    */
   content?: Content | undefined
+  /**
+   * `false` leaves links as their text and images as their description. `numbered` writes a number after the text of each
+   * link, and lists the addresses at the end. Default: `true`. Not together with `keepHtml`.
+   */
+  links?: boolean | 'numbered' | undefined
 }
 
 /**
@@ -46,9 +52,11 @@ export class Converter {
   #bytes = 0
   #isEmpty = true
 
-  constructor({ contentType = 'text/html', keepHtml = false, content = 'page' }: ConvertOptions = {}) {
+  constructor({ contentType = 'text/html', keepHtml = false, content = 'page', links = true }: ConvertOptions = {}) {
     if (keepHtml && content === 'main') throw new TypeError('keepHtml and content: main cannot be combined')
-    this.#page = keepHtml ? new KeptHtml() : content === 'main' ? new MainPage() : new Page()
+    if (keepHtml && links !== true) throw new TypeError(`keepHtml and links: ${links} cannot be combined`)
+    const style = links === true ? undefined : new LinkStyle(links === false ? 'none' : links)
+    this.#page = keepHtml ? new KeptHtml() : new (content === 'main' ? MainPage : Page)(undefined, style)
     const [type = '', ...parameters] = contentType.split(';')
     const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
     this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml })
@@ -96,7 +104,7 @@ export class Converter {
 }
 
 /** Returns the charset in the parameters of a Content-Type. RFC 9110, 5.6.6. */
-function charsetOf(parameters: readonly string[]): string | undefined {
+export function charsetOf(parameters: readonly string[]): string | undefined {
   for (const parameter of parameters) {
     const value = /^\s*charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s]*))\s*$/i.exec(parameter)
     if (value !== null) return value[1] ?? value[2] ?? value[3]

@@ -8,6 +8,7 @@ import type { Events, Skip, Tag } from './events.js'
 import { FrontMatter } from './front-matter.js'
 import { isJsonLd, JsonLd } from './json-ld.js'
 import { Line } from './line.js'
+import type { LinkStyle } from './link-style.js'
 import { elementNamed, KNOWN_NAMES } from './names.js'
 import { MIN_NOSCRIPT_TEXT, proseLength } from './noscript.js'
 import { Preformatted } from './preformatted.js'
@@ -69,12 +70,15 @@ export class Page implements ElementPage, Events {
   protected noscript: Page | undefined
   /** The page around this one, if this one is the contents of its `noscript`. */
   readonly #outer: Page | undefined
+  /** Number of listed addresses before the open `noscript`. */
+  #addressesBefore = 0
   /** The last element that the table of names does not have, and such elements that have a shadow root. */
   #unknown = ''
   readonly #hosts = new Set<string>()
 
-  constructor(outer?: Page) {
+  constructor(outer?: Page, links: LinkStyle | undefined = outer?.writer.links) {
     this.#outer = outer
+    this.writer.links = links
     this.addresses = outer?.addresses ?? new Addresses()
     if (outer === undefined) return
     this.head = 'ended'
@@ -164,6 +168,8 @@ export class Page implements ElementPage, Events {
     this.endBlock()
     this.writer.end()
     if (this.head !== 'ended') this.#endHead()
+    const addresses = this.#outer === undefined ? this.writer.links?.list() : undefined
+    if (addresses) this.writer.leaf('paragraph', addresses, true)
     const jsonLd = this.#jsonLd.toString()
     if (jsonLd !== '') this.writer.leaf('fence', jsonLd)
     return this.take()
@@ -290,19 +296,28 @@ export class Page implements ElementPage, Events {
   beginNoscript(): Skip | void {
     if (this.head !== 'ended') return 'skip'
     // The contents of a nested one belong to the outer one.
-    if (this.#outer === undefined) this.noscript = this.newPage()
+    if (this.#outer !== undefined) return
+    this.noscript = this.newPage()
+    const { links } = this.writer
+    if (links === undefined) return
+    links.linked = 0
+    this.#addressesBefore = links.size
   }
 
   /** Writes the contents of the open `noscript` if they are content. */
   #endNoscript(isContent: boolean): void {
+    const { links } = this.writer
     const markdown = (this.noscript as Page).end()
     this.noscript = undefined
-    if (!isContent && proseLength(markdown) < MIN_NOSCRIPT_TEXT) return
+    if (!isContent && proseLength(markdown) - (links?.linked ?? 0) < MIN_NOSCRIPT_TEXT) {
+      links?.truncate(this.#addressesBefore)
+      return
+    }
     if (this.beginBlock()) this.writeNoscript(markdown)
   }
 
   protected writeNoscript(markdown: string): void {
-    this.writer.leaf('paragraph', markdown)
+    this.writer.leaf('paragraph', markdown, true)
   }
 
   beginShadowRoot(): void {

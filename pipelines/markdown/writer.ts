@@ -1,4 +1,6 @@
 import { holds, lengthOf } from './characters.js'
+import { escapeStarts } from './escape.js'
+import type { LinkStyle } from './link-style.js'
 
 /** Lists and quotes inside each other that are written; deeper ones are taken for part of the one around them. */
 const MAX_DEPTH = 64
@@ -54,6 +56,8 @@ const frame = (type: Frame['type'], ordered = false, number = 1, implied = false
  * start of a line, and how two blocks are kept apart. A marker is written with the first block behind it.
  */
 export class Writer {
+  /** Rewrites the links of blocks; undefined: they remain as they are. */
+  links: LinkStyle | undefined
   #out = ''
   /** What came before that, as flat text. */
   #before = ''
@@ -117,10 +121,14 @@ export class Writer {
     return this.frames[this.frames.length - 1] as Frame
   }
 
-  /** Writes one block of one or more lines. */
-  leaf(leaf: Leaf, contents: string): void {
+  /** Writes one block of one or more lines. `isFinal`: its links have been rewritten. */
+  leaf(leaf: Leaf, contents: string, isFinal = false): void {
     let kind = leaf
     let markdown = contents
+    if (this.links !== undefined && !isFinal) {
+      markdown = rewritten(this.links, leaf, contents)
+      if (markdown === '' && contents !== '') return
+    }
     if (kind === 'detail') {
       const { written, last } = this.#top
       if (written && (last === 'term' || last === 'detail')) markdown = ': ' + markdown
@@ -177,7 +185,7 @@ export class Writer {
     const { prefix } = this.#top
     this.#indentation += prefix.length
     this.#breakLine('\n')
-    this.#out += prefix + line
+    this.#out += prefix + (this.links?.rewrite(line) ?? line)
   }
 
   /** Adds to the line that was written last. */
@@ -348,6 +356,16 @@ export class Writer {
       this.frames.push(item)
     } else this.frames.push(frame('item', false, list.number++))
   }
+}
+
+/** Blocks without links. */
+const VERBATIM: ReadonlySet<Leaf> = new Set<Leaf>(['fence', 'rule', 'html', 'empty'])
+
+/** Returns a block with its links rewritten. Text that was inside a link may begin like a list or a heading. */
+function rewritten(links: LinkStyle, kind: Leaf, contents: string): string {
+  const markdown = VERBATIM.has(kind) ? contents : links.rewrite(contents)
+  if (markdown === contents || kind === 'table') return markdown
+  return kind === 'heading' ? markdown.replace(/(?<=\S #*)#$/, '\\#') : escapeStarts(markdown)
 }
 
 const typeOf = (open: Frame): Child => (open.type === 'page' ? '' : open.type)

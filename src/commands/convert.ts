@@ -4,58 +4,77 @@ import { basename, extname, join } from 'node:path'
 import { Option } from 'commander'
 import { Converter, PageTooLarge, NotConvertible, type Content } from '../../pipelines/markdown/index.js'
 import { messageOf } from '../core/errors.js'
+import { VERSION } from '../package.js'
 import { Exit, type DefineCommand } from './command.js'
+import { showCount } from './progress.js'
 
-/** `edged convert [FILE...]`: HTML to the Markdown that the proxy would write. */
+/** `edged convert [FILE|URL...]`: HTML to the Markdown that the proxy would write. */
 export const convert: DefineCommand = (command) => {
   command
-    .argument('[files...]', 'HTML files; - or none: standard input')
-    .option('--content-type <type>', 'Content-Type of the pages, for charset and XHTML', 'text/html')
+    .argument('[pages...]', 'files or http(s) URLs; - or none: standard input')
+    .option(
+      '--content-type <type>',
+      'Content-Type of the pages, for charset and XHTML (default: of a URL its own, else text/html)',
+    )
     .option('--main', 'convert only the main content of each page', false)
     .addOption(
       new Option('--keep-html', 'keep as HTML what Markdown cannot express, to create pages from it again')
         .default(false)
-        .conflicts('main'),
+        .conflicts(['main', 'links']),
     )
-    .option('-o, --output <path>', 'write to this file, or with several input files, to NAME.md in this folder')
+    .option('--no-links', 'leave links as their text and images as their description')
+    .addOption(
+      new Option('--citations', 'number the links and list their addresses at the end')
+        .default(false)
+        .conflicts(['keepHtml', 'links']),
+    )
+    .option('-o, --output <path>', 'write to this file, or with several pages, to NAME.md in this folder')
     .addHelpText(
       'after',
       `
-Without --output the Markdown is written to standard output, that of several files one after the other.
+Without --output the Markdown is written to standard output, that of several pages one after the other.
+Of a URL the name in the folder is the last part of its path, or its host.
 
-Exit codes: 0 converted; 3 a page is larger than 6291456 bytes; 4 a page is not convertible (malformed XHTML, not HTML).
-With several files the others are converted all the same, and the code is that of the first failure.`,
+Exit codes: 0 converted; 1 a page cannot be read; 3 a page is larger than 6291456 bytes; 4 a page is not convertible
+(malformed XHTML, not HTML). With several pages the others are converted all the same, and the code is that of the first
+failure.`,
     )
-    .action(convertFiles)
+    .action(convertPages)
 }
 
 interface Options {
-  contentType: string
+  contentType?: string
   keepHtml: boolean
   main: boolean
+  links: boolean
+  citations: boolean
   output?: string
 }
 
-async function convertFiles(files: readonly string[], options: Options): Promise<void> {
-  const inputs = files.length === 0 ? ['-'] : files
+async function convertPages(pages: readonly string[], options: Options): Promise<void> {
+  const inputs = pages.length === 0 ? ['-'] : pages
   const folder = options.output !== undefined && (inputs.length > 1 || (await isFolder(options.output)))
   if (folder && !(await isFolder(options.output as string)))
-    throw new Exit(2, `--output: ${JSON.stringify(options.output)} is not a folder; several files need one`)
+    throw new Exit(2, `--output: ${JSON.stringify(options.output)} is not a folder; several pages need one`)
   if (folder) rejectSameNames(inputs)
+  const showsProgress = inputs.length > 1 && options.output !== undefined
+  const progress = showsProgress ? showCount(process.stderr, inputs.length, 'pages') : undefined
   let failure: Exit | undefined
-  for (const [at, file] of inputs.entries()) {
+  for (const [at, input] of inputs.entries()) {
     try {
-      const markdown = await markdownOf(file === '-' ? process.stdin : createReadStream(file), options)
+      const markdown = await markdownOf(await openPage(input, options.contentType), options)
       if (options.output === undefined) await print(at > 0 && markdown !== '' ? `\n${markdown}` : markdown)
-      else await save(folder ? join(options.output, nameOf(file)) : options.output, markdown)
+      else await save(folder ? join(options.output, nameOf(input)) : options.output, markdown)
     } catch (error) {
       if (inputs.length === 1) throw error
       failure ??= error instanceof Exit ? error : new Exit(1, messageOf(error))
-      process.stderr.write(`${file}: ${messageOf(error)}\n`)
+      const line = `${input}: ${messageOf(error)}\n`
+      if (progress) progress.above(() => process.stderr.write(line))
+      else process.stderr.write(line)
     }
-    if (inputs.length > 1 && options.output !== undefined && process.stderr.isTTY)
-      process.stderr.write(`\r${at + 1} of ${inputs.length} pages${at + 1 === inputs.length ? '\n' : ''}`)
+    progress?.done(at + 1)
   }
+  progress?.stop()
   if (failure !== undefined) throw new Exit(failure.code, `not all pages were converted`)
 }
 
@@ -67,16 +86,22 @@ const isFolder = async (path: string): Promise<boolean> => {
   }
 }
 
-const nameOf = (file: string): string => (file === '-' ? 'stdin.md' : `${basename(file, extname(file))}.md`)
+function nameOf(input: string): string {
+  if (input === '-') return 'stdin.md'
+  if (!isUrl(input)) return `${basename(input, extname(input))}.md`
+  const { pathname, hostname } = new URL(input)
+  const name = basename(pathname, extname(pathname)).replaceAll(/[^\w.%~-]/g, '_')
+  return `${name || hostname}.md`
+}
 
-/** Throws if two files would be written to one: nothing is written then. */
-function rejectSameNames(files: readonly string[]): void {
+/** Throws if two pages would be written to one file: nothing is written then. */
+function rejectSameNames(inputs: readonly string[]): void {
   const names = new Map<string, string>()
-  for (const file of files) {
-    const name = nameOf(file)
+  for (const input of inputs) {
+    const name = nameOf(input)
     const other = names.get(name)
-    if (other !== undefined) throw new Exit(2, `${other} and ${file} would both be written to ${name}`)
-    names.set(name, file)
+    if (other !== undefined) throw new Exit(2, `${other} and ${input} would both be written to ${name}`)
+    names.set(name, input)
   }
 }
 
@@ -95,21 +120,61 @@ async function save(path: string, text: string): Promise<void> {
   }
 }
 
+interface OpenPage {
+  readonly contentType: string
+  readonly bytes: AsyncIterable<Uint8Array>
+}
+
+const isUrl = (input: string): boolean => /^https?:\/\//i.test(input) && URL.canParse(input)
+
+/** Maximum time for a page to arrive from a URL. */
+const TIMEOUT_MS = 60_000
+
+async function openPage(input: string, contentType?: string): Promise<OpenPage> {
+  if (isUrl(input)) return await requestPage(input, contentType)
+  const bytes = input === '-' ? process.stdin : createReadStream(input)
+  return { contentType: contentType ?? 'text/html', bytes }
+}
+
+async function requestPage(url: string, contentType: string | undefined): Promise<OpenPage> {
+  const headers = { accept: 'text/html, application/xhtml+xml;q=0.9', 'user-agent': `edged/${VERSION}` }
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const { ok, status, body } = response
+    if (!ok || body === null) {
+      await body?.cancel()
+      throw new Exit(1, `${new URL(url).host} responded with ${status}`)
+    }
+    return { contentType: contentType ?? response.headers.get('content-type') ?? '', bytes: body }
+  } catch (error) {
+    throw error instanceof Exit ? error : unreachable(error)
+  }
+}
+
+/** Returns the error for a request that failed. The library's own message does not say why. */
+const unreachable = (error: unknown): Exit => {
+  const { name, cause } = error as Error
+  return new Exit(1, name === 'TimeoutError' ? `no page after ${TIMEOUT_MS / 1000} s` : messageOf(cause ?? error))
+}
+
 /** The whole Markdown: nothing is written before it is certain that the page can be converted. */
-async function markdownOf(input: AsyncIterable<Uint8Array>, options: Options): Promise<string> {
-  const { contentType, keepHtml } = options
+async function markdownOf({ contentType, bytes }: OpenPage, options: Options): Promise<string> {
   const content: Content = options.main ? 'main' : 'page'
   if (!/^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(contentType))
-    throw new Exit(4, `${contentType} is not converted; use text/html or application/xhtml+xml`)
-  const converter = new Converter({ contentType, keepHtml, content })
+    throw new Exit(
+      4,
+      `Content-Type ${JSON.stringify(contentType)} is not converted; use text/html or application/xhtml+xml`,
+    )
+  const links = options.citations ? 'numbered' : options.links
+  const converter = new Converter({ contentType, keepHtml: options.keepHtml, content, links })
   const parts: string[] = []
   try {
-    for await (const chunk of input) parts.push(converter.write(chunk))
+    for await (const chunk of bytes) parts.push(converter.write(chunk))
     parts.push(converter.end())
   } catch (error) {
     if (error instanceof PageTooLarge) throw new Exit(3, messageOf(error))
     if (error instanceof NotConvertible) throw new Exit(4, messageOf(error))
-    throw error
+    throw (error as Error).name === 'TimeoutError' || error instanceof TypeError ? unreachable(error) : error
   }
   return parts.join('')
 }

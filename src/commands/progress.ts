@@ -49,14 +49,29 @@ export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>):
       timer.unref()
     },
     size: (bytes) => void (total += bytes),
-    above(write) {
-      stream.clearLine?.(0)
-      stream.cursorTo?.(0)
-      write()
-    },
+    above: (write) => above(stream, write),
     stop() {
       clearInterval(timer)
       bar.stop()
     },
   }
+}
+
+/** How many of `total` are done, on a terminal; elsewhere nothing. */
+export function showCount(stream: NodeJS.WriteStream & Partial<WriteStream>, total: number, what: string) {
+  const format = `{bar} {value} of {total} ${what} | {eta_formatted} left`
+  const bar = new cliProgress.SingleBar({ stream, format, hideCursor: true, clearOnComplete: true, noTTYOutput: false })
+  if (stream.isTTY) bar.start(total, 0)
+  return {
+    done: (count: number): void => bar.update(count),
+    /** Writes lines that stay. */
+    above: (write: () => void): void => above(stream, write),
+    stop: (): void => bar.stop(),
+  }
+}
+
+function above(stream: Partial<WriteStream>, write: () => void): void {
+  stream.clearLine?.(0)
+  stream.cursorTo?.(0)
+  write()
 }

@@ -210,6 +210,15 @@ const Zone = Type.Object(
           description:
             'page: the body without headers, footers and navigation. main: only the main content; the whole page if it cannot be recognized. Buffers up to 64 KB of Markdown per page in proxy.markdown_memory.',
         }),
+        md_addresses: Type.Boolean({
+          default: false,
+          description: 'Serve the Markdown of /page at /page.md and of / at /index.md, if content_converter is on.',
+        }),
+        llms_txt: Type.Union([Type.Literal('off'), Type.Literal('front_page'), Type.Literal('sitemap')], {
+          default: 'off',
+          description:
+            'Create /llms.txt from the links of the front page or from /sitemap.xml, if content_converter is on. off: the file of the origin.',
+        }),
       },
       { ...strict, default: {}, description: 'Conversion to Markdown.' },
     ),

@@ -53,6 +53,7 @@ export class CompressedResponse implements ResponseSink {
   #coder: Transform | undefined
   #drained: (() => void) | undefined
   #blocked = false
+  #trailers: RawHeaders | undefined
 
   constructor(next: ResponseSink, exchange: Exchange) {
     this.#next = next
@@ -84,9 +85,10 @@ export class CompressedResponse implements ResponseSink {
     return !this.#blocked
   }
 
-  end(): void {
+  end(trailers?: RawHeaders): void {
+    this.#trailers = trailers
     if (this.#coder) this.#coder.end()
-    else this.#next.end()
+    else this.#next.end(trailers)
   }
 
   fail(error: unknown): void {
@@ -108,7 +110,7 @@ export class CompressedResponse implements ResponseSink {
       this.#blocked = false
       this.#drained?.()
     })
-    coder.on('end', () => this.#next.end())
+    coder.on('end', () => this.#next.end(this.#trailers))
     coder.on('error', (error) => this.#next.fail(error))
     return coder
   }

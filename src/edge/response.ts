@@ -1,11 +1,20 @@
 import type { Exchange } from './exchange.js'
-import type { RawHeaders } from '../http/headers.js'
+import { members } from '../http/accept.js'
+import { headerValues, type RawHeaders } from '../http/headers.js'
 
 /*
  * A response flows from its origin to the client through sinks: the client's at the end, and before it one stage for
  * each change to the response. An unchanged response passes the client's sink only. Streams are not used, because two
  * of them with their pipeline cost as much as the rest of the request.
  */
+
+/** Returns whether fields may follow the body of a response: the client asks for them and the protocol has them. */
+export function acceptsTrailers({ httpVersion, rawHeaders }: Pick<Exchange, 'httpVersion' | 'rawHeaders'>): boolean {
+  if (httpVersion === '1.0') return false
+  return headerValues(rawHeaders, 'te').some((value) =>
+    [...members(value)].some((member) => /^trailers$/i.test(member)),
+  )
+}
 
 /** Receives one response: `head`, then any number of `data`, then `end`; `fail` instead of the next call. */
 export interface ResponseSink {
@@ -18,8 +27,11 @@ export interface ResponseSink {
    * case.
    */
   data(chunk: Buffer): boolean
-  /** Completes the response. */
-  end(): void
+  /**
+   * Completes the response. `trailers` are fields after the body (RFC 9110, 6.5): sent only if the head announced them in
+   * `trailer`, which requires {@link acceptsTrailers}.
+   */
+  end(trailers?: RawHeaders): void
   /**
    * Aborts the response: the origin failed or the client left. Before `head` has reached the client it gets an error
    * page; after that its connection is cut, so that it cannot mistake the part it has for the whole. May be called

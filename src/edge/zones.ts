@@ -16,6 +16,10 @@ export interface Zone {
   readonly plan: ZoneConfig['plan']
   readonly settings: Settings
   readonly negotiation: ZoneConfig['negotiation']
+  /** The Markdown of each page has an address of its own, `/page.md`. */
+  readonly mdAddresses?: boolean
+  /** Source of `/llms.txt`; off: the origin. */
+  readonly llmsTxt?: ZoneConfig['markdown']['llms_txt']
   readonly websockets: boolean
   /** `all`: conversion is on for each custom hostname of the zone, regardless of its metadata. */
   readonly customHostnames: ZoneConfig['custom_hostnames']
@@ -98,6 +102,8 @@ export function zoneOf(
       content_converter_content: config.markdown.content,
     },
     negotiation: config.negotiation,
+    mdAddresses: config.markdown.md_addresses,
+    llmsTxt: config.markdown.llms_txt,
     websockets: config.websockets,
     customHostnames: config.custom_hostnames,
     rules,

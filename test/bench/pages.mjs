@@ -1,20 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 
-/** Real pages from the folder in EDGED_CORPUS; without one, the bundled sample site, repeated to a useful size. */
-export function readPages() {
-  const corpus = process.env.EDGED_CORPUS
-  const folder = corpus ?? fileURLToPath(new URL('../../demo/site', import.meta.url))
+const SAMPLE = fileURLToPath(new URL('../../demo/site', import.meta.url))
+
+/** The folders of pages in EDGED_CORPUS, separated as in PATH; without it, the bundled sample site. */
+export const corpora = () => (process.env.EDGED_CORPUS ?? SAMPLE).split(delimiter)
+
+/** Returns the pages (`.html`, `.html.gz`) of a folder; those of the sample site repeated to a useful size. */
+export function readPages(folder = corpora()[0], repeats = folder === SAMPLE ? 50 : 1) {
   return readdirSync(folder)
-    .filter((file) => file.endsWith('.html'))
+    .filter((file) => /\.html(?:\.gz)?$/.test(file))
     .sort()
     .map((file) => {
-      const page = readFileSync(join(folder, file))
-      const bytes = corpus ? page : Buffer.concat(Array.from({ length: 50 }, () => page))
+      const content = readFileSync(join(folder, file))
+      const page = file.endsWith('.gz') ? gunzipSync(content) : content
+      const bytes = Buffer.concat(Array.from({ length: repeats }, () => page))
       return { file, bytes, html: bytes.toString() }
     })
 }
-
-/** About 1.8 MB: the largest page of the corpus. */
-export const largestPage = () => readPages().reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))

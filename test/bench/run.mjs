@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const BENCHMARKS = {
   markdown: 'HTML to Markdown against turndown, mdream, kreuzberg, rehype-remark; latency; attack inputs',
+  tokens: 'the estimate of x-markdown-tokens against tokenizers of language models',
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',
   rules: 'the rules language against a linear pass and npm expression engines',

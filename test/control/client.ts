@@ -29,7 +29,7 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   plan,
   settings: { content_converter: 'off' },
   negotiation: 'listed',
-  markdown: { content: 'page' },
+  markdown: { content: 'page', md_addresses: false, llms_txt: 'off' },
   websockets: true,
   custom_hostnames: 'selected',
 })

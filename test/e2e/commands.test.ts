@@ -1,9 +1,12 @@
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { CLI, configuration, startDaemon, unbuilt } from './daemon.js'
 import { testFolder } from '../helpers/folder.js'
+import { originServer } from '../helpers/web.js'
 
 const options = { skip: unbuilt }
 
@@ -16,6 +19,14 @@ function edged(args: readonly string[], input: string | Uint8Array = '') {
   })
   return { status, stdout, stderr }
 }
+
+/** Runs a command while servers of this process respond. */
+const edgedLive = async (args: readonly string[]) =>
+  await new Promise<{ status: unknown; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'] } }, (error, stdout, stderr) => {
+      resolve({ status: error?.code ?? 0, stdout, stderr })
+    })
+  })
 
 t.test('convert says by its exit code why there is no Markdown, and prints none', options, async (t) => {
   const limit = 6_291_456
@@ -100,4 +111,34 @@ t.test('convert reads several files and writes one for each', options, async (t)
   t.equal(edged(['convert', '-o', join(out, 'c.md'), b]).stdout, '')
   t.equal(readFileSync(join(out, 'c.md'), 'utf8'), 'two\n')
   t.match(edged(['convert', '--main', '--keep-html', a]), { stderr: /cannot be used with/ })
+})
+
+t.test('convert leaves out links or numbers them', options, async (t) => {
+  const page = '<p>a <a href="/u">b</a><img src=i.png alt=c>'
+  t.equal(edged(['convert', '--no-links'], page).stdout, 'a bc\n')
+  t.equal(edged(['convert', '--citations'], page).stdout, 'a b [1]![c](i.png)\n\n[1]: /u\n')
+  t.match(edged(['convert', '--citations', '--no-links'], page), { status: 1, stderr: /cannot be used with/ })
+})
+
+t.test('convert reads pages from URLs', options, async (t) => {
+  const site = await originServer(t, ({ url, headers }, response) => {
+    const type = url === '/data' ? 'application/json' : 'text/html; charset=windows-1252'
+    response.writeHead(url === '/none' ? 404 : 200, { 'content-type': type })
+    response.end(Buffer.from(`<h1>caf\u00e9 ${url}</h1><p>${headers.accept}`, 'latin1'))
+  })
+  const out = t.testdir({})
+  const run = async (...args: string[]) => await edgedLive(['convert', ...args])
+  t.match(await run(`${site}/docs/a.html?b=1`), {
+    status: 0,
+    stdout: /^# caf\u00e9 \/docs\/a\.html\?b=1\n\ntext\/html/,
+  })
+  t.match(await run(`${site}/none`), { status: 1, stderr: /responded with 404/ })
+  t.match(await run(`${site}/data`), { status: 4, stderr: /application\/json/ })
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  t.match(await run(`http://127.0.0.1:${port}/`), { status: 1, stderr: /ECONNREFUSED/ })
+  t.match(await run('-o', out, `${site}/docs/a.html`, `${site}/b/`, `${site}/none`, `${site}/`), { status: 1 })
+  t.same(readdirSync(out).sort(), ['127.0.0.1.md', 'a.md', 'b.md'])
 })

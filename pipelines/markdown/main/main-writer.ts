@@ -10,6 +10,7 @@ interface Buffered extends Block {
   contents: string
   /** Open frames around the block. */
   readonly frames: Frame[]
+  readonly isFinal: boolean
 }
 
 /** Buffers blocks and writes those that are the main content of the page. */
@@ -28,8 +29,8 @@ export class MainWriter extends Writer {
     return super.length + this.#buffered
   }
 
-  override leaf(kind: Leaf, contents: string): void {
-    if (this.#isDirect) return super.leaf(kind, contents)
+  override leaf(kind: Leaf, contents: string, isFinal = false): void {
+    if (this.#isDirect) return super.leaf(kind, contents, isFinal)
     // An item without contents is not content.
     if (kind === 'empty') return
     if (this.frames.length > 1) this.leaveList()
@@ -37,6 +38,7 @@ export class MainWriter extends Writer {
     const block: Buffered = {
       kind,
       contents,
+      isFinal,
       frames: this.frames.slice(),
       place: this.place,
       level: level < 0 ? contents.length : level,
@@ -76,11 +78,11 @@ export class MainWriter extends Writer {
     this.#buffered = 0
     const kept = this.#content.choose(blocks)
     const { frames } = this
-    for (const [at, { kind, contents, frames: around }] of blocks.entries()) {
+    for (const [at, { kind, contents, frames: around, isFinal }] of blocks.entries()) {
       this.#wroteLast = kept[at] === true
       if (!this.#wroteLast) continue
       this.frames = around
-      super.leaf(kind, contents)
+      super.leaf(kind, contents, isFinal)
     }
     this.frames = frames
   }

@@ -86,10 +86,11 @@ export class ClientResponse implements ResponseSink, Responding {
     return false
   }
 
-  end(): void {
+  end(trailers?: RawHeaders): void {
     if (this.#over) return
     this.#drained = undefined
-    if (!this.connection.writer.end()) this.fail(new InvalidResponse('the answer is shorter than its length says'))
+    if (!this.connection.writer.end(trailers))
+      this.fail(new InvalidResponse('the answer is shorter than its length says'))
   }
 
   fail(error: unknown): void {

@@ -32,7 +32,7 @@ const CLOSE = 3
 const RESET_CONTENT = 205
 
 const CRLF_BYTES = 2
-const LAST_CHUNK = '0\r\n\r\n'
+const LAST_CHUNK = '0\r\n'
 
 // oxlint-disable-next-line no-control-regex
 const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
@@ -128,12 +128,18 @@ export class ResponseWriter {
     return outlet.open
   }
 
-  /** Ends the response. Returns false if it is shorter than announced; the connection cannot be used again. */
-  end(): boolean {
+  /**
+   * Ends the response, with fields after a chunked body. Returns false if it is shorter than announced; the connection
+   * cannot be used again.
+   */
+  end(trailers: RawHeaders = []): boolean {
     if (this.#framing === LENGTH && this.#left > 0) return false
     if (this.#framing === CHUNKED) {
-      this.#outlet.text(LAST_CHUNK)
-      this.bytes += LAST_CHUNK.length
+      let text = LAST_CHUNK
+      for (let i = 0; i + 1 < trailers.length; i += 2) text += `${trailers[i]!}: ${trailers[i + 1]!}\r\n`
+      text += '\r\n'
+      this.#outlet.text(text)
+      this.bytes += text.length
     }
     this.ended = true
     this.#outlet.flush()

@@ -15,11 +15,14 @@ export interface Page {
 // Responses without a body, with a part of one, or about one that the client already has.
 const BODILESS = new Set([204, 206, 304])
 
-/** Returns the page in a response with this head. Undefined if it is not a page or must not be converted. */
-export function pageOf(status: number, headers: RawHeaders): Page | undefined {
+/**
+ * Returns the page in a response with this head. Undefined if it is not a page or must not be converted. `xml`: XML of any
+ * type counts as a page.
+ */
+export function pageOf(status: number, headers: RawHeaders, xml = false): Page | undefined {
   if (status < 200 || BODILESS.has(status)) return undefined
   const contentType = values(headers, 'content-type')
-  const xhtml = contentType.length === 1 ? isXhtml(contentType[0]!) : undefined
+  const xhtml = contentType.length === 1 ? isXhtml(contentType[0]!, xml) : undefined
   if (xhtml === undefined || forbidsTransforming(values(headers, 'cache-control'))) return undefined
   const codings = codingsToUndo(values(headers, 'content-encoding').join(','))
   if (!codings) return undefined
@@ -28,9 +31,10 @@ export function pageOf(status: number, headers: RawHeaders): Page | undefined {
 }
 
 /** Returns whether a media type is XHTML; undefined if it is not HTML at all. */
-function isXhtml(contentType: string): boolean | undefined {
+function isXhtml(contentType: string, xml = false): boolean | undefined {
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
   if (type === 'text/html') return false
+  if (xml && (type === 'text/xml' || type === 'application/xml')) return true
   return type === 'application/xhtml+xml' ? true : undefined
 }
 
@@ -64,11 +68,19 @@ const OF_THE_HTML = new Set([
   'x-markdown-tokens',
 ])
 
+export const TOKENS = 'x-markdown-tokens'
+
+/** Returns the estimated number of tokens in Markdown of this length. */
+export const tokensIn = (bytes: number): string => String(Math.ceil(bytes / BYTES_PER_TOKEN))
+
+/** The usual estimate. Tokenizers of language models have 3.3 to 3.8 (`npm run bench -- tokens`). */
+const BYTES_PER_TOKEN = 4
+
 const DEFAULT_SIGNAL = 'ai-train=yes, search=yes, ai-input=yes'
 
 /**
  * Returns the header fields of a converted response, created from those of the HTML. `bytes` is the length of the
- * Markdown if it is known; a token counts as four of them.
+ * Markdown if it is known.
  */
 export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
   const kept: string[] = []
@@ -83,7 +95,7 @@ export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
   }
   kept.push('content-type', 'text/markdown; charset=utf-8')
   if (!signal) kept.push('content-signal', DEFAULT_SIGNAL)
-  if (bytes !== undefined) kept.push('x-markdown-tokens', String(Math.ceil(bytes / 4)))
+  if (bytes !== undefined) kept.push(TOKENS, tokensIn(bytes))
   return variesByAccept(kept)
 }
 

@@ -54,6 +54,7 @@ export function askForHtml(headers: readonly string[]): string[] {
 
 /** The HTML is the source of the Markdown, so it is requested with the same quality. */
 function withHtml(accept: string): string {
+  if (accept === '') return 'text/html'
   let markdown = 0
   for (const { range, quality } of mediaRanges(accept)) {
     if (range === 'text/html' && quality > 0) return accept

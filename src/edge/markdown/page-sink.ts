@@ -34,6 +34,8 @@ export interface PageContext {
   readonly next: ResponseSink
   readonly memory: MemoryBudget
   readonly converter: (contentType: string) => PageConverter
+  /** Whether fields may follow the body of the response. */
+  readonly trailers: boolean
   /** Schedules work outside of calls of the sink. */
   readonly turns: TurnQueue
   readonly log: Log

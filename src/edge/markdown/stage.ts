@@ -1,14 +1,17 @@
 import { Counter, Gauge } from 'prom-client'
-import { Converter, MAX_HTML_BYTES, type Content } from '../../../pipelines/markdown/convert.js'
+import { Converter, type Content } from '../../../pipelines/markdown/convert.js'
 import { MAX_BUFFERED } from '../../../pipelines/markdown/main/main-writer.js'
+import { LlmsTxt } from '../../../pipelines/markdown/llms-txt.js'
 import { letHeapGrow } from '../../core/heap-size.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
-import type { ResponseSink, Stage } from '../response.js'
-import type { RawHeaders } from '../../http/headers.js'
-import { MAX_ENCODED_BYTES } from '../content-coding.js'
+import type { Exchange } from '../exchange.js'
+import { acceptsTrailers, type ResponseSink, type Stage } from '../response.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
+import { aliasOf, markdownAddress } from './addresses.js'
 import { HeldPage } from './held-page.js'
-import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
+import { pageOf, variesByAccept, type Page } from './headers.js'
+import { AliasResponse, HtmlVariant, MarkdownHead, mayFit } from './variants.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
 import { OUTCOMES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
@@ -32,13 +35,20 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
   const settle = pageCounter(metrics, memory)
   const turns = new TurnQueue()
   return (exchange, next) => {
-    const { method, settings, zone, rawHeaders } = exchange
+    const { method, settings, zone, rawHeaders, rawTarget } = exchange
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
-    if (!wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return new HtmlVariant(next)
+    const alias = aliasOf(exchange)
+    if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation))
+      return new HtmlVariant(next, zone.mdAddresses === true ? markdownAddress(rawTarget) : undefined)
     exchange.headers = askForHtml(exchange.headers)
-    if (method === 'HEAD') return new MarkdownHead(next)
+    const sink = alias ? new AliasResponse(next, alias, headerOf(exchange.headers, 'host')) : next
+    if (alias) exchange.target = alias.target
+    const isList = alias?.type === 'llms_txt'
+    if (method === 'HEAD') return new MarkdownHead(sink, isList)
     const content = settings.content_converter_content ?? 'page'
-    return new MarkdownResponse(next, { memory, converter, content, turns, log, settle })
+    const trailers = acceptsTrailers(exchange)
+    const context = { memory, converter, content, isList, turns, log, settle, trailers }
+    return new MarkdownResponse(sink, isList ? { ...context, converter: llmsTxt(exchange) } : context)
   }
 }
 
@@ -48,6 +58,13 @@ const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED
 function toMarkdown(contentType: string, content: Content): PageConverter {
   letHeapGrow()
   return new Converter({ contentType, content })
+}
+
+/** Returns the converter from the front page or the sitemap of a site to its `llms.txt`. */
+function llmsTxt({ headers, zone }: Exchange): (contentType: string) => PageConverter {
+  const host = headerOf(headers, 'host') ?? zone.name
+  const address = zone.mdAddresses === true ? markdownAddress : undefined
+  return (contentType) => new LlmsTxt({ contentType, host, address })
 }
 
 function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {
@@ -80,57 +97,14 @@ function acceptOf(headers: RawHeaders): string | undefined {
   return accept
 }
 
-/** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
-class HtmlVariant implements ResponseSink {
-  readonly copies: boolean
-  protected readonly next: ResponseSink
-
-  constructor(next: ResponseSink) {
-    this.copies = next.copies === true
-    this.next = next
-  }
-
-  head(status: number, headers: RawHeaders): void {
-    this.next.head(status, isHtmlVariant(status, headers) ? variesByAccept(headers) : headers)
-  }
-
-  data(chunk: Buffer): boolean {
-    return this.next.data(chunk)
-  }
-
-  end(): void {
-    this.next.end()
-  }
-
-  fail(error: unknown): void {
-    this.next.fail(error)
-  }
-
-  onDrain(listener: () => void): void {
-    this.next.onDrain(listener)
-  }
-}
-
-/** Response fields that GET would return, as far as they are known without the page. */
-class MarkdownHead extends HtmlVariant {
-  override head(status: number, headers: RawHeaders): void {
-    const page = pageOf(status, headers)
-    this.next.head(status, page && mayFit(page) ? markdownHeaders(headers) : variesByAccept(headers))
-  }
-}
-
-/**
- * Returns false if the length shows that the page exceeds the limit. Encoded bytes may decode to more, rarely to less.
- */
-const mayFit = ({ length = 0, codings }: Page): boolean =>
-  length <= (codings.length > 0 ? MAX_ENCODED_BYTES : MAX_HTML_BYTES)
-
 /** Maximum bytes of a page that are converted without a pause. */
 const SLICE = 65_536
 
-interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'settle'> {
+interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'settle' | 'trailers'> {
   readonly converter: (contentType: string, content: Content) => PageConverter
   readonly content: Content
+  /** The page is the source of a list of pages; XML is one too. */
+  readonly isList: boolean
 }
 
 class MarkdownResponse implements ResponseSink {
@@ -161,7 +135,7 @@ class MarkdownResponse implements ResponseSink {
   }
 
   head(status: number, headers: RawHeaders): void {
-    const page = pageOf(status, headers)
+    const page = pageOf(status, headers, this.#context.isList)
     if (page && mayFit(page)) this.#page = this.#pageSink(page, status, headers)
     else {
       if (page) this.#context.settle('too_large')

@@ -1,4 +1,4 @@
-import { markdownHeaders, type Page } from './headers.js'
+import { markdownHeaders, TOKENS, tokensIn, type Page } from './headers.js'
 import type { PageContext, PageConverter, PageSink } from './page-sink.js'
 
 /**
@@ -10,6 +10,10 @@ export class StreamedPage implements PageSink {
   readonly #converter: PageConverter
   #missing: number
   #headSent = false
+  /** Bytes of the Markdown so far. */
+  #bytes = 0
+  /** The number of tokens follows the body. */
+  #hasTrailer = false
 
   constructor(page: Page & { readonly length: number }, context: PageContext) {
     this.#context = context
@@ -27,7 +31,7 @@ export class StreamedPage implements PageSink {
 
   end(): void {
     if (!this.#headSent) this.#send(this.#converter.end(), true)
-    this.#context.next.end()
+    this.#context.next.end(this.#hasTrailer ? [TOKENS, tokensIn(this.#bytes)] : undefined)
   }
 
   drained(): void {
@@ -37,12 +41,15 @@ export class StreamedPage implements PageSink {
   release(): void {}
 
   #send(markdown: string, whole: boolean): boolean {
-    const { next, status, headers, settle } = this.#context
+    const { next, status, headers, settle, trailers } = this.#context
     const bytes = Buffer.from(markdown)
+    this.#bytes += bytes.length
     if (!this.#headSent) {
       this.#headSent = true
       settle('streamed')
-      next.head(status, markdownHeaders(headers, whole ? bytes.length : undefined))
+      this.#hasTrailer = trailers && !whole
+      const fields = markdownHeaders(headers, whole ? bytes.length : undefined)
+      next.head(status, this.#hasTrailer ? [...fields, 'trailer', TOKENS] : fields)
     }
     return bytes.length === 0 || next.data(bytes)
   }

@@ -4,59 +4,12 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Converter } from '../../../pipelines/markdown/convert.js'
-import { readConfig } from '../../../src/config/load.js'
-import { systemClock } from '../../../src/core/clock.js'
-import { silentLog } from '../../../src/core/log.js'
-import { openMetrics } from '../../../src/core/metrics.js'
-import { markdownStage } from '../../../src/edge/markdown/stage.js'
-import { MemoryBudget } from '../../../src/core/memory-budget.js'
-import { listenProxy } from '../../../src/edge/client/server.js'
-import { zoneOf, zoneTable } from '../../../src/edge/zones.js'
-import { openDial } from '../../helpers/proxy.js'
 import { ask, open, originServer, until, type Responded, type Ask } from '../../helpers/web.js'
+import { site } from './site.js'
 
 /* The whole proxy between real sockets, with the converter that it has. The stage by itself: markdown-stage.test.ts. */
 
 const LIMIT = 6_291_456
-
-/** Starts a proxy with one zone whose origin responds with `handler`. */
-async function site(t: Test, handler: RequestListener, { memory = 256_000_000, settings = 'on', plan = 'pro' } = {}) {
-  const origin = await originServer(t, handler)
-  const config = readConfig(
-    `proxy: { listen: '127.0.0.1:0' }
-accounts: [{ id: 023e105f4ecef8ad9ca31a8372d0c353, name: a }]
-zones:
-  - id: 9f1839b6152d298aca64c4e906b6d074
-    account: 023e105f4ecef8ad9ca31a8372d0c353
-    name: example.test
-    origin: ${origin}
-    plan: ${plan}
-    settings: { content_converter: ${settings} }`,
-    'test.yaml',
-  )
-  const budget = new MemoryBudget(memory)
-  const metrics = openMetrics({ process: false })
-  const proxy = await listenProxy(config.proxy, {
-    zones: { current: zoneTable(config.zones.map((zone) => zoneOf(zone))) },
-    stages: [markdownStage({ memory: budget, metrics, log: silentLog })],
-    dial: openDial,
-    clock: systemClock,
-    log: silentLog,
-    metrics,
-  })
-  t.teardown(async () => {
-    await proxy.close()
-    if (budget.used !== 0) throw new Error(`${budget.used} bytes stay held`)
-  })
-
-  const { port } = proxy
-  const get = async (path: string, how?: Ask): Promise<Responded> => await ask(port, path, how)
-  const outcomes = async (): Promise<Record<string, number>> => {
-    const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
-    return Object.fromEntries(values.filter(({ value }) => value > 0).map((v) => [v.labels['outcome'], v.value]))
-  }
-  return { get, outcomes, budget, port }
-}
 
 const HTML = 'text/html; charset=utf-8'
 const MARKDOWN = 'text/markdown; charset=utf-8'

@@ -1,0 +1,84 @@
+import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { MAX_ENCODED_BYTES } from '../content-coding.js'
+import type { ResponseSink } from '../response.js'
+import { aliasHeaders, linkTo, type Alias } from './addresses.js'
+import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
+
+/** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
+export class HtmlVariant implements ResponseSink {
+  readonly copies: boolean
+  protected readonly next: ResponseSink
+  readonly #address: string | undefined
+
+  /** `address` is that of the Markdown of the page, if it has one. */
+  constructor(next: ResponseSink, address?: string) {
+    this.copies = next.copies === true
+    this.next = next
+    this.#address = address
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    if (!isHtmlVariant(status, headers)) {
+      this.next.head(status, headers)
+      return
+    }
+    const fields = variesByAccept(headers)
+    if (this.#address !== undefined && status === 200)
+      fields.push('link', linkTo(this.#address, 'rel="alternate"; type="text/markdown"'))
+    this.next.head(status, fields)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.next.data(chunk)
+  }
+
+  end(trailers?: RawHeaders): void {
+    this.next.end(trailers)
+  }
+
+  fail(error: unknown): void {
+    this.next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.next.onDrain(listener)
+  }
+}
+
+/** Response fields that GET would return, as far as they are known without the page. */
+export class MarkdownHead extends HtmlVariant {
+  readonly #isList: boolean
+
+  constructor(next: ResponseSink, isList: boolean) {
+    super(next)
+    this.#isList = isList
+  }
+
+  override head(status: number, headers: RawHeaders): void {
+    const page = pageOf(status, headers, this.#isList)
+    this.next.head(status, page && mayFit(page) ? markdownHeaders(headers) : variesByAccept(headers))
+  }
+}
+
+/** The response at an address that the edge adds to a site. */
+export class AliasResponse extends HtmlVariant {
+  readonly #alias: Alias
+  readonly #host: string | undefined
+
+  constructor(next: ResponseSink, alias: Alias, host: string | undefined) {
+    super(next)
+    this.#alias = alias
+    this.#host = host
+  }
+
+  override head(status: number, headers: RawHeaders): void {
+    this.next.head(status, aliasHeaders(this.#alias, this.#host, headers))
+  }
+}
+
+/**
+ * Returns false if the length shows that the page exceeds the limit. Encoded bytes may decode to more, rarely to less.
+ */
+export const mayFit = ({ length = 0, codings }: Page): boolean =>
+  length <= (codings.length > 0 ? MAX_ENCODED_BYTES : MAX_HTML_BYTES)
