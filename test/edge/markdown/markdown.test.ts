@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import zlib from 'node:zlib'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Converter } from '../../../pipelines/markdown/convert.js'
-import { ask, open, originServer, until, type Responded, type Ask } from '../../helpers/web.js'
+import { open, until, type Responded } from '../../helpers/web.js'
 import { site } from './site.js'
 
 /* The whole proxy between real sockets, with the converter that it has. The stage by itself: markdown-stage.test.ts. */

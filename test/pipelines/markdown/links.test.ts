@@ -61,11 +61,9 @@ t.test('keepHtml and a style of links exclude each other', async (t) => {
 })
 
 const FIXTURES = new URL('../../fixtures/markdown/', import.meta.url)
-const pieces = [
-  ...readdirSync(FIXTURES).flatMap((name) =>
-    readFileSync(new URL(`${name}/in.html`, FIXTURES), 'utf8').split(/(?=<)|(?<=>)/),
-  ),
-]
+const pieces = readdirSync(FIXTURES).flatMap((name) =>
+  readFileSync(new URL(`${name}/in.html`, FIXTURES), 'utf8').split(/(?=<)|(?<=>)/),
+)
 const page = fc
   .array(fc.constantFrom(...new Set([...pieces, '[', '](', '(b)', ']', ' [1]', '<a href=u>', '</a>'])), {
     maxLength: 40,
