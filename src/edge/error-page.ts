@@ -9,6 +9,8 @@ export interface ErrorFacts {
   readonly rayId: string
   /** Milliseconds since 1970. */
   readonly at: number
+  /** Name of the zone; undefined if the request reached none. */
+  readonly zone?: string | undefined
   /** Explanation of this case; default: that of the status. Shown to every client, escaped. */
   readonly detail?: string | undefined
   /** Seconds after which another attempt may succeed. */
@@ -47,34 +49,34 @@ const failed = (category: Category, happened: string, advice: string): Explanati
   advice,
 })
 
-const LATER = 'Try again in a moment. If it stays like this, tell the owner of the site, with the Ray ID of this page.'
+const LATER = 'Try again in a moment. If the error repeats, send the Ray ID of this page to the owner of the website.'
 
 const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
-  400: refused('The request is not valid HTTP, so it was not passed on.', 'Correct the request and send it again.'),
-  401: refused('This address asks for credentials.', 'Send the request again with valid credentials.'),
+  400: refused('The request is not valid HTTP, so it was not forwarded.', 'Correct the request and send it again.'),
+  401: refused('This address requires credentials.', 'Send the request again with valid credentials.'),
   403: refused(
-    'The owner of this site does not allow this request.',
-    'Ask the owner of the site, with the Ray ID of this page.',
+    'The owner of this website does not allow this request.',
+    'Send the Ray ID of this page to the owner of the website.',
   ),
-  404: refused('No site is set up here under this name.', 'Check the address for a mistake.'),
+  404: refused('No website is configured for this hostname.', 'Check the address for a mistake.'),
   405: refused('This method is not supported here.', 'Use one of the methods that the Allow header lists.'),
   408: failed('request', 'The request did not arrive in time.', 'Send the request again.'),
   411: refused('The length of the request body is missing.', 'Send the request with a Content-Length.'),
-  413: refused('The request body is larger than this site takes.', 'Send a smaller body.'),
-  414: refused('The address is longer than this site takes.', 'Use a shorter address.'),
+  413: refused('The request body is larger than this website accepts.', 'Send a smaller body.'),
+  414: refused('The address is longer than this website accepts.', 'Use a shorter address.'),
   417: refused('The expectation in the request cannot be met.', 'Send the request without the Expect header.'),
-  421: refused('This server does not answer for that site.', 'Open a new connection and try again.'),
-  429: failed('edge', 'Too many requests came in a short time.', 'Wait a little before the next request.'),
-  431: refused('The header fields of the request are larger than this site takes.', 'Send fewer or shorter headers.'),
-  500: failed('edge', 'Something went wrong here while the request was handled.', LATER),
-  501: refused('This kind of request is not supported.', 'Use another method or transfer coding.'),
-  502: failed('origin', 'The server behind this site gave no valid answer.', LATER),
-  503: failed('edge', 'There is no room for this request right now.', LATER),
-  504: failed('origin', 'The server behind this site did not answer in time.', LATER),
+  421: refused('This server does not serve that website.', 'Open a new connection and try again.'),
+  429: failed('edge', 'Too many requests arrived in a short time.', 'Wait a little before the next request.'),
+  431: refused('The header fields of the request are larger than this website accepts.', 'Send fewer or shorter headers.'),
+  500: failed('edge', 'An internal error occurred while the request was handled.', LATER),
+  501: refused('This type of request is not supported.', 'Use another method or transfer coding.'),
+  502: failed('origin', 'The origin server did not send a valid response.', LATER),
+  503: failed('edge', 'The server is at its limit and cannot serve this request now.', LATER),
+  504: failed('origin', 'The origin server did not respond in time.', LATER),
   505: refused('This version of HTTP is not supported.', 'Use HTTP/1.1.'),
   508: refused(
-    'The request came back to this proxy in a loop.',
-    'Tell the owner of the site, with the Ray ID of this page.',
+    'The request returned to this proxy in a loop.',
+    'Send the Ray ID of this page to the owner of the website.',
   ),
 }
 
@@ -84,42 +86,42 @@ const REASONS = {
     code: 1020,
     category: 'rule',
     retryable: false,
-    happened: 'A rule of this site does not allow this request.',
-    advice: 'Ask the owner of the site, with the Ray ID of this page.',
+    happened: 'A rule of this website does not allow this request.',
+    advice: 'Send the Ray ID of this page to the owner of the website.',
   },
   rate_limited: {
     code: 1015,
     category: 'rule',
     retryable: true,
-    happened: 'A rule of this site limits how often this may be asked for, and that was more often.',
-    advice: 'Wait as long as the Retry-After header says before the next request.',
+    happened: 'The request exceeds a rate limit of this website.',
+    advice: 'Wait for the time in the Retry-After header before the next request.',
   },
   challenge_required: {
     code: undefined,
     category: 'rule',
     retryable: false,
-    happened: 'This site checks visitors before they may see this page.',
-    advice: 'Open the page in a browser with JavaScript and cookies, then go on from there.',
+    happened: 'This website checks visitors before they can see this page.',
+    advice: 'Open the page in a browser with JavaScript and cookies enabled.',
   },
   worker_exception: {
     code: 1101,
     category: 'origin',
     retryable: false,
-    happened: 'The Worker of this site threw an exception.',
+    happened: 'The Worker of this website threw an exception.',
     advice: LATER,
   },
   worker_limit: {
     code: 1102,
     category: 'origin',
     retryable: true,
-    happened: 'The Worker of this site exceeded a limit of this server.',
+    happened: 'The Worker of this website exceeded a limit of this server.',
     advice: LATER,
   },
   worker_loop: {
     code: 1019,
     category: 'origin',
     retryable: false,
-    happened: 'The Workers of this site call each other in a loop.',
+    happened: 'The Workers of this website call each other in a loop.',
     advice: LATER,
   },
   worker_missing: {
@@ -134,30 +136,41 @@ const REASONS = {
 const explanation = (status: number): Explanation =>
   EXPLANATIONS[status] ??
   (status < 500
-    ? refused('The request was refused.', 'Correct the request and send it again.')
-    : failed('edge', 'The request could not be answered.', LATER))
+    ? refused('The request was rejected.', 'Correct the request and send it again.')
+    : failed('edge', 'The request could not be served.', LATER))
 
-type Facts = ReturnType<typeof told>
+type Facts = ReturnType<typeof factsOf>
 
-/** The members of every form, by machine-readable name. */
-function told({ status, rayId, at, detail, retryAfter, reason }: ErrorFacts) {
+const FOOTER = 'This response was generated by edged on behalf of the owner of the website.'
+
+/** Returns the members of every form, by their machine-readable names. */
+function factsOf({ status, rayId, at, zone, detail, retryAfter, reason }: ErrorFacts) {
   const { category, retryable, happened, advice } = reason ? REASONS[reason] : explanation(status)
   const code = reason && REASONS[reason].code
   const title = STATUS_CODES[status] ?? (status < 500 ? 'Request Refused' : 'Server Error')
   return {
-    title,
-    detail: detail ?? happened,
-    advice,
-    machine: {
-      ...(code !== undefined && { error_code: code }),
+    code,
+    members: {
+      // RFC 9457: the status explains the problem, so there is no separate type.
+      type: 'about:blank',
+      title,
+      status,
+      detail: detail ?? happened,
+      instance: rayId,
+      error_code: code ?? status,
       error_name: reason ?? title.toLowerCase().replaceAll(/[^a-z]+/g, '_'),
       error_category: category,
       http_status: status,
       ray_id: rayId,
       timestamp: new Date(at).toISOString(),
+      zone: zone ?? null,
+      // Named by the public API; clients read it to distinguish these documents from those of the origin.
+      cloudflare_error: true,
       retryable,
-      ...(retryAfter !== undefined && { retry_after: retryAfter }),
+      retry_after: retryAfter ?? null,
       owner_action_required: category === 'origin' || status === 508,
+      what_you_should_do: advice,
+      footer: FOOTER,
     },
   }
 }
@@ -176,26 +189,27 @@ dl{margin:2rem 0 0;padding-top:1rem;border-top:1px solid #ddd;font-size:.85rem;c
 dd{margin:0;font-family:ui-monospace,monospace;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#18181b;color:#e4e4e7}h1 b{color:#fb923c}dl{border-color:#3f3f46;color:#a1a1aa}}`
 
-function html({ title, detail, advice, machine }: Facts): string {
+function html({ code, members }: Facts): string {
+  const { status, title, detail, what_you_should_do: advice, ray_id: rayId, timestamp } = members
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${machine.http_status} ${escapeHtml(title)}</title>
+<title>${status} ${escapeHtml(title)}</title>
 <style>
 ${STYLE}
 </style>
 </head>
 <body>
 <main>
-<h1><b>${machine.http_status}</b> ${escapeHtml(title)}</h1>
+<h1><b>${status}</b> ${escapeHtml(title)}</h1>
 <p>${escapeHtml(detail)}</p>
 <p>${escapeHtml(advice)}</p>
 <dl>
-${machine.error_code === undefined ? '' : `<dt>Error</dt><dd>${machine.error_code}</dd>\n`}<dt>Ray ID</dt><dd>${escapeHtml(machine.ray_id)}</dd>
-<dt>Time</dt><dd>${machine.timestamp}</dd>
+${code === undefined ? '' : `<dt>Error</dt><dd>${code}</dd>\n`}<dt>Ray ID</dt><dd>${escapeHtml(rayId)}</dd>
+<dt>Time</dt><dd>${timestamp}</dd>
 </dl>
 </main>
 </body>
@@ -203,36 +217,33 @@ ${machine.error_code === undefined ? '' : `<dt>Error</dt><dd>${machine.error_cod
 `
 }
 
-function markdown({ title, detail, advice, machine }: Facts): string {
+function markdown({ members }: Facts): string {
+  const { status, title, detail, what_you_should_do: advice } = members
   // A JSON string is also a YAML value, and a quoted one cannot become a number or a second line.
-  const frontMatter = Object.entries(machine).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+  const frontMatter = Object.entries(members).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
   return `---
 ${frontMatter.join('\n')}
 ---
 
-# ${machine.http_status} ${escapeMarkdown(title)}
+# ${status} ${escapeMarkdown(title)}
 
-## What happened
+## What Happened
 
 ${escapeMarkdown(detail)}
 
-## What you can do
+## What You Should Do
 
 ${escapeMarkdown(advice)}
 `
 }
 
-const json = ({ title, detail, machine }: Facts): string => `${JSON.stringify({ ...machine, title, detail })}\n`
-
-/** RFC 9457. No separate type: the status is sufficient. */
-const problem = ({ title, detail, machine }: Facts): string =>
-  `${JSON.stringify({ type: 'about:blank', title, status: machine.http_status, detail, ...machine })}\n`
+const json = ({ members }: Facts): string => `${JSON.stringify(members)}\n`
 
 const FORMS: Readonly<Record<string, (facts: Facts) => string>> = {
   'text/html': html,
   'text/markdown': markdown,
   'application/json': json,
-  'application/problem+json': problem,
+  'application/problem+json': json,
 }
 const OFFERED = Object.keys(FORMS)
 
@@ -251,7 +262,7 @@ function form(accept: string | undefined): string {
  */
 export function errorPage(accept: string | undefined, facts: ErrorFacts): ErrorPage {
   const type = form(accept)
-  const body = Buffer.from((FORMS[type] ?? html)(told(facts)))
+  const body = Buffer.from((FORMS[type] ?? html)(factsOf(facts)))
   return {
     status: facts.status,
     headers: {

@@ -79,6 +79,7 @@ t.test('an origin that cannot be used is a 502 that reveals nothing about it', a
   const down = await sendRaw(port, page('Accept: application/json\r\n'))
   t.equal(down.status, 502)
   t.match(down.text, /content-type: application\/json/)
+  t.match(down.text, '"zone":"example.test"')
   zones.current = zoneTable([testZone('http://does-not-exist.invalid')])
   t.equal((await sendRaw(port, page())).status, 502)
 })

@@ -78,7 +78,7 @@ t.test('block responds with the page for code 1020 in the accepted form', async 
   t.match(await ask(), { status: 200 })
   const page = await ask({ path: '/private/x', headers: { accept: 'application/json' } })
   t.match(page, { status: 403, headers: { 'content-type': /json/ } })
-  t.match(JSON.parse(page.text), { error_code: 1020, error_name: 'access_denied' })
+  t.match(JSON.parse(page.text), { error_code: 1020, error_name: 'access_denied', zone: 'example.test' })
   t.equal(seen.length, 1)
   const [value] = (await metrics.getSingleMetric('edged_rule_matches_total')?.get())?.values ?? []
   t.match(value, { value: 1, labels: { rule: 'a'.repeat(32), action: 'block' } })

@@ -122,8 +122,8 @@ export class ClientResponse implements ResponseSink, Responding {
       this.#refused(fault)
       return
     }
-    const { rayId, method, startedAt: at } = this.#exchange
-    const { headers, body } = errorPage(this.#accept, { ...fault, rayId, at })
+    const { rayId, method, startedAt: at, zone } = this.#exchange
+    const { headers, body } = errorPage(this.#accept, { ...fault, rayId, at, zone: zone.name })
     this.head(fault.status, Object.entries({ ...headers, ...fault.headers }).flat())
     if (method !== 'HEAD') this.data(body)
     this.end()
@@ -146,13 +146,14 @@ export class ClientResponse implements ResponseSink, Responding {
 
   /** Responds and ends the connection, because the rest of the request must not be read. */
   #refused(fault: HttpParseError): void {
-    const { rayId, method, startedAt: at } = this.#exchange
+    const { rayId, method, startedAt: at, zone } = this.#exchange
     this.#exchange.status = fault.status
     this.connection.finish()
     this.#exchange.firstByteAt = this.#context.clock.monotonic()
     this.#exchange.sentBytes += refuse(this.connection.socket, fault, {
       rayId,
       at,
+      zone: zone.name,
       accept: this.#accept,
       head: method === 'HEAD',
     })

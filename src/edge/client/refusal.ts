@@ -1,10 +1,16 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { errorPage } from '../error-page.js'
+import { errorPage, type ErrorFacts } from '../error-page.js'
 import type { HttpParseError } from './framing.js'
 
 /** Time for a rejected client to read the reason, while data that it still sends is discarded. */
 const LINGER_MS = 2000
+
+/** Facts about a request that is not served. */
+interface RefusedRequest extends Pick<ErrorFacts, 'rayId' | 'at' | 'zone'> {
+  readonly accept?: string | undefined
+  readonly head?: boolean
+}
 
 /**
  * Responds to a request that is not served and ends the connection: bytes after such a request may be part of it, so
@@ -13,14 +19,14 @@ const LINGER_MS = 2000
 export function refuse(
   socket: Socket,
   fault: HttpParseError,
-  { rayId, at, accept, head = false }: { rayId: string; at: number; accept?: string | undefined; head?: boolean },
+  { accept, head = false, ...facts }: RefusedRequest,
 ): number {
   let bytes = 0
   if (socket.writable) {
-    const { headers, body } = errorPage(accept, { ...fault, rayId, at })
-    let text = `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? ''}\r\ndate: ${new Date(at).toUTCString()}\r\n`
+    const { headers, body } = errorPage(accept, { ...fault, ...facts })
+    let text = `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? ''}\r\ndate: ${new Date(facts.at).toUTCString()}\r\n`
     for (const [name, value] of Object.entries({ ...headers, ...fault.headers })) text += `${name}: ${value}\r\n`
-    text += `cf-ray: ${rayId}\r\nconnection: close\r\n\r\n`
+    text += `cf-ray: ${facts.rayId}\r\nconnection: close\r\n\r\n`
     socket.write(text, 'latin1')
     if (!head) socket.write(body)
     bytes = text.length + (head ? 0 : body.length)
