@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Type, type Static, type TSchema } from 'typebox'
-import { InvalidInput } from '../../src/core/errors.js'
-import { parser } from '../../src/core/schema.js'
+import { assertNoIssues, InvalidInput, type Issue } from '../../src/core/errors.js'
+import { parser, soundMembers } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
+import { ApiError } from './errors.js'
 import { queryParser } from './query.js'
 import type { Caller, Credentials, EndpointInfo } from './context.js'
 
@@ -120,11 +121,22 @@ export interface EndpointSpec<P extends string, B extends TSchema, Q extends TSc
   readonly body?: B
   readonly query?: Q
   readonly result?: R
+  /**
+   * Called if a body does not fit the schema, with the members that do and with the whole body: returns the issues that
+   * `handle` would report, so that a response has the issues of both. An ApiError that it throws is ignored.
+   */
+  further?(call: Call<ParamNames<P>, Partial<Static<B>>>, given: GivenBody): readonly Issue[]
   /** Returns `result`, alone or in a {@link ApiResponse}, or a {@link FileResponse}. */
   handle(call: Call<ParamNames<P>, Static<B>, Static<Q>>): HandlerResult<Static<R>> | Promise<HandlerResult<Static<R>>>
 }
 
+/** A body that is an object and not valid. */
+export type GivenBody = Readonly<Record<string, unknown>>
+
 export type HandlerResult<R> = R | ApiResponse<R> | FileResponse
+
+const isObject = (value: unknown): value is GivenBody =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const NO_QUERY = Type.Object({})
 
@@ -140,8 +152,28 @@ export function endpoint<
 >(spec: EndpointSpec<P, B, Q, R>): Endpoint {
   const parse = spec.body && parser<TSchema>(spec.body)
   const optional = spec.bodyOptional ?? spec.method === 'delete'
-  const parseBody = (body: unknown): unknown => {
-    if (body !== undefined) return parse?.(body)
+  const parseWhole = (call: Call): unknown => {
+    try {
+      return parse?.(call.body)
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+      assertNoIssues([...error.issues, ...furtherIssues(call, error.issues)])
+      throw error
+    }
+  }
+  const furtherIssues = (call: Call, issues: readonly Issue[]): readonly Issue[] => {
+    const { body } = call
+    if (!spec.further || !isObject(body)) return []
+    try {
+      return spec.further({ ...call, body: soundMembers(body, issues) as Partial<Static<B>> }, body)
+    } catch (error) {
+      if (error instanceof InvalidInput) return error.issues
+      if (error instanceof ApiError) return []
+      throw error
+    }
+  }
+  const parseBody = (call: Call): unknown => {
+    if (call.body !== undefined) return parseWhole(call)
     // An empty body is first of all a body without the required members.
     const empty = parse?.({})
     if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
@@ -153,7 +185,7 @@ export function endpoint<
     handle: (call) =>
       spec.handle({
         ...call,
-        body: parseBody(call.body) as Static<B>,
+        body: parseBody(call) as Static<B>,
         query: parseQuery(call.query as URLSearchParams) as Static<Q>,
       }),
   }

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
-import { InvalidInput } from '../../src/core/errors.js'
+import { Type, type Static } from 'typebox'
+import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ListRepository } from './list-repository.js'
 import { items } from './items.js'
@@ -33,11 +33,9 @@ export function lists(deps: ControlDeps): Endpoint[] {
       body: NewList,
       result: ListResult,
       refusal: 'badList',
+      further: ({ body }) => nameIssues(body),
       async handle(call) {
-        const { name, kind } = call.body
-        // Expressions name lists in lower case; redirect lists are named by parameters.
-        if (kind !== 'redirect' && /[A-Z]/.test(name))
-          throw new InvalidInput([{ pointer: '/name', message: 'must be in lower case, as expressions name it' }])
+        assertNoIssues(nameIssues(call.body))
         return await repository.create(call, call.body)
       },
     }),
@@ -77,3 +75,9 @@ export function lists(deps: ControlDeps): Endpoint[] {
     ...items(repository),
   ]
 }
+
+/** Expressions name lists in lower case; redirect lists are named by parameters. */
+const nameIssues = ({ name = '', kind }: Partial<Static<typeof NewList>>): Issue[] =>
+  kind !== 'redirect' && /[A-Z]/.test(name)
+    ? [{ pointer: '/name', message: 'must be in lower case, as expressions name it' }]
+    : []

@@ -1,7 +1,8 @@
-import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { assertNoIssues, issuesIn, type Issue } from '../../src/core/errors.js'
 import type { Scope } from '../../src/core/scope.js'
 import { compileJob } from '../../pipelines/logpush/compiled-job.js'
 import { DATASETS, type FilterLimits } from '../../pipelines/records/index.js'
+import type { GivenBody } from '../http/endpoint.js'
 import type { ReadJob } from './services.js'
 
 /** Throws InvalidInput, with all that is wrong, for a job whose members fit their schema but not each other. */
@@ -15,11 +16,12 @@ export function checkJob(job: ReadJob, scope: Scope, limits: FilterLimits): void
     issues.push({ pointer: '/kind', message: 'edge is for http_requests only' })
   if (kind === 'edge' && max_upload_bytes)
     issues.push({ pointer: '/max_upload_bytes', message: 'is not for jobs of kind edge' })
-  try {
-    compileJob(job, '', limits)
-  } catch (error) {
-    if (!(error instanceof InvalidInput)) throw error
-    issues.push(...error.issues)
-  }
-  if (issues.length > 0) throw new InvalidInput(issues)
+  assertNoIssues([...issues, ...issuesIn(() => compileJob(job, '', limits))])
+}
+
+/** Returns the issues of a job made of members that fit their schema; `output_options` are those of the body. */
+export const furtherIssues = (job: ReadJob, given: GivenBody, scope: Scope, limits: FilterLimits): readonly Issue[] => {
+  const { output_options: options = job.output_options ?? null } = given
+  const whole: ReadJob = { ...job, output_options: options as Readonly<Record<string, unknown>> | null }
+  return issuesIn(() => checkJob(whole, scope, limits))
 }

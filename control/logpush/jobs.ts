@@ -10,7 +10,7 @@ import { ACCESS } from '../http/auth/permissions.js'
 import type { DestinationCheck } from './destination-check.js'
 import type { LogpushDeps, ReadJob } from './services.js'
 import type { JobRepository } from './job-repository.js'
-import { checkJob } from './job-check.js'
+import { checkJob, furtherIssues } from './job-check.js'
 import { changedJob, newJob } from './job-merge.js'
 import type { OwnershipTokens } from './ownership-token.js'
 import { JobChange, JobInput, JobResult } from './schemas.js'
@@ -76,6 +76,8 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       maxBytes: 1_000_000,
       result: JobResult,
       refusal: 'badLogpush',
+      further: ({ scope, body }, given) =>
+        furtherIssues(newJob({ destination_conf: '', ...body }, scope), given, scope, logpush().limits().filter),
       async handle(call) {
         const { scope, body } = call
         const job = newJob(body, scope)
@@ -106,6 +108,10 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
       maxBytes: 1_000_000,
       result: JobResult,
       refusal: 'badLogpush',
+      further({ scope, params, body }, given) {
+        const old = book.plain(scope, book.get(scope, params.job_id).value)
+        return furtherIssues(changedJob(old, body), given, scope, logpush().limits().filter)
+      },
       async handle(call) {
         const { scope, params } = call
         for (let tries = 1; ; tries++) {

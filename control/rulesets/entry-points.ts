@@ -13,7 +13,7 @@ import type { RulesCheck } from './rule-validation.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
 import { levelOf, type Decided, type RulesetRepository } from './ruleset-repository.js'
 import { versionList } from './versions.js'
-import { assertUnchanged } from './rulesets.js'
+import { changedFixed } from './rulesets.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
@@ -35,8 +35,8 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
     const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
     const stored = shelf.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
-    assertUnchanged(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
-    const rules = check.rules(actor, fixed, body.rules)
+    const changed = changedFixed(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
+    const rules = check.rules(actor, fixed, body.rules, changed)
     const { name, description } = body
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
@@ -68,6 +68,10 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
       maxBytes: 5_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
+      further(call) {
+        const fixed = { kind: ENTRY_KIND[levelOf(call.scope)], phase: phaseOf(call.params.ruleset_phase).name }
+        return [...changedFixed(fixed, call.body, ['kind', 'phase']), ...check.issues(call, fixed, call.body.rules)]
+      },
       handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
     }),

@@ -1,9 +1,9 @@
-import { InvalidInput } from '../../src/core/errors.js'
+import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
-import { phaseNamed } from '../../src/rules/phases.js'
+import { ENTRY_KIND, phaseNamed } from '../../src/rules/phases.js'
 import type { RuleContext } from '../../src/rules/types.js'
 import type { RuleInput } from '../../src/rules/rulesets/rule-input.js'
-import { ruleIssues, rulesIssues } from '../../src/rules/rulesets/validate.js'
+import { ruleIssues, rulesIssues, unplacedRulesIssues } from '../../src/rules/rulesets/validate.js'
 import type { Actor } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { ApiError } from '../http/errors.js'
@@ -23,21 +23,33 @@ export class RulesCheck {
     this.#shelf = shelf
   }
 
-  /** Returns the rules of a body. Throws with pointers below `/rules`. */
-  rules(actor: Actor, home: RuleScope, rules: readonly unknown[] | undefined): readonly RuleInput[] | undefined {
+  /** Returns the rules of a body. Throws with pointers below `/rules`, together with `besides`: issues of other members. */
+  rules(
+    actor: Actor,
+    home: RuleScope,
+    rules: readonly unknown[] | undefined,
+    besides: readonly Issue[] = [],
+  ): readonly RuleInput[] | undefined {
+    if (rules) this.room(rules.length, '/rules')
+    assertNoIssues([...besides, ...this.issues(actor, home, rules)])
     if (!rules) return undefined
-    this.room(rules.length, '/rules')
-    const issues = rulesIssues(rules, this.#context(actor, home))
-    if (issues.length > 0) throw new InvalidInput(issues)
     const checked = rules as readonly RuleInput[]
     for (const [index, rule] of checked.entries()) this.#refuseUnlessEntitled(actor, rule, `/rules/${index}`)
     return checked
   }
 
+  /** Returns the issues of rules, also for a ruleset whose kind or phase is not valid. */
+  issues(actor: Actor, { kind, phase }: Partial<RuleScope>, rules: readonly unknown[] | undefined): readonly Issue[] {
+    if (!rules) return []
+    if (phase === undefined) return unplacedRulesIssues(rules, { list: listNamed(this.#deps, actor.accountId) })
+    const home = { kind: kind ?? ENTRY_KIND[levelOf(actor.scope)], phase }
+    return rulesIssues(rules, this.#context(actor, home))
+  }
+
   /** Returns one rule; pointers are relative to it. */
   rule(actor: Actor, home: RuleScope, rule: unknown): RuleInput {
     const issues = ruleIssues(rule, this.#context(actor, home))
-    if (issues.length > 0) throw new InvalidInput(issues)
+    assertNoIssues(issues)
     this.#refuseUnlessEntitled(actor, rule as RuleInput, '')
     return rule as RuleInput
   }

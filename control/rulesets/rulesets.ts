@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import type { Issue } from '../../src/core/errors.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ENTRY_KIND, kindsOf, phaseNamed, type Level } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
@@ -56,18 +56,22 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
       maxBytes: 5_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
+      further: (call) => [
+        ...placementIssues(call.body, levelOf(call.scope)),
+        ...check.issues(call, call.body, call.body.rules),
+      ],
       handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const { scope, body } = call
           const level = levelOf(scope)
-          assertPlacement(body, level)
-          if (body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
+          const misplaced = placementIssues(body, level)
+          if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
             throw new ApiError(
               'entryPointExists',
               '/phase',
               `the ${level} has an entry point for ${body.phase} already`,
             )
-          const rules = check.rules(call, body, body.rules)
+          const rules = check.rules(call, body, body.rules, misplaced)
           const made = createRuleset({ ...body, rules: rules ?? [] }, shelf.making())
           return { ...shelf.created(call, made), hints: rulesHints(made.rules, made.phase) }
         }),
@@ -92,13 +96,16 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
       maxBytes: 5_000_000,
       result: WrittenRuleset,
       refusal: 'badRuleset',
+      further(call) {
+        const old = shelf.get(call.scope, call.params.ruleset_id).value.ruleset
+        return [...changedFixed(old, call.body, FIXED), ...check.issues(call, old, call.body.rules)]
+      },
       handle: async (call) =>
         await shelf.write(call, call.query.dry_run, () => {
           const { scope, params, body } = call
           const stored = shelf.get(scope, params.ruleset_id)
           const old = stored.value.ruleset
-          assertUnchanged(old, body, ['id', 'name', 'kind', 'phase'])
-          const rules = check.rules(call, old, body.rules)
+          const rules = check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
           const { description } = body
           const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
           const next = replaceRuleset(old, change, shelf.making())
@@ -121,27 +128,25 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
   ]
 }
 
-/** Throws with a pointer for each member that is sent with another value than the current one. */
-export function assertUnchanged(
+const FIXED = ['id', 'name', 'kind', 'phase'] as const
+
+/** Returns an issue for each of these members that is sent with another value than the current one. */
+export const changedFixed = (
   old: Partial<Ruleset>,
-  body: RulesetChange,
-  members: readonly ('id' | 'name' | 'kind' | 'phase')[],
-): void {
-  const issues = members
+  body: Partial<RulesetChange>,
+  members: readonly (typeof FIXED)[number][],
+): Issue[] =>
+  members
     .filter((name) => body[name] !== undefined && body[name] !== old[name])
     .map((name) => ({ pointer: `/${name}`, message: `cannot be changed; it is ${old[name]}` }))
-  if (issues.length > 0) throw new InvalidInput(issues)
-}
 
-function assertPlacement({ kind, phase: name }: Pick<Ruleset, 'kind' | 'phase'>, level: Level): void {
-  const phase = phaseNamed(name)
-  const kinds = phase ? kindsOf(phase, level) : []
-  if (kinds.includes(kind)) return
-  const issue: Issue =
-    kinds.length === 0
-      ? { pointer: '/phase', message: `${name} has no rulesets of ${level}s` }
-      : { pointer: '/kind', message: `must be one of ${kinds.join(', ')} for ${name} in ${level}s` }
-  throw new InvalidInput([issue])
+function placementIssues({ kind, phase: name }: Partial<Pick<Ruleset, 'kind' | 'phase'>>, level: Level): Issue[] {
+  const phase = name === undefined ? undefined : phaseNamed(name)
+  if (!phase) return []
+  const kinds = kindsOf(phase, level)
+  if (kinds.length === 0) return [{ pointer: '/phase', message: `${name} has no rulesets of ${level}s` }]
+  if (kind === undefined || kinds.includes(kind)) return []
+  return [{ pointer: '/kind', message: `must be one of ${kinds.join(', ')} for ${name} in ${level}s` }]
 }
 
 /** Decodes a cursor to its id. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
 import { CREDENTIAL, TOKEN, type Token, type TokenPolicy } from '../../src/core/model/token.js'
 import { DAEMON } from '../../src/core/scope.js'
@@ -38,11 +38,15 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
     return found
   }
 
+  const furtherIssues = (body: Partial<CreateInput>): Issue[] => [
+    ...read({ policies: [], ...body }).issues,
+    ...timeIssues(body, clock.now()),
+  ]
+
   /** Returns the policies as stored. Throws if they are not valid, or exceed those of the caller. */
   const policiesOf = ({ caller }: Pick<Call, 'caller'>, body: CreateInput): TokenPolicy[] => {
-    const { policies, issues } = read(body)
-    issues.push(...timeIssues(body, clock.now()))
-    if (issues.length > 0) throw new InvalidInput(issues)
+    assertNoIssues(furtherIssues(body))
+    const { policies } = read(body)
     if (!within(caller.grants, grantsOf(policies), configIndex(config()))) throw new ApiError('notYours', '/policies')
     return policies
   }
@@ -106,6 +110,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       summary: 'Make an API token; its maker cannot give more than it has',
       body: CreateInput,
       result: CreatedResult,
+      further: ({ body }) => furtherIssues(body),
       async handle(call) {
         const { name, expires_on, not_before } = call.body
         const policies = policiesOf(call, call.body)

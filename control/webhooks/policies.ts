@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newOrderedUuid } from '../../src/core/ids.js'
 import { POLICIES, POLICY_RUNS, type StoredPolicy } from '../../src/core/model/policy.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -43,10 +43,10 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
     }
   }
 
-  const check = (scope: Scope, body: Body): void => {
-    const found = [...integrationIssues(body), ...actionIssues(body, (id) => book.find(scope, id) !== undefined)]
-    if (found.length > 0) throw new InvalidInput(found)
-  }
+  const issuesOf = (scope: Scope, body: Partial<Body>): Issue[] => [
+    ...(body.applies_to_all_integrations === undefined ? [] : integrationIssues(body)),
+    ...(body.actions === undefined ? [] : actionIssues(body.actions, (id) => book.find(scope, id) !== undefined)),
+  ]
 
   return [
     endpoint({
@@ -79,9 +79,10 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
       body: NewPolicy,
       result: PolicyResult,
       refusal: 'badPolicy',
+      further: ({ scope, body }) => issuesOf(scope, body),
       async handle(call) {
         const { scope, body, caller } = call
-        check(scope, body)
+        assertNoIssues(issuesOf(scope, body))
         const id = newOrderedUuid(clock.now())
         const now = new Date(clock.now()).toISOString()
         const value: StoredPolicy = {
@@ -121,6 +122,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
       body: PolicyChange,
       result: PolicyResult,
       refusal: 'badPolicy',
+      further: ({ scope, body }) => issuesOf(scope, body),
       async handle(call) {
         const { scope, body, caller } = call
         const id = call.params.policy_id
@@ -129,7 +131,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
           const { finding_type_id, created_at } = before
           if (body.finding_type_id !== undefined && body.finding_type_id !== finding_type_id)
             throw new ApiError('badPolicy', '/finding_type_id', 'cannot change')
-          check(scope, body)
+          assertNoIssues(issuesOf(scope, body))
           const now = new Date(clock.now()).toISOString()
           const after: StoredPolicy = {
             id,
@@ -176,7 +178,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
 
 type Body = Static<typeof NewPolicy> | Static<typeof PolicyChange>
 
-const webhookIds = ({ actions }: Body): string[] =>
+const webhookIds = (actions: Body['actions']): string[] =>
   (actions.webhook_configs ?? []).map(({ webhook_config_id }) => webhook_config_id)
 
 const configIndex = (body: Body) => ({
@@ -184,17 +186,17 @@ const configIndex = (body: Body) => ({
   description: body.description ?? '',
   applies_to_all_integrations: body.applies_to_all_integrations,
   integration_ids: [...new Set(body.integration_ids)],
-  webhook_ids: webhookIds(body),
+  webhook_ids: webhookIds(body.actions),
 })
 
-function integrationIssues({ applies_to_all_integrations, integration_ids = [] }: Body): Issue[] {
+function integrationIssues({ applies_to_all_integrations, integration_ids = [] }: Partial<Body>): Issue[] {
   if (applies_to_all_integrations || integration_ids.length > 0) return []
   return [{ pointer: '/integration_ids', message: 'is required if the policy does not apply to all integrations' }]
 }
 
-function actionIssues(body: Body, isWebhook: (id: string) => boolean): Issue[] {
-  const { remediation_types = [] } = body.actions
-  const ids = webhookIds(body)
+function actionIssues(actions: Body['actions'], isWebhook: (id: string) => boolean): Issue[] {
+  const { remediation_types = [] } = actions
+  const ids = webhookIds(actions)
   if (ids.length + remediation_types.length === 0)
     return [{ pointer: '/actions', message: 'must have at least one action' }]
   const issues = remediation_types.map((_type, at) => ({

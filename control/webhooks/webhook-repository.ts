@@ -1,4 +1,4 @@
-import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newUuid } from '../../src/core/ids.js'
 import type { Destination } from '../../src/core/model/delivery.js'
 import { WEBHOOKS, type FormerSecret, type StoredWebhook } from '../../src/core/model/webhook.js'
@@ -54,8 +54,8 @@ export class WebhookRepository {
   }
 
   /** Returns the destination of a webhook that is not stored. Throws with pointers into the body. */
-  async candidate(body: Candidate): Promise<Destination> {
-    await this.#check(body)
+  async candidate(scope: Scope, body: Candidate): Promise<Destination> {
+    await this.#check(scope, body)
     const { destination_url, authentication_type, headers = [], signing_secret } = body
     return {
       destination_url,
@@ -73,9 +73,9 @@ export class WebhookRepository {
   }
 
   async create(actor: Actor, body: NewWebhook): Promise<StoredWebhook> {
-    await this.#check(body)
     const { store, clock, posture } = this.#deps
     const { scope } = actor
+    await this.#check(scope, body)
     const id = newUuid()
     const now = this.#now()
     const { label, destination_url, authentication_type, status = 'enabled', headers = [], signing_secret } = body
@@ -104,11 +104,11 @@ export class WebhookRepository {
   /** Replaces the configuration. Retains secrets that the body refers to. */
   async update(actor: Actor, id: string, body: WebhookChange): Promise<StoredWebhook> {
     const { scope } = actor
-    await this.#check(body, this.#known(scope, this.get(scope, id)))
+    await this.#check(scope, body, id)
     return await this.#edits.run(id, async () => {
       const { value: before, version } = this.#live(scope, id)
       // Another request may have changed the secrets that this one retains.
-      refuse(credentialIssues(body, this.#known(scope, before)))
+      assertNoIssues(credentialIssues(body, this.#known(scope, before)))
       const after = this.#changed(scope, before, body)
       await this.#store(actor, version, before, after)
       return after
@@ -131,8 +131,18 @@ export class WebhookRepository {
     })
   }
 
-  async #check(body: Candidate, known?: Known): Promise<void> {
-    refuse([...urlIssues(body.destination_url), ...credentialIssues(body, known)])
+  /** Returns the issues that no schema expresses, of the members that are present. `id`: the webhook to update. */
+  issues(scope: Scope, body: Partial<Candidate>, id?: string): Issue[] {
+    const { destination_url, authentication_type, ...credentials } = body
+    const known = id === undefined ? undefined : this.#known(scope, this.get(scope, id))
+    return [
+      ...(destination_url === undefined ? [] : urlIssues(destination_url)),
+      ...(authentication_type === undefined ? [] : credentialIssues({ authentication_type, ...credentials }, known)),
+    ]
+  }
+
+  async #check(scope: Scope, body: Candidate, id?: string): Promise<void> {
+    assertNoIssues(this.issues(scope, body, id))
     await assertReachable(this.#deps.posture().egress, body.destination_url)
   }
 
@@ -239,7 +249,3 @@ const disabledBy = ({ disabled_at, disabled_reason }: StoredWebhook): Partial<St
 /** Returns the stored header for a header without a value. */
 const kept = ({ headers }: StoredWebhook, { key, value }: HeaderInput): StoredWebhook['headers'][number] | undefined =>
   typeof value === 'string' ? undefined : headers.find((header) => header.key === key.toLowerCase())
-
-function refuse(issues: readonly Issue[]): void {
-  if (issues.length > 0) throw new InvalidInput(issues)
-}

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint, type GivenBody } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WebhookRepository } from './webhook-repository.js'
@@ -32,6 +32,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       maxBytes: 1_000_000,
       result: WebhookResult,
       refusal: 'badWebhook',
+      further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
       handle: async (call) => shown(await book.create(call, call.body)),
     }),
     endpoint({
@@ -53,6 +54,7 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       maxBytes: 1_000_000,
       result: WebhookResult,
       refusal: 'badWebhook',
+      further: ({ scope, params, body }, given) => book.issues(scope, withCredentials(body, given), params.webhook_id),
       handle: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
     }),
     endpoint({
@@ -74,8 +76,9 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       maxBytes: 1_000_000,
       result: EvaluationResult,
       refusal: 'badWebhook',
-      async handle({ body }) {
-        const destination = await book.candidate(body)
+      further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
+      async handle({ scope, body }) {
+        const destination = await book.candidate(scope, body)
         return await notPublicHere(async () => await posture().tester.evaluate(destination))
       },
     }),
@@ -92,6 +95,16 @@ export function webhooks({ posture }: PostureDeps, book: WebhookRepository): End
       },
     }),
   ]
+}
+
+/**
+ * Returns the members that fit, without the type of authentication if the credentials do not fit: those would be reported
+ * as missing.
+ */
+function withCredentials(body: Partial<Candidate>, given: GivenBody): Partial<Candidate> {
+  const { authentication_type: _type, ...others } = body
+  const areSound = (['headers', 'signing_secret'] as const).every((name) => name in body === name in given)
+  return areSound ? body : others
 }
 
 /** Returns the response form of a webhook, without secrets. */

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { InvalidInput } from '../../src/core/errors.js'
+import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newUuid } from '../../src/core/ids.js'
 import { HOSTNAME, HOSTNAME_OWNER, type Hostname, type HostnameSsl } from '../../src/core/model/hostname.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
@@ -92,11 +92,11 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       body: HostnameInput,
       result: HostnameResult,
       refusal: 'badHostname',
+      further: ({ body }) => furtherIssues(body),
       async handle(call) {
         const { scope, body } = call
-        const name = hostName(body.hostname)
-        if (name === undefined)
-          throw new ApiError('badHostname', '/hostname', 'must be a host name, as in app.example.com')
+        assertNoIssues(furtherIssues(body))
+        const name = hostName(body.hostname) ?? ''
         const { hostname: _name, ...change } = body
         const id = newUuid()
         const created_at = new Date(clock.now()).toISOString()
@@ -128,8 +128,10 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
       body: HostnameChange,
       result: HostnameResult,
       refusal: 'badHostname',
+      further: ({ body }) => furtherIssues(body),
       async handle(call) {
         const { scope, body } = call
+        assertNoIssues(furtherIssues(body))
         const id = call.params.custom_hostname_id
         stored(scope, id)
         const after = await store.change(
@@ -199,7 +201,6 @@ const sslHosts = (name: string, { wildcard }: HostnameSsl): string[] => (wildcar
 
 /** Returns the hostname after a change; null removes a member. */
 function changed(old: Hostname, change: HostnameChange): Hostname {
-  assertFits(change)
   const { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...rest } = old
   const kept = { custom_metadata, custom_origin_server, custom_origin_sni, ssl, ...change }
   const server = kept.custom_origin_server
@@ -226,16 +227,19 @@ function mergedSsl(old: Hostname['ssl'], change: HostnameSsl): NonNullable<Hostn
   }
 }
 
-/** Checks rules that the schema cannot express. */
-function assertFits({ custom_metadata, custom_origin_server, custom_origin_sni }: HostnameChange): void {
-  const issues = []
+/** Returns the issues that the schema cannot express. */
+function furtherIssues(body: HostnameChange & { readonly hostname?: string }): Issue[] {
+  const { hostname, custom_metadata, custom_origin_server, custom_origin_sni } = body
+  const issues: Issue[] = []
+  if (hostname !== undefined && hostName(hostname) === undefined)
+    issues.push({ pointer: '/hostname', message: 'must be a host name, as in app.example.com' })
   if (custom_metadata && Buffer.byteLength(JSON.stringify(custom_metadata)) > MAX_METADATA_BYTES)
     issues.push({ pointer: '/custom_metadata', message: `is larger than ${MAX_METADATA_BYTES} bytes of JSON` })
   if (custom_origin_server && hostName(custom_origin_server) === undefined)
     issues.push({ pointer: '/custom_origin_server', message: 'must be a host name, as in origin.example.com' })
   if (custom_origin_sni && custom_origin_sni !== ':request_host_header:' && hostName(custom_origin_sni) === undefined)
     issues.push({ pointer: '/custom_origin_sni', message: 'must be a host name or :request_host_header:' })
-  if (issues.length > 0) throw new InvalidInput(issues)
+  return issues
 }
 
 function filter(query: HostnameQuery): (hostname: Hostname) => boolean {

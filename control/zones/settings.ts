@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
-import { InvalidInput } from '../../src/core/errors.js'
+import { issuesIn } from '../../src/core/errors.js'
 import { SETTING, type Setting } from '../../src/core/model/setting.js'
 import { parser, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -8,7 +8,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
-import { ApiError } from '../http/errors.js'
+import { ApiError, ApiErrors } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
 
@@ -79,9 +79,13 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
   const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
     const { scope } = call
     const zone = zoneOf(scope)
-    for (const change of changes) check(zone, change)
-    const twice = changes.find(({ id }, index) => changes.findIndex((other) => other.id === id) < index)
-    if (twice) throw new ApiError('badSetting', `${twice.at}/id`, 'stands there twice')
+    const [first, ...others] = changes.flatMap((change, index) => [
+      ...issuesOf(zone, change),
+      ...(changes.findIndex((other) => other.id === change.id) < index
+        ? [new ApiError('badSetting', `${change.at}/id`, 'is a duplicate')]
+        : []),
+    ])
+    if (first) throw new ApiErrors([first, ...others])
     const modified_on = new Date(clock.now()).toISOString()
     await edits.run(scope.id, async () => {
       const edits = changes.map(({ id, value }) => {
@@ -158,20 +162,23 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
   ]
 }
 
-function known(id: string, pointer?: string): SettingType {
+function known(id: string): SettingType {
   const type = SETTINGS.get(id)
-  if (!type) throw new ApiError('unknownSetting', pointer, `Undefined zone setting: ${id}`)
+  if (!type) throw unknownSetting(id)
   return type
 }
 
-function check(zone: ZoneConfig, { id, value, at }: { id: string; value: unknown; at: string }): void {
-  const type = known(id, `${at}/id`)
-  if (!type.editable(zone))
-    throw new ApiError('notEntitled', `${at}/value`, `${id} is not available on the ${zone.plan} plan of the zone`)
-  try {
-    type.parse({ value })
-  } catch (error) {
-    if (!(error instanceof InvalidInput)) throw error
-    throw new InvalidInput(error.issues.map(({ pointer, message }) => ({ pointer: at + pointer, message })))
-  }
+const unknownSetting = (id: string, pointer?: string) =>
+  new ApiError('unknownSetting', pointer, `Undefined zone setting: ${id}`)
+
+function issuesOf(zone: ZoneConfig, { id, value, at }: { id: string; value: unknown; at: string }): ApiError[] {
+  const type = SETTINGS.get(id)
+  if (!type) return [unknownSetting(id, `${at}/id`)]
+  const refused = `${id} is not available on the ${zone.plan} plan of the zone`
+  return [
+    ...(type.editable(zone) ? [] : [new ApiError('notEntitled', `${at}/value`, refused)]),
+    ...issuesIn(() => type.parse({ value })).map(
+      ({ pointer, message }) => new ApiError('badSetting', at + pointer, message),
+    ),
+  ]
 }

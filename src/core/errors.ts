@@ -15,6 +15,24 @@ export class InvalidInput extends Error {
   }
 }
 
+/** Returns the issues of the {@link InvalidInput} that `check` throws; none if it throws nothing. */
+export function issuesIn(check: () => unknown): readonly Issue[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.issues
+    throw error
+  }
+}
+
+/** Throws {@link InvalidInput} if there are issues, with the first one of each pointer. */
+export function assertNoIssues(issues: readonly Issue[]): void {
+  if (issues.length === 0) return
+  const first = new Map(issues.toReversed().map((issue) => [issue.pointer, issue]))
+  throw new InvalidInput(issues.filter((issue) => first.get(issue.pointer) === issue))
+}
+
 /** Returns whether an error, or one of its causes, is a full disk. LevelDB reports it in its message only. */
 export function isDiskFull(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {

@@ -18,7 +18,8 @@ import {
 
 /** The use of an expression: what it may read, its result type, and which lists it may name. */
 export interface ExpressionPurpose {
-  readonly phase: PhaseName
+  /** Undefined: the phase is not known; the fields and functions of all phases are allowed. */
+  readonly phase: PhaseName | undefined
   /** The member of the rule that contains it; some members may read more than the others of their phase. */
   readonly pointer: string
   /** `key`: anything that distinguishes requests. */
@@ -49,7 +50,7 @@ export function checkExpression(text: string, purpose: ExpressionPurpose): strin
 function parseFor(text: string, { phase, pointer, gives }: ExpressionPurpose): Expression | ValueExpression {
   const steps = pointer.split('/')
   const member = MEMBERS.find((name) => steps.includes(name))
-  const options: ParseOptions = { phase, ...(member !== undefined && { member }) }
+  const options: ParseOptions = { ...(phase !== undefined && { phase }), ...(member !== undefined && { member }) }
   if (gives === 'filter') return parse(text, options)
   return parseValue(text, { ...options, scheme: gives === 'key' ? KEY_SCHEME : SCHEME })
 }

@@ -1,6 +1,6 @@
 import type { Issue } from '../../core/errors.js'
 import type { Rule } from '../../core/model/ruleset.js'
-import { issuesOf } from '../../core/schema.js'
+import { issuesOf, soundMembers } from '../../core/schema.js'
 import type { Action, ExpressionUse } from '../action.js'
 import { ACTIONS, actionsOf } from '../actions/index.js'
 import { repeats } from '../actions/shared.js'
@@ -32,37 +32,51 @@ export function rulesIssues(rules: readonly unknown[], context: RuleContext): Is
 export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   if (valuesIn(input) > MAX_VALUES) return [{ pointer: '', message: `has more than ${MAX_VALUES} values` }]
   const wrong = shape(input)
-  // Parameters are checked even if the client sends an unknown member.
-  const { action: name, action_parameters: params } = (input ?? {}) as Partial<RuleInput>
-  const action = typeof name === 'string' ? ACTIONS.get(name) : undefined
-  if (wrong.length > 0) return [...wrong, ...parameterIssues(action, params, input, context)]
-
-  const rule = input as RuleInput
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return [...wrong]
+  const given: Partial<RuleInput> = input
+  // Members that fit are checked although others do not, so that one response reports all issues.
+  const rule: Partial<RuleInput> = wrong.length === 0 ? given : soundMembers(given, wrong)
   const { phase, kind } = context
-  const issues: Issue[] = []
+  const action = rule.action === undefined ? undefined : ACTIONS.get(rule.action)
   const misplaced = !action || !actionsOf(phase.name, kind).includes(action)
-  const inParameters = parameterIssues(action, params, rule, context)
-  if (misplaced) issues.push({ pointer: '/action', message: refusedAction(rule.action, context) })
+  const inParameters = parameterIssues(action, given, context)
+  const issues: Issue[] = [...wrong]
+  if (misplaced && rule.action !== undefined)
+    issues.push({ pointer: '/action', message: refusedAction(rule.action, context) })
   issues.push(...inParameters)
-  issues.push(...ratelimitPresence(phase, rule.action, rule.ratelimit !== undefined))
+  if (rule.action !== undefined) issues.push(...ratelimitPresence(phase, rule.action, given.ratelimit !== undefined))
   if (rule.ratelimit) issues.push(...ratelimitIssues(rule.ratelimit))
   if (rule.exposed_credential_check && !phase.credentials)
     issues.push({ pointer: '/exposed_credential_check', message: `is not allowed in ${phase.name}` })
   if (rule.categories && kind !== 'managed')
     issues.push({ pointer: '/categories', message: 'is allowed in managed rulesets only' })
   issues.push(...repeats('/categories', rule.categories ?? [], String))
-  if (phase.name === 'http_log_custom_fields' && rule.expression.trim() !== 'true')
+  if (phase.name === 'http_log_custom_fields' && rule.expression !== undefined && rule.expression.trim() !== 'true')
     issues.push({ pointer: '/expression', message: `must be true in ${phase.name}` })
   issues.push(...expressionIssues(rule, misplaced || inParameters.length > 0 ? undefined : action, context))
   return issues
 }
 
-function parameterIssues(action: Action | undefined, params: unknown, rule: unknown, context: RuleContext): Issue[] {
+/** Returns the issues of rules that are the same in every phase, below `/rules`: for a ruleset whose phase is wrong. */
+export function unplacedRulesIssues(rules: readonly unknown[], { list }: Pick<RuleContext, 'list'>): Issue[] {
+  const issues: Issue[] = []
+  for (const [index, rule] of rules.entries()) {
+    const wrong = shape(rule)
+    const sound = typeof rule === 'object' && rule !== null ? soundMembers(rule as Partial<RuleInput>, wrong) : {}
+    for (const { pointer, message } of [...wrong, ...expressionIssues(sound, undefined, { list })])
+      issues.push({ pointer: `/rules/${index}${pointer}`, message })
+    if (issues.length >= MAX_ISSUES) break
+  }
+  return issues
+}
+
+function parameterIssues(action: Action | undefined, rule: Partial<RuleInput>, context: RuleContext): Issue[] {
+  const params: unknown = rule.action_parameters
   if (!action || !actionsOf(context.phase.name, context.kind).includes(action)) return []
   const at = '/action_parameters'
   if (params === undefined) return action.optional ? [] : [{ pointer: at, message: `is required by ${action.name}` }]
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return []
-  const credentials = (rule as RuleInput).exposed_credential_check !== undefined
+  const credentials = rule.exposed_credential_check !== undefined
   const issues = action.validate(params, { ...context, credentials })
   const found = issues.length > 0 ? issues : referenceIssues(action.name, params, context)
   return found.map(({ pointer, message }) => ({ pointer: `${at}${pointer}`, message }))
@@ -88,9 +102,10 @@ function refusedAction(action: string, { phase, kind }: RuleContext): string {
 type Use = Omit<ExpressionUse, 'gives'> & Pick<ExpressionPurpose, 'gives'>
 
 /** Returns every expression of a rule with a valid shape; those of its parameters only if `action` is passed. */
-export function expressionsOf(rule: RuleInput | Rule, action: Action | undefined): Use[] {
-  const { ratelimit, exposed_credential_check: credentials } = rule
-  const uses: Use[] = [{ pointer: '/expression', text: rule.expression, gives: 'filter' }]
+export function expressionsOf(rule: Partial<RuleInput> | Rule, action: Action | undefined): Use[] {
+  const { expression, ratelimit, exposed_credential_check: credentials } = rule
+  const uses: Use[] = []
+  if (expression !== undefined) uses.push({ pointer: '/expression', text: expression, gives: 'filter' })
   if (ratelimit?.counting_expression)
     uses.push({ pointer: '/ratelimit/counting_expression', text: ratelimit.counting_expression, gives: 'filter' })
   for (const [index, text] of (ratelimit?.characteristics ?? []).entries())
@@ -102,9 +117,13 @@ export function expressionsOf(rule: RuleInput | Rule, action: Action | undefined
   return uses
 }
 
-function expressionIssues(rule: RuleInput, action: Action | undefined, { phase, list }: RuleContext): Issue[] {
+function expressionIssues(
+  rule: Partial<RuleInput>,
+  action: Action | undefined,
+  { phase, list }: Pick<RuleContext, 'list'> & Partial<Pick<RuleContext, 'phase'>>,
+): Issue[] {
   return expressionsOf(rule, action).flatMap(({ pointer, text, gives }) => {
-    const message = checkExpression(text, { phase: phase.name, pointer, gives, list })
+    const message = checkExpression(text, { phase: phase?.name, pointer, gives, list })
     return message === undefined ? [] : [{ pointer, message }]
   })
 }
