@@ -67,7 +67,10 @@ const EXPLANATIONS: Readonly<Record<number, Explanation>> = {
   417: refused('The expectation in the request cannot be met.', 'Send the request without the Expect header.'),
   421: refused('This server does not serve that website.', 'Open a new connection and try again.'),
   429: failed('edge', 'Too many requests arrived in a short time.', 'Wait a little before the next request.'),
-  431: refused('The header fields of the request are larger than this website accepts.', 'Send fewer or shorter headers.'),
+  431: refused(
+    'The header fields of the request are larger than this website accepts.',
+    'Send fewer or shorter headers.',
+  ),
   500: failed('edge', 'An internal error occurred while the request was handled.', LATER),
   501: refused('This type of request is not supported.', 'Use another method or transfer coding.'),
   502: failed('origin', 'The origin server did not send a valid response.', LATER),

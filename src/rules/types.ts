@@ -337,8 +337,11 @@ export interface RuleDeps {
   lists(accountId: string): Lists
   /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
   redirect(accountId: string, list: string, url: string): ListedRedirect | undefined
-  /** Returns undefined if the client has passed; then the rule does not act. */
-  challenge(kind: ChallengeKind, run: RuleRun): TerminalAction | undefined
+  /**
+   * Returns undefined if the client has passed, or if the security level of the request switches this challenge off;
+   * then the rule does not act. `scored`: the rule matches by a score.
+   */
+  challenge(kind: ChallengeKind, run: RuleRun, scored: boolean): TerminalAction | undefined
   /** The condition that a rule has beside its expression; undefined if it has none. Throws if it is invalid. */
   condition(rule: Rule, context: ActionContext): Condition | undefined
 }
@@ -367,6 +370,8 @@ export interface ActionContext {
   readonly parts: RuleDeps
   /** Compiles a value expression of the rule. Throws an ExprError. */
   readonly value: (text: string) => Evaluate
+  /** Returns whether the rule matches by a score: its expression reads one, or its rate limit counts one. */
+  readonly isScored: () => boolean
 }
 
 /** A rule, ready to run. */

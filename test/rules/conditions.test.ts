@@ -439,6 +439,27 @@ t.test('in the proxy', async (t) => {
     })
   }
 
+  t.test('security_level off or essentially_off switches managed challenges and challenges by score off', async (t) => {
+    const CASES: [level: string, rule: object, status: number][] = [
+      ['off', { action: 'managed_challenge' }, 200],
+      ['essentially_off', { action: 'managed_challenge' }, 200],
+      ['low', { action: 'managed_challenge' }, 403],
+      ['off', { action: 'challenge', expression: 'cf.threat_score ge 0' }, 200],
+      ['essentially_off', { action: 'js_challenge', expression: 'not cf.waf.score gt 5' }, 200],
+      ['high', { action: 'challenge', expression: 'cf.threat_score ge 0' }, 403],
+      ['off', { action: 'challenge' }, 403],
+      ['off', { action: 'js_challenge', expression: 'http.host ne ""' }, 403],
+      ['off', { action: 'block', expression: 'cf.threat_score ge 0' }, 403],
+    ]
+    for (const [security_level, rule, status] of CASES) {
+      const get = await proxyWith(t, [
+        { phase: 'http_config_settings', rules: [{ action: 'set_config', action_parameters: { security_level } }] },
+        { phase: 'http_request_firewall_custom', rules: [rule as { action: string }] },
+      ])
+      t.equal((await get('/', html)).status, status, `${security_level} ${JSON.stringify(rule)}`)
+    }
+  })
+
   t.test('a client that passes the challenge of a limit is reset, once for each challenge passed', async (t) => {
     const get = await proxyWith(t, [limited('managed_challenge')])
     for (let i = 0; i < 2; i++) t.equal((await get('/', html)).status, 200)

@@ -6,7 +6,7 @@ import { needsBody } from '../../rules/fields/index.js'
 import { CredentialCheck } from '../../rules/limits/exposed-credentials.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
-import type { ActionContext, ChallengeKind, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
+import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
 
 /** State of clients that rules read: request rates, and which clients passed a challenge. */
 export interface ConditionDeps {
@@ -19,7 +19,8 @@ export interface ConditionDeps {
 export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<RuleDeps, 'challenge' | 'condition'> {
   return {
     // All types have the same page: no service here decides which client deserves which.
-    challenge: (kind, run) => (isRelaxed(kind, run) || passed(run) ? undefined : challenged(run)),
+    challenge: (kind, run, scored) =>
+      (isRelaxed(run) && (scored || kind === 'managed_challenge')) || passed(run) ? undefined : challenged(run),
     condition(rule, context) {
       const conditions: Condition[] = []
       if (rule.exposed_credential_check) conditions.push(credentials(rule.id, rule.exposed_credential_check, context))
@@ -87,9 +88,9 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
   }
 }
 
-/** Returns whether the security level of the request switches managed challenges off. */
-const isRelaxed = (kind: ChallengeKind, { exchange: { settings } }: RuleRun): boolean =>
-  kind === 'managed_challenge' && (settings.security_level === 'off' || settings.security_level === 'essentially_off')
+/** Returns whether the security level of the request switches managed challenges and challenges by score off. */
+const isRelaxed = ({ exchange: { settings } }: RuleRun): boolean =>
+  settings.security_level === 'off' || settings.security_level === 'essentially_off'
 
 const readsBody = (uses: readonly Uses[]): boolean => uses.some(needsBody)
 

@@ -34,10 +34,10 @@ export const CHALLENGES: readonly Action[] = KINDS.map(({ name, summary, phases 
     managedPhases: CHALLENGING_PHASES,
     optional: true,
     params: Type.Object({}, strict),
-    prepare:
-      (_params, { parts }) =>
-      (run) =>
-        parts.challenge(name, run) ?? false,
+    prepare(_params, { parts, isScored }) {
+      const scored = isScored()
+      return (run) => parts.challenge(name, run, scored) ?? false
+    },
     examples: [{ phase: 'http_request_firewall_custom', params: {} }],
   }),
 )

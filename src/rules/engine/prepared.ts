@@ -14,7 +14,7 @@ import {
   type Uses,
 } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
-import { needsBody } from '../fields/index.js'
+import { hasScore, needsBody } from '../fields/index.js'
 import { phaseNamed, type Level } from '../phases.js'
 import type { MatchCounters } from './match-counters.js'
 import type { ActionContext, Condition, Effect, PreparedRule, PreparedRuleset, RuleDeps } from '../types.js'
@@ -62,6 +62,7 @@ export function prepareRuleset(
       note(expression.uses)
       return compileValue(expression, lists)
     },
+    isScored: () => rule.ratelimit?.score_per_period !== undefined || hasScore(parse(rule.expression).uses),
   })
   const effect = (name: string, rule: Rule, params = NOTHING): Effect => {
     const action = ACTIONS.get(name)

@@ -88,3 +88,12 @@ export function needsBody({ fields }: Uses): boolean {
   for (const { name } of fields) if (BODY_FIELDS.has(name)) return true
   return false
 }
+
+/** Fields that estimate how suspicious a client or a request is. */
+const SCORE = /^cf\.(?:threat_score$|bot_management\.score$|waf\.score\b)/
+
+/** Returns whether an expression reads a score of the client or of the request. */
+export function hasScore({ fields }: Uses): boolean {
+  for (const { name } of fields) if (SCORE.test(name)) return true
+  return false
+}
