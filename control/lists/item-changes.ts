@@ -145,9 +145,7 @@ async function store(
     const operation = newId()
     writes.push(listWrite(list, items, repository.now()), operationWrite(repository, actor, operation))
     const after = { ...list.value, num_items: items }
-    await store.batch(writes, [
-      audit(clock, actor, { action: 'update', kind: LISTS, scope, id, before: list.value, after }),
-    ])
+    await store.batch(writes, [audit(clock, actor, { kind: LISTS, scope, id, before: list.value, after })])
     return operation
   })
 }

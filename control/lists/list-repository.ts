@@ -13,7 +13,7 @@ import { RULESETS } from '../../src/core/model/ruleset.js'
 import { account, zone, type Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
-import { audit, type Actor } from '../resources/audit.js'
+import { audit, audited, type Actor } from '../resources/audit.js'
 import { configIndex, sha256 } from '../http/auth/config-index.js'
 import { ApiError } from '../http/errors.js'
 import { UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
@@ -90,11 +90,9 @@ export class ListRepository {
       // Rules can name it already if it was in the configuration before.
       const rules = this.users(scope.id, name).length
       await store.batch(
-        [
-          { kind: LISTS, scope, id, value: list, ifVersion: 0 },
+        ...audited(clock, actor, { kind: LISTS, scope, id, after: list }, [
           { kind: LIST_NAMES, scope, id: name, value: { list_id: id, kind, rules }, ifVersion: 0 },
-        ],
-        [audit(clock, actor, { action: 'create', kind: LISTS, scope, id, after: list })],
+        ]),
       )
       return { ...list, num_referencing_filters: rules }
     })
@@ -106,10 +104,7 @@ export class ListRepository {
     return await this.turns.run(scope.id, async () => {
       const { value: before, version } = this.own(scope, id)
       const after = { ...before, description: description ?? before.description, modified_on: this.now() }
-      await store.batch(
-        [{ kind: LISTS, scope, id, value: after, ifVersion: version }],
-        [audit(clock, actor, { action: 'update', kind: LISTS, scope, id, before, after })],
-      )
+      await store.batch(...audited(clock, actor, { kind: LISTS, scope, id, before, after, ifVersion: version }))
       return this.get(scope, id)
     })
   }
@@ -128,7 +123,7 @@ export class ListRepository {
       for (const bucket of BUCKETS)
         if (store.get(LIST_ITEMS, scope, bucketId(id, bucket)))
           writes.push({ kind: LIST_ITEMS, scope, id: bucketId(id, bucket), value: undefined })
-      await store.batch(writes, [audit(clock, actor, { action: 'delete', kind: LISTS, scope, id, before })])
+      await store.batch(writes, [audit(clock, actor, { kind: LISTS, scope, id, before })])
     })
   }
 

@@ -3,7 +3,7 @@ import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob, type LogpushStatus } fro
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { kind, type Stored } from '../../src/core/store.js'
 import { secretOf } from '../../src/core/vault.js'
-import { audit, type Actor } from '../resources/audit.js'
+import { audited, type Actor } from '../resources/audit.js'
 import { ApiError } from '../http/errors.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { destinationOf, LOST_KEY } from '../../pipelines/logpush/destination.js'
@@ -70,11 +70,9 @@ export class JobRepository {
       const job = this.#sealed(scope, { ...plain, id: (number?.value.latest ?? 0) + 1 })
       const id = String(job.id)
       await store.batch(
-        [
+        ...audited(clock, actor, { kind: LOGPUSH_JOBS, scope, id, after: job }, [
           { kind: NUMBERS, scope: DAEMON, id: LATEST, value: { latest: job.id }, ifVersion: number?.version ?? 0 },
-          { kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: 0 },
-        ],
-        [audit(clock, actor, { action: 'create', kind: LOGPUSH_JOBS, scope, id, after: job })],
+        ]),
       )
       return job
     })
@@ -92,8 +90,7 @@ export class JobRepository {
       ? { ...after, destination_conf: before.destination_conf }
       : this.#sealed(scope, { ...after, destination_conf: destination })
     await store.batch(
-      [{ kind: LOGPUSH_JOBS, scope, id, value: job, ifVersion: version }],
-      [audit(clock, actor, { action: 'update', kind: LOGPUSH_JOBS, scope, id, before, after: job })],
+      ...audited(clock, actor, { kind: LOGPUSH_JOBS, scope, id, before, after: job, ifVersion: version }),
     )
     return await this.#inForce(scope, job)
   }
@@ -105,11 +102,9 @@ export class JobRepository {
     await this.#turns.run(id, async () => {
       const { version, value: before } = this.get(scope, id)
       await store.batch(
-        [
-          { kind: LOGPUSH_JOBS, scope, id, value: undefined, ifVersion: version },
+        ...audited(clock, actor, { kind: LOGPUSH_JOBS, scope, id, before, ifVersion: version }, [
           { kind: LOGPUSH_STATUS, scope, id, value: undefined },
-        ],
-        [audit(clock, actor, { action: 'delete', kind: LOGPUSH_JOBS, scope, id, before })],
+        ]),
       )
     })
   }

@@ -1,6 +1,6 @@
 import type { Scope } from '../../src/core/scope.js'
 import { VersionConflict, type Kind, type NameOwner, type Stored, type Write } from '../../src/core/store.js'
-import { audit, type Actor } from './audit.js'
+import { audit, audited, type Actor } from './audit.js'
 import { KeyedEdits } from './keyed-edits.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
 import { QuotaReservation } from './quota.js'
@@ -56,11 +56,9 @@ export class NamedRepository<T extends object> {
     await this.#room.take(scope.id, most - store.count(kind, scope), tooMany, async () => {
       await this.#unlessTaken(async () => {
         await store.batch(
-          [
-            { kind, scope, id, value, ifVersion: 0 },
+          ...audited(clock, actor, { kind, scope, id, after: value }, [
             { kind: names, scope, id: name, value: { id }, ifVersion: 0 },
-          ],
-          [audit(clock, actor, { action: 'create', kind, scope, id, after: value })],
+          ]),
         )
       })
     })
@@ -81,8 +79,9 @@ export class NamedRepository<T extends object> {
         { kind: names, scope, id: to, value: { id }, ifVersion: 0 },
       ]
       await store.batch(
-        [{ kind, scope, id, value: after, ifVersion: version }, ...(from === to ? [] : moved)],
-        [audit(clock, actor, { action: 'update', kind, scope, id, before, after })],
+        ...audited(clock, actor, { kind, scope, id, before, after, ifVersion: version }, [
+          ...(from === to ? [] : moved),
+        ]),
       )
       return after
     })
@@ -97,7 +96,7 @@ export class NamedRepository<T extends object> {
       const { value: before, version } = this.#stored(scope, id)
       await store.batch(
         [...this.removal(scope, before, version), ...more()],
-        [audit(clock, actor, { action: 'delete', kind, scope, id, before })],
+        [audit(clock, actor, { kind, scope, id, before })],
       )
       return before
     })

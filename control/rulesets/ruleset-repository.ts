@@ -100,7 +100,7 @@ export class RulesetRepository {
       writes.push({ kind: ENTRY_POINTS, scope, id: phase, value: { ruleset_id: id }, ifVersion: 0 })
     else writes.push({ kind: RULESET_USES, scope, id, value: { rules: 0 }, ifVersion: 0 })
     writes.push(...useWrites(this.#deps.store, actor, undefined, ruleset))
-    return { result: ruleset, writes, audit: [this.#entry(actor, 'create', id, undefined, ruleset)] }
+    return { result: ruleset, writes, audit: [this.#entry(actor, id, undefined, ruleset)] }
   }
 
   /** Replaces a ruleset with its next version; the previous one becomes an older version. */
@@ -115,7 +115,7 @@ export class RulesetRepository {
     if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), value: before })
     for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
     writes.push(...useWrites(this.#deps.store, actor, before, ruleset))
-    return { result: ruleset, writes, audit: [this.#entry(actor, 'update', id, before, ruleset)] }
+    return { result: ruleset, writes, audit: [this.#entry(actor, id, before, ruleset)] }
   }
 
   /** Deletes a ruleset with all of its versions. Throws `rulesetInUse` while execute rules run it. */
@@ -130,7 +130,7 @@ export class RulesetRepository {
       writes.push({ kind: ENTRY_POINTS, scope, id: ruleset.phase, value: undefined })
     for (const { version } of older) writes.push(removal(scope, olderVersionId(id, version)))
     writes.push(...useWrites(this.#deps.store, actor, ruleset, undefined))
-    return { result: null, writes, audit: [this.#entry(actor, 'delete', id, ruleset, undefined)] }
+    return { result: null, writes, audit: [this.#entry(actor, id, ruleset, undefined)] }
   }
 
   /** Deletes one older version. Throws `versionNotFound` and `latestVersion`. */
@@ -145,18 +145,12 @@ export class RulesetRepository {
         { kind: RULESETS, scope, id, value: { ...value, older }, ifVersion },
         removal(scope, olderVersionId(id, version)),
       ],
-      audit: [this.#entry(actor, 'delete', olderVersionId(id, version), before, undefined)],
+      audit: [this.#entry(actor, olderVersionId(id, version), before, undefined)],
     }
   }
 
-  #entry(
-    actor: Actor,
-    action: 'create' | 'update' | 'delete',
-    id: string,
-    before: unknown,
-    after: unknown,
-  ): AuditEntry {
-    return audit(this.#deps.clock, actor, { action, kind: RULESETS, scope: actor.scope, id, before, after })
+  #entry(actor: Actor, id: string, before: unknown, after: unknown): AuditEntry {
+    return audit(this.#deps.clock, actor, { kind: RULESETS, scope: actor.scope, id, before, after })
   }
 }
 

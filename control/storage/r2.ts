@@ -4,7 +4,7 @@ import { bucketId, R2_BUCKETS, type StoredBucket } from '../../src/core/model/st
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
-import { audit } from '../resources/audit.js'
+import { audited, auditOf } from '../resources/audit.js'
 import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -108,10 +108,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
         if (store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketExists')
         await room.take(scope.id, MOST - store.count(R2_BUCKETS, scope), 'tooManyBuckets', async () => {
           await store
-            .batch(
-              [{ kind: R2_BUCKETS, scope, id, value, ifVersion: 0 }],
-              [audit(clock, call, { action: 'create', kind: R2_BUCKETS, scope, id, after: value })],
-            )
+            .batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, after: value }))
             .catch((error: unknown) => {
               throw error instanceof VersionConflict ? new ApiError('bucketExists') : error
             })
@@ -150,7 +147,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
           scope,
           id,
           (old) => old && { ...old, storage_class },
-          (before, after) => audit(clock, call, { action: 'update', kind: R2_BUCKETS, scope, id, before, after }),
+          auditOf(clock, call, { kind: R2_BUCKETS, scope, id }),
         )
         if (!after) throw new ApiError('bucketNotFound')
         return after.value
@@ -166,10 +163,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       async handle(call) {
         const { scope, params, request } = call
         const { id, value: before, version } = stored(scope, request, params.bucket_name)
-        await store.batch(
-          [{ kind: R2_BUCKETS, scope, id, value: undefined, ifVersion: version }],
-          [audit(clock, call, { action: 'delete', kind: R2_BUCKETS, scope, id, before })],
-        )
+        await store.batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, before, ifVersion: version }))
         return {}
       },
     }),

@@ -6,7 +6,7 @@ import { DAEMON } from '../../src/core/scope.js'
 import { strict } from '../../src/core/schema.js'
 import type { Stored } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
-import { audit } from '../resources/audit.js'
+import { audited, auditOf } from '../resources/audit.js'
 import { statusOf } from '../http/auth/authenticate.js'
 import { configIndex, sha256 } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
@@ -158,7 +158,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
               ...(expires_on !== undefined && { expires_on }),
               ...(not_before !== undefined && { not_before }),
             },
-          (before, after) => audit(clock, call, { action: 'update', kind: TOKEN, scope: DAEMON, id, before, after }),
+          auditOf(clock, call, { kind: TOKEN, scope: DAEMON, id }),
         )
         if (!after) throw new ApiError('noSuchToken')
         return shown(after.value, clock.now())
@@ -179,12 +179,10 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
         const secret = newSecret()
         const after = { ...before, hash: sha256(secret), modified_on: new Date(clock.now()).toISOString() }
         await store.batch(
-          [
-            { kind: TOKEN, scope: DAEMON, id, value: after, ifVersion: version },
+          ...audited(clock, call, { kind: TOKEN, scope: DAEMON, id, before, after, ifVersion: version }, [
             { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
             { kind: CREDENTIAL, scope: DAEMON, id: after.hash, value: { token_id: id }, ifVersion: 0 },
-          ],
-          [audit(clock, call, { action: 'update', kind: TOKEN, scope: DAEMON, id, before, after })],
+          ]),
         )
         return secret
       },
@@ -201,11 +199,9 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
         await edits.run(id, async () => {
           const { version, value: before } = stored(id)
           await store.batch(
-            [
-              { kind: TOKEN, scope: DAEMON, id, value: undefined, ifVersion: version },
+            ...audited(clock, call, { kind: TOKEN, scope: DAEMON, id, before, ifVersion: version }, [
               { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
-            ],
-            [audit(clock, call, { action: 'delete', kind: TOKEN, scope: DAEMON, id, before })],
+            ]),
           )
         })
         return { id }

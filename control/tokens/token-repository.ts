@@ -6,7 +6,7 @@ import { accessIssues, type FlatAccess } from '../../src/core/permissions.js'
 import { DAEMON } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { systemClock, type Clock } from '../../src/core/clock.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { sha256 } from '../http/auth/config-index.js'
 import type { Call } from '../http/endpoint.js'
 import { flatPolicies } from '../http/auth/policies.js'
@@ -42,11 +42,9 @@ export async function addToken(
   }
   const { id, hash } = after
   await store.batch(
-    [
-      { kind: TOKEN, scope: DAEMON, id, value: after, ifVersion: 0 },
+    ...audited(clock, maker, { kind: TOKEN, scope: DAEMON, id, after }, [
       { kind: CREDENTIAL, scope: DAEMON, id: hash, value: { token_id: id }, ifVersion: 0 },
-    ],
-    [audit(clock, maker, { action: 'create', kind: TOKEN, scope: DAEMON, id, after })],
+    ]),
   )
   return { token: after, value }
 }

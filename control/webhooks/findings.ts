@@ -84,7 +84,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
       await store.batch(
         marked.map(({ write }) => write),
         marked.map(({ before, write }) =>
-          audit(clock, call, { action: 'update', kind: INSTANCES, scope, id: write.id, before, after: write.value }),
+          audit(clock, call, { kind: INSTANCES, scope, id: write.id, before, after: write.value }),
         ),
       )
     })
@@ -106,7 +106,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
       await store.batch(
         marked.map(({ write }) => write),
         marked.map(({ before, write }) =>
-          audit(clock, call, { action: 'update', kind: FINDINGS, scope, id: write.id, before, after: write.value }),
+          audit(clock, call, { kind: FINDINGS, scope, id: write.id, before, after: write.value }),
         ),
       )
     })

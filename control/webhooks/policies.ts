@@ -3,7 +3,7 @@ import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newOrderedUuid } from '../../src/core/ids.js'
 import { POLICIES, POLICY_RUNS, type StoredPolicy } from '../../src/core/model/policy.js'
 import type { Scope } from '../../src/core/scope.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -96,10 +96,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
         }
         const places = posture().limits().policies - store.count(POLICIES, scope)
         await room.take(scope.id, places, 'tooManyPolicies', async () => {
-          await store.batch(
-            [{ kind: POLICIES, scope, id, value, ifVersion: 0 }],
-            [audit(clock, call, { action: 'create', kind: POLICIES, scope, id, after: value })],
-          )
+          await store.batch(...audited(clock, call, { kind: POLICIES, scope, id, after: value }))
         })
         return shown(scope, value)
       },
@@ -142,10 +139,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
             ...(!body.enabled && { disabled_at: before.disabled_at ?? now }),
             saved_by: senderOf(caller),
           }
-          await store.batch(
-            [{ kind: POLICIES, scope, id, value: after, ifVersion: version }],
-            [audit(clock, call, { action: 'update', kind: POLICIES, scope, id, before, after })],
-          )
+          await store.batch(...audited(clock, call, { kind: POLICIES, scope, id, before, after, ifVersion: version }))
           return shown(scope, after)
         })
       },
@@ -163,11 +157,9 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
         await edits.run(id, async () => {
           const { value: before, version } = stored(scope, id)
           await store.batch(
-            [
-              { kind: POLICIES, scope, id, value: undefined, ifVersion: version },
+            ...audited(clock, call, { kind: POLICIES, scope, id, before, ifVersion: version }, [
               { kind: POLICY_RUNS, scope, id, value: undefined },
-            ],
-            [audit(clock, call, { action: 'delete', kind: POLICIES, scope, id, before })],
+            ]),
           )
         })
         return { id }

@@ -8,7 +8,7 @@ import { secretOf, type Sealed } from '../../src/core/vault.js'
 import { destinationOf } from '../../src/webhooks/auth-headers.js'
 import { credentialIssues, type HeaderInput, type Known } from '../../src/webhooks/header-rules.js'
 import { FORMER_SECRET_MS } from '../../src/webhooks/signature.js'
-import { audit, type Actor } from '../resources/audit.js'
+import { audit, audited, type Actor } from '../resources/audit.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { ApiError } from '../http/errors.js'
 import { QuotaReservation } from '../resources/quota.js'
@@ -93,10 +93,7 @@ export class WebhookRepository {
     }
     const places = posture().limits().webhooks - this.all(scope).length
     await this.#room.take(scope.id, places, 'tooManyWebhooks', async () => {
-      await store.batch(
-        [{ kind: WEBHOOKS, scope, id, value, ifVersion: 0 }],
-        [audit(clock, actor, { action: 'create', kind: WEBHOOKS, scope, id, after: value })],
-      )
+      await store.batch(...audited(clock, actor, { kind: WEBHOOKS, scope, id, after: value }))
     })
     return value
   }
@@ -126,7 +123,7 @@ export class WebhookRepository {
       const after: StoredWebhook = { ...rest, status: 'disabled', headers: [], updated_at: now, deleted_at: now }
       await store.batch(
         [{ kind: WEBHOOKS, scope, id, value: after, ifVersion: version }, ...this.#forgotten(scope)],
-        [audit(clock, actor, { action: 'delete', kind: WEBHOOKS, scope, id, before })],
+        [audit(clock, actor, { kind: WEBHOOKS, scope, id, before })],
       )
     })
   }
@@ -150,10 +147,7 @@ export class WebhookRepository {
     const { store, clock } = this.#deps
     const { scope } = actor
     const { id } = before
-    await store.batch(
-      [{ kind: WEBHOOKS, scope, id, value: after, ifVersion: version }],
-      [audit(clock, actor, { action: 'update', kind: WEBHOOKS, scope, id, before, after })],
-    )
+    await store.batch(...audited(clock, actor, { kind: WEBHOOKS, scope, id, before, after, ifVersion: version }))
   }
 
   #changed(scope: Scope, before: StoredWebhook, body: WebhookChange): StoredWebhook {

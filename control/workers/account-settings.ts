@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
-import { audit } from '../resources/audit.js'
+import { auditOf } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -45,8 +45,7 @@ export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
           scope,
           ONLY,
           (old) => ({ ...(old ?? DEFAULTS), ...body }),
-          (before, after) =>
-            audit(clock, call, { action: 'update', kind: WORKERS_ACCOUNT_SETTINGS, scope, id: ONLY, before, after }),
+          auditOf(clock, call, { action: 'update', kind: WORKERS_ACCOUNT_SETTINGS, scope, id: ONLY }),
         )
         return stored?.value ?? DEFAULTS
       },

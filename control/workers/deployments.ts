@@ -7,7 +7,7 @@ import { canonicalBase } from '../../src/workers/assets/site.js'
 import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
-import { audit } from '../resources/audit.js'
+import { audit, audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -135,7 +135,6 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
             },
             audit: (old, after) =>
               audit(clock, call, {
-                action: 'update',
                 kind: WORKER_SCRIPTS,
                 scope,
                 id: after.name,
@@ -181,11 +180,12 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
           if (at === 0) throw new ApiError('badDeployment', undefined, 'the deployment is in force')
           const after = { ...before, deployments: before.deployments.filter((one) => one !== id) }
           await store.batch(
-            [
-              { kind: WORKER_SCRIPTS, scope, id: before.name, value: after, ifVersion: version },
-              { kind: WORKER_DEPLOYMENTS, scope, id, value: undefined },
-            ],
-            [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: before.name, before, after })],
+            ...audited(
+              clock,
+              call,
+              { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version },
+              [{ kind: WORKER_DEPLOYMENTS, scope, id, value: undefined }],
+            ),
           )
         })
       },

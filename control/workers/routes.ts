@@ -177,9 +177,9 @@ export function routes(deps: WorkersDeps): Endpoint[] {
           for (const { zone, route } of before)
             if (!kept.has(`${zone.id} ${route.pattern}`)) writes.push(...book.removal(zone, route))
           const after = [...kept.values()]
-          const change = { action: 'update', kind: WORKER_ROUTES, scope, id: script } as const
+          const routes = before.map(({ route }) => route)
           await store.batch(writes, [
-            audit(clock, call, { ...change, before: before.map(({ route }) => route), after }),
+            audit(clock, call, { action: 'update', kind: WORKER_ROUTES, scope, id: script, before: routes, after }),
           ])
           return after
         })

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { parseCron } from '../../src/core/cron.js'
 import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -71,10 +71,7 @@ export function schedules(deps: WorkersDeps): Endpoint[] {
             schedules: crons.map((cron) => known.get(cron) ?? { cron, created_on: now, modified_on: now }),
           }
           const change = { action: 'update', kind: SCRIPT_SCHEDULES, scope, id, before: before?.value, after } as const
-          await store.batch(
-            [{ kind: SCRIPT_SCHEDULES, scope, id, value: after, ifVersion: before?.version ?? 0 }],
-            [audit(clock, call, change)],
-          )
+          await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
           return after
         })
       },

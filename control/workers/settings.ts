@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -76,8 +76,7 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
           }
           const id = before.name
           await store.batch(
-            [{ kind: WORKER_SCRIPTS, scope, id, value: after, ifVersion: version }],
-            [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id, before, after })],
+            ...audited(clock, call, { kind: WORKER_SCRIPTS, scope, id, before, after, ifVersion: version }),
           )
           const messages = missingConsumers(store, scope, body.tail_consumers ?? [])
           return new ApiResponse(ownSettings(after), { messages })

@@ -9,7 +9,7 @@ import {
 import { strict } from '../../src/core/schema.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -80,29 +80,23 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
           if (store.get(SUBDOMAIN_OWNERS, DAEMON, subdomain)) throw new ApiError('subdomainTaken', '/subdomain')
           const after = { subdomain }
           await store.batch(
-            [
-              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, value: after, ifVersion: before?.version ?? 0 },
-              {
-                kind: SUBDOMAIN_OWNERS,
-                scope: DAEMON,
-                id: subdomain,
-                value: { account_id: scope.id },
-                ifVersion: 0,
-              },
-              ...(before
-                ? [{ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined }]
-                : []),
-            ],
-            [
-              audit(clock, call, {
-                action: before ? 'update' : 'create',
-                kind: ACCOUNT_SUBDOMAIN,
-                scope,
-                id: ONLY,
-                before: before?.value,
-                after,
-              }),
-            ],
+            ...audited(
+              clock,
+              call,
+              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before?.value, after, ifVersion: before?.version },
+              [
+                {
+                  kind: SUBDOMAIN_OWNERS,
+                  scope: DAEMON,
+                  id: subdomain,
+                  value: { account_id: scope.id },
+                  ifVersion: 0,
+                },
+                ...(before
+                  ? [{ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined }]
+                  : []),
+              ],
+            ),
           )
           return after
         })
@@ -121,11 +115,12 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
           const before = current(scope)
           if (!before) throw new ApiError('noSubdomain')
           await store.batch(
-            [
-              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, value: undefined, ifVersion: before.version },
-              { kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined },
-            ],
-            [audit(clock, call, { action: 'delete', kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before.value })],
+            ...audited(
+              clock,
+              call,
+              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before.value, ifVersion: before.version },
+              [{ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined }],
+            ),
           )
         })
       },
@@ -179,17 +174,15 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
             scriptOf(deps, scope, id)
             const before = store.get(SCRIPT_SUBDOMAINS, scope, id)
             await store.batch(
-              [{ kind: SCRIPT_SUBDOMAINS, scope, id, value: after, ifVersion: before?.version ?? 0 }],
-              [
-                audit(clock, call, {
-                  action: 'update',
-                  kind: SCRIPT_SUBDOMAINS,
-                  scope,
-                  id,
-                  before: before?.value,
-                  after,
-                }),
-              ],
+              ...audited(clock, call, {
+                action: 'update',
+                kind: SCRIPT_SUBDOMAINS,
+                scope,
+                id,
+                before: before?.value,
+                after,
+                ifVersion: before?.version,
+              }),
             )
             return after
           })

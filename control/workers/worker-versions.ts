@@ -8,7 +8,7 @@ import type { UploadForm } from '../../src/workers/upload/form.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
@@ -165,11 +165,12 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
           if (inForce.some(({ version_id }) => version_id === id)) throw new ApiError('versionInUse')
           const after = { ...before, versions: before.versions.filter((one) => one !== id) }
           await store.batch(
-            [
-              { kind: WORKER_SCRIPTS, scope, id: before.name, value: after, ifVersion: version },
-              { kind: WORKER_VERSIONS, scope, id, value: undefined },
-            ],
-            [audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: before.name, before, after })],
+            ...audited(
+              clock,
+              call,
+              { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version },
+              [{ kind: WORKER_VERSIONS, scope, id, value: undefined }],
+            ),
           )
         })
       },

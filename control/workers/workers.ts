@@ -4,7 +4,7 @@ import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.j
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { newScript } from '../../src/workers/script-repository.js'
-import { audit } from '../resources/audit.js'
+import { audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
@@ -35,20 +35,12 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
     const after = changed(base, change, new Date(clock.now()).toISOString())
     const id = after.name
     await store.batch(
-      [
-        { kind: WORKER_SCRIPTS, scope, id, value: after, ifVersion: before?.version ?? 0 },
-        ...subdomainOf(scope, id, change),
-      ],
-      [
-        audit(clock, call, {
-          action: before ? 'update' : 'create',
-          kind: WORKER_SCRIPTS,
-          scope,
-          id,
-          before: before?.value,
-          after,
-        }),
-      ],
+      ...audited(
+        clock,
+        call,
+        { kind: WORKER_SCRIPTS, scope, id, before: before?.value, after, ifVersion: before?.version },
+        subdomainOf(scope, id, change),
+      ),
     )
     const messages = missingConsumers(store, scope, after.tail_consumers)
     return new ApiResponse(workerResponse(deps, scope, after), { messages })

@@ -5,7 +5,7 @@ import { HOSTNAME, HOSTNAME_OWNER, type Hostname, type HostnameSsl } from '../..
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
-import { audit } from '../resources/audit.js'
+import { audited, auditOf } from '../resources/audit.js'
 import { ApiResponse, endpoint, STORED_WITHOUT_EFFECT, type Endpoint, type Message } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { covers, hostName } from './hostname-match.js'
@@ -106,11 +106,9 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
         await room
           .take(scope.id, allocated - used, 'hostnameQuota', async () => {
             await store.batch(
-              [
+              ...audited(clock, call, { kind: HOSTNAME, scope, id, after: value }, [
                 { kind: HOSTNAME_OWNER, scope: DAEMON, id: name, value: { zone_id: scope.id, id }, ifVersion: 0 },
-                { kind: HOSTNAME, scope, id, value, ifVersion: 0 },
-              ],
-              [audit(clock, call, { action: 'create', kind: HOSTNAME, scope, id, after: value })],
+              ]),
             )
           })
           .catch((error: unknown) => {
@@ -139,7 +137,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
           scope,
           id,
           (old) => old && changed(old, body),
-          (before, after) => audit(clock, call, { action: 'update', kind: HOSTNAME, scope, id, before, after }),
+          auditOf(clock, call, { kind: HOSTNAME, scope, id }),
         )
         if (!after) throw new ApiError('unknownHostname')
         return new ApiResponse(shown(after.value), { messages: withoutEffect(body) })
@@ -159,11 +157,9 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
         await edits.run(id, async () => {
           const { version, value } = stored(scope, id)
           await store.batch(
-            [
-              { kind: HOSTNAME, scope, id, value: undefined, ifVersion: version },
+            ...audited(clock, call, { kind: HOSTNAME, scope, id, before: value, ifVersion: version }, [
               { kind: HOSTNAME_OWNER, scope: DAEMON, id: value.hostname, value: undefined },
-            ],
-            [audit(clock, call, { action: 'delete', kind: HOSTNAME, scope, id, before: value })],
+            ]),
           )
         })
         return new ApiResponse({ id }, { top: { id } })

@@ -112,10 +112,9 @@ export class DomainRepository {
       throw new ApiError('tooManyDomains')
     await store.batch(
       changes.map(({ write }) => write),
-      changes.map(({ write: { id }, before, after }) => {
-        const action = after ? (before ? 'update' : 'create') : 'delete'
-        return audit(clock, actor, { action, kind: WORKER_DOMAINS, scope, id, before, after })
-      }),
+      changes.map(({ write: { id }, before, after }) =>
+        audit(clock, actor, { kind: WORKER_DOMAINS, scope, id, before, after }),
+      ),
     )
   }
 

@@ -65,8 +65,7 @@ export async function saveNextVersion<M>(
       ...(change && { change }),
       ...(writes && { writes }),
       ...(deploy && { deploy: { source, author_email: caller.email ?? '', annotations } }),
-      audit: (old, after) =>
-        audit(clock, call, { action: 'update', kind: WORKER_SCRIPTS, scope, id: name, before: old, after }),
+      audit: (old, after) => audit(clock, call, { kind: WORKER_SCRIPTS, scope, id: name, before: old, after }),
     })
     return { ...saved, more }
   })

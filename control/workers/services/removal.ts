@@ -28,7 +28,7 @@ export async function removeScript(
       throw new ApiError('scriptInUse', undefined, `the script is used by ${[...users].slice(0, 20).join(', ')}`)
     await store.batch(
       [...workers().shelf.removal(scope, before), ...belongings(deps, scope, name)],
-      [audit(clock, call, { action: 'delete', kind: WORKER_SCRIPTS, scope, id: name, before: before.value })],
+      [audit(clock, call, { kind: WORKER_SCRIPTS, scope, id: name, before: before.value })],
     )
   })
   return null

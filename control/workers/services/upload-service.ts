@@ -131,7 +131,6 @@ export class UploadService {
         writes: settled.writes,
         audit: (old, after) =>
           audit(this.#deps.clock, call, {
-            action: old ? 'update' : 'create',
             kind: WORKER_SCRIPTS,
             scope,
             id: name,
