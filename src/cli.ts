@@ -8,6 +8,9 @@ import { VERSION } from './package.js'
 /** Every command, in the order of `edged --help`. Its code is loaded only if it is called: all code takes a second. */
 const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<DefineCommand>])[] = [
   ['serve', 'run the daemon: proxy, API and admin listener', async () => (await import('./commands/serve.js')).serve],
+  ['init', 'write a configuration file to begin with', async () => (await import('./commands/init.js')).init],
+  ['status', 'show what the running daemon serves', async () => (await import('./commands/status.js')).status],
+  ['reload', 'apply the changed configuration file', async () => (await import('./commands/reload.js')).reload],
   ['check', 'validate a configuration or pipeline file', async () => (await import('./commands/check.js')).check],
   ['convert', 'convert HTML to Markdown', async () => (await import('./commands/convert.js')).convert],
   ['run', 'run the pipelines of a file until their input ends', async () => (await import('./commands/run.js')).run],

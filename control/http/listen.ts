@@ -4,6 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { bind, hostAndPort } from '../../src/http/listen.js'
 import { newRayId } from '../../src/core/ids.js'
 import { api } from './app.js'
 import type { Endpoint } from './endpoint.js'
@@ -60,13 +61,9 @@ export async function listenControl(
     socket.once('close', () => upgraded.delete(socket))
     if (!upgrades.some((one) => one.take(request, socket, head))) respondOnce(request, socket, handle)
   })
-  const { host, port } = split(listen)
-  server.listen(port, host)
-  await once(server, 'listening')
-  const { port: taken } = server.address() as AddressInfo
+  await bind(server, listen)
   return {
-    port: taken,
-    url: `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${taken}${PREFIX}`,
+    ...boundTo(server, listen, tls ? 'https' : 'http'),
     async close(drainMs = 10_000) {
       for (const one of upgrades) one.closeAll()
       const late = setTimeout(() => upgraded.forEach((socket) => socket.destroy()), drainMs)
@@ -81,9 +78,13 @@ async function pems({ cert_file: cert, key_file: key }: { cert_file: string; key
   return { cert: await readFile(cert), key: await readFile(key), minVersion: 'TLSv1.2' as const }
 }
 
-function split(listen: string): { host: string; port: number } {
-  const colon = listen.lastIndexOf(':')
-  return { host: listen.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(listen.slice(colon + 1)) }
+/** A unix socket has no port, and its URL is `unix:/path`. */
+function boundTo(server: Server, listen: string, scheme: string): { port: number; url: string } {
+  const address = server.address() as AddressInfo | string
+  if (typeof address === 'string') return { port: 0, url: listen }
+  const { host } = hostAndPort(listen)
+  const { port } = address
+  return { port, url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}${PREFIX}` }
 }
 
 async function drain(server: Server, drainMs: number): Promise<void> {

@@ -1,6 +1,6 @@
+import { resolve } from 'node:path'
 import { loadConfig } from '../config/load.js'
 import { systemClock } from '../core/clock.js'
-import { messageOf } from '../core/errors.js'
 import { openLog, silentLog, type Log } from '../core/log.js'
 import { trimHeap } from '../core/heap-size.js'
 import { startDaemon, type Daemon } from '../daemon/index.js'
@@ -23,12 +23,18 @@ export const serve: DefineCommand = (command) => {
       const config = loadConfig(file, process.env, CHECKS)
       const log = openLog(config.log)
       trimHeap()
-      const daemon = await startDaemon(config, { log })
+      const daemon = await startDaemon(config, {
+        log,
+        file: { path: resolve(file), read: () => loadConfig(file, process.env, CHECKS) },
+      })
       const { proxy, proxyTls, control, admin } = daemon
       const urls = { proxy, ...(proxyTls !== undefined && { proxy_tls: proxyTls }), control, admin }
       log.info({ event: 'ready', ...urls }, `proxy ${proxyTls ?? proxy}, api ${control}, admin ${admin}`)
       if (hints) process.stderr.write(thingsToTry(daemon))
-      process.on('SIGHUP', () => void reload(file, daemon, log))
+      process.on('SIGHUP', () => {
+        // The outcome is in the log.
+        daemon.reloadFile().catch(() => undefined)
+      })
       await stopSignal(log)
       await daemon.close()
       log.info({ event: 'stopped' }, 'stopped')
@@ -45,18 +51,6 @@ Try:
   curl ${admin}/readyz
 
 `
-
-/** A file that cannot be used changes nothing: the daemon goes on as it was. */
-async function reload(file: string, daemon: Daemon, log: Log): Promise<void> {
-  // First: also if the configuration cannot be used, because rotated logs must not grow under their old name.
-  await daemon.reopenLogs()
-  try {
-    await daemon.reload(loadConfig(file, process.env, CHECKS))
-    log.info({ event: 'reloaded', file }, 'configuration read again')
-  } catch (error) {
-    log.error({ event: 'reload_failed', file, error: messageOf(error) }, 'the configuration stays as it was')
-  }
-}
 
 function stopSignal(log: Log): Promise<void> {
   return new Promise((resolve) => {

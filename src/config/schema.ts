@@ -29,6 +29,15 @@ const Listen = (byDefault: string, description: string) =>
     'x-message': 'must be an address and a port, as in 127.0.0.1:8080',
   })
 
+/** An address that may also be a unix socket. */
+const LocalListen = (byDefault: string, description: string) =>
+  Type.String({
+    pattern: '^((\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}|unix:/\\S+)$',
+    default: byDefault,
+    description: `${description} unix:/PATH is a unix socket for its owner and group.`,
+    'x-message': 'must be an address and a port, as in 127.0.0.1:8080, or unix:/PATH',
+  })
+
 const Count = (byDefault: number, description: string) => Type.Integer({ minimum: 0, default: byDefault, description })
 
 const ProxyLimits = Type.Object(
@@ -307,7 +316,7 @@ export const ConfigFile = Type.Object(
     proxy: Proxy,
     control: Type.Object(
       {
-        listen: Listen('127.0.0.1:8787', 'Address of the API.'),
+        listen: LocalListen('127.0.0.1:8787', 'Address of the API.'),
         tls: Type.Optional(ControlTls),
         rate_limit: Type.Object(
           {
@@ -331,7 +340,12 @@ export const ConfigFile = Type.Object(
       { ...strict, default: {}, description: 'The API.' },
     ),
     admin: Type.Object(
-      { listen: Listen('127.0.0.1:9901', 'Address of /livez, /readyz and /metrics. Never public.') },
+      {
+        listen: LocalListen(
+          '127.0.0.1:9901',
+          'Address of /livez, /readyz, /metrics, /status and /reload. Never public.',
+        ),
+      },
       { ...strict, default: {}, description: 'For operators and their monitoring.' },
     ),
     geo: Geo,

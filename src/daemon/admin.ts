@@ -1,31 +1,55 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Metrics } from '../core/metrics.js'
 import { listen, type Listening } from '../http/listen.js'
+import type { DaemonStatus, ReloadResponse } from './status.js'
 
-/** Readiness of the daemon. Empty: ready. Otherwise the reasons why not, one per line. */
-export type Readiness = () => readonly string[]
+/** The daemon, as the admin listener sees it. */
+export interface AdminDeps {
+  readonly metrics: Metrics
+  /** Returns why the daemon is not ready; empty if it is. */
+  notReady(): readonly string[]
+  status(): DaemonStatus
+  /** Applies the configuration file. Never rejects. */
+  reload(): Promise<ReloadResponse>
+}
 
-/** Serves `/livez`, `/readyz` and `/metrics` (Prometheus text). */
-export async function listenAdmin(address: string, metrics: Metrics, notReady: Readiness): Promise<Listening> {
+/** Serves `/livez`, `/readyz`, `/metrics` (Prometheus text), `/status` and `POST /reload`. */
+export async function listenAdmin(address: string, deps: AdminDeps): Promise<Listening> {
   const server: Server = createServer((request, response) => {
-    const say = (status: number, text: string, type = 'text/plain; charset=utf-8') =>
-      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
-
-    if (request.method !== 'GET' && request.method !== 'HEAD') return void say(405, 'GET or HEAD only\n')
-    if (request.url === '/livez') return void say(200, 'ok\n')
-    if (request.url === '/readyz') {
-      const reasons = notReady()
-      return void say(reasons.length === 0 ? 200 : 503, reasons.length === 0 ? 'ok\n' : `${reasons.join('\n')}\n`)
-    }
-    if (request.url === '/metrics') {
-      metrics.metrics().then(
-        (text) => say(200, text, metrics.contentType),
-        () => say(500, 'the metrics could not be read\n'),
-      )
-      return
-    }
-    say(404, 'there is /livez, /readyz and /metrics\n')
+    respond(request, response, deps).catch(() => response.destroy())
   })
   server.requestTimeout = 10_000
   return await listen(server, address)
 }
+
+async function respond(request: IncomingMessage, response: ServerResponse, deps: AdminDeps): Promise<void> {
+  const send = (status: number, text: string, type = 'text/plain; charset=utf-8') =>
+    response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
+  const { url, method } = request
+
+  if (url === '/reload') {
+    if (method !== 'POST') return void send(405, 'POST only\n')
+    // A page in a browser on this machine must not reload the daemon.
+    if (isFromBrowser(request)) return void send(403, 'requests of browsers are not allowed\n')
+    const result = await deps.reload()
+    return void send('error' in result ? 409 : 200, `${JSON.stringify(result)}\n`, 'application/json')
+  }
+  if (method !== 'GET' && method !== 'HEAD') return void send(405, 'GET or HEAD only\n')
+  if (url === '/livez') return void send(200, 'ok\n')
+  if (url === '/readyz') {
+    const reasons = deps.notReady()
+    return void send(reasons.length === 0 ? 200 : 503, reasons.length === 0 ? 'ok\n' : `${reasons.join('\n')}\n`)
+  }
+  if (url === '/status') return void send(200, `${JSON.stringify(deps.status())}\n`, 'application/json')
+  if (url === '/metrics') {
+    try {
+      return void send(200, await deps.metrics.metrics(), deps.metrics.contentType)
+    } catch {
+      return void send(500, 'the metrics could not be read\n')
+    }
+  }
+  send(404, 'there is /livez, /readyz, /metrics, /status and POST /reload\n')
+}
+
+const isFromBrowser = ({ headers }: IncomingMessage): boolean =>
+  headers.origin !== undefined || headers['sec-fetch-site'] !== undefined

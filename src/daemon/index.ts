@@ -6,6 +6,17 @@ import { Tails } from '../../control/workers/services/tail-sessions.js'
 import { listenAdmin } from './admin.js'
 import { AuditedStore, auditLog } from './audit-log.js'
 import type { Config } from '../config/schema.js'
+import { configChanges, type ConfigChanges } from './config-changes.js'
+import {
+  storeType,
+  type DaemonStatus,
+  type DaemonUrls,
+  type LastReload,
+  type ReloadResponse,
+  type ZoneStatus,
+} from './status.js'
+import { messageOf } from '../core/errors.js'
+import { VERSION } from '../package.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
@@ -41,29 +52,40 @@ export interface Daemon {
   readonly control: string
   /** Base URL of `/livez`, `/readyz` and `/metrics`. */
   readonly admin: string
-  /** Applies a reloaded configuration, without a dropped request. Logs changes that need a restart. */
-  reload(config: Config): Promise<void>
-  /** Opens the access log again, for a log rotation that renamed it. */
-  reopenLogs(): Promise<void>
+  /** Applies a changed configuration, without a dropped request. Logs changes that need a restart. */
+  reload(config: Config): Promise<ConfigChanges>
+  /** Reads the configuration file and applies it; opens log files again. Rejects, and changes nothing, if it is not usable. */
+  reloadFile(): Promise<ConfigChanges>
   /** Drains and stops everything, in reverse order of its start. */
   close(): Promise<void>
+}
+
+/** The configuration file of a daemon. */
+export interface DaemonFile {
+  readonly path: string
+  /** Reads and checks the file. Throws if it is not usable. */
+  read(): Config
 }
 
 /** Creates, connects and starts all parts. Rejects, after closing all again, if one part cannot start. */
 export async function startDaemon(
   config: Config,
-  { log, clock = systemClock }: { log: Log; clock?: Clock },
+  { log, clock = systemClock, file }: { log: Log; clock?: Clock; file?: DaemonFile },
 ): Promise<Daemon> {
   const stack = new ClosingStack(log)
   try {
-    return await start(config, stack, log, clock)
+    return await start(config, stack, { log, clock, file })
   } catch (error) {
     await stack.close()
     throw error
   }
 }
 
-async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock): Promise<Daemon> {
+async function start(
+  first: Config,
+  stack: ClosingStack,
+  { log, clock, file }: { log: Log; clock: Clock; file: DaemonFile | undefined },
+): Promise<Daemon> {
   let config = first
   let draining = false
 
@@ -81,7 +103,36 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     ...(draining ? ['shutting down'] : []),
     ...(store.unavailable === undefined ? [] : [store.unavailable]),
   ]
-  const admin = stack.use(await listenAdmin(config.admin.listen, metrics, notReady))
+  const startedAt = clock.now()
+  // Undefined before the start is complete.
+  const live: { urls?: () => DaemonUrls; zones?: () => ZoneStatus[]; reload?: () => Promise<ConfigChanges> } = {}
+  let lastReload: LastReload | null = null
+  const status = (): DaemonStatus => ({
+    version: VERSION,
+    node: process.version,
+    pid: process.pid,
+    started_at: new Date(startedAt).toISOString(),
+    uptime_seconds: Math.floor((clock.now() - startedAt) / 1000),
+    ready: notReady().length === 0,
+    reasons: notReady(),
+    config_file: file?.path ?? null,
+    last_reload: lastReload,
+    store: storeType(config),
+    memory_bytes: process.memoryUsage.rss(),
+    listeners: live.urls?.() ?? {},
+    zones: live.zones?.() ?? [],
+    pipelines: config.pipelines.map(({ name }) => name),
+  })
+  const reloadResponse = async (): Promise<ReloadResponse> => {
+    try {
+      if (!live.reload) return { error: 'the daemon is starting' }
+      const { changed, restartNeeded } = await live.reload()
+      return { changed, restart_needed: restartNeeded }
+    } catch (error) {
+      return { error: messageOf(error) }
+    }
+  }
+  const admin = stack.use(await listenAdmin(config.admin.listen, { metrics, notReady, status, reload: reloadResponse }))
 
   const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
 
@@ -157,17 +208,51 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
   const control = stack.use(await startControl(areas, deps))
   ports.add(portOf(control.url))
   stack.use(startPipelines(config, { clock, log }))
-  const reload = async (next: Config): Promise<void> => {
+  const reload = async (next: Config): Promise<ConfigChanges> => {
     const ways = await readEgress(next.egress)
     await edge.reconfigure(next)
-    warnOfRestart(config, next, log)
+    const changes = configChanges(config, next)
+    for (const section of changes.restartNeeded)
+      log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
     egress.use(ways)
     logpush.configure(next.logpush)
     uploads.limit = next.workers.upload.memory
     log.level = next.log.level
     config = next
+    return changes
   }
   const turns = new KeyedMutex()
+  const reloadFile = async (): Promise<ConfigChanges> => {
+    if (!file) throw new Error('the daemon was started without a configuration file')
+    // First: also if the configuration cannot be used, because rotated logs must not grow under their old name.
+    await edge.reopenLogs()
+    const at = new Date(clock.now()).toISOString()
+    try {
+      const changes = await turns.run('reload', async () => {
+        if (draining) throw new Error('shutting down')
+        return await reload(file.read())
+      })
+      lastReload = { at, error: null }
+      log.info({ event: 'reloaded', file: file.path, changed: changes.changed }, 'configuration read again')
+      return changes
+    } catch (error) {
+      lastReload = { at, error: messageOf(error) }
+      log.error(
+        { event: 'reload_failed', file: file.path, error: messageOf(error) },
+        'the configuration stays as it was',
+      )
+      throw error
+    }
+  }
+  live.reload = reloadFile
+  live.zones = () =>
+    zones.current.zones.map(({ id, name, hostnames, origin }) => ({ id, name, hostnames, origins: [{ url: origin }] }))
+  live.urls = () => ({
+    proxy: urlOf(proxy),
+    ...(proxy.tls && { proxy_tls: urlOf(proxy.tls, 'https') }),
+    control: control.url,
+    admin: admin.url,
+  })
   starting = false
 
   return {
@@ -175,13 +260,13 @@ async function start(first: Config, stack: ClosingStack, log: Log, clock: Clock)
     proxyTls: proxy.tls && urlOf(proxy.tls, 'https'),
     control: control.url,
     admin: admin.url,
+    reloadFile,
     // Concurrent reloads would undo each other, and a listener opened now would outlive the daemon.
     reload: (next) =>
       turns.run('reload', async () => {
         if (draining) throw new Error('shutting down')
-        await reload(next)
+        return await reload(next)
       }),
-    reopenLogs: () => edge.reopenLogs(),
     async close() {
       draining = true
       await turns.run('reload', async () => {
@@ -212,35 +297,4 @@ function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
     registers: [metrics],
   })
   return ({ method, path, status, seconds: taken }) => seconds.observe({ method, path, status }, taken)
-}
-
-/** Returns the pipelines as in their documents. */
-const described = ({ pipelines }: Config): object[] =>
-  pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
-
-/** Options that are read only at the start. */
-const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
-  data: ({ data }) => data,
-  store: ({ store }) => store,
-  secrets: ({ secrets }) => secrets,
-  admin: ({ admin }) => admin,
-  pipelines: described,
-  'control.listen': ({ control }) => control.listen,
-  'control.tls': ({ control }) => control.tls,
-  'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
-  'logpush.retention_age': ({ logpush }) => logpush.retention_age,
-  'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,
-  'logpush.uploads.in_flight': ({ logpush }) => logpush.uploads.in_flight,
-  'logpush.uploads.in_flight_per_destination': ({ logpush }) => logpush.uploads.in_flight_per_destination,
-  'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
-  'webhooks.attempts.in_flight_per_destination': ({ webhooks }) => webhooks.attempts.in_flight_per_destination,
-  'webhooks.circuit_breaker': ({ webhooks }) => webhooks.circuit_breaker,
-  'workers.runtime': ({ workers }) => workers.runtime,
-  'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
-}
-
-function warnOfRestart(old: Config, next: Config, log: Log): void {
-  for (const [section, of] of Object.entries(AT_START))
-    if (JSON.stringify(of(old)) !== JSON.stringify(of(next)))
-      log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
 }

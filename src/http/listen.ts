@@ -1,10 +1,12 @@
 import { once } from 'node:events'
+import { chmod, unlink } from 'node:fs/promises'
 import type { Server } from 'node:http'
-import { isIPv6, type AddressInfo, type Server as NetServer } from 'node:net'
+import { messageOf } from '../core/errors.js'
+import { connect, isIPv6, type AddressInfo, type Server as NetServer } from 'node:net'
 
 /** A listening server and its address. */
 export interface Listening {
-  /** `http://127.0.0.1:8080`, without a slash at the end. */
+  /** `http://127.0.0.1:8080`, without a slash at the end; `unix:/path` for a unix socket. */
   readonly url: string
   close(): Promise<void>
 }
@@ -15,9 +17,21 @@ export function hostAndPort(address: string): { host: string; port: number } {
   return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
 }
 
+const UNIX = 'unix:'
+/** A unix socket is for its owner and group. */
+const SOCKET_MODE = 0o660
+/** `sun_path` of Linux without its end. */
+const MAX_PATH_BYTES = 107
+
+/** Returns the path of `unix:/path`; undefined for an address with a port. */
+export const socketPath = (address: string): string | undefined =>
+  address.startsWith(UNIX) ? address.slice(UNIX.length) : undefined
+
 /** Returns the base URL of a listening server. */
 function urlOf(server: Server): string {
-  const { address, port } = server.address() as AddressInfo
+  const bound = server.address() as AddressInfo | string
+  if (typeof bound === 'string') return `${UNIX}${bound}`
+  const { address, port } = bound
   return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }
 
@@ -27,15 +41,27 @@ export type ListenerName = 'proxy' | 'proxy_tls'
 /** Makes a server listen on an address. Rejects if that is not possible. */
 export type Bind = (server: NetServer, address: string, name: ListenerName) => Promise<void>
 
-/** Makes a server listen on `host:port`. Rejects with a sentence that names the address and what to do. */
+/**
+ * Makes a server listen on `host:port` or `unix:/path`. Rejects with a sentence that names the address and what to do.
+ */
 export async function bind(server: NetServer, address: string): Promise<void> {
-  const { host, port } = hostAndPort(address)
-  server.listen(port, host)
+  const path = socketPath(address)
   try {
+    if (path === undefined) {
+      const { host, port } = hostAndPort(address)
+      server.listen(port, host)
+    } else {
+      // A longer path would be cut off silently.
+      if (Buffer.byteLength(path) > MAX_PATH_BYTES)
+        throw new Error(`${address} is too long: choose a path of at most ${MAX_PATH_BYTES} bytes`)
+      await removeStale(path)
+      server.listen(path)
+    }
     await once(server, 'listening')
   } catch (error) {
     throw new Error(listenFailure(address, error), { cause: error })
   }
+  if (path !== undefined) await chmod(path, SOCKET_MODE)
 }
 
 /** Starts to listen on `host:port`. Returns a function that stops; rejects as {@link bind} does. */
@@ -52,10 +78,24 @@ export async function listen(server: Server, address: string): Promise<Listening
   }
 }
 
+/** Deletes a socket file that a process left behind when it was killed. One that responds is left alone. */
+async function removeStale(path: string): Promise<void> {
+  const found = await new Promise<string>((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy()
+      resolve('in use')
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
+  })
+  if (found === 'ECONNREFUSED') await unlink(path)
+}
+
 function listenFailure(address: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'EADDRINUSE') return `${address} is in use already; stop what listens there, or choose another port`
+  if (socketPath(address) !== undefined && (code === 'EACCES' || code === 'ENOENT'))
+    return `${address}: its folder does not exist or may not be written by this user; create it or choose another path`
   if (code === 'EACCES') return `${address} may not be used by this user; choose a port above 1023`
   if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine`
-  return `cannot listen on ${address}: ${code ?? String(error)}`
+  return code === undefined ? messageOf(error) : `cannot listen on ${address}: ${code}`
 }

@@ -47,7 +47,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'pipelines/sources': { may: ['src/disk', 'pipelines/logpush', 'pipelines/records'] },
   'pipelines/run': { may: ['src/disk', 'pipelines/logpush', 'pipelines/records', 'pipelines/sources'] },
   sinks: { may: ['src/disk', 'src/egress'], files: ['src/package.ts'] },
-  'control/http': { may: ['pipelines/sources'], types: CONFIG_TYPES },
+  'control/http': { may: ['pipelines/sources'], files: ['src/http/listen.ts'], types: CONFIG_TYPES },
   'control/openapi': { may: ['control/http'], files: ['src/webhooks/payload-schema.ts'] },
   'control/resources': { may: ['control/http'] },
   'control/accounts': area(),

@@ -1,0 +1,46 @@
+import type { DaemonStatus } from '../daemon/status.js'
+import { ADMIN_HELP, askDaemon, type AdminOptions } from './admin-client.js'
+import type { DefineCommand } from './command.js'
+
+/** `edged status`: what the running daemon serves, and its state. */
+export const status: DefineCommand = (command) => {
+  command
+    .option('-c, --config <file>', 'configuration file of the daemon')
+    .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
+    .option('--json', 'print one object')
+    .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 running and ready, 1 not ready or no daemon responds.`)
+    .action(async (options: AdminOptions & { json?: boolean }) => {
+      const { body } = await askDaemon('GET', '/status', options)
+      const found = body as DaemonStatus
+      process.stdout.write(options.json ? `${JSON.stringify(found)}\n` : described(found))
+      process.exitCode = found.ready ? 0 : 1
+    })
+}
+
+function described(status: DaemonStatus): string {
+  const { version, node, pid, ready, reasons, uptime_seconds: uptime, last_reload: last } = status
+  const lines = [
+    `edged ${version} on Node ${node.slice(1)}, process ${pid}, up ${duration(uptime)}, ${ready ? 'ready' : `not ready: ${reasons.join(', ')}`}`,
+    `config    ${status.config_file ?? '-'}${last === null ? '' : `, read again at ${last.at}`}`,
+    ...(last?.error ? [`          the last reload failed: ${last.error}`] : []),
+    `store     ${status.store}, ${Math.round(status.memory_bytes / 1e6)} MB of memory in use`,
+    ...Object.entries(status.listeners).map(([name, url]) => `${name.padEnd(9)} ${url}`),
+    ...status.zones.flatMap(({ name, hostnames, origins }) => [
+      `zone      ${name} (${hostnames.join(', ')})`,
+      ...origins.map(({ url }) => `          ${url}`),
+    ]),
+    ...status.pipelines.map((name) => `pipeline  ${name}`),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function duration(seconds: number): string {
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ]
+  if (days > 0) return `${days}d ${hours}h`
+  if (hours > 0) return `${hours}h ${minutes}m`
+  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`
+}

@@ -1,0 +1,87 @@
+import type { Config } from '../config/schema.js'
+
+/** Differences between two configurations, by the names of options. They contain no values: those may be secret. */
+export interface ConfigChanges {
+  /** For example `proxy.limits`, or `zones: changed example.com`. */
+  readonly changed: readonly string[]
+  /** Changed options that take effect with the next start. */
+  readonly restartNeeded: readonly string[]
+}
+
+/** Returns what differs between the configuration in force and the next one. */
+export function configChanges(old: Config, next: Config): ConfigChanges {
+  const before = comparable(old)
+  const after = comparable(next)
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return {
+    changed: names.flatMap((name) => differences(name, before[name], after[name])),
+    restartNeeded: Object.entries(AT_START).flatMap(([name, read]) => (isEqual(read(old), read(next)) ? [] : [name])),
+  }
+}
+
+const comparable = (config: Config): Readonly<Record<string, unknown>> => ({ ...config, pipelines: described(config) })
+
+const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+function differences(name: string, old: unknown, next: unknown): string[] {
+  if (isEqual(old, next)) return []
+  if (Array.isArray(old) && Array.isArray(next)) return entryDifferences(name, old, next)
+  if (!isObject(old) || !isObject(next)) return [name]
+  return [...new Set([...Object.keys(old), ...Object.keys(next)])]
+    .filter((member) => !isEqual(old[member], next[member]))
+    .map((member) => `${name}.${member}`)
+}
+
+/** Compares two lists whose entries have names. */
+function entryDifferences(list: string, old: readonly unknown[], next: readonly unknown[]): string[] {
+  const before = byName(old)
+  const after = byName(next)
+  if (!before || !after) return [list]
+  const changes = [
+    ...[...after].flatMap(([name, entry]) =>
+      !before.has(name) ? [`added ${name}`] : isEqual(before.get(name), entry) ? [] : [`changed ${name}`],
+    ),
+    ...[...before.keys()].filter((name) => !after.has(name)).map((name) => `removed ${name}`),
+  ]
+  // Only their order differs.
+  return changes.length === 0 ? [list] : changes.map((change) => `${list}: ${change}`)
+}
+
+/** Returns the entries by name; undefined if one has no name, or two have the same. */
+function byName(entries: readonly unknown[]): Map<string, unknown> | undefined {
+  const found = new Map<string, unknown>()
+  for (const entry of entries) {
+    const name = isObject(entry) ? (entry['name'] ?? entry['email']) : undefined
+    if (typeof name !== 'string' || found.has(name)) return undefined
+    found.set(name, entry)
+  }
+  return found
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns the pipelines as in their documents. */
+const described = ({ pipelines }: Config): object[] =>
+  pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
+
+/** Options that are read only at the start. */
+const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
+  data: ({ data }) => data,
+  store: ({ store }) => store,
+  secrets: ({ secrets }) => secrets,
+  admin: ({ admin }) => admin,
+  pipelines: described,
+  'control.listen': ({ control }) => control.listen,
+  'control.tls': ({ control }) => control.tls,
+  'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
+  'logpush.retention_age': ({ logpush }) => logpush.retention_age,
+  'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,
+  'logpush.uploads.in_flight': ({ logpush }) => logpush.uploads.in_flight,
+  'logpush.uploads.in_flight_per_destination': ({ logpush }) => logpush.uploads.in_flight_per_destination,
+  'logpush.uploads.timeout': ({ logpush }) => logpush.uploads.timeout,
+  'webhooks.attempts.in_flight_per_destination': ({ webhooks }) => webhooks.attempts.in_flight_per_destination,
+  'webhooks.circuit_breaker': ({ webhooks }) => webhooks.circuit_breaker,
+  'workers.runtime': ({ workers }) => workers.runtime,
+  'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
+}
