@@ -34,6 +34,7 @@ export function stdoutTo(stream: () => Writable): SinkType {
         encoding: 'identity',
         limits: {},
         daily: false,
+        ordered: true,
 
         async write({ body }, signal) {
           for await (const piece of body.read()) await written(out, piece, signal)

@@ -15,6 +15,8 @@ export interface UploadLimits {
   readonly max_upload_interval_seconds?: number | null | undefined
   /** Deprecated: `low` waits longer, for fewer and larger batches, where `max_upload_interval_seconds` says nothing. */
   readonly frequency?: 'high' | 'low' | null | undefined
+  /** Maximum batches that are sent concurrently. */
+  readonly edged_in_flight?: number | null | undefined
 }
 
 /** What a job can ask for at most; a batch ends there also where the job has no limit. */

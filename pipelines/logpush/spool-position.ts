@@ -1,5 +1,5 @@
 import type { ScannedRecord } from '../records/index.js'
-import type { CursorNotes, CursorState, Frame, Position } from './spool/types.js'
+import type { CursorNotes, CursorState, Frame, Position, StoredBatch } from './spool/types.js'
 
 /**
  * A place between two lines of a job. Most jobs have one line for each record, so that a position says all. Where
@@ -59,21 +59,38 @@ export interface Reader {
 /** Below 0 when `a` comes first, 0 when both are the same. */
 export const compare = (a: SpoolPosition, b: SpoolPosition): number => a.position - b.position || a.skip - b.skip
 
-/** How a place stands in a cursor. */
-export function cursorAt(
-  place: SpoolPosition,
-  open?: { readonly end: SpoolPosition; readonly name: string },
-): CursorState {
+/** A part of the spool, from the end of the one before it, and what is known of its batch. */
+export interface PlannedBatch {
+  readonly end: SpoolPosition
+  /** Nothing of it is to be sent. */
+  readonly delivered?: boolean
+  /** The name that it was sent under; without one it gets the name of its records. */
+  readonly name?: string | undefined
+  /** Maximum records of each batch of it; a batch of its own if there is no maximum. */
+  readonly records?: number
+  /** Maximum bytes, if they are fewer than those of other batches. */
+  readonly bytes?: number
+  /** Only the size of the next batch is planned: what follows is cut as if it had never been sent. */
+  readonly free?: boolean
+}
+
+/** Returns the state of a cursor at a place, with the batches that are on their way from there. */
+export function cursorAt(place: SpoolPosition, batches: readonly PlannedBatch[] = []): CursorState {
   const notes = notesOf(place)
+  const [first] = batches
+  // The first one is stored as it always was: a cursor can be read by earlier versions.
+  const open = first?.name === undefined || first.delivered ? undefined : openAt(place, first.end, first.name)
+  const also = (open === undefined ? batches : batches.slice(1)).map(storedBatch)
   return {
     next: place.position,
     ...(place.keep !== undefined && { keep: place.keep }),
     ...(notes && { notes }),
-    ...(open && { open: openAt(place, open.end, open.name) }),
+    ...(open && { open }),
+    ...(also.length > 0 && { also }),
   }
 }
 
-/** The place of a cursor. */
+/** Returns the place of a cursor. */
 export const positionOf = ({ next, keep, notes }: CursorState): SpoolPosition => ({
   position: next,
   skip: notes?.['skip'] ?? 0,
@@ -82,12 +99,29 @@ export const positionOf = ({ next, keep, notes }: CursorState): SpoolPosition =>
   until: notes?.['until'],
 })
 
-/** Where the batch ends that a cursor holds. */
-export const endOf = ({ end, notes }: NonNullable<CursorState['open']>): SpoolPosition => ({
-  position: end,
+/** Returns the batches that a cursor names. */
+export const planOf = ({ open, also = [] }: CursorState): PlannedBatch[] => [
+  ...(open === undefined ? [] : [{ end: endAt(open.end, open.notes), name: open.name }]),
+  ...also.map(([end, name, notes]) => ({
+    end: endAt(end, notes),
+    ...(name === null ? { delivered: true } : name !== '' && { name }),
+  })),
+]
+
+/** Returns the last position of the batches that a cursor names; 0 if it names none. */
+export const furthestOf = ({ open, also }: CursorState): Position => also?.at(-1)?.[0] ?? open?.end ?? 0
+
+const endAt = (position: Position, notes: CursorNotes | undefined): SpoolPosition => ({
+  position,
   skip: notes?.['skip'] ?? 0,
   until: notes?.['until'],
 })
+
+function storedBatch({ end, name = '', delivered = false }: PlannedBatch): StoredBatch {
+  const notes = notesOf(end)
+  const shown = delivered ? null : name
+  return notes === undefined ? [end.position, shown] : [end.position, shown, notes]
+}
 
 function openAt(first: SpoolPosition, end: SpoolPosition, name: string): NonNullable<CursorState['open']> {
   const notes = notesOf(end)

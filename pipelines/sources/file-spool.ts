@@ -15,6 +15,7 @@ import {
   type Dataset,
   type ScannedRecord,
 } from '../records/index.js'
+import { furthestOf } from '../logpush/spool-position.js'
 import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool/types.js'
 import { namesIn, writeDurably } from '../../src/disk/durable-write.js'
 import { addedSince, withNewFiles, type TrailFile } from './continued-files.js'
@@ -233,9 +234,9 @@ export class FileSpool implements Input, ReadableSpool {
     return now
   }
 
-  /** Up to here times are those of the batch that is open. */
+  /** Up to here times are those of the batches that the cursor names. */
   #limit(): Position {
-    return this.state.open?.end ?? 0
+    return furthestOf(this.state)
   }
 }
 

@@ -41,6 +41,7 @@ export function lineSinkType<const P extends ParamSchema, S>({
         encoding: 'identity',
         limits: {},
         daily: false,
+        ordered: true,
 
         async write({ name, from, body }, signal) {
           await send(opened, { name, time: from, groups: lines(body) }, deps, signal)

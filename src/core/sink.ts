@@ -39,6 +39,8 @@ export interface Sink {
   readonly limits: SinkLimits
   /** The path has a `{DATE}`: a batch must not span midnight, UTC. */
   readonly daily: boolean
+  /** Batches must arrive in order: one at a time. */
+  readonly ordered?: boolean
   /** Delivers a batch. A retry overwrites by name if the destination has names. Rejects with a {@link SinkError}. */
   write(batch: Batch, signal: AbortSignal): Promise<void>
   /** Writes a harmless test object. Rejects with a {@link SinkError} if the destination does not accept it. */

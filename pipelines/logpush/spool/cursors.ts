@@ -6,6 +6,7 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Log } from '../../../src/core/log.js'
+import { furthestOf } from '../spool-position.js'
 import type { Cursor, CursorState, Position } from './types.js'
 import { makeFolder, namesIn, syncFolder, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { readAt, writeAt } from '../../../src/disk/positioned-io.js'
@@ -65,7 +66,7 @@ export class Cursors {
   /** The position behind all that a reader has taken; 0 without cursors. */
   furthest(): Position {
     let furthest = 0
-    for (const { state } of this.#all.values()) furthest = Math.max(furthest, state.next, state.open?.end ?? 0)
+    for (const { state } of this.#all.values()) furthest = Math.max(furthest, state.next, furthestOf(state))
     return furthest
   }
 

@@ -67,6 +67,9 @@ export class SpoolFull extends Error {
 /** What a reader wants to find again beside a position; the spool stores it and does not look at it. */
 export type CursorNotes = Readonly<Record<string, number>>
 
+/** A batch behind the first one that is in flight: where it ends, and its name; "" if it has none yet, null if it is delivered. */
+export type StoredBatch = readonly [end: Position, name: string | null, notes?: CursorNotes]
+
 /** What a job keeps between two starts; written durably before an upload begins and after it has ended. */
 export interface CursorState {
   /** The first record that has not been delivered. */
@@ -83,6 +86,8 @@ export interface CursorState {
         readonly notes?: CursorNotes | undefined
       }
     | undefined
+  /** The batches that follow it, each from the end of the one before. */
+  readonly also?: readonly StoredBatch[] | undefined
 }
 
 /** One reader's place in a spool; what no cursor needs any more is deleted. */

@@ -11,6 +11,7 @@ export interface LogpushJob {
   readonly dataset: string
   /** Contains credentials. */
   readonly destination_conf: Sealed
+  readonly edged_in_flight?: number | null
   readonly enabled: boolean
   readonly kind: '' | 'edge'
   readonly name?: string | null

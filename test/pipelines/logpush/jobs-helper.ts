@@ -172,7 +172,7 @@ export class Bench {
   }
 
   #standing(name: string): ConfiguredJob {
-    const settings = { dataset: 'http_requests', output_options: OPTIONS }
+    const settings = { dataset: 'http_requests', output_options: OPTIONS, edged_in_flight: 1 }
     const open = (text: string) => this.sink(text).sink()
     return { name, scope: ZONE, settings, destination: `test://${name}`, deadLetter: `test://${name}-dead`, open }
   }
@@ -213,6 +213,7 @@ export class Bench {
       dataset: 'http_requests',
       enabled: true,
       kind: '',
+      edged_in_flight: 1,
       output_options: OPTIONS,
       ...old,
       ...changes,

@@ -1,0 +1,103 @@
+import { RecordsRefused, SinkError, type Batch } from '../../src/core/sink.js'
+import type { ReadyBatch } from './batch-builder.js'
+import { pause, pauseMs } from './backoff.js'
+import { bodyOf } from './dead-letter.js'
+import type { SessionDeps, SessionOf } from './job-loop.js'
+
+/**
+ * - `done`: delivered, or stored by the dead letter destination, or dropped and counted
+ * - `split`: too large for the destination; to be sent in parts
+ * - `interrupted`: to be created and sent again
+ */
+export type Outcome = 'done' | 'split' | 'interrupted'
+
+/** Delivers batches of one job, any number of them concurrently. */
+export class Delivery {
+  readonly #of: SessionOf
+  readonly #deps: SessionDeps
+
+  constructor(of: SessionOf, deps: SessionDeps) {
+    this.#of = of
+    this.#deps = deps
+  }
+
+  /** Attempts until the batch is delivered, has to be split, or `stop` aborts between two attempts. Frees its body. */
+  async deliver(batch: ReadyBatch, stop: AbortSignal): Promise<Outcome> {
+    const { status } = this.#of
+    const { clock, random } = this.#deps
+    try {
+      for (let attempts = 1; ; attempts++) {
+        const failure = await this.#attempt(batch)
+        if (!(failure instanceof SinkError)) return failure
+        status.failed(failure.message)
+        await this.#of.failed()
+        await pause(clock, pauseMs(failure, attempts, random), stop)
+        if (stop.aborted) return 'interrupted'
+      }
+    } finally {
+      await batch.body.discard()
+    }
+  }
+
+  async #attempt(batch: ReadyBatch): Promise<SinkError | Outcome> {
+    const { id, sink, destination, status, control, metrics } = this.#of
+    const { uploads, deadLetter, clock, log } = this.#deps
+    const facts = {
+      event: 'logpush_upload_failed',
+      job: id,
+      batch: batch.name,
+      records: batch.records,
+      bytes: batch.size,
+    }
+    let arrived = { records: batch.records, size: batch.size }
+    try {
+      await uploads.attempt({ sink, batch, destination, failing: status.failing }, control.abort)
+    } catch (error) {
+      if (!(error instanceof SinkError)) {
+        if (control.abort.aborted) return 'interrupted'
+        throw error
+      }
+      metrics.attempt(error.failure)
+      log.warn({ ...facts, failure: error.failure, error: error.message })
+      if (error.failure === 'too_large')
+        return batch.records === 1 ? await this.#setAside(batch, 'too_large') : 'split'
+      // If nothing at all was accepted, the settings may be wrong: records that nobody stores are not dropped for that.
+      if (!(error instanceof RecordsRefused) || (error.taken === 0 && !deadLetter.keeps)) return error
+      const refused = refusedOf(batch, error)
+      const outcome = await this.#setAside(refused, 'refused')
+      if (outcome !== 'done' || error.taken === 0) return outcome
+      arrived = { records: error.taken, size: Math.max(0, batch.size - refused.size) }
+    }
+    metrics.attempt('delivered')
+    metrics.delivered({ ...arrived, atMs: clock.now() })
+    return 'done'
+  }
+
+  async #setAside(batch: Batch, reason: 'too_large' | 'refused'): Promise<SinkError | Outcome> {
+    const { id, control, metrics } = this.#of
+    const { deadLetter, log } = this.#deps
+    const { name, records, size } = batch
+    try {
+      const kept = await deadLetter.keep(batch, control.abort)
+      const event = kept === records ? 'logpush_set_aside' : 'logpush_dropped'
+      log.warn({ event, job: id, batch: name, records, kept, bytes: size }, SET_ASIDE[reason])
+      if (kept < records) metrics.dropped(records - kept, reason)
+      return 'done'
+    } catch (error) {
+      if (error instanceof SinkError) return error
+      if (control.abort.aborted) return 'interrupted'
+      throw error
+    }
+  }
+}
+
+const SET_ASIDE = {
+  too_large: 'the destination takes no record as large as this',
+  refused: 'the destination refuses these records for what is in them',
+}
+
+/** The rejected records of a batch, under its name. */
+function refusedOf({ name, from, to }: Batch, { lines }: RecordsRefused): Batch {
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
+  return { name, from, to, records: lines.length, size: bytes.length, body: bodyOf(bytes, 'identity') }
+}

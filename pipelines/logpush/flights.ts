@@ -1,0 +1,205 @@
+import type { ReadyBatch } from './batch-builder.js'
+import type { Outcome } from './delivery.js'
+import { cursorAt, planOf, positionOf, type PlannedBatch, type SpoolPosition } from './spool-position.js'
+import type { Cursor, CursorState } from './spool/types.js'
+
+export interface FlightOptions {
+  readonly cursor: Pick<Cursor, 'state' | 'save'>
+  /** Maximum number of batches, delivered ones behind one that is not included. */
+  readonly width: number
+  /** Delivers a batch; `stop` ends waits between attempts. */
+  readonly deliver: (batch: ReadyBatch, stop: AbortSignal) => Promise<Outcome>
+  /** Aborts when failed batches are not attempted again. */
+  readonly wake: AbortSignal
+  /** Called when everything up to a time of acceptance is delivered. */
+  readonly delivered: (to: Date) => void
+}
+
+/** A batch on its way; or, without `batch`, a part of the spool of which nothing is to be sent. */
+interface Flight {
+  readonly batch?: ReadyBatch
+  readonly first: SpoolPosition
+  readonly end: SpoolPosition
+  outcome?: Outcome
+}
+
+/**
+ * The batches of a job that are on their way to its destination, in the order of their records. The cursor names all of
+ * them and never passes one that is not delivered: after a crash the same batches are created again, and those that were
+ * delivered are skipped.
+ */
+export class Flights {
+  /** Parts of the spool that were cut into batches before and follow those in flight. */
+  plan: readonly PlannedBatch[]
+  readonly #options: FlightOptions
+  #flights: Flight[] = []
+  #place: SpoolPosition
+  #running = 0
+  #failure: { readonly error: unknown } | undefined
+  #stop = new AbortController()
+  #waiting: (() => void)[] = []
+  #written: Promise<void> = Promise.resolve()
+  #queued: Promise<void> | undefined
+
+  constructor(options: FlightOptions) {
+    this.#options = options
+    const { cursor, wake } = options
+    const { state } = cursor
+    wake.addEventListener('abort', this.#wake)
+    if (wake.aborted) this.#stop.abort()
+    this.#place = positionOf(state)
+    this.plan = planOf(state)
+  }
+
+  /** Everything before it is delivered. */
+  get place(): SpoolPosition {
+    return this.#place
+  }
+
+  /** Number of batches that are being sent. */
+  get count(): number {
+    return this.#running
+  }
+
+  /** Everything that was launched is delivered. */
+  get empty(): boolean {
+    return this.#flights.length === 0
+  }
+
+  /** When the oldest record on its way was accepted, ms since 1970. */
+  get oldest(): number | undefined {
+    return this.#flights.find(({ outcome }) => outcome !== 'done')?.batch?.from.getTime()
+  }
+
+  /** Nothing more can be sent before `replan`: a batch has to be split, or a fault of this machine occurred. */
+  halted = false
+
+  /** Aborts when the flights are halted, and when `wake` does. */
+  get stop(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  /**
+   * Sends a batch when there is a free place; `rest` is the plan behind it. Resolves when the cursor names the batch, with
+   * false if nothing can be sent: then the batch is discarded.
+   */
+  async launch(batch: ReadyBatch, rest: readonly PlannedBatch[]): Promise<boolean> {
+    while (this.#flights.length >= this.#options.width && !this.#isOver) await this.#change()
+    if (this.#isOver) {
+      await batch.body.discard()
+      return false
+    }
+    const { first, end } = batch
+    const flight: Flight = { batch, first, end }
+    this.#flights.push(flight)
+    this.plan = rest
+    try {
+      await this.#save()
+    } catch (error) {
+      await batch.body.discard()
+      throw error
+    }
+    this.#running++
+    void this.#fly(flight, batch)
+    return true
+  }
+
+  /** Takes note that nothing between the batches so far and `place` is to be sent; `rest` is the plan behind it. */
+  async skip(place: SpoolPosition, rest: readonly PlannedBatch[]): Promise<void> {
+    const before = this.#flights.at(-1)?.end ?? this.#place
+    this.#flights.push({ first: before, end: place, outcome: 'done' })
+    this.plan = rest
+    await this.#advance()
+  }
+
+  /** Resolves when nothing is being sent. Rejects if a fault of this machine kept a batch from its end. */
+  async settled(): Promise<void> {
+    while (this.#running > 0) await this.#change()
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+
+  /** Ends waits between attempts; what fails is created again after `replan`. */
+  recall(): void {
+    this.halted = true
+    this.#stop.abort()
+  }
+
+  /** Plans all that was not delivered, a batch that is too large as two; none larger than `bytes`. Only when settled. */
+  replan(bytes = Infinity): void {
+    const last = this.plan.length === 0 ? this.#flights.at(-1) : undefined
+    const again = this.#flights.map((flight): PlannedBatch => {
+      const { batch, end, outcome } = flight
+      if (batch === undefined || outcome === 'done') return { end, delivered: true }
+      if (outcome !== 'split') return { end, name: batch.name }
+      return { end, records: Math.ceil(batch.records / 2), free: flight === last }
+    })
+    this.#place = this.#flights[0]?.first ?? this.#place
+    const plan = [...again, ...this.plan]
+    this.plan = bytes === Infinity ? plan : plan.map((planned) => ({ ...planned, bytes }))
+    this.#flights = []
+    this.halted = false
+    this.#stop = new AbortController()
+    if (this.#options.wake.aborted) this.#stop.abort()
+  }
+
+  /** Ends what began with its creation; only when settled. */
+  close(): void {
+    this.#options.wake.removeEventListener('abort', this.#wake)
+  }
+
+  readonly #wake = (): void => this.#stop.abort()
+
+  /** A batch that is not attempted again would hold back all that follow it. */
+  get #isOver(): boolean {
+    return this.halted || this.#flights.some(({ outcome }) => outcome === 'interrupted')
+  }
+
+  async #fly(flight: Flight, batch: ReadyBatch): Promise<void> {
+    try {
+      flight.outcome = await this.#options.deliver(batch, this.#stop.signal)
+      if (flight.outcome === 'done') await this.#advance()
+      else if (flight.outcome === 'split') this.recall()
+    } catch (error) {
+      this.#failure ??= { error }
+      this.recall()
+    } finally {
+      this.#running--
+      for (const resolve of this.#waiting.splice(0)) resolve()
+    }
+  }
+
+  async #change(): Promise<void> {
+    await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  async #advance(): Promise<void> {
+    let to: Date | undefined
+    while (this.#flights[0]?.outcome === 'done') {
+      const { batch, end } = this.#flights.shift()!
+      this.#place = end
+      to = batch?.to ?? to
+    }
+    await this.#save()
+    if (to !== undefined) this.#options.delivered(to)
+  }
+
+  /** Stores the state; what changes during a write is stored by one further write. */
+  async #save(): Promise<void> {
+    this.#queued ??= this.#saveNext()
+    await this.#queued
+  }
+
+  async #saveNext(): Promise<void> {
+    await this.#written.catch(() => {})
+    this.#queued = undefined
+    this.#written = this.#options.cursor.save(this.#state())
+    await this.#written
+  }
+
+  #state(): CursorState {
+    const flying = this.#flights.map(({ batch, end, outcome }): PlannedBatch =>
+      batch === undefined || outcome === 'done' ? { end, delivered: true } : { end, name: batch.name },
+    )
+    return cursorAt(this.#flights[0]?.first ?? this.#place, [...flying, ...this.plan])
+  }
+}
