@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../../src/core/schema.js'
+import { MAX_IN_FLIGHT } from '../../src/core/sink.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 
 /** One enumeration rather than a union with null, so that a wrong value is told all that fit. */
@@ -32,6 +33,16 @@ export const Challenge = Type.String({
 export const LogpullOptions = Type.String({ maxLength: 4096, format: 'uri-reference' })
 
 const changeable = {
+  edged_in_flight: Type.Optional(
+    orNull(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_IN_FLIGHT,
+        description:
+          'Maximum batches of this job that are sent concurrently. Default: 4. Destinations that need order get one at a time.',
+      }),
+    ),
+  ),
   enabled: Type.Optional(Type.Boolean({ description: 'False unless said.' })),
   name: Type.Optional(orNull(Type.String({ maxLength: 512, description: 'For people; not unique.' }))),
   filter: Type.Optional(

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { ReadyBatch } from './batch-builder.js'
 import type { Outcome } from './delivery.js'
 import { cursorAt, planOf, positionOf, type PlannedBatch, type SpoolPosition } from './spool-position.js'
@@ -45,6 +46,7 @@ export class Flights {
     this.#options = options
     const { cursor, wake } = options
     const { state } = cursor
+    setMaxListeners(0, this.#stop.signal)
     wake.addEventListener('abort', this.#wake)
     if (wake.aborted) this.#stop.abort()
     this.#place = positionOf(state)
@@ -139,6 +141,7 @@ export class Flights {
     this.#flights = []
     this.halted = false
     this.#stop = new AbortController()
+    setMaxListeners(0, this.#stop.signal)
     if (this.#options.wake.aborted) this.#stop.abort()
   }
 

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events'
+
 /** Why a job ends. `finished`: there is nothing more to come, so what there is is delivered, however many tries that takes. */
 export type EndReason = 'shutdown' | 'disabled' | 'deleted' | 'finished'
 
@@ -8,6 +10,11 @@ export class JobSignal {
   #changed = false
   #wake = new AbortController()
   readonly #abort = new AbortController()
+
+  constructor() {
+    // Each attempt in flight listens.
+    setMaxListeners(0, this.#abort.signal)
+  }
 
   /** It must come to a boundary between batches now. */
   get interrupted(): boolean {

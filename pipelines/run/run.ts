@@ -5,7 +5,7 @@ import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
-import type { Sink } from '../../src/core/sink.js'
+import { MAX_IN_FLIGHT, type Sink } from '../../src/core/sink.js'
 import { EventLoopYield } from '../logpush/yielding.js'
 import type { CompiledJob } from '../logpush/compiled-job.js'
 import { JobSignal } from '../logpush/job-signal.js'
@@ -50,7 +50,10 @@ export async function run(options: RunOptions): Promise<RunEnd> {
   const { job, input, sink, aside, folder, clock, log, stop } = options
   const control = new JobSignal()
   const staging = await BatchBuffer.open(join(folder, STAGING))
-  const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
+  const uploads = new Uploads(
+    { atOnce: MAX_IN_FLIGHT, perDestination: MAX_IN_FLIGHT, timeoutMs: ATTEMPT_MS },
+    { clock, log },
+  )
   const fate = new Fate(options, control)
   const end = () => (input.endless && !fate.failing ? input.stop() : fate.stop())
   if (stop.aborted) end()

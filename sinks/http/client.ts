@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import got, { RequestError } from 'got'
 import type { BatchBody } from '../../src/core/sink.js'
-import { SinkError } from '../../src/core/sink.js'
+import { MAX_IN_FLIGHT, SinkError } from '../../src/core/sink.js'
 import type { GuardedAgents } from '../../src/egress/egress.js'
 import { VERSION } from '../../src/package.js'
 import { failureOf, unreachable } from '../failure.js'
@@ -39,7 +39,7 @@ export class HttpClient {
 
   constructor(deps: SinkDeps, { verify = true }: { verify?: boolean } = {}) {
     this.#deps = deps
-    this.#agents = deps.egress.agents({ rejectUnauthorized: verify })
+    this.#agents = deps.egress.agents({ maxSockets: MAX_IN_FLIGHT, rejectUnauthorized: verify })
   }
 
   /** Resolves with the response if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */

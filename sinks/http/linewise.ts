@@ -1,4 +1,11 @@
-import { RecordsRefused, SinkError, type Batch, type Sink, type SinkFailure } from '../../src/core/sink.js'
+import {
+  MAX_IN_FLIGHT,
+  RecordsRefused,
+  SinkError,
+  type Batch,
+  type Sink,
+  type SinkFailure,
+} from '../../src/core/sink.js'
 
 /** Lines of a batch, each without its line break and none of them empty, and what is known of it. */
 export interface Lines extends Pick<Batch, 'name' | 'from'> {
@@ -21,7 +28,6 @@ export interface Verdict {
 
 /** What became of a batch so far, whose lines are known by their numbers. */
 interface Halfway {
-  readonly name: string
   /** To be sent. */
   readonly numbers: readonly number[]
   /** Refused for good. */
@@ -36,20 +42,24 @@ interface Halfway {
 export function linewise(
   send: (batch: Lines, signal: AbortSignal) => Promise<Verdict | undefined>,
 ): Pick<Sink, 'write'>['write'] {
-  let halfway: Halfway | undefined
+  const halfway = new Map<string, Halfway>()
 
   return async ({ name, from, body }, signal) => {
     const all = linesOf(Buffer.from(await body.bytes()).toString('utf8'))
-    const { numbers, refused: before } =
-      halfway?.name === name ? halfway : { numbers: all.map((_line, number) => number), refused: [] }
+    const { numbers, refused: before } = halfway.get(name) ?? {
+      numbers: all.map((_line, number) => number),
+      refused: [],
+    }
     const lines = numbers.map((number) => all[number]!)
     const verdict = await send({ name, from, lines, numbers }, signal)
-    halfway = undefined
+    halfway.delete(name)
     const { message, failure, ...places } = verdict ?? NOTHING_WRONG
     const again = places.again.map((at) => numbers[at]!)
     const refused = [...before, ...places.refused.map((at) => numbers[at]!)]
     if (again.length > 0) {
-      halfway = { name, numbers: again, refused }
+      // A batch that was given up, as one that is cut anew, stays until others take its place.
+      if (halfway.size >= MAX_IN_FLIGHT) halfway.delete(halfway.keys().next().value!)
+      halfway.set(name, { numbers: again, refused })
       throw new SinkError(failure, message)
     }
     if (refused.length === 0) return

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type * as Aws from '@aws-sdk/client-s3'
-import type { BatchBody } from '../../src/core/sink.js'
+import { MAX_IN_FLIGHT, type BatchBody } from '../../src/core/sink.js'
 import type { SinkDeps } from '../sink-type.js'
 import type { ObjectStore, ContentType } from './object-sink.js'
 import { PART_BYTES } from './object-sink.js'
@@ -30,7 +30,7 @@ export function s3Store(
   { bucket, region, endpoint, credentials, object }: S3Place,
   deps: Pick<SinkDeps, 'egress' | 'clock'>,
 ): ObjectStore {
-  const agents = deps.egress.agents({ maxSockets: MAX_SOCKETS })
+  const agents = deps.egress.agents({ maxSockets: MAX_IN_FLIGHT })
   const host = endpoint ? `${new URL(endpoint).host}/${bucket}` : `s3://${bucket}`
   let opened: Promise<Opened> | undefined
 
@@ -116,7 +116,6 @@ async function abandon(client: Aws.S3Client, abort: Aws.AbortMultipartUploadComm
   }
 }
 
-const MAX_SOCKETS = 4
 const CONNECT_MS = 10_000
 /** Longest silence of a server in the middle of a response. */
 const IDLE_MS = 60_000

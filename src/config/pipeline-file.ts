@@ -158,7 +158,10 @@ function readPipeline(given: unknown, { folder, name, inside, checks }: Pipeline
   }
   if (pipeline.dataset === undefined) return issues
   try {
-    const job = compileJob({ ...pipeline, dataset: pipeline.dataset }, pipeline.name)
+    const job = compileJob(
+      { ...pipeline, dataset: pipeline.dataset, edged_in_flight: pipeline.in_flight },
+      pipeline.name,
+    )
     if (issues.length > 0) return issues
     return { ...(pipeline as Omit<Pipeline, 'job'>), job }
   } catch (error) {

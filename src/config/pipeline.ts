@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
+import { MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 import { Duration, Size } from './units.js'
@@ -134,6 +135,16 @@ const PipelineTest = Type.Object(
 )
 export type PipelineTest = Static<typeof PipelineTest>
 
+const InFlight = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: MAX_IN_FLIGHT,
+    description:
+      'Maximum batches that are sent concurrently. Default: 4. Destinations that need order (stdout, syslog, redis, ' +
+      'kafka) get one at a time.',
+  }),
+)
+
 /** One pipeline: records from a source, filtered and formatted as in a job, to a destination. */
 export const PipelineDocument = Type.Object(
   {
@@ -159,6 +170,7 @@ export const PipelineDocument = Type.Object(
     max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
     max_upload_interval_seconds: limit(30, 300, 'Seconds of a batch. 0: no limit. Default: 30.'),
     destination_conf: Type.String({ minLength: 1, maxLength: 4096, description: 'Where batches go, as in a job.' }),
+    in_flight: InFlight,
     on_invalid: Type.Optional(
       Type.Union([Type.Literal('report'), Type.Literal('skip')], {
         description: 'skip: invalid records are counted, and do not make the run fail. Default: report.',

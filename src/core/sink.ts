@@ -32,6 +32,9 @@ export interface SinkLimits {
   readonly records?: number
 }
 
+/** Maximum concurrent batches of one job. */
+export const MAX_IN_FLIGHT = 64
+
 /** One opened destination of one job. */
 export interface Sink {
   /** The required encoding of bodies. */

@@ -57,12 +57,14 @@ class ScriptedSink {
   encoding: Encoding = 'gzip'
   limits: Sink['limits'] = {}
   daily = false
+  ordered = false
 
   /** What an opened destination is. */
   sink(): Sink {
     this.open++
-    const { encoding, limits, daily } = this
+    const { encoding, limits, daily, ordered } = this
     return {
+      ordered,
       encoding,
       limits,
       daily,
