@@ -15,6 +15,8 @@ export type Outcome = 'done' | 'split' | 'interrupted'
 export class Delivery {
   readonly #of: SessionOf
   readonly #deps: SessionDeps
+  /** Ends of waits of batches that failed and can be attempted again as soon as the destination works. */
+  readonly #hopeful = new Set<() => void>()
 
   constructor(of: SessionOf, deps: SessionDeps) {
     this.#of = of
@@ -24,18 +26,34 @@ export class Delivery {
   /** Attempts until the batch is delivered, has to be split, or `stop` aborts between two attempts. Frees its body. */
   async deliver(batch: ReadyBatch, stop: AbortSignal): Promise<Outcome> {
     const { status } = this.#of
-    const { clock, random } = this.#deps
+    const { random } = this.#deps
     try {
       for (let attempts = 1; ; attempts++) {
         const failure = await this.#attempt(batch)
         if (!(failure instanceof SinkError)) return failure
         status.failed(failure.message)
         await this.#of.failed()
-        await pause(clock, pauseMs(failure, attempts, random), stop)
+        await this.#pause(pauseMs(failure, attempts, random), failure, stop)
         if (stop.aborted) return 'interrupted'
       }
     } finally {
       await batch.body.discard()
+    }
+  }
+
+  /** Waits, but not if another batch shows that the destination works again. */
+  async #pause(ms: number, { failure, retryAfterMs }: SinkError, stop: AbortSignal): Promise<void> {
+    if (failure !== 'transient' || retryAfterMs !== undefined) return await pause(this.#deps.clock, ms, stop)
+    const over = new AbortController()
+    const end = () => over.abort()
+    if (stop.aborted) return
+    stop.addEventListener('abort', end, { once: true })
+    this.#hopeful.add(end)
+    try {
+      await pause(this.#deps.clock, ms, over.signal)
+    } finally {
+      this.#hopeful.delete(end)
+      stop.removeEventListener('abort', end)
     }
   }
 
@@ -69,6 +87,8 @@ export class Delivery {
     }
     metrics.attempt('delivered')
     metrics.delivered({ ...arrived, atMs: clock.now() })
+    status.delivered()
+    for (const end of this.#hopeful) end()
     return 'done'
   }
 

@@ -43,8 +43,12 @@ export class JobStatus {
     return failing_since === null ? 0 : this.#clock.now() - Date.parse(failing_since)
   }
 
-  delivered(to: Date): void {
-    this.#is({ last_complete: to.toISOString(), last_error: null, error_message: null, failing_since: null })
+  /** A batch was delivered. `to`: everything up to that time of acceptance is. */
+  delivered(to?: Date): void {
+    const { last_complete } = this.current
+    if (to === undefined && !this.failing && this.current.failing_since === null) return
+    const end = to?.toISOString() ?? last_complete
+    this.#is({ last_complete: end, last_error: null, error_message: null, failing_since: null })
   }
 
   failed(message: string): void {

@@ -87,8 +87,9 @@ const ingest = async (daemon: Daemon, ids: readonly string[], filler = '') =>
     'application/x-ndjson',
   )
 
-async function makeJob(t: Test, daemon: Daemon, { url }: Receiver): Promise<void> {
+async function makeJob(t: Test, daemon: Daemon, { url }: Receiver, more: object = {}): Promise<void> {
   const job = {
+    ...more,
     destination_conf: url,
     enabled: true,
     max_upload_records: PER_BATCH,
@@ -177,12 +178,12 @@ t.test(
 )
 
 t.test(
-  'what waited for a destination that was down arrives in order',
+  'what waited for a destination that was down arrives in order with one batch in flight',
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const into = await receiver(t)
     const daemon = await startDaemon(t, configFor(into))
-    await makeJob(t, daemon, into)
+    await makeJob(t, daemon, into, { edged_in_flight: 1 })
     into.mode = { status: 503, waitMs: 0 }
     const all = numbered('down', 0, 20 * PER_BATCH)
     for (let at = 0; at < all.length; at += PER_BATCH) {

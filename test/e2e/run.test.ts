@@ -172,7 +172,7 @@ t.test('an interrupt stops a run at a batch, and says how to go on', options, as
   const folder = testFolder(t, { 'in-1.ndjson': records(0, 3000).join('\n') })
   let open = false
   const { bodies, url } = await receiver(t, (index) => (open || index === 0 ? 200 : undefined))
-  const file = pipeline(folder, url)
+  const file = pipeline(folder, url, 'in_flight: 1\n')
   const first = start(t, file)
   await until(() => bodies.length === 2)
   first.child.kill('SIGINT')
