@@ -2,7 +2,7 @@ import { RecordsRefused, SinkError, type Batch } from '../../src/core/sink.js'
 import type { ReadyBatch } from './batch-builder.js'
 import { pause, pauseMs } from './backoff.js'
 import { bodyOf } from './dead-letter.js'
-import type { SessionDeps, SessionOf } from './job-loop.js'
+import type { SessionDeps, SessionOf } from './session.js'
 
 /**
  * - `done`: delivered, or stored by the dead letter destination, or dropped and counted

@@ -1,57 +1,14 @@
-import type { Clock } from '../../src/core/clock.js'
-import type { Log } from '../../src/core/log.js'
-import type { Sink } from '../../src/core/sink.js'
 import { batchName } from './batch-name.js'
-import type { EventLoopYield } from './yielding.js'
-import type { CompiledJob } from './compiled-job.js'
-import type { JobSignal } from './job-signal.js'
-import type { DeadLetter } from './dead-letter.js'
 import { Delivery, type Outcome } from './delivery.js'
 import { Flights } from './flights.js'
 import { CATCH_UP_MS, limitsOf, type BatchLimits } from './limits.js'
 import { BEHIND_MS } from './merging-reader.js'
-import type { JobMetrics } from './metrics.js'
 import { BatchBuilder, type ReadyBatch } from './batch-builder.js'
 import { compare, type Lines, type PlannedBatch, type Reader } from './spool-position.js'
 import { openReader } from './reader.js'
-import type { Shared } from './shared-formatting.js'
-import type { Cursor, ReadableSpool } from './spool/types.js'
-import { NoRoom, type BatchBuffer } from './batch-buffer.js'
-import type { JobStatus } from './status.js'
-import type { Uploads } from './uploads.js'
+import type { SessionDeps, SessionOf } from './session.js'
+import { NoRoom } from './batch-buffer.js'
 import { more, pause } from './backoff.js'
-
-/** What all jobs share. */
-export interface SessionDeps {
-  /** Names the folder of the spools. */
-  readonly spools: { readonly id: string }
-  readonly staging: BatchBuffer
-  readonly uploads: Uploads
-  readonly loop: EventLoopYield
-  readonly deadLetter: DeadLetter
-  readonly clock: Clock
-  readonly log: Log
-  /** From 0 to 1. */
-  readonly random: () => number
-}
-
-/** What a job is while its settings stay the same. */
-export interface SessionOf {
-  readonly id: string
-  readonly job: CompiledJob
-  /** With jobs of the same recipe on the same spool. */
-  readonly shared?: Shared | undefined
-  readonly sink: Sink
-  /** Names the host or bucket. */
-  readonly destination: string
-  readonly spool: ReadableSpool
-  readonly cursor: Pick<Cursor, 'state' | 'save'>
-  readonly control: JobSignal
-  readonly status: Pick<JobStatus, 'failing' | 'delivered' | 'failed'>
-  readonly metrics: Omit<JobMetrics, 'remove'>
-  /** Called after each failure. */
-  readonly failed: () => Promise<void>
-}
 
 /** Readers are woken for every frame: what comes within this time is read together. */
 const NAP_MS = 250
