@@ -14,100 +14,124 @@ const PATH = '/rules/lists/:list_id/items'
 /** Items of lists. Changes are complete when the response is sent; the response is an operation nevertheless. */
 export function items(repository: ListRepository): Endpoint[] {
   return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.lists.read,
-      summary: 'List the items of a list',
-      query: ItemQuery,
-      result: Type.Array(ItemResult),
-      handle({ scope, params, query: { cursor, per_page, search } }) {
-        const { kind } = repository.get(scope, params.list_id)
-        const found: ListItem[] = []
-        for (const item of repository.items(scope, params.list_id, cursor === undefined ? '' : idOf(cursor))) {
-          if (search !== undefined && !LIST_TYPES[kind].found(item, search)) continue
-          found.push(item)
-          if (found.length > per_page) break
-        }
-        const shown = found.slice(0, per_page)
-        const after = found.length > per_page ? Buffer.from(shown.at(-1)?.id ?? '').toString('base64url') : undefined
-        return new ApiResponse(shown, {
-          result_info: { count: shown.length, per_page, cursors: after === undefined ? {} : { after } },
-        })
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.lists.write,
-      summary: 'Add items to a list; one that is there already is replaced',
-      body: NewItems,
-      maxBytes: 10_000_000,
-      result: Started,
-      refusal: 'badList',
-      handle: async (call) => ({ operation_id: await addItems(repository, call, call.params.list_id, call.body) }),
-    }),
-    endpoint({
-      method: 'put',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.lists.write,
-      summary: 'Replace all items of a list',
-      body: NewItems,
-      maxBytes: 10_000_000,
-      result: Started,
-      refusal: 'badList',
-      handle: async (call) => ({ operation_id: await replaceItems(repository, call, call.params.list_id, call.body) }),
-    }),
-    endpoint({
-      method: 'delete',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.lists.write,
-      summary: 'Delete items of a list by their ids',
-      body: RemovedItems,
-      maxBytes: 10_000_000,
-      result: Started,
-      refusal: 'badList',
-      async handle(call) {
-        const ids = call.body.items.map(({ id }) => id)
-        return { operation_id: await removeItems(repository, call, call.params.list_id, ids) }
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:item_id`,
-      scopes,
-      permissions: ACCESS.lists.read,
-      summary: 'Read an item of a list',
-      result: ItemResult,
-      handle({ scope, params: { list_id, item_id } }) {
-        repository.get(scope, list_id)
-        // Items are in the order of their ids, so only the first one can be it.
-        for (const item of repository.items(scope, list_id, justBefore(item_id))) {
-          if (item.id === item_id) return item
-          break
-        }
-        throw new ApiError('itemNotFound', undefined, `could not find the item ${item_id} in the list`)
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/rules/lists/bulk_operations/:operation_id',
-      scopes,
-      permissions: ACCESS.lists.read,
-      summary: 'Read how a change to items went; the latest hundred of the account are kept',
-      result: Operation,
-      handle({ scope, params: { operation_id } }) {
-        const latest = repository.deps.store.get(LIST_OPERATIONS, scope, 'latest')?.value.operations
-        const found = latest?.find(({ id }) => id === operation_id)
-        if (!found) throw new ApiError('operationNotFound', undefined, `could not find the operation ${operation_id}`)
-        return { id: found.id, status: 'completed' as const, completed: found.completed }
-      },
-    }),
+    listItems(repository),
+    createItem(repository),
+    replaceAllItems(repository),
+    removeSomeItems(repository),
+    readItem(repository),
+    readBulkOperation(repository),
   ]
+}
+
+function listItems(repository: ListRepository): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.lists.read,
+    summary: 'List the items of a list',
+    query: ItemQuery,
+    result: Type.Array(ItemResult),
+    handle({ scope, params, query: { cursor, per_page, search } }) {
+      const { kind } = repository.get(scope, params.list_id)
+      const found: ListItem[] = []
+      for (const item of repository.items(scope, params.list_id, cursor === undefined ? '' : idOf(cursor))) {
+        if (search !== undefined && !LIST_TYPES[kind].found(item, search)) continue
+        found.push(item)
+        if (found.length > per_page) break
+      }
+      const shown = found.slice(0, per_page)
+      const after = found.length > per_page ? Buffer.from(shown.at(-1)?.id ?? '').toString('base64url') : undefined
+      return new ApiResponse(shown, {
+        result_info: { count: shown.length, per_page, cursors: after === undefined ? {} : { after } },
+      })
+    },
+  })
+}
+
+function createItem(repository: ListRepository): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.lists.write,
+    summary: 'Add items to a list; one that is there already is replaced',
+    body: NewItems,
+    maxBytes: 10_000_000,
+    result: Started,
+    refusal: 'badList',
+    handle: async (call) => ({ operation_id: await addItems(repository, call, call.params.list_id, call.body) }),
+  })
+}
+
+function replaceAllItems(repository: ListRepository): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.lists.write,
+    summary: 'Replace all items of a list',
+    body: NewItems,
+    maxBytes: 10_000_000,
+    result: Started,
+    refusal: 'badList',
+    handle: async (call) => ({ operation_id: await replaceItems(repository, call, call.params.list_id, call.body) }),
+  })
+}
+
+function removeSomeItems(repository: ListRepository): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.lists.write,
+    summary: 'Delete items of a list by their ids',
+    body: RemovedItems,
+    maxBytes: 10_000_000,
+    result: Started,
+    refusal: 'badList',
+    async handle(call) {
+      const ids = call.body.items.map(({ id }) => id)
+      return { operation_id: await removeItems(repository, call, call.params.list_id, ids) }
+    },
+  })
+}
+
+function readItem(repository: ListRepository): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:item_id`,
+    scopes,
+    permissions: ACCESS.lists.read,
+    summary: 'Read an item of a list',
+    result: ItemResult,
+    handle({ scope, params: { list_id, item_id } }) {
+      repository.get(scope, list_id)
+      // Items are in the order of their ids, so only the first one can be it.
+      for (const item of repository.items(scope, list_id, justBefore(item_id))) {
+        if (item.id === item_id) return item
+        break
+      }
+      throw new ApiError('itemNotFound', undefined, `could not find the item ${item_id} in the list`)
+    },
+  })
+}
+
+function readBulkOperation(repository: ListRepository): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/rules/lists/bulk_operations/:operation_id',
+    scopes,
+    permissions: ACCESS.lists.read,
+    summary: 'Read how a change to items went; the latest hundred of the account are kept',
+    result: Operation,
+    handle({ scope, params: { operation_id } }) {
+      const latest = repository.deps.store.get(LIST_OPERATIONS, scope, 'latest')?.value.operations
+      const found = latest?.find(({ id }) => id === operation_id)
+      if (!found) throw new ApiError('operationNotFound', undefined, `could not find the operation ${operation_id}`)
+      return { id: found.id, status: 'completed' as const, completed: found.completed }
+    },
+  })
 }
 
 const ID = /^[0-9a-f]{32}$/

@@ -25,6 +25,48 @@ const PATH = `${POSTURE}/findings`
 
 /** Endpoints of findings and their instances. `edits`: shared by everything that changes them. */
 export function findings(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits): Endpoint[] {
+  const context = contextOf(deps, book, edits)
+  const { archive, ignore } = context
+  return [
+    listFindings(context),
+    readFinding(context),
+    listInstances(context),
+    readInstance(context),
+    ...([true, false] as const).map((mark) =>
+      endpoint({
+        method: 'post',
+        path: `${PATH}/:finding_id/instances/${mark ? 'archive' : 'unarchive'}`,
+        scopes,
+        permissions: ACCESS.webhooks.write,
+        summary: mark
+          ? 'Archive instances of a finding; returns the first one'
+          : 'Unarchive instances of a finding; returns the first one',
+        body: ChosenInstances,
+        maxBytes: 1_000_000,
+        result: InstanceResult,
+        handle: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
+      }),
+    ),
+    ...([true, false] as const).map((mark) =>
+      endpoint({
+        method: 'post',
+        path: `${PATH}/${mark ? 'ignore' : 'unignore'}`,
+        scopes,
+        permissions: ACCESS.webhooks.write,
+        summary: `${mark ? 'Ignore' : 'Stop ignoring'} findings; returns the first one`,
+        body: ChosenFindings,
+        maxBytes: 1_000_000,
+        result: FindingResult,
+        handle: async (call) => await ignore(call, call.body.checks, mark),
+      }),
+    ),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits) {
   const { store, clock, posture } = deps
   const index = new FindingIndex(store)
 
@@ -112,84 +154,66 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
     })
     return findingResponse(summed(scope, stored(scope, chosen[0] ?? '').value))
   }
+  return { store, summed, stored, index, instanceResponse, instance, archive, ignore }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'List, search and sort the findings of an account',
-      query: FindingQuery,
-      result: Type.Array(FindingResult),
-      handle({ scope, query }) {
-        const all = store.list(FINDINGS, scope).map(({ value }) => summed(scope, value))
-        return page(chosenFindings(all, query), query, findingResponse)
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:finding_id`,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'Read a finding',
-      result: FindingResult,
-      handle: ({ scope, params }) => findingResponse(summed(scope, stored(scope, params.finding_id).value)),
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:finding_id/instances`,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'List, search and sort the instances of a finding',
-      query: InstanceQuery,
-      result: Type.Array(InstanceResult),
-      handle({ scope, params, query }) {
-        const { id } = stored(scope, params.finding_id)
-        return page(chosenInstances(index.instances(scope, id), query), query, (one) => instanceResponse(scope, one))
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:finding_id/instances/:instance_id`,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'Read an instance of a finding',
-      result: InstanceResult,
-      handle({ scope, params: { finding_id, instance_id } }) {
-        stored(scope, finding_id)
-        return instanceResponse(scope, instance(scope, finding_id, instance_id).value)
-      },
-    }),
-    ...([true, false] as const).map((mark) =>
-      endpoint({
-        method: 'post',
-        path: `${PATH}/:finding_id/instances/${mark ? 'archive' : 'unarchive'}`,
-        scopes,
-        permissions: ACCESS.webhooks.write,
-        summary: mark
-          ? 'Archive instances of a finding; returns the first one'
-          : 'Unarchive instances of a finding; returns the first one',
-        body: ChosenInstances,
-        maxBytes: 1_000_000,
-        result: InstanceResult,
-        handle: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
-      }),
-    ),
-    ...([true, false] as const).map((mark) =>
-      endpoint({
-        method: 'post',
-        path: `${PATH}/${mark ? 'ignore' : 'unignore'}`,
-        scopes,
-        permissions: ACCESS.webhooks.write,
-        summary: `${mark ? 'Ignore' : 'Stop ignoring'} findings; returns the first one`,
-        body: ChosenFindings,
-        maxBytes: 1_000_000,
-        result: FindingResult,
-        handle: async (call) => await ignore(call, call.body.checks, mark),
-      }),
-    ),
-  ]
+function listFindings({ store, summed }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'List, search and sort the findings of an account',
+    query: FindingQuery,
+    result: Type.Array(FindingResult),
+    handle({ scope, query }) {
+      const all = store.list(FINDINGS, scope).map(({ value }) => summed(scope, value))
+      return page(chosenFindings(all, query), query, findingResponse)
+    },
+  })
+}
+
+function readFinding({ summed, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:finding_id`,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'Read a finding',
+    result: FindingResult,
+    handle: ({ scope, params }) => findingResponse(summed(scope, stored(scope, params.finding_id).value)),
+  })
+}
+
+function listInstances({ index, stored, instanceResponse }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:finding_id/instances`,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'List, search and sort the instances of a finding',
+    query: InstanceQuery,
+    result: Type.Array(InstanceResult),
+    handle({ scope, params, query }) {
+      const { id } = stored(scope, params.finding_id)
+      return page(chosenInstances(index.instances(scope, id), query), query, (one) => instanceResponse(scope, one))
+    },
+  })
+}
+
+function readInstance({ stored, instance, instanceResponse }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:finding_id/instances/:instance_id`,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'Read an instance of a finding',
+    result: InstanceResult,
+    handle({ scope, params: { finding_id, instance_id } }) {
+      stored(scope, finding_id)
+      return instanceResponse(scope, instance(scope, finding_id, instance_id).value)
+    },
+  })
 }
 
 const missing = (pointer: string): never => {

@@ -34,6 +34,14 @@ type Failed = Static<typeof JobsResult>['failed'][number]
 
 /** Endpoints that send finding instances to webhooks and show the deliveries. */
 export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
+  const context = contextOf(deps, book)
+  return [createJob(context), listJobs(context), readJob(context), retryJobs(context), retryJob(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: PostureDeps, book: WebhookRepository) {
   const deliveries = () => deps.posture().deliveries
 
   const job = (scope: Scope, id: string): Job => {
@@ -41,82 +49,95 @@ export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
     if (!found) throw new ApiError('jobNotFound')
     return found
   }
+  return { deps, book, deliveries, job }
+}
 
-  return [
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Send finding instances to webhooks, each to each; created jobs are durable and run in the background',
-      body: NewJobs,
-      maxBytes: 10_000_000,
-      result: JobsResult,
-      refusal: 'badJobs',
-      async handle({ scope, caller, body }) {
-        const instances = [...new Set(body.finding_instance_ids)]
-        const hooks = [...new Set(body.webhook_ids)]
-        if (instances.length * hooks.length > MAX_PAIRS)
-          throw new InvalidInput([
-            { pointer: '/finding_instance_ids', message: `more than ${MAX_PAIRS} pairs with these webhooks` },
-          ])
-        return await send(deps, book, scope, senderOf(caller), instances, hooks)
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'List the jobs of an account, the newest first',
-      query: JobQuery,
-      result: Type.Array(JobResult),
-      handle({ scope, query: { page, per_page, ...filter } }) {
-        const { jobs, total } = deliveries().list(scope, filter, (page - 1) * per_page, per_page)
-        const result_info = { page, per_page, count: jobs.length, total_count: total }
-        return new ApiResponse(jobs.map(shown), {
-          result_info: { ...result_info, total_pages: Math.ceil(total / per_page) },
-        })
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:job_id`,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'Read a job with its attempts',
-      query: JobInclude,
-      result: JobWithTries,
-      handle: ({ scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
-    }),
-    endpoint({
-      method: 'post',
-      path: `${PATH}/retry`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Retry all finished jobs that match a filter, with the same ids and bytes',
-      body: JobFilterBody,
-      result: RetriedJobs,
-      refusal: 'badJobs',
-      handle: async ({ scope, body }) =>
-        await deliveries().retryAll(scope, body, (id) => book.find(scope, id)?.status === 'enabled'),
-    }),
-    endpoint({
-      method: 'post',
-      path: `${PATH}/:job_id/retry`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Retry a finished job, with the same id and bytes',
-      result: JobWithTries,
-      async handle({ scope, params: { job_id } }) {
-        const { delivery } = job(scope, job_id)
-        if (book.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
-        const again = await deliveries().retry(scope, job_id)
-        if (!again) throw new ApiError('jobUnderWay')
-        return detailed(again, false)
-      },
-    }),
-  ]
+function createJob({ deps, book }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Send finding instances to webhooks, each to each; created jobs are durable and run in the background',
+    body: NewJobs,
+    maxBytes: 10_000_000,
+    result: JobsResult,
+    refusal: 'badJobs',
+    async handle({ scope, caller, body }) {
+      const instances = [...new Set(body.finding_instance_ids)]
+      const hooks = [...new Set(body.webhook_ids)]
+      if (instances.length * hooks.length > MAX_PAIRS)
+        throw new InvalidInput([
+          { pointer: '/finding_instance_ids', message: `more than ${MAX_PAIRS} pairs with these webhooks` },
+        ])
+      return await send(deps, book, scope, senderOf(caller), instances, hooks)
+    },
+  })
+}
+
+function listJobs({ deliveries }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'List the jobs of an account, the newest first',
+    query: JobQuery,
+    result: Type.Array(JobResult),
+    handle({ scope, query: { page, per_page, ...filter } }) {
+      const { jobs, total } = deliveries().list(scope, filter, (page - 1) * per_page, per_page)
+      const result_info = { page, per_page, count: jobs.length, total_count: total }
+      return new ApiResponse(jobs.map(shown), {
+        result_info: { ...result_info, total_pages: Math.ceil(total / per_page) },
+      })
+    },
+  })
+}
+
+function readJob({ job }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:job_id`,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'Read a job with its attempts',
+    query: JobInclude,
+    result: JobWithTries,
+    handle: ({ scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
+  })
+}
+
+function retryJobs({ book, deliveries }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: `${PATH}/retry`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Retry all finished jobs that match a filter, with the same ids and bytes',
+    body: JobFilterBody,
+    result: RetriedJobs,
+    refusal: 'badJobs',
+    handle: async ({ scope, body }) =>
+      await deliveries().retryAll(scope, body, (id) => book.find(scope, id)?.status === 'enabled'),
+  })
+}
+
+function retryJob({ book, deliveries, job }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: `${PATH}/:job_id/retry`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Retry a finished job, with the same id and bytes',
+    result: JobWithTries,
+    async handle({ scope, params: { job_id } }) {
+      const { delivery } = job(scope, job_id)
+      if (book.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
+      const again = await deliveries().retry(scope, job_id)
+      if (!again) throw new ApiError('jobUnderWay')
+      return detailed(again, false)
+    },
+  })
 }
 
 /** Returns the trigger of a job for a caller. */

@@ -18,6 +18,20 @@ const PATH = `${POSTURE}/policies`
 
 /** Endpoints of policies, which send new finding instances automatically. */
 export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
+  const context = contextOf(deps, book)
+  return [
+    listPolicies(context),
+    createPolicy(context),
+    readPolicy(context),
+    replacePolicy(context),
+    removePolicy(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: PostureDeps, book: WebhookRepository) {
   const { store, clock, posture } = deps
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
@@ -47,125 +61,138 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
     ...(body.applies_to_all_integrations === undefined ? [] : integrationIssues(body)),
     ...(body.actions === undefined ? [] : actionIssues(body.actions, (id) => book.find(scope, id) !== undefined)),
   ]
+  return { store, shown, clock, posture, room, issuesOf, stored, edits }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'List the policies of an account, the oldest first',
-      query: PolicyQuery,
-      result: Type.Array(PolicyResult),
-      handle({ scope, query: { cursor, per_page } }) {
-        const behind = cursor === undefined ? '' : idOf(cursor)
-        const rest = store.list(POLICIES, scope).filter(({ id }) => id > behind)
-        const page = rest.slice(0, per_page)
-        const last = rest.length > per_page ? page.at(-1)?.id : undefined
-        return new ApiResponse(
-          page.map(({ value }) => shown(scope, value)),
-          {
-            result_info: { count: page.length, per_page, cursors: last === undefined ? {} : { after: cursorOf(last) } },
-          },
-        )
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Create a policy, which sends instances that are ingested afterwards',
-      body: NewPolicy,
-      result: PolicyResult,
-      refusal: 'badPolicy',
-      further: ({ scope, body }) => issuesOf(scope, body),
-      async handle(call) {
-        const { scope, body, caller } = call
+function listPolicies({ store, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'List the policies of an account, the oldest first',
+    query: PolicyQuery,
+    result: Type.Array(PolicyResult),
+    handle({ scope, query: { cursor, per_page } }) {
+      const behind = cursor === undefined ? '' : idOf(cursor)
+      const rest = store.list(POLICIES, scope).filter(({ id }) => id > behind)
+      const page = rest.slice(0, per_page)
+      const last = rest.length > per_page ? page.at(-1)?.id : undefined
+      return new ApiResponse(
+        page.map(({ value }) => shown(scope, value)),
+        {
+          result_info: { count: page.length, per_page, cursors: last === undefined ? {} : { after: cursorOf(last) } },
+        },
+      )
+    },
+  })
+}
+
+function createPolicy({ store, clock, posture, room, shown, issuesOf }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Create a policy, which sends instances that are ingested afterwards',
+    body: NewPolicy,
+    result: PolicyResult,
+    refusal: 'badPolicy',
+    further: ({ scope, body }) => issuesOf(scope, body),
+    async handle(call) {
+      const { scope, body, caller } = call
+      assertNoIssues(issuesOf(scope, body))
+      const id = newOrderedUuid(clock.now())
+      const now = new Date(clock.now()).toISOString()
+      const value: StoredPolicy = {
+        id,
+        finding_type_id: body.finding_type_id,
+        ...configIndex(body),
+        created_at: now,
+        updated_at: now,
+        ...(!body.enabled && { disabled_at: now }),
+        saved_by: senderOf(caller),
+      }
+      const places = posture().limits().policies - store.count(POLICIES, scope)
+      await room.take(scope.id, places, 'tooManyPolicies', async () => {
+        await store.batch(...audited(clock, call, { kind: POLICIES, scope, id, after: value }))
+      })
+      return shown(scope, value)
+    },
+  })
+}
+
+function readPolicy({ stored, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:policy_id`,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'Read a policy',
+    result: PolicyResult,
+    handle: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
+  })
+}
+
+function replacePolicy({ store, clock, edits, stored, shown, issuesOf }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: `${PATH}/:policy_id`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Replace a policy; its finding type cannot change',
+    body: PolicyChange,
+    result: PolicyResult,
+    refusal: 'badPolicy',
+    further: ({ scope, body }) => issuesOf(scope, body),
+    async handle(call) {
+      const { scope, body, caller } = call
+      const id = call.params.policy_id
+      return await edits.run(id, async () => {
+        const { value: before, version } = stored(scope, id)
+        const { finding_type_id, created_at } = before
+        if (body.finding_type_id !== undefined && body.finding_type_id !== finding_type_id)
+          throw new ApiError('badPolicy', '/finding_type_id', 'cannot change')
         assertNoIssues(issuesOf(scope, body))
-        const id = newOrderedUuid(clock.now())
         const now = new Date(clock.now()).toISOString()
-        const value: StoredPolicy = {
+        const after: StoredPolicy = {
           id,
-          finding_type_id: body.finding_type_id,
+          finding_type_id,
           ...configIndex(body),
-          created_at: now,
+          created_at,
           updated_at: now,
-          ...(!body.enabled && { disabled_at: now }),
+          ...(!body.enabled && { disabled_at: before.disabled_at ?? now }),
           saved_by: senderOf(caller),
         }
-        const places = posture().limits().policies - store.count(POLICIES, scope)
-        await room.take(scope.id, places, 'tooManyPolicies', async () => {
-          await store.batch(...audited(clock, call, { kind: POLICIES, scope, id, after: value }))
-        })
-        return shown(scope, value)
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:policy_id`,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'Read a policy',
-      result: PolicyResult,
-      handle: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
-    }),
-    endpoint({
-      method: 'put',
-      path: `${PATH}/:policy_id`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Replace a policy; its finding type cannot change',
-      body: PolicyChange,
-      result: PolicyResult,
-      refusal: 'badPolicy',
-      further: ({ scope, body }) => issuesOf(scope, body),
-      async handle(call) {
-        const { scope, body, caller } = call
-        const id = call.params.policy_id
-        return await edits.run(id, async () => {
-          const { value: before, version } = stored(scope, id)
-          const { finding_type_id, created_at } = before
-          if (body.finding_type_id !== undefined && body.finding_type_id !== finding_type_id)
-            throw new ApiError('badPolicy', '/finding_type_id', 'cannot change')
-          assertNoIssues(issuesOf(scope, body))
-          const now = new Date(clock.now()).toISOString()
-          const after: StoredPolicy = {
-            id,
-            finding_type_id,
-            ...configIndex(body),
-            created_at,
-            updated_at: now,
-            ...(!body.enabled && { disabled_at: before.disabled_at ?? now }),
-            saved_by: senderOf(caller),
-          }
-          await store.batch(...audited(clock, call, { kind: POLICIES, scope, id, before, after, ifVersion: version }))
-          return shown(scope, after)
-        })
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:policy_id`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Delete a policy',
-      result: Type.Object({ id: Type.String() }),
-      async handle(call) {
-        const { scope } = call
-        const id = call.params.policy_id
-        await edits.run(id, async () => {
-          const { value: before, version } = stored(scope, id)
-          await store.batch(
-            ...audited(clock, call, { kind: POLICIES, scope, id, before, ifVersion: version }, [
-              { kind: POLICY_RUNS, scope, id, value: undefined },
-            ]),
-          )
-        })
-        return { id }
-      },
-    }),
-  ]
+        await store.batch(...audited(clock, call, { kind: POLICIES, scope, id, before, after, ifVersion: version }))
+        return shown(scope, after)
+      })
+    },
+  })
+}
+
+function removePolicy({ store, clock, edits, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:policy_id`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Delete a policy',
+    result: Type.Object({ id: Type.String() }),
+    async handle(call) {
+      const { scope } = call
+      const id = call.params.policy_id
+      await edits.run(id, async () => {
+        const { value: before, version } = stored(scope, id)
+        await store.batch(
+          ...audited(clock, call, { kind: POLICIES, scope, id, before, ifVersion: version }, [
+            { kind: POLICY_RUNS, scope, id, value: undefined },
+          ]),
+        )
+      })
+      return { id }
+    },
+  })
 }
 
 type Body = Static<typeof NewPolicy> | Static<typeof PolicyChange>

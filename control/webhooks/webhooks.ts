@@ -11,90 +11,126 @@ import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult }
 const PATH = `${POSTURE}/webhooks`
 
 /** Endpoints of webhooks, the destinations of posture findings. */
-export function webhooks({ posture }: PostureDeps, book: WebhookRepository): Endpoint[] {
+export function webhooks(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
+  const context = contextOf(deps, book)
   return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'List the webhooks of an account',
-      result: Type.Array(WebhookResult),
-      handle: ({ scope }) => whole(book.all(scope).map(shown)),
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Create a webhook',
-      body: NewWebhook,
-      maxBytes: 1_000_000,
-      result: WebhookResult,
-      refusal: 'badWebhook',
-      further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
-      handle: async (call) => shown(await book.create(call, call.body)),
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:webhook_id`,
-      scopes,
-      permissions: ACCESS.webhooks.read,
-      summary: 'Read a webhook',
-      result: WebhookResult,
-      handle: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
-    }),
-    endpoint({
-      method: 'put',
-      path: `${PATH}/:webhook_id`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Replace the configuration of a webhook; a header without a value retains the stored one',
-      body: WebhookChange,
-      maxBytes: 1_000_000,
-      result: WebhookResult,
-      refusal: 'badWebhook',
-      further: ({ scope, params, body }, given) => book.issues(scope, withCredentials(body, given), params.webhook_id),
-      handle: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:webhook_id`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Delete a webhook; its waiting jobs fail',
-      bare: true,
-      handle: async (call) => await book.remove(call, call.params.webhook_id),
-    }),
-    endpoint({
-      method: 'post',
-      path: `${PATH}/evaluate`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Send a test delivery with a configuration that is not stored',
-      body: Candidate,
-      maxBytes: 1_000_000,
-      result: EvaluationResult,
-      refusal: 'badWebhook',
-      further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
-      async handle({ scope, body }) {
-        const destination = await book.candidate(scope, body)
-        return await notPublicHere(async () => await posture().tester.evaluate(destination))
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: `${PATH}/:webhook_id/evaluate`,
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary: 'Send a test delivery to a webhook, enabled or not',
-      result: EvaluationResult,
-      async handle({ scope, params }) {
-        const destination = await book.destination(scope, params.webhook_id)
-        return await notPublicHere(async () => await posture().tester.evaluate(destination))
-      },
-    }),
+    listWebhooks(context),
+    createWebhook(context),
+    readWebhook(context),
+    replaceWebhook(context),
+    removeWebhook(context),
+    evaluateNew(context),
+    evaluateStored(context),
   ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ posture }: PostureDeps, book: WebhookRepository) {
+  return { book, posture }
+}
+
+function listWebhooks({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'List the webhooks of an account',
+    result: Type.Array(WebhookResult),
+    handle: ({ scope }) => whole(book.all(scope).map(shown)),
+  })
+}
+
+function createWebhook({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Create a webhook',
+    body: NewWebhook,
+    maxBytes: 1_000_000,
+    result: WebhookResult,
+    refusal: 'badWebhook',
+    further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
+    handle: async (call) => shown(await book.create(call, call.body)),
+  })
+}
+
+function readWebhook({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:webhook_id`,
+    scopes,
+    permissions: ACCESS.webhooks.read,
+    summary: 'Read a webhook',
+    result: WebhookResult,
+    handle: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
+  })
+}
+
+function replaceWebhook({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: `${PATH}/:webhook_id`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Replace the configuration of a webhook; a header without a value retains the stored one',
+    body: WebhookChange,
+    maxBytes: 1_000_000,
+    result: WebhookResult,
+    refusal: 'badWebhook',
+    further: ({ scope, params, body }, given) => book.issues(scope, withCredentials(body, given), params.webhook_id),
+    handle: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
+  })
+}
+
+function removeWebhook({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:webhook_id`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Delete a webhook; its waiting jobs fail',
+    bare: true,
+    handle: async (call) => await book.remove(call, call.params.webhook_id),
+  })
+}
+
+function evaluateNew({ posture, book }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: `${PATH}/evaluate`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Send a test delivery with a configuration that is not stored',
+    body: Candidate,
+    maxBytes: 1_000_000,
+    result: EvaluationResult,
+    refusal: 'badWebhook',
+    further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
+    async handle({ scope, body }) {
+      const destination = await book.candidate(scope, body)
+      return await notPublicHere(async () => await posture().tester.evaluate(destination))
+    },
+  })
+}
+
+function evaluateStored({ posture, book }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: `${PATH}/:webhook_id/evaluate`,
+    scopes,
+    permissions: ACCESS.webhooks.write,
+    summary: 'Send a test delivery to a webhook, enabled or not',
+    result: EvaluationResult,
+    async handle({ scope, params }) {
+      const destination = await book.destination(scope, params.webhook_id)
+      return await notPublicHere(async () => await posture().tester.evaluate(destination))
+    },
+  })
 }
 
 /**

@@ -31,6 +31,14 @@ const Form = Type.Object(
 
 /** New code for a script, all else of which stays. */
 export function contentUpdate(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [replaceContent(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   /** The metadata of a form; none means what the headers say. */
   const read = (call: Call, parts: readonly FormPart[]) => {
     const { upload, quotas } = deps.workers().limits()
@@ -69,36 +77,37 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
     })
     return { ...saved, ignored }
   }
+  return { deps, save }
+}
 
-  return [
-    endpoint({
-      method: 'put',
-      path: '/workers/scripts/:script_name/content',
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Replace the code of a script, and deploy it; bindings and settings stay as they are',
-      refusal: 'invalidScript',
-      raw: { types: ['multipart/form-data'], schema: Form },
-      result: ScriptResult,
-      async handle(call) {
-        const { uploads, limits } = deps.workers()
-        const { bytes, parts: most } = limits().upload
-        const { script, version, ignored } = await withForm(
-          call.request,
-          { bytes, parts: most, memory: uploads },
-          async (parts) => await toApiErrors(async () => await save(call, parts)),
-        )
-        const messages = [
-          ...ignored.map((member) => ({
-            code: 10021,
-            message: `${member} of the metadata has no effect here: only the code changes`,
-          })),
-          ...(await runsNow(deps.workers(), call.scope, version)),
-        ]
-        return new ApiResponse(scriptResult(script, version) as never, { messages })
-      },
-    }),
-  ]
+function replaceContent({ deps, save }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: '/workers/scripts/:script_name/content',
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Replace the code of a script, and deploy it; bindings and settings stay as they are',
+    refusal: 'invalidScript',
+    raw: { types: ['multipart/form-data'], schema: Form },
+    result: ScriptResult,
+    async handle(call) {
+      const { uploads, limits } = deps.workers()
+      const { bytes, parts: most } = limits().upload
+      const { script, version, ignored } = await withForm(
+        call.request,
+        { bytes, parts: most, memory: uploads },
+        async (parts) => await toApiErrors(async () => await save(call, parts)),
+      )
+      const messages = [
+        ...ignored.map((member) => ({
+          code: 10021,
+          message: `${member} of the metadata has no effect here: only the code changes`,
+        })),
+        ...(await runsNow(deps.workers(), call.scope, version)),
+      ]
+      return new ApiResponse(scriptResult(script, version) as never, { messages })
+    },
+  })
 }
 
 function headerOf({ request }: Call, name: string): string | undefined {

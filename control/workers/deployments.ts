@@ -43,6 +43,14 @@ const NewDeployment = Type.Object(
 
 /** Which versions of a script serve requests. */
 export function deployments(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [readDeployments(context), createDeployment(context), readDeployment(context), removeDeployment(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
 
   /** Refuses versions that must not serve side by side, and those whose secrets are not those of today. */
@@ -69,128 +77,135 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
     const changed = wanted.findIndex((one) => one.number < now.number && !isDeepStrictEqual(secrets(one), today))
     if (changed >= 0) throw new ApiError('secretsChanged', `/versions/${changed}/version_id`)
   }
+  return { deps, store, clock, edits, assertFits }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the deployments of a script, newest first',
-      result: Type.Object({ deployments: Type.Array(Deployment) }),
-      handle({ scope, params }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        const found = script.deployments.flatMap((id) => store.get(WORKER_DEPLOYMENTS, scope, id)?.value ?? [])
-        return { deployments: found.map(deploymentResponse) }
-      },
+function readDeployments({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the deployments of a script, newest first',
+    result: Type.Object({ deployments: Type.Array(Deployment) }),
+    handle({ scope, params }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      const found = script.deployments.flatMap((id) => store.get(WORKER_DEPLOYMENTS, scope, id)?.value ?? [])
+      return { deployments: found.map(deploymentResponse) }
+    },
+  })
+}
+
+function createDeployment({ deps, store, clock, edits, assertFits }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Deploy one version of a script, or two with a share each',
+    query: Type.Object({
+      force: Type.Boolean({ default: false, description: 'Even an older version whose secrets have changed since.' }),
     }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Deploy one version of a script, or two with a share each',
-      query: Type.Object({
-        force: Type.Boolean({ default: false, description: 'Even an older version whose secrets have changed since.' }),
-      }),
-      body: NewDeployment,
-      result: Deployment,
-      refusal: 'badDeployment',
-      async handle(call) {
-        const { scope, params, body, query, caller } = call
-        const { shelf } = deps.workers()
-        return await edits.run(scope.id, async () => {
-          const before = scriptOf(deps, scope, params.script_name)
-          const sum = body.versions.reduce((total, { percentage }) => total + percentage, 0)
-          if (Math.abs(sum - 100) > 1e-6)
-            throw new ApiError('badDeployment', '/versions', `the percentages make ${sum}, not 100`)
-          const wanted = body.versions.map(({ version_id }, at) => {
-            const version = before.value.versions.includes(version_id)
-              ? shelf.readVersion(scope, before.value, version_id)
-              : undefined
-            if (!version) throw new ApiError('scriptVersionNotFound', `/versions/${at}/version_id`)
-            if (body.versions.findIndex((one) => one.version_id === version_id) < at)
-              throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
-            return version
-          })
-          assertFits(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
-          const settled = await toApiErrors(() =>
-            applyDeployment(store, scope, {
-              before: before.value,
-              versions: wanted,
-              pointer: (at) => `/versions/${at}/version_id`,
+    body: NewDeployment,
+    result: Deployment,
+    refusal: 'badDeployment',
+    async handle(call) {
+      const { scope, params, body, query, caller } = call
+      const { shelf } = deps.workers()
+      return await edits.run(scope.id, async () => {
+        const before = scriptOf(deps, scope, params.script_name)
+        const sum = body.versions.reduce((total, { percentage }) => total + percentage, 0)
+        if (Math.abs(sum - 100) > 1e-6)
+          throw new ApiError('badDeployment', '/versions', `the percentages make ${sum}, not 100`)
+        const wanted = body.versions.map(({ version_id }, at) => {
+          const version = before.value.versions.includes(version_id)
+            ? shelf.readVersion(scope, before.value, version_id)
+            : undefined
+          if (!version) throw new ApiError('scriptVersionNotFound', `/versions/${at}/version_id`)
+          if (body.versions.findIndex((one) => one.version_id === version_id) < at)
+            throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
+          return version
+        })
+        assertFits(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
+        const settled = await toApiErrors(() =>
+          applyDeployment(store, scope, {
+            before: before.value,
+            versions: wanted,
+            pointer: (at) => `/versions/${at}/version_id`,
+          }),
+        )
+        const source = clientOf(call.request)
+        const { deployment } = await shelf.saveDeployment({
+          scope,
+          before,
+          versions: body.versions,
+          change: { declarative: settled.declarative, last_deployed_from: source },
+          writes: settled.writes,
+          note: {
+            source,
+            author_email: caller.email ?? '',
+            annotations: keptAnnotations(body.annotations),
+          },
+          audit: (old, after) =>
+            audit(clock, call, {
+              kind: WORKER_SCRIPTS,
+              scope,
+              id: after.name,
+              before: old,
+              after,
             }),
-          )
-          const source = clientOf(call.request)
-          const { deployment } = await shelf.saveDeployment({
-            scope,
-            before,
-            versions: body.versions,
-            change: { declarative: settled.declarative, last_deployed_from: source },
-            writes: settled.writes,
-            note: {
-              source,
-              author_email: caller.email ?? '',
-              annotations: keptAnnotations(body.annotations),
-            },
-            audit: (old, after) =>
-              audit(clock, call, {
-                kind: WORKER_SCRIPTS,
-                scope,
-                id: after.name,
-                before: old,
-                after,
-              }),
-          })
-          await deps.workers().runtime?.applied(scope)
-          return deploymentResponse(deployment)
         })
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:deployment_id`,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read a deployment',
-      result: Deployment,
-      handle({ scope, params }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        const found = script.deployments.includes(params.deployment_id)
-          ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
-          : undefined
-        if (!found) throw new ApiError('deploymentNotFound')
-        return deploymentResponse(found)
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:deployment_id`,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Forget a deployment that is no longer in force',
-      bare: true,
-      async handle(call) {
-        const { scope, params } = call
-        const id = params.deployment_id
-        await edits.run(scope.id, async () => {
-          const { value: before, version } = scriptOf(deps, scope, params.script_name)
-          const at = before.deployments.indexOf(id)
-          if (at < 0) throw new ApiError('deploymentNotFound')
-          if (at === 0) throw new ApiError('badDeployment', undefined, 'the deployment is in force')
-          const after = { ...before, deployments: before.deployments.filter((one) => one !== id) }
-          await store.batch(
-            ...audited(
-              clock,
-              call,
-              { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version },
-              [{ kind: WORKER_DEPLOYMENTS, scope, id, value: undefined }],
-            ),
-          )
-        })
-      },
-    }),
-  ]
+        await deps.workers().runtime?.applied(scope)
+        return deploymentResponse(deployment)
+      })
+    },
+  })
+}
+
+function readDeployment({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:deployment_id`,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read a deployment',
+    result: Deployment,
+    handle({ scope, params }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      const found = script.deployments.includes(params.deployment_id)
+        ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
+        : undefined
+      if (!found) throw new ApiError('deploymentNotFound')
+      return deploymentResponse(found)
+    },
+  })
+}
+
+function removeDeployment({ deps, store, clock, edits }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:deployment_id`,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Forget a deployment that is no longer in force',
+    bare: true,
+    async handle(call) {
+      const { scope, params } = call
+      const id = params.deployment_id
+      await edits.run(scope.id, async () => {
+        const { value: before, version } = scriptOf(deps, scope, params.script_name)
+        const at = before.deployments.indexOf(id)
+        if (at < 0) throw new ApiError('deploymentNotFound')
+        if (at === 0) throw new ApiError('badDeployment', undefined, 'the deployment is in force')
+        const after = { ...before, deployments: before.deployments.filter((one) => one !== id) }
+        await store.batch(
+          ...audited(clock, call, { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version }, [
+            { kind: WORKER_DEPLOYMENTS, scope, id, value: undefined },
+          ]),
+        )
+      })
+    },
+  })
 }
 
 const basePathOf = ({ assets }: StoredVersion): string[] => (assets ? [canonicalBase(assets.config)] : [])

@@ -29,6 +29,14 @@ const Changes = Type.Object(
 
 /** Secrets of scripts. Each change makes a version, with all else as it is. */
 export function secrets(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [listSecrets(context), setSecret(context), readSecret(context), removeSecret(context), changeSecrets(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const listed = (scope: Scope, name: string): Binding[] => {
     const { value: script } = scriptOf(deps, scope, name)
     const version = deps.workers().shelf.readVersion(scope, script, 'latest')
@@ -36,86 +44,99 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
   }
 
   const bySecret = { secretsOnly: true, deploy: true, annotations: { 'workers/triggered_by': 'secret' } }
+  return { listed, deps, bySecret }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the names of the secrets of a script',
-      result: Type.Array(Shown),
-      handle: ({ scope, params }) => whole(listed(scope, params.script_name) as never[]),
-    }),
-    endpoint({
-      method: 'put',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Store a secret; the script goes on with it at once',
-      body: Secret,
-      maxBytes: 1_000_000,
-      result: Shown,
-      refusal: 'badSecret',
-      async handle(call) {
-        const binding = call.body as Binding
-        const changes = new Map([[binding.name, binding]])
-        await saveBindings(deps, call, call.params.script_name, { ...bySecret, changes, pointer: () => '' })
-        return bindingResponse(binding) as never
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:secret_name`,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Tell that a script has a secret, not which',
-      result: Shown,
-      handle({ scope, params }) {
-        const found = listed(scope, params.script_name).find(({ name }) => name === params.secret_name)
-        if (!found) throw new ApiError('secretNotFound')
-        return found as never
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:secret_name`,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Delete a secret',
-      result: Type.Null(),
-      async handle(call) {
-        const { script_name, secret_name } = call.params
-        if (!listed(call.scope, script_name).some(({ name }) => name === secret_name))
-          throw new ApiError('secretNotFound')
-        await saveBindings(deps, call, script_name, {
-          ...bySecret,
-          changes: new Map([[secret_name, null]]),
-          pointer: () => '',
-        })
-        return null
-      },
-    }),
-    endpoint({
-      method: 'patch',
-      path: '/workers/scripts/:script_name/secrets-bulk',
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Store and delete several secrets with one version',
-      body: Changes,
-      maxBytes: 1_000_000,
-      jsonAs: MERGE_PATCH,
-      result: Type.Object({}),
-      refusal: 'badSecret',
-      async handle(call) {
-        const given = Object.entries(call.body.secrets ?? {})
-        const changes = new Map(given.map(([name, secret]) => [name, secret && { ...secret, name }]))
-        const { script_name } = call.params
-        if (changes.size > 0) await saveBindings(deps, call, script_name, { ...bySecret, changes, pointer: inSecrets })
-        return Object.fromEntries(listed(call.scope, script_name).map((secret) => [secret.name, secret]))
-      },
-    }),
-  ]
+function listSecrets({ listed }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the names of the secrets of a script',
+    result: Type.Array(Shown),
+    handle: ({ scope, params }) => whole(listed(scope, params.script_name) as never[]),
+  })
+}
+
+function setSecret({ deps, bySecret }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Store a secret; the script goes on with it at once',
+    body: Secret,
+    maxBytes: 1_000_000,
+    result: Shown,
+    refusal: 'badSecret',
+    async handle(call) {
+      const binding = call.body as Binding
+      const changes = new Map([[binding.name, binding]])
+      await saveBindings(deps, call, call.params.script_name, { ...bySecret, changes, pointer: () => '' })
+      return bindingResponse(binding) as never
+    },
+  })
+}
+
+function readSecret({ listed }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:secret_name`,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Tell that a script has a secret, not which',
+    result: Shown,
+    handle({ scope, params }) {
+      const found = listed(scope, params.script_name).find(({ name }) => name === params.secret_name)
+      if (!found) throw new ApiError('secretNotFound')
+      return found as never
+    },
+  })
+}
+
+function removeSecret({ deps, listed, bySecret }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:secret_name`,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Delete a secret',
+    result: Type.Null(),
+    async handle(call) {
+      const { script_name, secret_name } = call.params
+      if (!listed(call.scope, script_name).some(({ name }) => name === secret_name))
+        throw new ApiError('secretNotFound')
+      await saveBindings(deps, call, script_name, {
+        ...bySecret,
+        changes: new Map([[secret_name, null]]),
+        pointer: () => '',
+      })
+      return null
+    },
+  })
+}
+
+function changeSecrets({ deps, listed, bySecret }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: '/workers/scripts/:script_name/secrets-bulk',
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Store and delete several secrets with one version',
+    body: Changes,
+    maxBytes: 1_000_000,
+    jsonAs: MERGE_PATCH,
+    result: Type.Object({}),
+    refusal: 'badSecret',
+    async handle(call) {
+      const given = Object.entries(call.body.secrets ?? {})
+      const changes = new Map(given.map(([name, secret]) => [name, secret && { ...secret, name }]))
+      const { script_name } = call.params
+      if (changes.size > 0) await saveBindings(deps, call, script_name, { ...bySecret, changes, pointer: inSecrets })
+      return Object.fromEntries(listed(call.scope, script_name).map((secret) => [secret.name, secret]))
+    },
+  })
 }
 
 const inSecrets = (name: string): string => `/secrets/${pointerToken(name)}`

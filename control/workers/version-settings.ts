@@ -36,6 +36,14 @@ const Shown = Type.Object({
 
 /** Settings of a script together with those of its newest version. */
 export function versionSettings(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [readSettings(context), changeSettings(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { store, workers } = deps
 
   const read = ({ scope, params }: Call<'script_name'>, parts: readonly FormPart[]): VersionSettings => {
@@ -86,59 +94,63 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
       more: settings.exports && reconciliation,
     }
   }
+  return { deps, store, workers, read, make }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read the settings of a script and of its newest version',
-      result: Shown,
-      handle({ scope, params }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        return shown(store, scope, script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
-      },
-    }),
-    endpoint({
-      method: 'patch',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Change settings of a script and its version, and deploy that; what is left out stays',
-      refusal: 'invalidScript',
-      raw: {
-        types: ['multipart/form-data'],
-        schema: Type.Object({ settings: Type.Optional(VersionSettings) }),
-      },
-      result: Shown,
-      async handle(call) {
-        const { uploads, limits } = workers()
-        const { metadata_bytes: bytes, parts } = limits().upload
-        return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
-          toApiErrors(async () => {
-            const settings = read(call, form)
-            const { script, version, more } = await saveNextVersion(deps, call, {
-              name: call.params.script_name,
-              deploy: true,
-              annotations: { 'workers/triggered_by': 'settings', ...keptAnnotations(settings.annotations) },
-              make: (from) => make(call, settings, from),
-            })
-            const result = {
-              ...shown(store, call.scope, script, version),
-              ...(more && { exports_reconciliation: more }),
-            }
-            const messages = [
-              ...missingTargets(store, call.scope, version.bindings),
-              ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
-              ...(await runsNow(workers(), call.scope, version)),
-            ]
-            return new ApiResponse(result, { messages })
-          }),
-        )
-      },
-    }),
-  ]
+function readSettings({ deps, store, workers }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read the settings of a script and of its newest version',
+    result: Shown,
+    handle({ scope, params }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      return shown(store, scope, script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
+    },
+  })
+}
+
+function changeSettings({ deps, store, workers, read, make }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Change settings of a script and its version, and deploy that; what is left out stays',
+    refusal: 'invalidScript',
+    raw: {
+      types: ['multipart/form-data'],
+      schema: Type.Object({ settings: Type.Optional(VersionSettings) }),
+    },
+    result: Shown,
+    async handle(call) {
+      const { uploads, limits } = workers()
+      const { metadata_bytes: bytes, parts } = limits().upload
+      return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
+        toApiErrors(async () => {
+          const settings = read(call, form)
+          const { script, version, more } = await saveNextVersion(deps, call, {
+            name: call.params.script_name,
+            deploy: true,
+            annotations: { 'workers/triggered_by': 'settings', ...keptAnnotations(settings.annotations) },
+            make: (from) => make(call, settings, from),
+          })
+          const result = {
+            ...shown(store, call.scope, script, version),
+            ...(more && { exports_reconciliation: more }),
+          }
+          const messages = [
+            ...missingTargets(store, call.scope, version.bindings),
+            ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
+            ...(await runsNow(workers(), call.scope, version)),
+          ]
+          return new ApiResponse(result, { messages })
+        }),
+      )
+    },
+  })
 }
 
 /** Members that a version has of its own. */

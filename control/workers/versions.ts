@@ -33,72 +33,88 @@ const Version = Type.Object({
 
 /** Versions of a script. */
 export function versions(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [createVersion(context), listScriptVersions(context), readScriptVersion(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { store } = deps
   const desk = new UploadService(deps)
-  return [
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Upload a version of a script without deploying it: as a whole or not at all',
-      refusal: 'invalidScript',
-      query: UploadQuery,
-      raw: { types: ['multipart/form-data'], schema: UploadForm },
-      result: Version,
-      async handle(call) {
-        const strict = call.query.bindings_inherit === 'strict'
-        const { script, version, reconciliation, warnings } = await desk.take(call, { deployed: false, strict })
-        const result = {
-          ...versionResponse(store, call.scope, version, script),
-          ...(reconciliation && { exports_reconciliation: reconciliation }),
-        }
-        return new ApiResponse(result, {
-          messages: [
-            ...warnings.map((message) => ({ code: 10900, message })),
-            ...missingTargets(store, call.scope, version.bindings),
-          ],
-        })
-      },
+  return { store, desk, deps }
+}
+
+function createVersion({ store, desk }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Upload a version of a script without deploying it: as a whole or not at all',
+    refusal: 'invalidScript',
+    query: UploadQuery,
+    raw: { types: ['multipart/form-data'], schema: UploadForm },
+    result: Version,
+    async handle(call) {
+      const strict = call.query.bindings_inherit === 'strict'
+      const { script, version, reconciliation, warnings } = await desk.take(call, { deployed: false, strict })
+      const result = {
+        ...versionResponse(store, call.scope, version, script),
+        ...(reconciliation && { exports_reconciliation: reconciliation }),
+      }
+      return new ApiResponse(result, {
+        messages: [
+          ...warnings.map((message) => ({ code: 10900, message })),
+          ...missingTargets(store, call.scope, version.bindings),
+        ],
+      })
+    },
+  })
+}
+
+function listScriptVersions({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the versions of a script, newest first',
+    query: Type.Object({
+      ...paging({ most: 100 }),
+      deployable: Type.Boolean({ default: false, description: 'Only those that can be deployed.' }),
     }),
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the versions of a script, newest first',
-      query: Type.Object({
-        ...paging({ most: 100 }),
-        deployable: Type.Boolean({ default: false, description: 'Only those that can be deployed.' }),
-      }),
-      result: Type.Object({ items: Type.Array(Type.Object({})) }),
-      top: Type.Object({ result_info: Type.Object({}) }),
-      handle({ scope, params, query: { page, per_page, deployable } }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        const ids = deployable ? script.versions.slice(0, DEPLOYABLE) : script.versions
-        const items = ids
-          .slice((page - 1) * per_page, page * per_page)
-          .flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
-          .map(listedVersion)
-        const total_count = ids.length
-        const total_pages = Math.ceil(total_count / per_page)
-        const result_info = { page, per_page, count: items.length, total_count, total_pages }
-        return new ApiResponse({ items }, { result_info })
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:version_id`,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read a version of a script',
-      result: Version,
-      handle({ scope, params }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        const version = deps.workers().shelf.readVersion(scope, script, params.version_id)
-        if (!version) throw new ApiError('scriptVersionNotFound')
-        return versionResponse(store, scope, version, script)
-      },
-    }),
-  ]
+    result: Type.Object({ items: Type.Array(Type.Object({})) }),
+    top: Type.Object({ result_info: Type.Object({}) }),
+    handle({ scope, params, query: { page, per_page, deployable } }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      const ids = deployable ? script.versions.slice(0, DEPLOYABLE) : script.versions
+      const items = ids
+        .slice((page - 1) * per_page, page * per_page)
+        .flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
+        .map(listedVersion)
+      const total_count = ids.length
+      const total_pages = Math.ceil(total_count / per_page)
+      const result_info = { page, per_page, count: items.length, total_count, total_pages }
+      return new ApiResponse({ items }, { result_info })
+    },
+  })
+}
+
+function readScriptVersion({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:version_id`,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read a version of a script',
+    result: Version,
+    handle({ scope, params }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      const version = deps.workers().shelf.readVersion(scope, script, params.version_id)
+      if (!version) throw new ApiError('scriptVersionNotFound')
+      return versionResponse(store, scope, version, script)
+    },
+  })
 }

@@ -68,6 +68,20 @@ const Version = Type.Object({
 
 /** Versions of Workers as JSON. */
 export function workerVersions(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [
+    listVersions(context),
+    createVersion(context),
+    readOneVersion(context),
+    removeVersion(context),
+    changeLatest(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
   const desk = new UploadService(deps)
 
@@ -77,129 +91,139 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
     if (!version) throw new ApiError('scriptVersionNotFound')
     return { script, version }
   }
+  return { deps, store, desk, versionOf, clock, edits }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the versions of a Worker, newest first',
-      query: Type.Object(paging({ most: 100 })),
-      result: Type.Array(Version),
-      handle({ scope, params, query }) {
-        const { value: script } = workerOf(deps, scope, params.worker_id)
-        const found = script.versions.flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
-        return page(found, query, (version) => shown(store, scope, version))
-      },
+function listVersions({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the versions of a Worker, newest first',
+    query: Type.Object(paging({ most: 100 })),
+    result: Type.Array(Version),
+    handle({ scope, params, query }) {
+      const { value: script } = workerOf(deps, scope, params.worker_id)
+      const found = script.versions.flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
+      return page(found, query, (version) => shown(store, scope, version))
+    },
+  })
+}
+
+function createVersion({ deps, store, desk }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Make a version of a Worker: as a whole or not at all',
+    query: Type.Object({
+      deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
     }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Make a version of a Worker: as a whole or not at all',
-      query: Type.Object({
-        deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
-      }),
-      body: NewVersion,
-      maxBytes: 10_000_000,
-      result: Version,
-      refusal: 'invalidScript',
-      async handle(call) {
-        const { scope, params, body, query } = call
-        const { name } = workerOf(deps, scope, params.worker_id).value
-        const options = { deployed: query.deploy, strict: true, settingsStay: true }
-        const { version, reconciliation, warnings } = await toApiErrors(async () => {
-          const upload = uploadOf(body)
-          return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
-        })
-        const result = {
-          ...shown(store, scope, version),
-          ...(reconciliation && { exports_reconciliation: reconciliation }),
-        }
-        return new ApiResponse(result, {
-          messages: [
-            ...warnings.map((message) => ({ code: 10900, message })),
-            ...missingTargets(store, scope, version.bindings),
-            ...(query.deploy ? await runsNow(deps.workers(), scope, version) : []),
-          ],
-        })
-      },
+    body: NewVersion,
+    maxBytes: 10_000_000,
+    result: Version,
+    refusal: 'invalidScript',
+    async handle(call) {
+      const { scope, params, body, query } = call
+      const { name } = workerOf(deps, scope, params.worker_id).value
+      const options = { deployed: query.deploy, strict: true, settingsStay: true }
+      const { version, reconciliation, warnings } = await toApiErrors(async () => {
+        const upload = uploadOf(body)
+        return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
+      })
+      const result = {
+        ...shown(store, scope, version),
+        ...(reconciliation && { exports_reconciliation: reconciliation }),
+      }
+      return new ApiResponse(result, {
+        messages: [
+          ...warnings.map((message) => ({ code: 10900, message })),
+          ...missingTargets(store, scope, version.bindings),
+          ...(query.deploy ? await runsNow(deps.workers(), scope, version) : []),
+        ],
+      })
+    },
+  })
+}
+
+function readOneVersion({ deps, store, versionOf }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:version_id`,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read a version of a Worker',
+    query: Type.Object({
+      include: Type.Optional(Type.Literal('modules', { description: 'Its code as well, in base64.' })),
     }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:version_id`,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read a version of a Worker',
-      query: Type.Object({
-        include: Type.Optional(Type.Literal('modules', { description: 'Its code as well, in base64.' })),
-      }),
-      result: Version,
-      async handle({ scope, params, query }) {
-        const { version } = versionOf(scope, params.worker_id, params.version_id)
-        if (query.include === undefined) return shown(store, scope, version)
-        const modules: Static<typeof JsonModule>[] = []
-        for (const module of version.modules) {
-          const bytes = await deps.workers().shelf.readModule(module)
-          modules.push({ name: module.name, content_type: module.type, content_base64: bytes.toString('base64') })
-        }
-        return { ...shown(store, scope, version), modules }
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:version_id`,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Delete a version of a Worker that serves no requests',
-      bare: true,
-      async handle(call) {
-        const { scope, params } = call
-        await edits.run(scope.id, async () => {
-          const { value: before, version } = workerOf(deps, scope, params.worker_id)
-          const id = params.version_id
-          if (!before.versions.includes(id)) throw new ApiError('scriptVersionNotFound')
-          const inForce = deps.workers().shelf.readDeployment(scope, before)?.versions ?? []
-          if (inForce.some(({ version_id }) => version_id === id)) throw new ApiError('versionInUse')
-          const after = { ...before, versions: before.versions.filter((one) => one !== id) }
-          await store.batch(
-            ...audited(
-              clock,
-              call,
-              { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version },
-              [{ kind: WORKER_VERSIONS, scope, id, value: undefined }],
-            ),
-          )
-        })
-      },
-    }),
-    endpoint({
-      method: 'patch',
-      path: `${PATH}/latest`,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Make a version from the latest one with other bindings; it is not deployed',
-      body: LatestChange,
-      maxBytes: 1_000_000,
-      jsonAs: MERGE_PATCH,
-      result: Type.Object({}),
-      refusal: 'badSecret',
-      async handle(call) {
-        const { env = {}, annotations = {} } = call.body
-        const changes = new Map(Object.entries(env).map(([name, binding]) => [name, binding && { ...binding, name }]))
-        const { value: script } = workerOf(deps, call.scope, call.params.worker_id)
-        const version = await saveBindings(deps, call, script.name, {
-          changes,
-          pointer: (name) => `/env/${pointerToken(name)}`,
-          deploy: false,
-          annotations: keptAnnotations(annotations),
-        })
-        return versionResponse(store, call.scope, version, script)
-      },
-    }),
-  ]
+    result: Version,
+    async handle({ scope, params, query }) {
+      const { version } = versionOf(scope, params.worker_id, params.version_id)
+      if (query.include === undefined) return shown(store, scope, version)
+      const modules: Static<typeof JsonModule>[] = []
+      for (const module of version.modules) {
+        const bytes = await deps.workers().shelf.readModule(module)
+        modules.push({ name: module.name, content_type: module.type, content_base64: bytes.toString('base64') })
+      }
+      return { ...shown(store, scope, version), modules }
+    },
+  })
+}
+
+function removeVersion({ deps, store, clock, edits }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:version_id`,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Delete a version of a Worker that serves no requests',
+    bare: true,
+    async handle(call) {
+      const { scope, params } = call
+      await edits.run(scope.id, async () => {
+        const { value: before, version } = workerOf(deps, scope, params.worker_id)
+        const id = params.version_id
+        if (!before.versions.includes(id)) throw new ApiError('scriptVersionNotFound')
+        const inForce = deps.workers().shelf.readDeployment(scope, before)?.versions ?? []
+        if (inForce.some(({ version_id }) => version_id === id)) throw new ApiError('versionInUse')
+        const after = { ...before, versions: before.versions.filter((one) => one !== id) }
+        await store.batch(
+          ...audited(clock, call, { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version }, [
+            { kind: WORKER_VERSIONS, scope, id, value: undefined },
+          ]),
+        )
+      })
+    },
+  })
+}
+
+function changeLatest({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: `${PATH}/latest`,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Make a version from the latest one with other bindings; it is not deployed',
+    body: LatestChange,
+    maxBytes: 1_000_000,
+    jsonAs: MERGE_PATCH,
+    result: Type.Object({}),
+    refusal: 'badSecret',
+    async handle(call) {
+      const { env = {}, annotations = {} } = call.body
+      const changes = new Map(Object.entries(env).map(([name, binding]) => [name, binding && { ...binding, name }]))
+      const { value: script } = workerOf(deps, call.scope, call.params.worker_id)
+      const version = await saveBindings(deps, call, script.name, {
+        changes,
+        pointer: (name) => `/env/${pointerToken(name)}`,
+        deploy: false,
+        annotations: keptAnnotations(annotations),
+      })
+      return versionResponse(store, call.scope, version, script)
+    },
+  })
 }
 
 /** Runs `work` while the files of an upload count as an upload in progress. Throws `uploadsBusy`. */

@@ -22,6 +22,21 @@ const ONE = `${PATH}/:worker_id`
 
 /** Workers: scripts that can be there before their first version is. */
 export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [
+    listWorkers(context),
+    createWorker(context),
+    readWorker(context),
+    replaceWorker(context),
+    changeWorker(context),
+    removeWorker(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
 
   /** Stores a Worker with its settings; `before` undefined: there must be none. */
@@ -62,89 +77,105 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
       return await save(call, before, base(before.value), body)
     })
   }
+  return { deps, store, clock, edits, save, update }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the Workers of an account',
-      query: Type.Object(paging({ most: 100 })),
-      result: Type.Array(Worker),
-      handle: ({ scope, query }) =>
-        page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => workerResponse(deps, scope, value)),
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Make a Worker that has no version yet',
-      body: NewWorker,
-      maxBytes: 1_000_000,
-      result: Worker,
-      refusal: 'badWorker',
-      async handle(call) {
-        const { scope, body } = call
-        const name = scriptName(body.name, '/name')
-        return await edits.run(scope.id, async () => {
-          if (store.get(WORKER_SCRIPTS, scope, name)) throw new ApiError('workerExists', '/name')
-          assertScriptQuota(deps, scope)
-          return await save(call, undefined, newScript(name, new Date(clock.now()).toISOString()), body)
-        })
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: ONE,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read a Worker, by its name or id',
-      result: Worker,
-      handle: ({ scope, params }) => workerResponse(deps, scope, workerOf(deps, scope, params.worker_id).value),
-    }),
-    endpoint({
-      method: 'put',
-      path: ONE,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Replace the settings of a Worker; what is left out gets its default',
-      body: NewWorker,
-      maxBytes: 1_000_000,
-      result: Worker,
-      refusal: 'badWorker',
-      handle: async (call) =>
-        await update(
-          { ...call, body: { ...call.body, subdomain: { ...OFF, ...call.body.subdomain } } },
-          ({ observability: _gone, ...before }) => ({ ...before, logpush: false, tags: [], tail_consumers: [] }),
-        ),
-    }),
-    endpoint({
-      method: 'patch',
-      path: ONE,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Change settings of a Worker; what is left out stays, also within observability and subdomain',
-      body: WorkerChange,
-      maxBytes: 1_000_000,
-      jsonAs: MERGE_PATCH,
-      result: Worker,
-      refusal: 'badWorker',
-      handle: async (call) => await update(call, (before) => before),
-    }),
-    endpoint({
-      method: 'delete',
-      path: ONE,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Delete a Worker with all that belongs to it, by its name or id',
-      query: Force,
-      bare: true,
-      handle: async (call) =>
-        void (await removeScript(deps, call, workerOf(deps, call.scope, call.params.worker_id).value.name)),
-    }),
-  ]
+function listWorkers({ deps, store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the Workers of an account',
+    query: Type.Object(paging({ most: 100 })),
+    result: Type.Array(Worker),
+    handle: ({ scope, query }) =>
+      page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => workerResponse(deps, scope, value)),
+  })
+}
+
+function createWorker({ deps, store, clock, edits, save }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Make a Worker that has no version yet',
+    body: NewWorker,
+    maxBytes: 1_000_000,
+    result: Worker,
+    refusal: 'badWorker',
+    async handle(call) {
+      const { scope, body } = call
+      const name = scriptName(body.name, '/name')
+      return await edits.run(scope.id, async () => {
+        if (store.get(WORKER_SCRIPTS, scope, name)) throw new ApiError('workerExists', '/name')
+        assertScriptQuota(deps, scope)
+        return await save(call, undefined, newScript(name, new Date(clock.now()).toISOString()), body)
+      })
+    },
+  })
+}
+
+function readWorker({ deps }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: ONE,
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read a Worker, by its name or id',
+    result: Worker,
+    handle: ({ scope, params }) => workerResponse(deps, scope, workerOf(deps, scope, params.worker_id).value),
+  })
+}
+
+function replaceWorker({ update }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: ONE,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Replace the settings of a Worker; what is left out gets its default',
+    body: NewWorker,
+    maxBytes: 1_000_000,
+    result: Worker,
+    refusal: 'badWorker',
+    handle: async (call) =>
+      await update(
+        { ...call, body: { ...call.body, subdomain: { ...OFF, ...call.body.subdomain } } },
+        ({ observability: _gone, ...before }) => ({ ...before, logpush: false, tags: [], tail_consumers: [] }),
+      ),
+  })
+}
+
+function changeWorker({ update }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: ONE,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Change settings of a Worker; what is left out stays, also within observability and subdomain',
+    body: WorkerChange,
+    maxBytes: 1_000_000,
+    jsonAs: MERGE_PATCH,
+    result: Worker,
+    refusal: 'badWorker',
+    handle: async (call) => await update(call, (before) => before),
+  })
+}
+
+function removeWorker({ deps }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: ONE,
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Delete a Worker with all that belongs to it, by its name or id',
+    query: Force,
+    bare: true,
+    handle: async (call) =>
+      void (await removeScript(deps, call, workerOf(deps, call.scope, call.params.worker_id).value.name)),
+  })
 }
 
 function changed(base: StoredScript, change: WorkerChange, modified_on: string): StoredScript {
