@@ -10,7 +10,15 @@ import { strict } from '../../src/core/schema.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { subdomainOf } from '../../src/workers/script-address.js'
+import {
+  ACCOUNT_ONLY as scopes,
+  ApiResponse,
+  endpoint,
+  STORED_WITHOUT_EFFECT,
+  type Endpoint,
+  type Message,
+} from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -37,6 +45,22 @@ const SwitchesInput = Type.Object(
 /** A Worker without an address. */
 export const OFF: ScriptSubdomain = { enabled: false, previews_enabled: false }
 
+const NO_DOMAIN: readonly Message[] = [
+  {
+    code: STORED_WITHOUT_EFFECT,
+    message:
+      'the Worker has no address here, because the server has no domain for Workers; the operator can set workers.domain',
+  },
+]
+
+/** Host name of a Worker below the domain of the server. Undefined if it has none. */
+export function scriptHost({ store, workers }: WorkersDeps, scope: Scope, name: string): string | undefined {
+  const { domain } = workers().limits()
+  const subdomain = subdomainOf(store, scope, domain)
+  const { enabled } = scriptSubdomain(store, scope, name)
+  return enabled && domain !== null && subdomain !== undefined ? `${name}.${subdomain}.${domain}` : undefined
+}
+
 /** Whether a Worker has an address below the subdomain of its account. */
 export const scriptSubdomain = (store: Store, scope: Scope, name: string): ScriptSubdomain =>
   store.get(SCRIPT_SUBDOMAINS, scope, name)?.value ?? OFF
@@ -45,6 +69,11 @@ export const scriptSubdomain = (store: Store, scope: Scope, name: string): Scrip
 export function subdomains(deps: WorkersDeps): Endpoint[] {
   const { store, clock, edits } = deps
   const current = (scope: Scope) => store.get(ACCOUNT_SUBDOMAIN, scope, ONLY)
+  const domain = () => deps.workers().limits().domain
+  // The id of an account is its subdomain until it chooses another one, so no other account can have it.
+  const ownerOf = (subdomain: string): string | undefined =>
+    deps.config().accounts.find(({ id }) => id === subdomain)?.id ??
+    store.get(SUBDOMAIN_OWNERS, DAEMON, subdomain)?.value.account_id
   const own = '/workers/subdomain'
   const ofScript = '/workers/scripts/:script_name/subdomain'
   return [
@@ -56,9 +85,9 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       summary: "Read the account's subdomain for Workers",
       result: Subdomain,
       handle({ scope }) {
-        const found = current(scope)
-        if (!found) throw new ApiError('noSubdomain')
-        return found.value
+        const subdomain = subdomainOf(store, scope, domain())
+        if (subdomain === undefined) throw new ApiError('noSubdomain')
+        return { subdomain }
       },
     }),
     endpoint({
@@ -77,7 +106,8 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
         return await edits.run(`subdomain ${scope.id}`, async () => {
           const before = current(scope)
           if (before?.value.subdomain === subdomain) return body
-          if (store.get(SUBDOMAIN_OWNERS, DAEMON, subdomain)) throw new ApiError('subdomainTaken', '/subdomain')
+          const owner = ownerOf(subdomain)
+          if (owner !== undefined && owner !== scope.id) throw new ApiError('subdomainTaken', '/subdomain')
           const after = { subdomain }
           await store.batch(
             ...audited(
@@ -133,9 +163,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
       summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
       result: Type.Object({}),
       handle({ params }) {
-        throw new ApiError(
-          store.get(SUBDOMAIN_OWNERS, DAEMON, params.subdomain) ? 'subdomainUnavailable' : 'subdomainFree',
-        )
+        throw new ApiError(ownerOf(params.subdomain) === undefined ? 'subdomainFree' : 'subdomainUnavailable')
       },
     }),
     endpoint({
@@ -184,7 +212,7 @@ export function subdomains(deps: WorkersDeps): Endpoint[] {
                 ifVersion: before?.version,
               }),
             )
-            return after
+            return new ApiResponse(after, { messages: after.enabled && domain() === null ? NO_DOMAIN : [] })
           })
         },
       }),

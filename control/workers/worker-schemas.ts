@@ -7,7 +7,7 @@ import { Metadata } from '../../src/workers/metadata/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
 import type { WorkersDeps } from './services/index.js'
 import { referencesTo } from './services/references.js'
-import { scriptSubdomain } from './subdomains.js'
+import { scriptHost, scriptSubdomain } from './subdomains.js'
 
 /** What may be said of a Worker, besides its name and its code. */
 const settings = {
@@ -40,7 +40,11 @@ export const Worker = Type.Object({
   logpush: Type.Boolean(),
   observability: Type.Object({}),
   references: Type.Object({}),
-  subdomain: Type.Object({ enabled: Type.Boolean(), previews_enabled: Type.Boolean() }),
+  subdomain: Type.Object({
+    enabled: Type.Boolean(),
+    previews_enabled: Type.Boolean(),
+    url: Type.Optional(Type.String({ description: 'Host name of the Worker, if it is enabled and the server has a domain.' })),
+  }),
   tags: Type.Array(Type.String()),
   tail_consumers: Type.Array(Type.Object({ name: Type.String() })),
 })
@@ -48,6 +52,7 @@ export const Worker = Type.Object({
 /** A script as a Worker, with who refers to it. */
 export function workerResponse(deps: WorkersDeps, scope: Scope, script: StoredScript): Static<typeof Worker> {
   const { name, tag, created_on, modified_on, logpush, tags, tail_consumers, observability = {} } = script
+  const url = scriptHost(deps, scope, name)
   return {
     id: tag,
     name,
@@ -58,7 +63,7 @@ export function workerResponse(deps: WorkersDeps, scope: Scope, script: StoredSc
     tags: [...tags],
     tail_consumers: tail_consumers.map(({ service }) => ({ name: service })),
     observability,
-    subdomain: scriptSubdomain(deps.store, scope, name),
+    subdomain: { ...scriptSubdomain(deps.store, scope, name), ...(url !== undefined && { url }) },
     references: references(deps, scope, name),
   }
 }

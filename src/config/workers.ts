@@ -12,6 +12,21 @@ export const Workers = Type.Object(
       description:
         'Whether scripts run: `auto` runs them if the npm package `workerd` is installed; `off` stores them and serves their assets only.',
     }),
+    domain: Type.Union(
+      [
+        Type.String({
+          pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$',
+          maxLength: 120,
+          'x-message': 'must be a host name in lower case, as in workers.example.com',
+        }),
+        Type.Null(),
+      ],
+      {
+        default: null,
+        description:
+          'Host name below which scripts respond, as NAME.SUBDOMAIN.DOMAIN, in place of workers.dev. Its DNS needs a wildcard record. null: scripts respond on routes and custom domains only.',
+      },
+    ),
     max_stall: Duration(
       '10s',
       'Maximum time without a response to a health check of the process of an account. The process is then restarted, and the requests in flight get error 1102.',

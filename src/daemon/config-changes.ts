@@ -83,5 +83,6 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'webhooks.attempts.in_flight_per_destination': ({ webhooks }) => webhooks.attempts.in_flight_per_destination,
   'webhooks.circuit_breaker': ({ webhooks }) => webhooks.circuit_breaker,
   'workers.runtime': ({ workers }) => workers.runtime,
+  'workers.domain': ({ workers }) => workers.domain,
   'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }

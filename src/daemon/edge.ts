@@ -14,6 +14,7 @@ import { markdownStage } from '../edge/markdown/stage.js'
 import { conditions } from '../edge/rules/conditions.js'
 import type { Resolve } from '../egress/fair-resolve.js'
 import type { GuardedEgress } from '../egress/guarded-egress.js'
+import type { Zones } from '../edge/zones.js'
 import { cachedResolve } from '../egress/name-cache.js'
 import { defaultRuleDeps } from '../rules/engine/default-deps.js'
 import { RulesetCache } from '../rules/engine/ruleset-cache.js'
@@ -22,10 +23,11 @@ import { dialGuard } from './dial-guard.js'
 import { ListRegistry } from './list-registry.js'
 import { RateLimits, type RateLimitOptions } from './rate-limits.js'
 import { WorkerRegistry } from './worker-registry.js'
+import { WorkerZones } from './worker-zones.js'
 import { ZoneRegistry } from './zone-registry.js'
 
 /** The options that requests depend on: plain data. */
-export type EdgeConfig = Pick<Config, 'access_log' | 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'>
+export type EdgeConfig = Pick<Config, 'access_log' | 'accounts' | 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'>
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
 export interface EdgeDeps {
@@ -51,7 +53,7 @@ export interface EdgeDeps {
 
 /** Everything that requests of the proxy read: zones, rules, lists, Workers, counts; and the proxy itself. */
 export class Edge {
-  readonly zones: ZoneRegistry
+  readonly zones: Zones
   readonly workers: WorkerRegistry
   readonly geo: Geo
   #config: EdgeConfig
@@ -60,6 +62,7 @@ export class Edge {
   readonly #stack: ClosingStack
   readonly #limits: RateLimits
   readonly #lists: ListRegistry
+  readonly #configured: ZoneRegistry
   readonly #challenges: Challenges
   readonly #markdownMemory: MemoryBudget
   readonly #accessLog: DaemonAccessLog
@@ -91,7 +94,12 @@ export class Edge {
     const { limiter } = limits
     const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter, challenges: this.#challenges, log }) }
     const rules = new RulesetCache({ store, parts, metrics, log })
-    this.zones = stack.use(new ZoneRegistry(store, config.zones, { rules, demoOrigin: deps.demoOrigin }))
+    const zones = (this.#configured = stack.use(
+      new ZoneRegistry(store, config.zones, { rules, demoOrigin: deps.demoOrigin }),
+    ))
+    const { domain } = config.workers
+    const accounts = () => this.#config.accounts.map(({ id }) => id)
+    this.zones = domain === null ? zones : new WorkerZones({ zones, store, accounts, domain })
     this.workers = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
   }
 
@@ -163,7 +171,7 @@ export class Edge {
   }
 
   async #takeOver(next: EdgeConfig): Promise<void> {
-    this.zones.configure(next.zones)
+    this.#configured.configure(next.zones)
     this.#lists.configure(next.lists)
     await this.#accessLog.configure(next.access_log)
     await this.#proxy?.reconfigure(next.proxy)

@@ -35,6 +35,8 @@ type Destination =
   | { readonly kind: 'origin'; readonly zone: Zone }
   | { readonly kind: 'worker'; readonly name: string; readonly version: string }
   | { readonly kind: 'internet' }
+  /** A Worker without an origin fetches its own address. */
+  | { readonly kind: 'none' }
 
 /** Creates the server that scripts of one account reach with `fetch` and `connect`. */
 export function outboundServer(deps: OutboundDeps, scope: Scope): Server {
@@ -61,6 +63,10 @@ class Outbound {
 
   forward(request: IncomingMessage, response: ServerResponse): void {
     const destination = this.#destination(request)
+    if (destination.kind === 'none') {
+      failed(response, 404, 'error code: 1042')
+      return
+    }
     if (destination.kind !== 'worker') {
       this.#send(request, response, this.#options(request, destination))
       return
@@ -125,9 +131,10 @@ class Outbound {
     const { zone, host } = served
     const found = workers.scriptFor({ zone, host, scheme: schemeOf(request), target: request.url ?? '/' })
     // A Worker that fetches its own URL gets the origin of the zone.
-    if (!found || found.name === request.headers[SCRIPT_HEADER]) return { kind: 'origin', zone }
+    const instead: Destination = zone.isOfWorkers ? { kind: 'none' } : { kind: 'origin', zone }
+    if (!found || found.name === request.headers[SCRIPT_HEADER]) return instead
     const version = workers.primaryVersion(found.scope, found.name)
-    return version === undefined ? { kind: 'origin', zone } : { kind: 'worker', name: found.name, version }
+    return version === undefined ? instead : { kind: 'worker', name: found.name, version }
   }
 
   #options(request: IncomingMessage, destination: Destination): RequestOptions & { ca?: string[] } {

@@ -1,7 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Blobs } from '../core/blobs.js'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion } from '../core/model/worker.js'
-import { WORKER_DOMAINS, WORKER_ROUTES, type StoredDomain, type StoredRoute } from '../core/model/worker-routing.js'
+import {
+  SCRIPT_SUBDOMAINS,
+  WORKER_DOMAINS,
+  WORKER_ROUTES,
+  type StoredDomain,
+  type StoredRoute,
+} from '../core/model/worker-routing.js'
 import { account, zone as zoneScope, type Scope } from '../core/scope.js'
 import type { Change, Store, Stored } from '../core/store.js'
 import { headerOf } from '../http/headers.js'
@@ -38,6 +44,14 @@ const overrideOf = (name: string, field: string | undefined): string | undefined
     .map((part) => /^\s*([a-z0-9_-]+)\s*=\s*"([0-9a-f-]{36})"\s*$/.exec(part))
     .find((match) => match?.[1] === name)?.[2]
 
+/** Responds for a name below `workers.domain` that no Worker has. */
+const NO_WORKER: WorkerSite = {
+  serve(_exchange, sink) {
+    sink.fail(new WorkerError('worker_missing', 'no Worker has this address'))
+    return () => undefined
+  },
+}
+
 /**
  * The deployed Workers. Finds the Worker of a request by routes and domains, and its version's response. A change from
  * any machine applies to the next request.
@@ -72,11 +86,17 @@ export class WorkerRegistry implements WorkerSites {
 
   find(exchange: Exchange): WorkerSite | undefined {
     const found = this.scriptFor(exchange)
+    if (!found && exchange.zone.isOfWorkers) return NO_WORKER
     return found && this.#worker(found.scope, found.name)
   }
 
   /** Returns the Worker that is responsible for a URL of a zone. */
   scriptFor({ zone, host, scheme, target }: WorkerRequest): { scope: Scope; name: string } | undefined {
+    if (zone.isOfWorkers) {
+      const scope = account(zone.accountId)
+      const name = host.slice(0, host.indexOf('.'))
+      return this.#store.get(SCRIPT_SUBDOMAINS, scope, name)?.value.enabled ? { scope, name } : undefined
+    }
     const query = target.indexOf('?')
     const routed = this.#routes.get(zone.id)?.find(scheme, host, query < 0 ? target : target.slice(0, query))
     if (routed === null) return undefined

@@ -25,6 +25,8 @@ export interface Zone {
   readonly customHostnames: ZoneConfig['custom_hostnames']
   /** Undefined if no rules are configured. */
   readonly rules: ZoneRules | undefined
+  /** Names below `workers.domain`: each is a Worker, and there is no origin. */
+  readonly isOfWorkers?: true
 }
 
 /** A customer's name that a zone serves. */

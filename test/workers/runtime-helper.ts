@@ -8,7 +8,7 @@ import { findWorkerd } from '../../src/workers/runtime/binary.js'
 import { testFolder } from '../helpers/folder.js'
 import { httpRequest, type HttpResult } from './http-request.js'
 
-const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
+export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const TOKEN = randomBytes(20).toString('hex')
 

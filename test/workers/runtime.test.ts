@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SKIP, workersDaemon } from './runtime-helper.js'
+import { ACCOUNT, SKIP, workersDaemon } from './runtime-helper.js'
 
 const skip = { skip: SKIP }
 
@@ -62,4 +62,33 @@ t.test('uploads under load lose no request', skip, async (t) => {
   uploads.abort()
   await Promise.all(load)
   t.same([...statuses.keys()], [200])
+})
+
+t.test('a script responds below the domain of the server', skip, async (t) => {
+  const daemon = await workersDaemon(t, { more: 'workers: { domain: workers.example.test }' })
+  const code = `export default { async fetch(request) {
+    if (request.url.endsWith('/self')) return new Response(await (await fetch('http://app.${ACCOUNT}.workers.example.test/')).text())
+    if (request.url.endsWith('/other')) return new Response(await (await fetch('http://other.mine.workers.example.test/')).text())
+    return new Response(new URL(request.url).hostname)
+  } }`
+  await daemon.upload('app', code)
+  await daemon.upload('other', code)
+  const host = `app.${ACCOUNT}.workers.example.test`
+  const accept = { headers: { accept: 'application/json' } }
+  t.match(JSON.parse((await daemon.get(host, '/', accept)).text), { error_code: 1104 }, 'it is not enabled')
+  t.same((await daemon.api('GET', '/workers/subdomain')).body.result, { subdomain: ACCOUNT })
+  const enabled = await daemon.api('POST', '/workers/scripts/app/subdomain', { enabled: true })
+  t.match(enabled.body, { messages: [], result: { enabled: true } })
+  await daemon.api('POST', '/workers/scripts/other/subdomain', { enabled: true })
+  t.match((await daemon.api('GET', '/workers/workers/app')).body.result, { subdomain: { url: host } })
+  t.equal((await daemon.get(host)).text, host)
+  t.equal((await daemon.get(`app.${ACCOUNT}.workers.dev`)).text, `app.${ACCOUNT}.workers.dev`, 'as old clients print it')
+  t.equal((await daemon.get(`nope.${ACCOUNT}.workers.example.test`)).status, 404)
+  t.match((await daemon.get('app.unknown.workers.example.test')).text, /Kestrel/, 'the zone has the other names')
+  t.match((await daemon.get(host, '/self')).text, /1042/)
+
+  t.equal((await daemon.api('PUT', '/workers/subdomain', { subdomain: 'mine' })).status, 200)
+  t.equal((await daemon.get('app.mine.workers.example.test')).text, 'app.mine.workers.example.test')
+  t.equal((await daemon.get('app.mine.workers.example.test', '/other')).text, 'other.mine.workers.example.test')
+  t.notMatch((await daemon.get(host)).text, host, 'the old address is free')
 })

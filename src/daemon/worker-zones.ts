@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import type { Store } from '../core/store.js'
+import { normalHost, type Served, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
+import { accountOfSubdomain } from '../workers/script-address.js'
+
+/** Old versions of wrangler print addresses below this name, whatever the server says. */
+const ORIGINAL_DOMAIN = 'workers.dev'
+
+export interface WorkerZonesDeps {
+  readonly zones: Zones
+  readonly store: Store
+  /** Ids of the configured accounts. */
+  readonly accounts: () => readonly string[]
+  /** Lower case, without a dot at either end. */
+  readonly domain: string
+}
+
+/**
+ * The zones, and one more per account for its Workers: `NAME.SUBDOMAIN.DOMAIN` is the Worker NAME of the account with that
+ * subdomain. A host name that a configured zone lists exactly belongs to that zone.
+ */
+export class WorkerZones implements Zones {
+  readonly #deps: WorkerZonesDeps
+  readonly #suffixes: readonly string[]
+  /** One zone per account. */
+  readonly #zones = new Map<string, Zone>()
+  readonly #table: ZoneTable
+
+  constructor(deps: WorkerZonesDeps) {
+    this.#deps = deps
+    this.#suffixes = [...new Set([deps.domain, ORIGINAL_DOMAIN])].map((domain) => `.${domain}`)
+    const { zones } = deps
+    this.#table = {
+      get zones() {
+        return zones.current.zones
+      },
+      find: (host) => this.#find(host),
+    }
+  }
+
+  get current(): ZoneTable {
+    return this.#table
+  }
+
+  #find(field: string): Served | undefined {
+    const served = this.#deps.zones.current.find(field)
+    const host = served?.host ?? normalHost(field)
+    const suffix = this.#suffixes.find((one) => host.endsWith(one))
+    if (suffix === undefined || served?.zone.hostnames.includes(host)) return served
+    const labels = host.slice(0, -suffix.length).split('.')
+    const { store, accounts } = this.#deps
+    const id = labels.length === 2 ? accountOfSubdomain(store, labels[1]!, accounts()) : undefined
+    return id === undefined ? served : { zone: this.#zone(id), host, custom: undefined }
+  }
+
+  #zone(accountId: string): Zone {
+    const known = this.#zones.get(accountId)
+    if (known) return known
+    const zone: Zone = {
+      id: createHash('sha256').update(`workers of ${accountId}`).digest('hex').slice(0, 32),
+      accountId,
+      name: this.#deps.domain,
+      hostnames: [],
+      origin: '',
+      originCa: undefined,
+      plan: 'enterprise',
+      settings: { content_converter: false },
+      negotiation: 'listed',
+      websockets: true,
+      customHostnames: 'selected',
+      rules: undefined,
+      isOfWorkers: true,
+    }
+    this.#zones.set(accountId, zone)
+    return zone
+  }
+}
