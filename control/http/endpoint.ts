@@ -52,19 +52,23 @@ export class FileResponse {
   readonly type: string
   readonly body: Buffer | Readable | string
   readonly headers: Headers
+  readonly status: number
 
-  constructor(type: string, body: Buffer | Readable | string, headers: Headers = {}) {
+  constructor(type: string, body: Buffer | Readable | string, headers: Headers = {}, status = 200) {
     this.type = type
+    this.status = status
     this.body = body
     this.headers = headers
   }
 }
 
-type ParamNames<P extends string> = P extends `${string}:${infer Rest}`
-  ? Rest extends `${infer Name}/${infer Tail}`
-    ? Name | ParamNames<`/${Tail}`>
-    : Rest
-  : never
+type ParamNames<P extends string> = P extends `${infer Before}/*${infer Rest}`
+  ? ParamNames<Before> | Rest
+  : P extends `${string}:${infer Rest}`
+    ? Rest extends `${infer Name}/${infer Tail}`
+      ? Name | ParamNames<`/${Tail}`>
+      : Rest
+    : never
 
 /** One authenticated, authorized and validated request to an endpoint. */
 export interface Call<P extends string = string, B = unknown, Q = unknown> {

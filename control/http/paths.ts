@@ -13,8 +13,11 @@ export function bySpecificity(a: string, b: string): number {
   for (const [at, segment] of left.entries()) {
     const other = right[at]
     if (other === undefined) return 1
-    const difference = Number(segment.startsWith(':')) - Number(other.startsWith(':'))
+    const difference = rank(segment) - rank(other)
     if (difference !== 0) return difference
   }
   return left.length - right.length
 }
+
+/** Fixed segments, then parameters of one segment, then those of all segments that follow. */
+const rank = (segment: string): number => (segment.startsWith('*') ? 2 : Number(segment.startsWith(':')))

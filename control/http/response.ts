@@ -21,9 +21,14 @@ export function writeResponse(endpoint: Endpoint): ApiMiddleware {
       request: ctx.req,
     })
     if (given instanceof FileResponse) {
-      ctx.set(given.headers)
+      ctx.status = given.status
+      if (given.status === 304) {
+        ctx.set(given.headers)
+        return
+      }
       ctx.type = given.type
       ctx.body = given.body
+      ctx.set(given.headers)
       return
     }
     const { result, options } = given instanceof ApiResponse ? given : new ApiResponse(given)

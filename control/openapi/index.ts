@@ -26,7 +26,7 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
   const rows = endpoints.flatMap((endpoint) => endpoint.scopes.map((type) => ({ endpoint, type })))
   const path = (row: (typeof rows)[number]) => endpointPath(row.endpoint, row.type)
   for (const { endpoint, type } of rows.sort((a, b) => bySpecificity(path(a), path(b)))) {
-    const template = endpointPath(endpoint, type).replaceAll(/:([a-z_]+)/g, '{$1}')
+    const template = endpointPath(endpoint, type).replaceAll(/[:*]([a-z_]+)/g, '{$1}')
     paths[template] = { ...paths[template], [endpoint.method]: operation(endpoint, type, template) }
   }
   return withComponents({

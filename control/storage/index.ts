@@ -1,5 +1,6 @@
 import type { Blobs } from '../../src/core/blobs.js'
 import { KeyValues, MAX_KEYS } from '../../src/workers/storage/key-values.js'
+import { Objects } from '../../src/workers/storage/objects.js'
 import type { Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
 import { d1 } from './d1.js'
@@ -7,16 +8,19 @@ import { kvBulk } from './kv-bulk.js'
 import { kvNamespaces, namespaceRepository } from './kv-namespaces.js'
 import { kvValues } from './kv-values.js'
 import { r2 } from './r2.js'
+import { r2Objects } from './r2-objects.js'
 
 /** What bindings of Workers point at: namespaces of keys and values, buckets, databases. */
 export function storage(deps: ControlDeps & { readonly blobs: () => Blobs }): Endpoint[] {
   const namespaces = namespaceRepository(deps)
   const values = new KeyValues(deps, MAX_KEYS)
+  const objects = new Objects(deps)
   return [
     ...kvNamespaces(namespaces, values),
     ...kvValues(deps, namespaces, values),
     ...kvBulk(deps, namespaces, values),
-    ...r2(deps),
+    ...r2(deps, objects),
+    ...r2Objects(deps, objects),
     ...d1(deps),
   ]
 }

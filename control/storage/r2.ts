@@ -4,6 +4,7 @@ import { bucketId, R2_BUCKETS, type StoredBucket } from '../../src/core/model/st
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
+import type { Objects } from '../../src/workers/storage/objects.js'
 import { audited, auditOf } from '../resources/audit.js'
 import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -16,7 +17,7 @@ const scopes = ['account'] as const
 const MOST = 10_000
 
 const LOCATIONS = ['apac', 'eeur', 'enam', 'weur', 'wnam', 'oc'] as const
-const CLASSES = ['Standard', 'InfrequentAccess'] as const
+export const CLASSES = ['Standard', 'InfrequentAccess'] as const
 const JURISDICTIONS: readonly string[] = ['default', 'eu', 'us', 'fedramp', 'fedramp-high']
 
 const NewBucket = Type.Object(
@@ -48,8 +49,8 @@ const Query = Type.Object({
   direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
 })
 
-/** Buckets for bindings to point at. */
-export function r2({ store, clock }: ControlDeps): Endpoint[] {
+/** Buckets. */
+export function r2({ store, clock }: ControlDeps, objects: Objects): Endpoint[] {
   const room = new QuotaReservation()
   const stored = (scope: Scope, request: IncomingMessage, name: string) => {
     const id = bucketId(jurisdictionOf(request), name)
@@ -134,7 +135,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       result: Bucket,
       async handle(call) {
         const { scope, params, request } = call
-        const storage_class = header(request, 'cf-r2-storage-class') ?? ''
+        const storage_class = headerOf(request, 'cf-r2-storage-class') ?? ''
         if (!(CLASSES as readonly string[]).includes(storage_class))
           throw new ApiError(
             'badBucket',
@@ -163,6 +164,7 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
       async handle(call) {
         const { scope, params, request } = call
         const { id, value: before, version } = stored(scope, request, params.bucket_name)
+        if (objects.list(scope, id, { limit: 1 }).objects.length > 0) throw new ApiError('bucketNotEmpty')
         await store.batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, before, ifVersion: version }))
         return {}
       },
@@ -170,13 +172,15 @@ export function r2({ store, clock }: ControlDeps): Endpoint[] {
   ]
 }
 
-const header = (request: IncomingMessage, name: string): string | undefined => {
+/** Returns a header field that is sent at most once. */
+export const headerOf = (request: IncomingMessage, name: string): string | undefined => {
   const value = request.headers[name]
   return typeof value === 'string' ? value : undefined
 }
 
-function jurisdictionOf(request: IncomingMessage): string {
-  const jurisdiction = header(request, 'cf-r2-jurisdiction') ?? 'default'
+/** The jurisdiction whose buckets a request means. */
+export function jurisdictionOf(request: IncomingMessage): string {
+  const jurisdiction = headerOf(request, 'cf-r2-jurisdiction') ?? 'default'
   if (!JURISDICTIONS.includes(jurisdiction))
     throw new ApiError(
       'badBucket',

@@ -43,7 +43,9 @@ export const Worker = Type.Object({
   subdomain: Type.Object({
     enabled: Type.Boolean(),
     previews_enabled: Type.Boolean(),
-    url: Type.Optional(Type.String({ description: 'Host name of the Worker, if it is enabled and the server has a domain.' })),
+    url: Type.Optional(
+      Type.String({ description: 'Host name of the Worker, if it is enabled and the server has a domain.' }),
+    ),
   }),
   tags: Type.Array(Type.String()),
   tail_consumers: Type.Array(Type.Object({ name: Type.String() })),

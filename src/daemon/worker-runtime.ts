@@ -13,10 +13,13 @@ import { CronScheduler } from '../workers/runtime/cron.js'
 import { tailResource } from '../workers/runtime/resources/tail.js'
 import { ratelimitResource } from '../workers/runtime/resources/ratelimit.js'
 import { kvResource } from '../workers/runtime/resources/kv.js'
+import { r2Resource } from '../workers/runtime/resources/r2.js'
 import type { ResourceHandler } from '../workers/runtime/resource-server.js'
 import { Runtime } from '../workers/runtime/runtime.js'
 import type { ScriptRepository } from '../workers/script-repository.js'
 import { KeyValues, MAX_KEYS } from '../workers/storage/key-values.js'
+import { ObjectUploads } from '../workers/storage/object-uploads.js'
+import { Objects } from '../workers/storage/objects.js'
 import { assetsResource } from './worker-assets.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
@@ -51,10 +54,12 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     return undefined
   }
   const values = new KeyValues({ store, blobs: () => blobs, clock }, MAX_KEYS)
+  const objects = new Objects({ store, blobs: () => blobs, clock })
   const resources = new Map<string, ResourceHandler>([
     ['kv', kvResource({ store, clock, values })],
     ['ratelimit', ratelimitResource(clock)],
     ['assets', assetsResource(workers, blobs)],
+    ['r2', r2Resource(objects, new ObjectUploads({ store, clock, objects }))],
     ['cache', emptyCache],
     ['tail', tailResource((scope, script, event) => tails.send(scope, script, event))],
   ])

@@ -82,7 +82,11 @@ t.test('a script responds below the domain of the server', skip, async (t) => {
   await daemon.api('POST', '/workers/scripts/other/subdomain', { enabled: true })
   t.match((await daemon.api('GET', '/workers/workers/app')).body.result, { subdomain: { url: host } })
   t.equal((await daemon.get(host)).text, host)
-  t.equal((await daemon.get(`app.${ACCOUNT}.workers.dev`)).text, `app.${ACCOUNT}.workers.dev`, 'as old clients print it')
+  t.equal(
+    (await daemon.get(`app.${ACCOUNT}.workers.dev`)).text,
+    `app.${ACCOUNT}.workers.dev`,
+    'as old clients print it',
+  )
   t.equal((await daemon.get(`nope.${ACCOUNT}.workers.example.test`)).status, 404)
   t.match((await daemon.get('app.unknown.workers.example.test')).text, /Kestrel/, 'the zone has the other names')
   t.match((await daemon.get(host, '/self')).text, /1042/)

@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Scope } from '../../core/scope.js'
@@ -22,6 +23,8 @@ export interface ResourceCall {
   readonly headers: IncomingHttpHeaders
   /** Reads the body. Rejects with {@link ResourceError} 413 if it is longer. */
   body(maxBytes: number): Promise<Buffer>
+  /** The body as it arrives. */
+  readonly stream: AsyncIterable<Buffer>
 }
 
 export interface ResourceResponse {
@@ -29,7 +32,13 @@ export interface ResourceResponse {
   /** Reason phrase: scripts see it in errors. */
   readonly message?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Uint8Array | string
+  readonly body?: Uint8Array | string | StreamedBody
+}
+
+/** A body that is sent as it is read. */
+export interface StreamedBody {
+  readonly bytes: AsyncIterable<Uint8Array>
+  readonly size: number
 }
 
 export type ResourceHandler = (call: ResourceCall) => Promise<ResourceResponse> | ResourceResponse
@@ -76,6 +85,8 @@ async function respond(
     url: request.url ?? '/',
     headers: request.headers,
     body: async (maxBytes) => await readBody(request, maxBytes),
+    // A handler that stops reading can still respond.
+    stream: request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
   }
   let sent: ResourceResponse
   try {
@@ -88,10 +99,12 @@ async function respond(
   // Scripts see some headers of these responses.
   response.sendDate = false
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  const head = { ...headers, 'content-length': String(bytes?.length ?? 0) }
+  const size = bytes === undefined ? 0 : 'size' in bytes ? bytes.size : bytes.length
+  const head = { ...headers, 'content-length': String(size) }
   if (message === undefined) response.writeHead(status, head)
   else response.writeHead(status, message.replaceAll(/[^\t\x20-\x7e]/g, '?'), head)
-  response.end(bytes)
+  if (bytes !== undefined && 'size' in bytes) await pipeline(bytes.bytes, response)
+  else response.end(bytes)
   // The rest of a body that nobody read.
   request.resume()
 }

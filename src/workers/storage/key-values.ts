@@ -3,7 +3,8 @@ import type { Clock } from '../../core/clock.js'
 import { KeyedMutex } from '../../core/keyed-mutex.js'
 import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../../core/model/storage.js'
 import type { Scope } from '../../core/scope.js'
-import { VersionConflict, type Store, type Stored, type Write } from '../../core/store.js'
+import { VersionConflict, type Store, type Write } from '../../core/store.js'
+import { firstFrom } from './sorted.js'
 
 /** Bytes of a key, of a value, and of the JSON of its metadata. */
 export const KV_LIMITS = { key: 512, value: 25 * 1024 * 1024, metadata: 1024 } as const
@@ -117,7 +118,7 @@ export class KeyValues {
     const first = kvId(namespaceId, prefix)
     const behind = after === undefined ? '' : kvId(namespaceId, after)
     const keys: ListedKey[] = []
-    for (let at = place(all, behind > first ? behind : first); at < all.length; at++) {
+    for (let at = firstFrom(all, behind > first ? behind : first); at < all.length; at++) {
       const { id, value } = all[at]!
       if (!id.startsWith(first)) break
       if (id === behind || !this.#lives(value)) continue
@@ -185,16 +186,4 @@ export class KeyValues {
 /** Blobs that values refer to, for the collector of orphans. */
 export function* blobsOfValues(store: Store): Generator<string> {
   for (const { value } of store.list(KV_VALUES)) if (value.blob !== undefined) yield value.blob
-}
-
-/** Index of the first record whose id is not before `id`. */
-function place(records: readonly Stored<unknown>[], id: string): number {
-  let from = 0
-  let to = records.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (records[middle]!.id < id) from = middle + 1
-    else to = middle
-  }
-  return from
 }
