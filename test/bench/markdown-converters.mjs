@@ -5,6 +5,16 @@ export const CONVERTERS = {
     return (html) => convert(html)
   },
 
+  async 'edged, bytes'() {
+    const { convert } = await import('../../dist/pipelines/markdown/index.js')
+    return (_, bytes) => convert(bytes)
+  },
+
+  async 'edged, main content'() {
+    const { convert } = await import('../../dist/pipelines/markdown/index.js')
+    return (html) => convert(html, { content: 'main' })
+  },
+
   async 'edged, 16 KiB chunks of bytes'() {
     const { Converter } = await import('../../dist/pipelines/markdown/index.js')
     return (html, bytes) => {
@@ -18,6 +28,11 @@ export const CONVERTERS = {
   async 'mdream (Rust)'() {
     const { htmlToMarkdown } = await import('mdream')
     return (html) => htmlToMarkdown(html)
+  },
+
+  async 'mdream (Rust), bytes'() {
+    const { htmlToMarkdown } = await import('mdream')
+    return (_, bytes) => htmlToMarkdown(bytes.toString())
   },
 
   async 'mdream (JS)'() {

@@ -1,35 +1,43 @@
 import { ATTACKS } from './attacks.mjs'
 import { CONVERTERS } from './markdown-converters.mjs'
-import { inChild, median, table } from './measure.mjs'
-import { readPages } from './pages.mjs'
+import { inChild, table } from './measure.mjs'
+import { corpora, readPages } from './pages.mjs'
 
 const ROUNDS = 3
 const SLOW = new Set(['turndown', 'rehype-remark'])
 
 async function speed() {
-  const pages = readPages()
+  for (const folder of corpora()) await speedOn(folder)
+}
+
+async function speedOn(folder) {
+  const pages = readPages(folder)
   const megabytes = pages.reduce((sum, page) => sum + page.bytes.length, 0) / 1e6
   console.log(
-    `\n${pages.length} pages, ${megabytes.toFixed(1)} MB; MB per CPU-second, each converter in its own process\n`,
+    `\n${folder}: ${pages.length} pages, ${megabytes.toFixed(1)} MB; MB per CPU-second, best round, each converter in its own process\n`,
   )
   const found = new Map(Object.keys(CONVERTERS).map((name) => [name, []]))
   const trouble = new Map()
+  const output = new Map()
   // Interleaved, so that a busy minute of the machine falls on all alike.
   for (let round = 0; round < ROUNDS; round++) {
     for (const name of found.keys()) {
       if (round > 0 && SLOW.has(name)) continue
-      const result = await inChild('./markdown-child.mjs', [name, SLOW.has(name) ? '1' : '5'])
-      if (result.speed !== undefined) found.get(name).push(result.speed)
+      const result = await inChild('./markdown-child.mjs', [name, SLOW.has(name) ? '1' : '5', folder])
+      if (result.best !== undefined) found.get(name).push(result.best)
+      output.set(name, result)
       if (result.failed !== undefined) trouble.set(name, result.failed)
     }
   }
-  const ours = median(found.get('edged'))
+  const best = (name) => Math.max(...found.get(name))
   table(
     [...found].map(([name, speeds]) => ({
       converter: name,
-      'MB per CPU-s': speeds.length > 0 ? median(speeds).toFixed(1) : '-',
+      'MB per CPU-s': speeds.length > 0 ? best(name).toFixed(1) : '-',
       'edged is faster by':
-        speeds.length > 0 && !name.startsWith('edged') ? `${(ours / median(speeds)).toFixed(2)}x` : '',
+        speeds.length > 0 && !name.startsWith('edged') ? `${(best('edged') / best(name)).toFixed(2)}x` : '',
+      'MB out': ((output.get(name)?.written ?? 0) / 1e6).toFixed(2),
+      'words of paragraphs': `${(100 * (output.get(name)?.share ?? 0)).toFixed(1)} %`,
       note: trouble.get(name) ?? '',
     })),
   )

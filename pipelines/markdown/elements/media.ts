@@ -133,9 +133,11 @@ export const frames: Family = {
   },
 }
 
-/** Returns whether an image is one pixel in size: such images count visits or add space. */
+/** Returns whether an image is one pixel in size: such images count visits or add space. One with a `srcset` is enlarged by its style. */
 const isPixel = (tag: Tag) =>
-  /^[01](?:px)?$/.test(tag.attribute('width') ?? '') && /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
+  tag.attribute('srcset') === undefined &&
+  /^[01](?:px)?$/.test(tag.attribute('width') ?? '') &&
+  /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
 
 /** Returns whether a frame has no size: such frames count visits. */
 export const isTiny = (tag: Tag) =>

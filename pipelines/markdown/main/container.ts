@@ -17,6 +17,42 @@ export interface Container extends Measure {
   readonly traits: number
   /** Amount of text in blocks that are longer than a few words and not links. */
   long: number
+  /** Part of the three that the containers around it do not have yet. */
+  newText: number
+  newLinks: number
+  newLong: number
+}
+
+/** Creates a container. */
+export const containerIn = (parent: Container, depth: number, name: string, traits: number): Container => ({
+  name,
+  parent,
+  depth,
+  traits,
+  text: 0,
+  links: 0,
+  long: 0,
+  newText: 0,
+  newLinks: 0,
+  newLong: 0,
+})
+
+/** Adds the measures of a block to its container. */
+export function addBlock(place: Container, { text, links }: Readonly<Measure>, long: number): void {
+  place.text += text
+  place.links += links
+  place.long += long
+  place.newText += text
+  place.newLinks += links
+  place.newLong += long
+}
+
+/** Adds what is new in a container, and in those around it up to `end`, to the next one. */
+export function addUpTo(end: Container | undefined, place: Container): void {
+  for (let at = place; at !== end && at.parent !== undefined; at = at.parent) {
+    addBlock(at.parent, { text: at.newText, links: at.newLinks }, at.newLong)
+    at.newText = at.newLinks = at.newLong = 0
+  }
 }
 
 export const ROOT: Readonly<Container> = {
@@ -27,6 +63,9 @@ export const ROOT: Readonly<Container> = {
   text: 0,
   links: 0,
   long: 0,
+  newText: 0,
+  newLinks: 0,
+  newLong: 0,
 }
 
 /** Its class, id or `itemprop` is that of the body of an article. */
@@ -66,6 +105,19 @@ const FURNITURE = new RegExp(
 const REPLIES =
   /(?:^|[\s_-])(?:comments?(?:-?(?:list|area|section|wrapper|thread|respond))?|commentlist|disqus_thread|replies|respond)(?=$|[\s_-])/i
 
+/** Maximum characters of a name that are read. */
+const MAX_NAME = 500
+
+/** One of the three: most names are none, and one expression is faster than three. */
+const ANY = new RegExp(`${REPLIES.source}|${BODY.source}|${FURNITURE.source}`, 'i')
+
+function traitsOfName(name: string): number {
+  const text = name.length > MAX_NAME ? name.slice(0, MAX_NAME) : name
+  if (!ANY.test(text)) return 0
+  if (BODY.test(text)) return IS_BODY
+  return (REPLIES.test(text) ? IS_REPLIES : 0) | (FURNITURE.test(text) ? IS_FURNITURE : 0)
+}
+
 /** Elements that are followed as containers, by their position in the table of names. */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
 for (const name of (
@@ -76,8 +128,12 @@ for (const name of (
 
 export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
 
-const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop']
-const NAMING_BITS = NAMING.map((name) => attributeBit(name.charCodeAt(0), name.length)).reduce((all, bit) => all | bit)
+/** Attributes that name an element, and the bits of their names. */
+const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop'].map((name) => ({
+  name,
+  bit: attributeBit(name.charCodeAt(0), name.length),
+}))
+const NAMING_BITS = NAMING.reduce((all, { bit }) => all | bit, 0)
 
 /** Maximum number of cached names: most pages use a few repeatedly. */
 const MAX_CACHED = 256
@@ -89,24 +145,26 @@ export class ContainerNames {
   traitsOf(tag: Tag): number {
     const traits = BY_NAME.get(tag.name) ?? 0
     if ((tag.attributeBits & NAMING_BITS) === 0) return traits
-    const role = tag.attribute('role')
-    const id = tag.attribute('id') ?? ''
-    const own = tag.attribute('class') ?? ''
-    const key = `${own} ${id} ${role ?? ''} ${tag.attribute('aria-label') ?? ''} ${tag.attribute('itemprop') ?? ''}`
-    let named = this.#known.get(key)
-    if (named === undefined) {
-      named = this.#read(key.slice(0, 500))
-      if (this.#known.size < MAX_CACHED) this.#known.set(key, named)
+    let named = 0
+    for (const { name, bit } of NAMING) {
+      if ((tag.attributeBits & bit) === 0) continue
+      const value = tag.attribute(name)
+      if (value === undefined || value === '') continue
+      // Most ids occur once.
+      named |= name === 'id' ? traitsOfName(value) : this.#cached(value)
+      if (name === 'role' && value === 'main') named |= IS_MAIN
+      if (name === 'id' && tag.name === 'div' && value.startsWith('S:') && tag.attribute('hidden') !== undefined)
+        named |= IS_SURE
     }
-    if (role === 'main') named |= IS_MAIN
-    if (tag.name === 'div' && id.startsWith('S:') && tag.attribute('hidden') !== undefined) named |= IS_SURE
-    return traits | named
+    return traits | ((named & IS_BODY) !== 0 ? named & ~(IS_REPLIES | IS_FURNITURE) : named)
   }
 
-  #read(key: string): number {
-    const replies = REPLIES.test(key) ? IS_REPLIES : 0
-    if (BODY.test(key)) return IS_BODY
-    return replies | (FURNITURE.test(key) ? IS_FURNITURE : 0)
+  #cached(name: string): number {
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    const traits = traitsOfName(name)
+    if (this.#known.size < MAX_CACHED) this.#known.set(name, traits)
+    return traits
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Skip, Tag } from '../events.js'
 import { Page } from '../page.js'
-import { ContainerNames, IS_SURE, isFollowed, type Container } from './container.js'
+import { addUpTo, containerIn, ContainerNames, IS_SURE, isFollowed, type Container } from './container.js'
 import { MainWriter } from './main-writer.js'
 
 /** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
@@ -46,18 +46,22 @@ export class MainPage extends Page {
       (name === 'li' && place.name === 'li') ||
       (HEADING.test(name) && HEADING.test(place.name))
     )
-      this.#blocks.place = place.parent ?? place
+      this.#leave(place.parent ?? place)
     const parent = this.#blocks.place
     if (parent.depth >= MAX_DEPTH) return
-    const traits = this.#names.traitsOf(tag)
-    this.#blocks.place = { name, parent, depth: parent.depth + 1, traits, text: 0, links: 0, long: 0 }
+    this.#blocks.place = containerIn(parent, parent.depth + 1, name, this.#names.traitsOf(tag))
+  }
+
+  #leave(outer: Container): void {
+    addUpTo(outer, this.#blocks.place)
+    this.#blocks.place = outer
   }
 
   #pop(name: string): void {
     let at: Container | undefined = this.#blocks.place
     for (let looked = 0; at !== undefined && looked < MAX_LOOK; looked++, at = at.parent) {
       if (at.name === name && at.parent !== undefined) {
-        this.#blocks.place = at.parent
+        this.#leave(at.parent)
         return
       }
     }
@@ -66,9 +70,8 @@ export class MainPage extends Page {
   /** Writes a `noscript` that is content in place of what scripts would show. */
   protected override writeNoscript(markdown: string): void {
     const { place } = this.#blocks
-    const { depth } = place
-    this.#blocks.place = { name: 'noscript', parent: place, depth, traits: IS_SURE, text: 0, links: 0, long: 0 }
+    this.#blocks.place = containerIn(place, place.depth, 'noscript', IS_SURE)
     super.writeNoscript(markdown)
-    this.#blocks.place = place
+    this.#leave(place)
   }
 }

@@ -1,6 +1,6 @@
 import { Writer, type Frame, type Leaf } from '../writer.js'
 import { MainContent, isLong, type Block } from './choose.js'
-import { ROOT, type Container } from './container.js'
+import { addBlock, addUpTo, ROOT, type Container } from './container.js'
 import { measure } from './measure.js'
 
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
@@ -46,12 +46,7 @@ export class MainWriter extends Writer {
       ...measure(contents),
     }
     for (const frame of this.frames) frame.pending = true
-    const long = isLong(block) ? block.text : 0
-    for (let at: Container | undefined = this.place; at !== undefined; at = at.parent) {
-      at.text += block.text
-      at.links += block.links
-      at.long += long
-    }
+    addBlock(this.place, block, isLong(block) ? block.text : 0)
     this.#blocks.push(block)
     this.#buffered += contents.length
     if (this.#buffered > MAX_BUFFERED) this.#decide()
@@ -76,6 +71,7 @@ export class MainWriter extends Writer {
     const blocks = this.#blocks
     this.#blocks = []
     this.#buffered = 0
+    addUpTo(undefined, this.place)
     const kept = this.#content.choose(blocks)
     const { frames } = this
     for (const [at, { kind, contents, frames: around, isFinal }] of blocks.entries()) {
