@@ -70,7 +70,7 @@ export class ProxyMetrics {
     )
     counted(
       'edged_proxy_http2_connections_closed_total',
-      'HTTP/2 connections closed because the client cancelled too many requests.',
+      'HTTP/2 connections closed because the client cancelled too many requests or sent too many control frames.',
       () => this.http2Abuse,
     )
     counted(

@@ -6,6 +6,7 @@ import type { ConnectionEvents, ConnectionLimits, OpenConnection } from './clien
 import type { HttpParseError } from './framing.js'
 import { readHttp2Head } from './http2-head.js'
 import { Http2ClientStream, type StreamOwner } from './http2-stream.js'
+import { Http2Probe } from './http2-probe.js'
 import { takenBytes, WriteClock } from './write-clock.js'
 
 /** Streams of one connection at a time. */
@@ -19,6 +20,9 @@ const MAX_SETTINGS = 32
 const MAX_PINGS = 10
 const MAX_INVALID_FRAMES = 100
 const MAX_REJECTED_STREAMS = 100
+/** PING and SETTINGS frames of one connection in a row, and per second after that. */
+const CONTROL_BURST = 500
+const CONTROL_PER_SECOND = 20
 /** Fields of a head within the limits of `node:http2`: above the ones of the configuration, which get a response. */
 const HEADROOM = 2
 /** Time for a client to end its connection after it was asked to. */
@@ -58,6 +62,9 @@ export class Http2Connection implements OpenConnection, StreamOwner {
   #served = false
   /** No more requests are accepted, since this time. */
   #closingSince: number | undefined
+  readonly #probe: Http2Probe
+  #controlFrames = 0
+  #controlAt = 0
   /** Undefined while the system accepts everything. */
   #clock: WriteClock | undefined
 
@@ -81,12 +88,17 @@ export class Http2Connection implements OpenConnection, StreamOwner {
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
     })
+    this.#probe = new Http2Probe(this.#session, secure)
     this.#session.setLocalWindowSize(CONNECTION_WINDOW)
     this.#session.on(
       'stream',
       (stream: ServerHttp2Stream, _headers: unknown, _flags: unknown, raw: readonly string[]) =>
         this.#arrived(stream, raw),
     )
+    this.#session.on('ping', () => this.#controlled())
+    this.#session.on('remoteSettings', () => this.#controlled())
+    // A client that ends its side gets nothing more: the listener allows half-open connections for HTTP/1.1.
+    this.socket.once('end', () => this.cut())
     // An error is followed by the end of the session; nothing else follows from it.
     this.#session.on('error', () => undefined)
   }
@@ -94,7 +106,7 @@ export class Http2Connection implements OpenConnection, StreamOwner {
   check(): void {
     const now = this.#deps.monotonic()
     for (const stream of this.#streams) stream.check(now)
-    if (this.#stalled(now)) return this.cut()
+    if (this.#stalled(now) || this.#probe.isLost(now, this.limits.write_timeout)) return this.cut()
     if (this.#closingSince !== undefined) {
       if (this.#streams.size === 0 && now - this.#closingSince > GOODBYE_MS) this.cut()
       return
@@ -170,9 +182,21 @@ export class Http2Connection implements OpenConnection, StreamOwner {
 
   #cancelled(): void {
     if (this.#closingSince !== undefined || this.#session.destroyed) return
-    if (!this.#deps.cancelled(this.address)) return
+    if (this.#deps.cancelled(this.address)) this.#abused('the client cancels too many requests')
+  }
+
+  /** Counts a frame that has to be acknowledged. */
+  #controlled(): void {
+    const now = this.#deps.monotonic()
+    this.#controlFrames = Math.max(0, this.#controlFrames - ((now - this.#controlAt) * CONTROL_PER_SECOND) / 1000) + 1
+    this.#controlAt = now
+    if (this.#controlFrames > CONTROL_BURST && this.#closingSince === undefined)
+      this.#abused('the client sends too many PING or SETTINGS frames')
+  }
+
+  #abused(reason: string): void {
     this.#closingSince = this.#deps.monotonic()
-    this.#deps.abused(this.address, 'the client cancels too many requests')
+    this.#deps.abused(this.address, reason)
     this.#later(() => {
       this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
       this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM)
