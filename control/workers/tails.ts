@@ -11,12 +11,12 @@ import { scriptOf } from './find.js'
 import { tailPath, type Tail } from './services/tail-sessions.js'
 
 const PATH = '/workers/scripts/:script_name/tails'
-/** Whoever may deploy code could listen anyway. */
+/** A caller that can deploy code could listen anyway. */
 const permissions: readonly Permission[] = ['Workers Tail Read', 'Workers Scripts Write']
 
 const Shown = Type.Object({
   id: Type.String(),
-  url: Type.String({ description: 'WebSocket URL; whoever has it may listen.' }),
+  url: Type.String({ description: 'WebSocket URL; anyone who has it can listen.' }),
   expires_at: Type.String(),
 })
 const Texts = Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 100 })

@@ -35,7 +35,7 @@ export const ProxyTls = Type.Object(
       'x-shown': true,
     }),
   },
-  { ...strict, description: 'HTTPS. Without this section there is none.' },
+  { ...strict, description: 'HTTPS. Without this section the proxy speaks HTTP only.' },
 )
 export type ProxyTls = Static<typeof ProxyTls>
 
