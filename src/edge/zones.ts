@@ -85,11 +85,18 @@ export class CustomHostnames {
   }
 }
 
-/** Creates a zone from its configuration. `origin` is its address (the bundled site has no address of its own). */
-export function zoneOf(
-  config: ZoneConfig,
-  { origin = config.origin, ca, rules }: { origin?: string; ca?: string; rules?: ZoneRules | undefined } = {},
-): Zone {
+/** Parts of a zone that its configuration does not have. */
+interface ZoneParts {
+  /** Its address; the bundled site has no address of its own. */
+  readonly origin?: string
+  readonly ca?: string
+  readonly rules?: ZoneRules | undefined
+  /** Set through the API. */
+  readonly settings?: Partial<Settings>
+}
+
+/** Creates a zone from its configuration. */
+export function zoneOf(config: ZoneConfig, { origin = config.origin, ca, rules, settings }: ZoneParts = {}): Zone {
   const name = normalHost(config.name)
   return {
     id: config.id,
@@ -102,6 +109,7 @@ export function zoneOf(
     settings: {
       content_converter: config.settings.content_converter === 'on' && config.plan !== 'free',
       content_converter_content: config.markdown.content,
+      ...settings,
     },
     negotiation: config.negotiation,
     mdAddresses: config.markdown.md_addresses,
