@@ -23,7 +23,7 @@ export interface Message {
 }
 
 /** Code of the message for a member that is stored without effect. */
-const STORED_WITHOUT_EFFECT = 10900
+export const STORED_WITHOUT_EFFECT = 10900
 
 /** Returns a message for each member that is stored without effect, by its pointer. */
 export const withoutEffect = (pointers: readonly string[]): Message[] =>

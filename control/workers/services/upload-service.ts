@@ -141,7 +141,12 @@ export class UploadService {
             after,
           }),
       })
-      return { ...saved, reconciliation: settled.reconciliation, warnings: checked.warnings, inert: inertMembers(metadata) }
+      return {
+        ...saved,
+        reconciliation: settled.reconciliation,
+        warnings: checked.warnings,
+        inert: inertMembers(metadata),
+      }
     })
   }
 

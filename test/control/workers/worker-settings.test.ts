@@ -162,7 +162,10 @@ t.test('settings change with a new version of the same code', async (t) => {
         tags: ['a'],
         annotations: { 'workers/triggered_by': 'settings', 'workers/message': 'more' },
       },
-      messages: [{ source: { pointer: '/observability' } }, { message: /KV namespace none/ }],
+      messages: [
+        ...['limits', 'logpush', 'placement', 'observability'].map((name) => ({ source: { pointer: `/${name}` } })),
+        { message: /KV namespace none/ },
+      ],
     },
   })
   t.notMatch(JSON.stringify(changed.body), /open sesame/)
