@@ -17,7 +17,7 @@ export interface Ingested {
   readonly accepted: number
   /** Lines from 1; of an array, its elements from 1. */
   readonly rejected: readonly { readonly line: number; readonly message: string }[]
-  /** Number of rejected records that are not listed. */
+  /** Rejected ones besides those that are told. */
   readonly more_rejected?: number
 }
 

@@ -1,30 +1,46 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
+import { issuesIn } from '../../src/core/errors.js'
 import { SETTING, type Setting } from '../../src/core/model/setting.js'
-import { strict } from '../../src/core/schema.js'
+import { parser, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
-import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint } from '../http/endpoint.js'
+import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError, ApiErrors } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
-import { SETTINGS, type SettingType } from './setting-types.js'
+
+interface SettingType {
+  readonly parse: (input: unknown) => unknown
+  /** Applies until the API sets another value. */
+  readonly initial: (zone: ZoneConfig) => unknown
+  readonly editable: (zone: ZoneConfig) => boolean
+}
+
+/** Every supported zone setting. */
+const SETTINGS: ReadonlyMap<string, SettingType> = new Map([
+  [
+    'content_converter',
+    {
+      parse: parser(Type.Object({ value: Type.Enum(['on', 'off']) })),
+      initial: (zone: ZoneConfig) => zone.settings.content_converter,
+      editable: (zone: ZoneConfig) => zone.plan !== 'free',
+    },
+  ],
+])
 
 const SettingResult = Type.Object({
   id: Type.String(),
-  value: Type.Unknown({ description: 'Depends on the setting; on or off for most.' }),
+  value: Type.Unknown({ description: 'on or off for content_converter.' }),
   editable: Type.Boolean({ description: "Whether the zone's plan allows a change." }),
   modified_on: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'Null until the API has set a value.',
   }),
 })
 
-const SettingInput = Type.Object(
-  { value: Type.Unknown({ description: 'The new value; on or off for most settings.' }) },
-  strict,
-)
+const SettingInput = Type.Object({ value: Type.Unknown({ description: 'The new value: on or off.' }) }, strict)
 
 const SettingsInput = Type.Object(
   {
@@ -39,7 +55,7 @@ const SettingsInput = Type.Object(
 const READ = ['Zone Settings Read', 'Zone Settings Write'] as const
 const WRITE = ['Zone Settings Write'] as const
 
-/** Endpoints of zone settings. */
+/** Zone settings, including the conversion of pages to Markdown. */
 export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
@@ -90,11 +106,7 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
         ),
       )
     })
-    const inert = changes.filter(({ id, value }) => !known(id).hasEffect(value)).map(({ at }) => `${at}/value`)
-    return {
-      results: changes.map(({ id }) => shown(zone, scope, id)),
-      messages: withoutEffect(inert),
-    }
+    return changes.map(({ id }) => shown(zone, scope, id))
   }
 
   return [
@@ -116,11 +128,11 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       body: SettingsInput,
       result: Type.Array(SettingResult),
       refusal: 'badSetting',
-      async handle(call) {
-        const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
-        const { results, messages } = await set(call, items)
-        return new ApiResponse(results, { messages })
-      },
+      handle: async (call) =>
+        await set(
+          call,
+          call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` })),
+        ),
     }),
     endpoint({
       method: 'get',
@@ -143,8 +155,8 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       async handle(call) {
         const id = call.params.setting_id
         known(id)
-        const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
-        return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
+        await set(call, [{ id, value: call.body.value, at: '' }])
+        return shown(zoneOf(call.scope), call.scope, id)
       },
     }),
   ]
@@ -165,6 +177,8 @@ function issuesOf(zone: ZoneConfig, { id, value, at }: { id: string; value: unkn
   const refused = `${id} is not available on the ${zone.plan} plan of the zone`
   return [
     ...(type.editable(zone) ? [] : [new ApiError('notEntitled', `${at}/value`, refused)]),
-    ...type.issues({ value }).map(({ pointer, message }) => new ApiError('badSetting', at + pointer, message)),
+    ...issuesIn(() => type.parse({ value })).map(
+      ({ pointer, message }) => new ApiError('badSetting', at + pointer, message),
+    ),
   ]
 }

@@ -188,7 +188,7 @@ class Lane {
       await this.#writer.commit()
       return true
     } catch (error) {
-      // The spool has logged that it does not accept records.
+      // The spool has told in the log that it does not take records.
       if (!(error instanceof SpoolFull)) this.#log.error({ event: 'emit_failed', error: messageOf(error) })
       return false
     }

@@ -21,7 +21,7 @@ export interface Upload {
   readonly failing: boolean
 }
 
-/** Time that an aborted attempt has to end. */
+/** After an attempt is told to end, it is waited for this long. */
 const ENDING_MS = 5000
 
 /**

@@ -169,7 +169,7 @@ export class FollowTrail implements Trail<FollowState> {
     try {
       await this.#files.look(options)
     } catch (error) {
-      // The next reader gets it.
+      // Whoever reads next gets it.
       this.#failure ??= error instanceof Error ? error : new Error(messageOf(error))
     }
   }

@@ -64,7 +64,7 @@ export class LineBlocks {
     this.#ahead = undefined
     if (block === undefined) return undefined
     this.#ahead = this.#fill()
-    // The next call reports it.
+    // Told to whoever asks next.
     this.#ahead.catch(() => undefined)
     return block
   }

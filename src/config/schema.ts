@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { LIST_KINDS } from '../core/model/list.js'
 import { strict } from '../core/schema.js'
 
+import { Cache, ZoneCache } from './cache.js'
 import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
 import type { Pipeline } from './pipeline.js'
@@ -92,10 +93,7 @@ const AccessLog = Type.Object(
       description: 'Path of the file, which is opened again on SIGHUP. "-" is standard output.',
     }),
   },
-  {
-    ...strict,
-    description: 'Access log with one line per request to the proxy. Without this section nothing is written.',
-  },
+  { ...strict, description: 'One line per request to the proxy. Without this section there is none.' },
 )
 
 const Challenge = Type.Object(
@@ -147,7 +145,7 @@ const Proxy = Type.Object(
       'After SIGTERM /readyz responds with 503 and the proxy continues for this long, so that a load balancer in front ' +
         'notices before the drain begins.',
     ),
-    drain_timeout: Duration('30s', 'Time that requests in progress have to finish after SIGTERM.'),
+    drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
     limits: ProxyLimits,
     origin: OriginLimits,
     max_rate_limit_keys: Type.Integer({
@@ -235,6 +233,7 @@ const Zone = Type.Object(
       { ...strict, default: {}, description: 'Conversion to Markdown.' },
     ),
     websockets: Type.Boolean({ default: true, description: 'Pass WebSocket upgrades through to the origin.' }),
+    cache: ZoneCache,
     custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
       default: 'selected',
       description: 'all: conversion is on for every custom hostname of the zone, whatever its metadata says.',
@@ -419,6 +418,7 @@ export const ConfigFile = Type.Object(
       ),
       { default: [], description: 'Named lists for expressions.' },
     ),
+    cache: Cache,
     logpush: Logpush,
     egress: Egress,
     webhooks: Webhooks,
@@ -448,5 +448,6 @@ export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly p
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']
 export type AccessLogConfig = Config['access_log']
+export type CacheConfig = Config['cache']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]

@@ -7,6 +7,7 @@ import type { Log } from '../core/log.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
+import { ResponseCache } from '../edge/cache/cache.js'
 import { Challenges } from '../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../edge/client/server.js'
 import { Geo, readDatabases } from '../edge/geo.js'
@@ -27,7 +28,10 @@ import { WorkerZones } from './worker-zones.js'
 import { ZoneRegistry } from './zone-registry.js'
 
 /** The options that requests depend on: plain data. */
-export type EdgeConfig = Pick<Config, 'access_log' | 'accounts' | 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'>
+export type EdgeConfig = Pick<
+  Config,
+  'access_log' | 'accounts' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'
+>
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
 export interface EdgeDeps {
@@ -66,6 +70,7 @@ export class Edge {
   readonly #challenges: Challenges
   readonly #markdownMemory: MemoryBudget
   readonly #accessLog: DaemonAccessLog
+  readonly #cache: ResponseCache
 
   private constructor(
     config: EdgeConfig,
@@ -86,6 +91,8 @@ export class Edge {
     this.geo = geo
     this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
+    const country = (address: string) => geo.find(address).city?.country?.iso_code
+    this.#cache = new ResponseCache(config.cache, { facts: { country }, clock, metrics: deps.metrics })
     const lists = (this.#lists = stack.use(new ListRegistry(store, config.lists)))
     const named = {
       lists: (accountId: string) => lists.lists(accountId),
@@ -127,6 +134,7 @@ export class Edge {
       stages: [markdownStage({ memory: this.#markdownMemory, metrics, log })],
       challenges: this.#challenges,
       workers: this.workers,
+      cache: this.#cache,
       geo: this.geo,
       dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
       emitter,
@@ -156,6 +164,7 @@ export class Edge {
     this.#challenges.options = next.proxy.challenge
     this.geo.use(databases)
     this.#markdownMemory.limit = next.proxy.markdown_memory
+    this.#cache.configure(next.cache)
     this.#config = next
   }
 

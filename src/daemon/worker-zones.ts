@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Store } from '../core/store.js'
-import { normalHost, type Served, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
+import { NO_CACHE, normalHost, type Served, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 import { accountOfSubdomain } from '../workers/script-address.js'
 
 /** Old versions of wrangler print addresses below this name, whatever the server says. */
@@ -68,6 +68,7 @@ export class WorkerZones implements Zones {
       negotiation: 'listed',
       websockets: true,
       customHostnames: 'selected',
+      cache: NO_CACHE,
       rules: undefined,
       isOfWorkers: true,
     }

@@ -96,21 +96,16 @@ export class ZoneRegistry implements Zones {
   }
 
   #zone(config: ZoneConfig): Zone {
-    const set = (id: string): unknown => this.#store.get(SETTING, zoneScope(config.id), id)?.value.value
-    const converter = set('content_converter')
+    const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
     const settings: ZoneConfig['settings'] =
-      converter === 'on' || converter === 'off' ? { content_converter: converter } : config.settings
-    const websockets = set('websockets')
-    const level = set('security_level')
+      set === 'on' || set === 'off' ? { content_converter: set } : config.settings
     const ca = this.#authorities.get(config.origin_ca_file ?? '')
     return zoneOf(
-      { ...config, settings, websockets: websockets === undefined ? config.websockets : websockets === 'on' },
+      { ...config, settings },
       {
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
         ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
         ...(ca !== undefined && { ca }),
-        // Other levels have no effect.
-        ...((level === 'off' || level === 'essentially_off') && { settings: { security_level: level } }),
       },
     )
   }

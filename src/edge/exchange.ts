@@ -9,7 +9,6 @@ import type {
   CompressionParams,
   EdgeError,
   ExchangeResponse,
-  HttpVersion,
   LocalEnd,
   LogFields,
   RouteParams,
@@ -17,6 +16,7 @@ import type {
   RuleMatch,
   Settings,
 } from '../rules/types.js'
+import type { CachedResponse, CacheStatus } from './cache/types.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** Facts about a request after it was read and its zone found. */
@@ -29,7 +29,7 @@ export interface Arrival {
   readonly served: Served
   readonly method: string
   readonly target: string
-  readonly httpVersion: HttpVersion
+  readonly httpVersion: '1.0' | '1.1'
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
   readonly local: LocalEnd
@@ -60,7 +60,7 @@ export class Exchange implements RuleExchange {
   readonly rawTarget: string
   /** The same after rewrites by rules: the target that the origin receives. */
   target: string
-  readonly httpVersion: HttpVersion
+  readonly httpVersion: '1.0' | '1.1'
   /** The fields as the client sent them. */
   readonly rawHeaders: RawHeaders
   /** The same after rewrites by rules: expressions read it. Rules replace the list, they never change it. */
@@ -86,6 +86,14 @@ export class Exchange implements RuleExchange {
   route: RouteParams | undefined
   /** Result of cache rules. */
   cache: CacheSettings | undefined
+  /** Undefined if the response is the proxy's own or the zone has no cache. */
+  cacheStatus: CacheStatus | undefined
+  /** The rules that judge responses before they are stored have run for the response. */
+  hasRunCacheRules = false
+  /** Undefined if the response is not in the cache, or rules replaced it. */
+  cached: CachedResponse | undefined
+  /** Bytes that the cache sent instead of an origin. */
+  cachedBytes = 0
   /** Algorithms in the order of a compression rule; undefined: the response is not changed. */
   compression: CompressionParams | undefined
   /** Header fields and cookies for the log record of the request. */

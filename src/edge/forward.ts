@@ -4,19 +4,15 @@ import type { OriginConnection, OriginRequest } from '../http/origin-connection.
 import { ConnectionLost } from '../http/origin-errors.js'
 import { requestText } from '../http/request-text.js'
 import { responseFields } from './response-fields.js'
+import { CLIENT_LEFT, type OriginExchange } from './origin-exchange.js'
 import type { ResponseSink } from './response.js'
-import { headerOf, type RawHeaders } from '../http/headers.js'
-import type { Exchange } from './exchange.js'
+import { headerOf, withHeader, type RawHeaders } from '../http/headers.js'
 import { READ_AHEAD_BYTES, ReadAhead } from './client/read-ahead.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { RequestBody } from './client/request-body.js'
 
 /** Takes over the connection when the origin agrees to another protocol. */
 export type Switch = (status: number, fields: RawHeaders, origin: Duplex) => void
-
-/** Error of a response that is no longer wanted, passed to its sinks. */
-// Created once: it is passed for every response, even without a listener.
-export const CLIENT_LEFT = new Error('the client left')
 
 /** A body up to this size is sent to the origin in one piece. */
 const SMALL_BODY = 65_536
@@ -32,7 +28,7 @@ export class Forward implements OriginRequest {
   text = ''
   length: number | undefined
   connection: OriginConnection | undefined
-  readonly #exchange: Exchange
+  readonly #exchange: OriginExchange
   readonly #origin: Origin
   readonly #sink: ResponseSink
   readonly #context: ProxyContext
@@ -43,7 +39,7 @@ export class Forward implements OriginRequest {
   #over = false
 
   constructor(
-    exchange: Exchange,
+    exchange: OriginExchange,
     origin: Origin,
     sink: ResponseSink,
     context: ProxyContext,
@@ -102,7 +98,9 @@ export class Forward implements OriginRequest {
     this.#exchange.originAt = this.#context.clock.monotonic()
     this.#exchange.originStatus = status
     this.#exchange.originHeaders = raw
-    this.#sink.head(status, responseFields(status, raw))
+    const fields = responseFields(status, raw)
+    const { cacheStatus } = this.#exchange
+    this.#sink.head(status, cacheStatus === undefined ? fields : withHeader(fields, 'cf-cache-status', cacheStatus))
   }
 
   data(chunk: Buffer): boolean {

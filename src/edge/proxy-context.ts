@@ -2,6 +2,7 @@ import type { ProxyConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import type { Origins } from '../http/origins.js'
+import type { ResponseCache } from './cache/cache.js'
 import type { Stage } from './response.js'
 import type { Challenges } from './challenge/challenges.js'
 import type { Trust } from './client/client-address.js'
@@ -33,6 +34,8 @@ export interface ProxyContext {
   /** Undefined: the zone's origin sends every response. */
   readonly workers: WorkerSites | undefined
   readonly origins: Origins
+  /** Undefined: nothing is cached. */
+  readonly cache: ResponseCache | undefined
   readonly stages: readonly Stage[]
   /** Undefined: no rule challenges clients, and no path is reserved for solutions. */
   readonly challenges: Challenges | undefined

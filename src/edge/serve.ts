@@ -1,14 +1,17 @@
 import { newRayId } from '../core/ids.js'
+import type { OriginTarget } from '../http/connector.js'
 import type { Origin } from '../http/origin.js'
+import type { SendToOrigin } from './cache/shared.js'
 import type { ResponseSink } from './response.js'
 import { shareOf, visitorAddress } from './client/client-address.js'
 import { respondToSolution } from './challenge/endpoint.js'
 import { ClientResponse } from './client/client-response.js'
 import { CompressedResponse } from './compressed-response.js'
-import type { ClientStream } from './client/client-stream.js'
+import type { ClientConnection } from './client/connection.js'
 import { Exchange } from './exchange.js'
 import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
+import { refuse } from './client/refusal.js'
 import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { applyRules } from './rules/apply.js'
 import { originTarget } from './rules/origin-target.js'
@@ -24,7 +27,7 @@ const NAME = 'edged'
 const MAX_HOPS = 8
 
 /** Serves one request: reads it, finds its zone, passes it through the stages to its origin. */
-export function serve(request: RequestHead, connection: ClientStream, context: ProxyContext): void {
+export function serve(request: RequestHead, connection: ClientConnection, context: ProxyContext): void {
   const { method, httpVersion } = request
   const fields = new RequestFields(request.rawHeaders)
   const target = originForm(request.target, method, fields.host ?? '')
@@ -65,7 +68,7 @@ function loopFault({ via }: RequestFields): HttpParseError | undefined {
 
 /** Rejects a request that is malformed or that no zone serves, before an exchange is created. */
 export function rejectRequest(
-  connection: ClientStream,
+  connection: ClientConnection,
   fault: HttpParseError,
   { clock, log, metrics, accessLog }: ProxyContext,
   { accept, request }: { accept?: string | undefined; request?: RequestHead } = {},
@@ -80,13 +83,14 @@ export function rejectRequest(
     status: fault.status,
     reason: fault.detail,
   })
-  connection.refuse(fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
+  connection.finish()
+  refuse(connection.socket, fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
   accessLog?.rejected({ startedAt: clock.now(), rayId, clientAddress: connection.address, status, request })
 }
 
 function arrival(
   request: RequestHead,
-  connection: ClientStream,
+  connection: ClientConnection,
   fields: RequestFields,
   { method, target, served, context }: { method: string; target: string; served: Served; context: ProxyContext },
 ): Exchange {
@@ -136,7 +140,7 @@ function reportForwarded(peer: string, context: ProxyContext): void {
 }
 
 /** Returns the client's scheme: the one that a trusted proxy reports, else that of the connection. */
-function schemeOf({ secure }: ClientStream, forwarded: string | undefined): 'http' | 'https' {
+function schemeOf({ secure }: ClientConnection, forwarded: string | undefined): 'http' | 'https' {
   if (forwarded === 'https' || forwarded === 'http') return forwarded
   return secure ? 'https' : 'http'
 }
@@ -172,6 +176,7 @@ function toOrigin(
       : undefined
   const worker = context.workers?.find(exchange)
   if (worker) {
+    exchange.run?.toOrigin()
     client.cancel = worker.serve(exchange, sink, (url, to, events) => {
       const tunnel: Switch | undefined =
         switched &&
@@ -186,32 +191,49 @@ function toOrigin(
     })
     return
   }
-  let origin: Origin
+  let target: OriginTarget
   try {
-    const target = originTarget(exchange)
-    exchange.originUrl = target.url
-    origin = context.origins.get(exchange.zone.id, target)
+    target = originTarget(exchange)
   } catch (error) {
     sink.fail(error)
     return
   }
-  const forward = new Forward(exchange, origin, sink, context, { body, switched })
-  client.cancel = () => forward.cancel()
-  forward.send()
+  const send: SendToOrigin = (request, to) => {
+    exchange.run?.toOrigin()
+    exchange.originUrl = target.url
+    let origin: Origin
+    try {
+      origin = context.origins.get(exchange.zone.id, target)
+    } catch (error) {
+      to.fail(error)
+      return () => undefined
+    }
+    const forward = new Forward(request, origin, to, context, { body, switched })
+    forward.send()
+    return () => forward.cancel()
+  }
+  const hasBody = body !== null || switched !== undefined
+  client.cancel = context.cache
+    ? context.cache.serve(exchange, sink, send, { hasBody, origin: originName(target) })
+    : send(exchange, sink)
 }
+
+/** Name of an origin in the keys of cached responses. */
+const originName = ({ url, serverName }: OriginTarget): string =>
+  serverName === undefined ? url : `${url} ${serverName}`
 
 /**
  * Returns the request's body, if any. The client is asked to send it when it is first read, unless it already sends.
  */
 function requestBody(
-  connection: ClientStream,
+  connection: ClientConnection,
   { httpVersion }: Exchange,
   { expect }: RequestFields,
 ): RequestBody | null {
-  if (!connection.hasBody) return null
+  if (!connection.framing.hasBody) return null
   const body = new RequestBody(connection, (arrived) => {
     if (expect === undefined || httpVersion === '1.0' || arrived || connection.writer.begun) return
-    connection.interim(100, [])
+    connection.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
   })
   connection.body = body
   return body

@@ -3,7 +3,7 @@ import { ConnectionLost } from '../http/origin-errors.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER } from '../workers/runtime/types.js'
 import type { RuntimeEntry } from '../workers/runtime/shard.js'
 import type { Exchange } from './exchange.js'
-import { CLIENT_LEFT } from './forward.js'
+import { CLIENT_LEFT } from './origin-exchange.js'
 import type { ResponseSink } from './response.js'
 import { WorkerError, type SendTo } from './worker-sites.js'
 

@@ -1,5 +1,6 @@
 import type { ZoneConfig } from '../config/schema.js'
 import type { Settings } from '../rules/types.js'
+import type { CacheOptions } from './cache/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
 
 /** A site that the proxy serves. Immutable: a change creates another zone and another table. */
@@ -21,6 +22,7 @@ export interface Zone {
   /** Source of `/llms.txt`; off: the origin. */
   readonly llmsTxt?: ZoneConfig['markdown']['llms_txt']
   readonly websockets: boolean
+  readonly cache: CacheOptions
   /** `all`: conversion is on for each custom hostname of the zone, regardless of its metadata. */
   readonly customHostnames: ZoneConfig['custom_hostnames']
   /** Undefined if no rules are configured. */
@@ -85,18 +87,26 @@ export class CustomHostnames {
   }
 }
 
-/** Parts of a zone that its configuration does not have. */
-interface ZoneParts {
-  /** Its address; the bundled site has no address of its own. */
-  readonly origin?: string
-  readonly ca?: string
-  readonly rules?: ZoneRules | undefined
-  /** Set through the API. */
-  readonly settings?: Partial<Settings>
+/** Cache options of a zone whose responses are not cached. */
+export const NO_CACHE: CacheOptions = {
+  mode: 'off',
+  query: 'key',
+  sortQuery: false,
+  browserTtl: 0,
+  developmentUntil: 0,
+  alwaysOnline: false,
 }
 
-/** Creates a zone from its configuration. */
-export function zoneOf(config: ZoneConfig, { origin = config.origin, ca, rules, settings }: ZoneParts = {}): Zone {
+/** Creates a zone from its configuration. `origin` is its address (the bundled site has no address of its own). */
+export function zoneOf(
+  config: ZoneConfig,
+  {
+    origin = config.origin,
+    ca,
+    rules,
+    cache = {},
+  }: { origin?: string; ca?: string; rules?: ZoneRules | undefined; cache?: Partial<CacheOptions> } = {},
+): Zone {
   const name = normalHost(config.name)
   return {
     id: config.id,
@@ -109,12 +119,12 @@ export function zoneOf(config: ZoneConfig, { origin = config.origin, ca, rules, 
     settings: {
       content_converter: config.settings.content_converter === 'on' && config.plan !== 'free',
       content_converter_content: config.markdown.content,
-      ...settings,
     },
     negotiation: config.negotiation,
     mdAddresses: config.markdown.md_addresses,
     llmsTxt: config.markdown.llms_txt,
     websockets: config.websockets,
+    cache: { ...NO_CACHE, mode: config.cache, ...cache },
     customHostnames: config.custom_hostnames,
     rules,
   }

@@ -164,6 +164,8 @@ export interface ExchangeResponse {
   readonly headers: RawHeaders
   /** As the origin sent them; undefined if no origin sent a response. */
   readonly originHeaders: RawHeaders | undefined
+  /** Cache-Control for the cache alone, if rules set it apart from the client's. */
+  readonly edgeControl?: string | undefined
 }
 
 /** Why the response is an error of the proxy: its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx code, or 0. */
@@ -181,9 +183,6 @@ export interface RuleMatch {
   readonly description: string
   readonly action: string
 }
-
-/** A version of HTTP, as the rules language names it after `HTTP/`. */
-export type HttpVersion = '1.0' | '1.1' | '2'
 
 /** The local end of a connection; undefined once it is closed. */
 export interface LocalEnd {
@@ -222,7 +221,7 @@ export interface RuleExchange {
   readonly rawTarget: string
   /** As rules have rewritten it. */
   target: string
-  readonly httpVersion: HttpVersion
+  readonly httpVersion: '1.0' | '1.1'
   readonly rawHeaders: RawHeaders
   /** As rules have rewritten them: what expressions read. Rules replace the list, they never change it. */
   clientHeaders: RawHeaders
@@ -446,7 +445,7 @@ export interface RunRules {
 export interface TraceRequest {
   readonly method: string
   readonly url: URL
-  readonly httpVersion: HttpVersion
+  readonly httpVersion: '1.0' | '1.1'
   /** Alternating names and values, without `host`. */
   readonly headers: readonly string[]
   readonly body: Buffer | undefined

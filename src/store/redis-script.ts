@@ -52,21 +52,21 @@ for i = 1, count do
   end
 end
 local version = redis.call('HINCRBY', meta, 'version', 1)
-local written = {}
+local told = {}
 for i = 1, count do
   local name, json = ARGV[3 * i + 2], ARGV[3 * i + 4]
   if json == '' then
     redis.call('DEL', KEYS[3 + i])
-    written[i] = '[' .. name .. ']'
+    told[i] = '[' .. name .. ']'
   else
     redis.call('HSET', KEYS[3 + i], 'v', version, 'j', json)
-    written[i] = '[' .. name .. ',' .. json .. ']'
+    told[i] = '[' .. name .. ',' .. json .. ']'
   end
 end
 for i = 3 * count + 5, #ARGV do
   redis.call('XADD', audit, '*', 'e', ARGV[i])
 end
-redis.call('XADD', changes, version .. '-0', 'c', '[' .. table.concat(written, ',') .. ']')
+redis.call('XADD', changes, version .. '-0', 'c', '[' .. table.concat(told, ',') .. ']')
 cut(changes, tonumber(ARGV[2]))
 cut(audit, tonumber(ARGV[3]))
 return {'done', version}

@@ -2,10 +2,11 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { readConfig } from '../../src/config/load.js'
 import type { ProxyConfig } from '../../src/config/schema.js'
-import { systemClock } from '../../src/core/clock.js'
+import { systemClock, type Clock } from '../../src/core/clock.js'
 import type { Emitter } from '../../src/core/emit.js'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics.js'
+import type { ResponseCache } from '../../src/edge/cache/cache.js'
 import type { Stage } from '../../src/edge/response.js'
 import type { AccessLog } from '../../src/edge/records/access-log.js'
 import type { Challenges } from '../../src/edge/challenge/challenges.js'
@@ -92,8 +93,10 @@ export async function startProxy(
     emitter,
     geo,
     workers,
+    cache,
     accessLog,
     dial = openDial,
+    clock = systemClock,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -102,8 +105,10 @@ export async function startProxy(
     emitter?: Emitter
     geo?: Geo
     workers?: WorkerSites
+    cache?: ResponseCache
     accessLog?: AccessLog
     dial?: ConnectorDeps
+    clock?: Clock
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -113,13 +118,14 @@ export async function startProxy(
     zones,
     stages,
     dial,
-    clock: systemClock,
+    clock,
     log,
     metrics,
     ...(challenges && { challenges }),
     ...(emitter && { emitter }),
     ...(geo && { geo }),
     ...(workers && { workers }),
+    ...(cache && { cache }),
     ...(accessLog && { accessLog }),
   })
   t.teardown(async () => {

@@ -62,6 +62,6 @@ export class PackedWriter implements FrameWriter {
   }
 
   #check(): void {
-    if (this.#committing) throw new Error('a commit is in progress')
+    if (this.#committing) throw new Error('a commit is under way')
   }
 }

@@ -2,11 +2,12 @@ import { messageOf } from '../../core/errors.js'
 import { InvalidResponse } from '../../http/origin-errors.js'
 import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
-import type { ClientStream, Responding } from './client-stream.js'
+import type { Responding, ClientConnection } from './connection.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
 import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
+import { refuse } from './refusal.js'
 import type { ProxyContext } from '../proxy-context.js'
 import { WriteClock, type WriteLimits } from './write-clock.js'
 
@@ -21,7 +22,7 @@ export class ForcedClose extends Error {
 /** The end of every response: the client. */
 export class ClientResponse implements ResponseSink, Responding {
   readonly copies = true
-  readonly connection: ClientStream
+  readonly connection: ClientConnection
   readonly #exchange: Exchange
   readonly #context: ProxyContext
   readonly #accept: string | undefined
@@ -36,7 +37,7 @@ export class ClientResponse implements ResponseSink, Responding {
   #over = false
 
   constructor(
-    connection: ClientStream,
+    connection: ClientConnection,
     exchange: Exchange,
     { accept, keepAlive }: { accept: string | undefined; keepAlive: boolean },
     context: ProxyContext,
@@ -57,11 +58,12 @@ export class ClientResponse implements ResponseSink, Responding {
 
   head(status: number, headers: RawHeaders): void {
     if (this.#over) return
-    const { writer, reusable } = this.connection
+    const { writer, framing } = this.connection
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
-      close: draining || !reusable,
+      // If the response ends before the request, the rest of the request has to be discarded with the connection.
+      close: draining || !framing.complete,
       now: clock.now(),
       rayId,
       keepAliveMs: config.limits.keep_alive_timeout,
@@ -116,7 +118,8 @@ export class ClientResponse implements ResponseSink, Responding {
 
   /** Responds with an error page. */
   page(fault: HttpParseError): void {
-    if (!this.connection.reusable) {
+    this.#exchange.cacheStatus = undefined
+    if (!this.connection.framing.complete) {
       this.#refused(fault)
       return
     }
@@ -146,8 +149,9 @@ export class ClientResponse implements ResponseSink, Responding {
   #refused(fault: HttpParseError): void {
     const { rayId, method, startedAt: at, zone } = this.#exchange
     this.#exchange.status = fault.status
+    this.connection.finish()
     this.#exchange.firstByteAt = this.#context.clock.monotonic()
-    this.#exchange.sentBytes += this.connection.refuse(fault, {
+    this.#exchange.sentBytes += refuse(this.connection.socket, fault, {
       rayId,
       at,
       zone: zone.name,
@@ -164,16 +168,16 @@ export class ClientResponse implements ResponseSink, Responding {
   }
 
   #stalled(): void {
-    this.connection.onDrain(() => {
+    this.connection.socket.once('drain', () => {
       if (!this.#over) this.#drained?.()
     })
   }
 
   check(now: number): void {
     const { limits } = this.#context.config
-    if (this.connection.unsentBytes === 0) this.#clock = undefined
+    if (this.connection.socket.writableLength === 0) this.#clock = undefined
     else {
-      this.#clock ??= new WriteClock(this.connection, now)
+      this.#clock ??= new WriteClock(this.connection.socket, now)
       if (this.#clock.isLate(now, limits)) this.connection.cut()
     }
     this.tunnel?.check(now, limits)
@@ -206,6 +210,8 @@ export class ClientResponse implements ResponseSink, Responding {
     recorder?.finished(this.#exchange, this.connection)
     accessLog?.finished(this.#exchange, clock.monotonic())
     const { status, bytes, startedMonotonic } = this.#exchange
+    const { cacheStatus } = this.#exchange
+    if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(cacheStatus)
     metrics.inFlight--
     metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)
     try {

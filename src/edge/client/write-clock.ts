@@ -8,15 +8,9 @@ export interface WriteLimits {
   readonly min_rate: number
 }
 
-/** A peer that data is written to. */
-export interface WriteTarget {
-  /** Bytes that it has taken so far. */
-  readonly takenBytes: number
-}
-
 /** Measures whether a peer reads the data written to it. Data that it sends does not count. */
 export class WriteClock {
-  readonly #target: WriteTarget
+  readonly #socket: Socket
   #taken: number
   /** Time when it last read something. */
   #movedAt: number
@@ -25,16 +19,16 @@ export class WriteClock {
   #takenThen: number
 
   /** Begins to measure. Create it when data waits to be read, and drop it when none does. */
-  constructor(target: WriteTarget, now: number) {
-    this.#target = target
-    this.#taken = this.#takenThen = target.takenBytes
+  constructor(socket: Socket, now: number) {
+    this.#socket = socket
+    this.#taken = this.#takenThen = takenBytes(socket)
     this.#movedAt = this.#since = now
   }
 
   /** Returns whether the peer reads nothing, or too slowly. Must be called about once per second. */
   isLate(now: number, { write_timeout, min_rate }: WriteLimits): boolean {
     if (write_timeout === 0) return false
-    const taken = this.#target.takenBytes
+    const taken = takenBytes(this.#socket)
     if (taken !== this.#taken) {
       this.#taken = taken
       this.#movedAt = now
@@ -54,7 +48,7 @@ export class WriteClock {
  * Returns the bytes that the system has accepted, including those of unfinished writes. Node reads the same members for
  * its timeouts.
  */
-export function takenBytes(socket: Socket): number {
+function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: { bytesWritten: number; writeQueueSize: number } | null }
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten
 }

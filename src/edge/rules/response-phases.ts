@@ -1,8 +1,9 @@
 import type { ResponseSink } from '../response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
-import { CLIENT_LEFT } from '../forward.js'
+import { CLIENT_LEFT } from '../origin-exchange.js'
 import { type RawHeaders, withoutHeader } from '../../http/headers.js'
+import { runCacheRules } from './cache-rules.js'
 import { originFailure } from '../origin-errors.js'
 import type { PhaseName } from '../../rules/phases.js'
 import type { ProxyContext } from '../proxy-context.js'
@@ -10,9 +11,8 @@ import { renderRuleResponse } from './rule-response.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 
-/** The phases of the response in order, without that of its record, which always runs. */
+/** The phases of the response in order, after {@link runCacheRules}, without that of its record, which always runs. */
 const PHASES_OF_ANSWER = [
-  'http_response_cache_settings',
   'http_custom_errors',
   'http_response_headers_transform',
   'http_response_compression',
@@ -42,7 +42,10 @@ export class RuledResponse implements ResponseSink {
 
   head(status: number, headers: RawHeaders): void {
     this.#headed = true
-    this.#exchange.response = { status, headers, originHeaders: headers }
+    const { cached, originStatus } = this.#exchange
+    // A response from the cache did not reach the origin: limits on requests to the origin do not count it.
+    const originHeaders = cached && originStatus === 0 ? undefined : headers
+    this.#exchange.response = { status, headers, originHeaders }
     this.#run.responded()
     this.#send(this.#judge())
   }
@@ -68,9 +71,10 @@ export class RuledResponse implements ResponseSink {
   /** Runs the phases. Returns the body of a rule that replaces the origin's. */
   #judge(): Buffer | typeof CLOSED | undefined {
     let body: Buffer | undefined
+    if (!this.#exchange.hasRunCacheRules) runCacheRules(this.#exchange, this.#run)
     for (const phase of PHASES_OF_ANSWER) {
+      if (phase === 'http_custom_errors' && this.#exchange.cache?.origin_error_page_passthru) continue
       const ending = this.#run.response(phase)
-      if (phase === 'http_response_cache_settings') this.#strip()
       if (!ending) continue
       if (ending.kind === 'close') return CLOSED
       body = this.#take(ending)
@@ -111,6 +115,8 @@ export class RuledResponse implements ResponseSink {
   /** Replaces the response with a rule's, and returns its body. */
   #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Buffer {
     const exchange = this.#exchange
+    exchange.cached = undefined
+    exchange.cacheStatus = undefined
     const { status, headers, body } = renderRuleResponse(ending, exchange)
     exchange.response = {
       status,
@@ -141,19 +147,5 @@ export class RuledResponse implements ResponseSink {
 
   get #originHeaders(): RawHeaders | undefined {
     return this.#exchange.response?.originHeaders
-  }
-
-  /** Removes the fields that cache rules exclude from the response. */
-  #strip(): void {
-    const { cache, response } = this.#exchange
-    if (!cache || !response) return
-    const { strip_etags, strip_last_modified, strip_set_cookie } = cache
-    let { headers } = response
-    if (strip_etags) headers = withoutHeader(headers, 'etag')
-    if (strip_last_modified) headers = withoutHeader(headers, 'last-modified')
-    if (strip_set_cookie) headers = withoutHeader(headers, 'set-cookie')
-    if (headers === response.headers) return
-    this.#exchange.response = { ...response, headers }
-    this.#run.responded()
   }
 }

@@ -92,8 +92,12 @@ export class Run implements RuleRun {
       const ending = this.#run(phase)
       if (ending) return ending
     }
-    for (const follower of this.#followers) follower.toOrigin()
     return undefined
+  }
+
+  /** Notifies observers that the request is sent to the origin. */
+  toOrigin(): void {
+    for (const follower of this.#followers) follower.toOrigin()
   }
 
   /** Rules or observers need the response. */

@@ -37,10 +37,9 @@ export function shareCounts(
     let reachable = true
     while (!stop.signal.aborted) {
       try {
-        const reached = await limiter.exchange(shared)
-        if (reached && !reachable)
-          log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
-        reachable ||= reached
+        const told = await limiter.exchange(shared)
+        if (told && !reachable) log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
+        reachable ||= told
       } catch (error) {
         failures.inc()
         if (reachable)

@@ -1,0 +1,24 @@
+import { Type } from 'typebox'
+import { strict } from '../core/schema.js'
+import { Size } from './units.js'
+
+/** The response cache. */
+export const Cache = Type.Object(
+  {
+    memory: Size(
+      '256MB',
+      'Cached responses in memory: bodies, header fields and their index. 0B: no response is cached.',
+    ),
+    disk: Type.Null({ default: null, description: 'Only null: responses are cached in memory.', examples: [null] }),
+    max_object: Size('512MB', 'Maximum body of a cached response; larger ones are passed through.'),
+  },
+  { ...strict, default: {}, description: 'Cache of responses of origins, shared by all zones.' },
+)
+
+/** What the cache stores of a zone. */
+export const ZoneCache = Type.Union([Type.Literal('off'), Type.Literal('default'), Type.Literal('everything')], {
+  default: 'default',
+  description:
+    'default: static files by the ending of the path, and what cache rules make eligible. everything: each response ' +
+    'that RFC 9111 allows to store. off: nothing, whatever cache rules say.',
+})

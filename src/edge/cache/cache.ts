@@ -1,0 +1,193 @@
+import type { CacheConfig } from '../../config/schema.js'
+import type { Clock } from '../../core/clock.js'
+import type { Metrics } from '../../core/metrics.js'
+import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange.js'
+import type { ResponseSink } from '../response.js'
+import { isStatic } from './extensions.js'
+import { cacheKey, purgeUrl, type KeyFacts } from './key.js'
+import { Lookup } from './lookup.js'
+import { MemoryStore } from './memory.js'
+import { CacheMetrics, type PurgeKind } from './metrics.js'
+import { Purges, type Purge } from './purge.js'
+import { CacheRequest } from './request.js'
+import { Fetches, Marks, type CacheShared, type SendToOrigin } from './shared.js'
+import type { CacheStatus } from './types.js'
+
+export interface CacheDeps {
+  readonly facts: KeyFacts
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
+
+/** Purges that are compared with entries before a sweep removes what they cover. */
+const MAX_PENDING_PURGES = 10_000
+/** Entries that a sweep visits between two turns of the event loop. */
+const SWEEP_BATCH = 1000
+/** Time for which a stale response may be used with `always_online`, in seconds. */
+const ALWAYS_ONLINE = 7 * 86_400
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+/** A shared cache of responses of origins (RFC 9111), for all zones of a proxy. */
+export class ResponseCache {
+  readonly metrics: CacheMetrics
+  readonly #shared: CacheShared & { maxObject: number }
+  readonly #facts: KeyFacts
+  #sweeping = false
+
+  constructor({ memory, max_object }: CacheConfig, { facts, clock, metrics }: CacheDeps) {
+    const store = new MemoryStore(memory)
+    this.metrics = new CacheMetrics(metrics, store)
+    store.removed = (_, reason) => this.metrics.removed(reason)
+    this.#facts = facts
+    this.#shared = {
+      store,
+      purges: new Purges(),
+      fetches: new Fetches(),
+      marks: new Marks(clock),
+      varying: new Map(),
+      clock,
+      metrics: this.metrics,
+      maxObject: max_object,
+      mayUseStale(entry, zone) {
+        const { lifetime, staleIfError, mustRevalidate } = entry.head.freshness
+        const extra = zone.cache.alwaysOnline ? Math.max(staleIfError, ALWAYS_ONLINE) : staleIfError
+        return !mustRevalidate && extra > 0 && entry.age(clock.monotonic()) < lifetime + extra
+      },
+    }
+  }
+
+  /** Applies other limits. Responses beyond them leave with the next ones that are stored. */
+  configure({ memory, max_object }: CacheConfig): void {
+    this.#shared.store.limit = memory
+    this.#shared.maxObject = max_object
+  }
+
+  /**
+   * Responds to a request from the cache, or sends it to its origin and stores the response. `hasBody`: the request has a
+   * body or asks for another protocol. Returns how to cancel that.
+   */
+  serve(
+    exchange: Exchange,
+    sink: ResponseSink,
+    send: SendToOrigin,
+    { hasBody, origin }: { hasBody: boolean; origin: string },
+  ): () => void {
+    const { zone, method } = exchange
+    if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return send(exchange, sink)
+    if (!SAFE.has(method)) {
+      exchange.cacheStatus = 'DYNAMIC'
+      return send(exchange, new Invalidation(sink, (status, headers) => this.#invalidate(exchange, status, headers)))
+    }
+    const status = this.#excluded(exchange, hasBody)
+    if (status) {
+      exchange.cacheStatus = status
+      return send(exchange, sink)
+    }
+    const request = new CacheRequest(exchange.headers)
+    const { key, url } = cacheKey(exchange, request, origin, this.#facts)
+    const lookup = new Lookup(this.#shared, { exchange, request, key, url, send, sink })
+    lookup.run()
+    return () => lookup.cancel()
+  }
+
+  /** Removes responses of a zone. No request gets one of them after this returns. */
+  purge(zone: string, purge: Purge, kind: PurgeKind): void {
+    this.metrics.purged(kind)
+    this.#shared.purges.add(zone, purge)
+    this.#shared.marks.clear()
+    void this.#sweep()
+  }
+
+  /** Returns the status of a request that the cache has nothing to do with. */
+  #excluded({ method, target, cache, zone, rawHeaders, local }: Exchange, hasBody: boolean): CacheStatus | undefined {
+    if ((method !== 'GET' && method !== 'HEAD') || hasBody || cache?.cache === false) return 'DYNAMIC'
+    if (cache?.cache !== true && zone.cache.mode === 'default' && !isStatic(target)) return 'DYNAMIC'
+    if (zone.cache.query === 'without' && target.includes('?')) return 'DYNAMIC'
+    const port = portOf(headerOf(rawHeaders, 'host') ?? '')
+    if (port !== undefined && port !== local.localPort && !cache?.additional_cacheable_ports?.includes(port))
+      return 'DYNAMIC'
+    const { developmentUntil } = zone.cache
+    return developmentUntil > 0 && developmentUntil > this.#shared.clock.now() ? 'BYPASS' : undefined
+  }
+
+  /** An unsafe request succeeded: what is stored for its URLs is not valid any more (RFC 9111, 4.4). */
+  #invalidate(exchange: Exchange, status: number, headers: RawHeaders): void {
+    if (status < 200 || status >= 400) return
+    const host = (headerOf(exchange.headers, 'host') ?? '').toLowerCase()
+    const urls = [purgeUrl(host, exchange.target)]
+    for (const name of ['location', 'content-location'])
+      for (const value of headerValues(headers, name)) {
+        const base = `${exchange.scheme}://${host}`
+        if (!URL.canParse(value, base + exchange.target)) continue
+        const url = new URL(value, base + exchange.target)
+        if (url.host === new URL(base).host) urls.push(purgeUrl(url.host, url.pathname + url.search))
+      }
+    this.#shared.purges.add(exchange.zone.id, { urls })
+    if (this.#shared.purges.pending > MAX_PENDING_PURGES) void this.#sweep()
+  }
+
+  /** Removes what purges cover, so that they can be forgotten. */
+  async #sweep(): Promise<void> {
+    if (this.#sweeping) return
+    this.#sweeping = true
+    const { store, purges, fetches } = this.#shared
+    try {
+      for (;;) {
+        const upTo = purges.number
+        let visited = 0
+        for (const entry of store.entries()) {
+          if (purges.covers(entry)) store.remove(entry, 'purge')
+          if (++visited % SWEEP_BATCH === 0) await new Promise(setImmediate)
+        }
+        purges.forget(fetches.oldest(upTo))
+        if (purges.number === upTo) return
+      }
+    } finally {
+      this.#sweeping = false
+    }
+  }
+}
+
+/** Returns the port of a Host field, if it is not one of HTTP's own. */
+function portOf(host: string): number | undefined {
+  const colon = host.lastIndexOf(':')
+  if (colon < 0 || host.endsWith(']')) return undefined
+  const port = Number(host.slice(colon + 1))
+  return port === 80 || port === 443 ? undefined : port
+}
+
+/** Observes the response to an unsafe request. */
+class Invalidation implements ResponseSink {
+  readonly copies: boolean
+  readonly #next: ResponseSink
+  readonly #observe: (status: number, headers: RawHeaders) => void
+
+  constructor(next: ResponseSink, observe: (status: number, headers: RawHeaders) => void) {
+    this.copies = next.copies === true
+    this.#next = next
+    this.#observe = observe
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.#observe(status, headers)
+    this.#next.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#next.data(chunk)
+  }
+
+  end(): void {
+    this.#next.end()
+  }
+
+  fail(error: unknown): void {
+    this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#next.onDrain(listener)
+  }
+}

@@ -1,0 +1,116 @@
+import type { ResponseSink } from '../response.js'
+import type { Body, BodyListener } from './body.js'
+import type { Span } from './conditions.js'
+
+/** A piece of a response: bytes of the stored body, or text between them. */
+export type Piece = Span | Buffer
+
+export interface DeliveryOptions {
+  /** Undefined: the whole body. */
+  readonly pieces: readonly Piece[] | undefined
+  /** Called once: at the end, or with the error that ended it. */
+  readonly done: (error?: unknown) => void
+  /** Called after bytes were passed on. */
+  readonly progressed: () => void
+}
+
+/** Sends a stored or growing body to one sink, as fast as the sink accepts it. */
+export class Delivery implements BodyListener {
+  readonly #body: Body
+  readonly #sink: ResponseSink
+  readonly #done: (error?: unknown) => void
+  /** Called after bytes were passed on. */
+  readonly #progressed: () => void
+  /** What follows the current span. */
+  readonly #pieces: readonly Piece[]
+  #next = 0
+  #at = 0
+  #to: number
+  #blocked = false
+  #pumping = false
+  #over = false
+
+  /** The head must have been sent. */
+  constructor(body: Body, sink: ResponseSink, { pieces, done, progressed }: DeliveryOptions) {
+    this.#body = body
+    this.#sink = sink
+    this.#done = done
+    this.#progressed = progressed
+    this.#pieces = pieces ?? []
+    this.#to = pieces ? 0 : Infinity
+    body.retain()
+  }
+
+  start(): void {
+    this.#sink.onDrain(() => {
+      this.#blocked = false
+      this.#pump()
+    })
+    if (!this.#body.complete) this.#body.listen(this)
+    this.#pump()
+  }
+
+  grown(): void {
+    this.#pump()
+  }
+
+  failed(error: unknown): void {
+    if (this.#over) return
+    this.#finish(error)
+    this.#sink.fail(error)
+  }
+
+  /** Stops without notifying the sink. */
+  cancel(): void {
+    if (!this.#over) this.#finish(undefined)
+  }
+
+  /** Whether the sink has everything that has arrived. */
+  get caughtUp(): boolean {
+    return !this.#blocked && this.#at >= this.#body.length
+  }
+
+  #pump(): void {
+    if (this.#pumping || this.#over) return
+    this.#pumping = true
+    try {
+      this.#send()
+    } catch (error) {
+      if (!this.#over) this.#finish(error)
+      this.#sink.fail(error)
+    }
+    this.#pumping = false
+    this.#progressed()
+  }
+
+  #send(): void {
+    const body = this.#body
+    while (!this.#blocked && !this.#over) {
+      const end = Math.min(this.#to, body.length)
+      if (this.#at < end) {
+        const slice = body.slice(this.#at, end)
+        this.#at += slice.length
+        if (!this.#sink.data(slice)) this.#blocked = true
+      } else if (this.#at >= this.#to && this.#next < this.#pieces.length) this.#begin(this.#pieces[this.#next++]!)
+      else if (this.#at >= this.#to || body.complete) {
+        this.#finish(undefined)
+        this.#sink.end()
+        return
+      } else return
+    }
+  }
+
+  #begin(piece: Piece): void {
+    if ('to' in piece) {
+      this.#at = piece.from
+      this.#to = piece.to
+    } else if (!this.#sink.data(piece)) this.#blocked = true
+  }
+
+  #finish(error: unknown): void {
+    this.#over = true
+    this.#body.unlisten(this)
+    this.#body.release()
+    this.#done(error)
+  }
+}

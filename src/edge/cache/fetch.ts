@@ -1,0 +1,496 @@
+import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
+import { members } from '../../http/accept.js'
+import type { OriginPeer } from '../../http/origin-connection.js'
+import type { OriginExchange } from '../origin-exchange.js'
+import type { ResponseSink } from '../response.js'
+import type { Exchange } from '../exchange.js'
+import { runCacheRules } from '../rules/cache-rules.js'
+import { Body } from './body.js'
+import { Entry } from './entry.js'
+import { storedFields, updatedFields } from './fields.js'
+import { judge, type Answer, type Refusal, type Verdict } from './policy.js'
+import { unconditional } from './request.js'
+import type { CacheShared, SharedFetch, Waiter } from './shared.js'
+import { varyKey, varyNames } from './vary.js'
+
+/** Time after which requests that wait for the head of a response are sent to the origin themselves. */
+const HEAD_MS = 5000
+/** Maximum requests that share one fetch. */
+export const MAX_WAITERS = 1000
+/** Responses of the origin for which a stale response may be used (RFC 5861, 4). */
+const FAILURES = new Set([500, 502, 503, 504])
+/** Bytes of a response that nobody needs, up to which its connection is kept. */
+const SMALL_BODY = 65_536
+
+/** The request of one fetch: the one of the exchange that began it, without conditions and ranges. */
+class FetchRequest implements OriginExchange {
+  readonly method = 'GET'
+  readonly target: string
+  readonly headers: RawHeaders
+  readonly clientShare: string | undefined
+  readonly cache: Exchange['cache']
+  originAskedAt: number | undefined
+  originSentAt: number | undefined
+  originPeer: OriginPeer | undefined
+  originAt: number | undefined
+  originStatus = 0
+  originHeaders: RawHeaders | undefined
+  originBytes = 0
+
+  constructor(exchange: Exchange, validated: Entry | undefined) {
+    this.target = exchange.target
+    this.clientShare = exchange.clientShare
+    this.cache = exchange.cache
+    let headers = unconditional(exchange.headers)
+    if (validated?.etag !== undefined) headers = withHeader(headers, 'if-none-match', validated.etag)
+    else if (validated?.lastModified !== undefined)
+      headers = withHeader(headers, 'if-modified-since', validated.lastModified)
+    this.headers = headers
+  }
+
+  /** Copies the facts for the log record to the exchange that caused the request. */
+  copyTo(exchange: Exchange): void {
+    exchange.originAskedAt = this.originAskedAt
+    exchange.originSentAt = this.originSentAt
+    exchange.originPeer = this.originPeer
+    exchange.originAt = this.originAt
+    exchange.originStatus = this.originStatus
+    exchange.originHeaders = this.originHeaders
+    exchange.originBytes = this.originBytes
+  }
+}
+
+/**
+ * One request to an origin for any number of clients. The response is stored as it arrives, and each client gets it from
+ * there. A response that must not be stored goes to the client that began, and the others send requests of their own.
+ */
+export class Fetch implements ResponseSink, SharedFetch {
+  readonly copies = true
+  readonly key: string
+  /** Key in the list of fetches; undefined: others do not share it. */
+  readonly sharedAs: string | undefined
+  /** The response that is being received; undefined before its head, or if it is not stored. */
+  entry: Entry | undefined
+  /** The zone of a fetch in the background. */
+  readonly updates: string | undefined
+  /** Number of the last purge when it began. */
+  readonly born: number
+  readonly #shared: CacheShared
+  readonly #leader: Waiter
+  readonly #waiters = new Set<Waiter>()
+  /** The stale response whose validators are sent. */
+  readonly #stale: Entry | undefined
+  readonly #startedAt: number
+  #request: FetchRequest
+  #state: 'waiting' | 'storing' | 'relaying' | 'passing' | 'over' = 'waiting'
+  #cancelOrigin: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+  #drained: (() => void) | undefined
+  /** The rest of the last chunk when memory ran out. */
+  #rest: Buffer | undefined
+  #endDue = false
+  /** `data` returned false, and the origin waits. */
+  #blocked = false
+
+  /** `leader` is the exchange that causes it; it only waits for the response if it joins. */
+  constructor(
+    shared: CacheShared,
+    leader: Waiter,
+    { stale, sharedAs, isUpdate }: { stale: Entry | undefined; sharedAs: string | undefined; isUpdate: boolean },
+  ) {
+    this.#shared = shared
+    this.#leader = leader
+    this.key = leader.key
+    this.sharedAs = sharedAs
+    this.#stale = stale
+    this.updates = isUpdate ? leader.exchange.zone.id : undefined
+    this.born = shared.purges.number
+    this.#startedAt = shared.clock.monotonic()
+    this.#request = new FetchRequest(leader.exchange, stale)
+    shared.fetches.add(this)
+  }
+
+  get isWaiting(): boolean {
+    return this.#state === 'waiting'
+  }
+
+  /** Whether another request can wait for the head of the response. */
+  get accepts(): boolean {
+    return (
+      this.#waiters.size < MAX_WAITERS &&
+      (this.#state === 'storing' ||
+        (this.#state === 'waiting' && this.#shared.clock.monotonic() - this.#startedAt < HEAD_MS))
+    )
+  }
+
+  /** Sends the request. */
+  start(): void {
+    this.#cancelOrigin = this.#leader.send(this.#request, this)
+    if (this.#state === 'over') this.#cancelOrigin()
+  }
+
+  /** Adds a request that waits for the head. */
+  join(lookup: Waiter): void {
+    this.#waiters.add(lookup)
+    if (this.#waiters.size < 2 || this.#timer) return
+    this.#timer = setTimeout(() => this.#releaseWaiters(), HEAD_MS)
+    this.#timer.unref()
+  }
+
+  /** Removes a request whose client left. A fetch that nobody waits for ends, unless its response has begun. */
+  leave(lookup: Waiter): void {
+    this.#waiters.delete(lookup)
+    const isUnused = this.#waiters.size === 0
+    if (this.#state === 'passing' || (this.#state === 'waiting' && isUnused)) this.#cancel()
+    else if (this.#state === 'relaying') {
+      if (this.entry?.body.isHeard) this.#flow()
+      else this.#cancel()
+    }
+  }
+
+  head(status: number, received: RawHeaders): void {
+    if (this.#state !== 'waiting') return
+    clearTimeout(this.#timer)
+    const { exchange } = this.#leader
+    this.#request.copyTo(exchange)
+    const stale = this.#stale
+    if (stale && status === 304) {
+      this.#unchanged(stale, received)
+      return
+    }
+    if (stale && FAILURES.has(status) && this.#shared.mayUseStale(stale, exchange.zone)) {
+      this.#shared.metrics.revalidated('failed')
+      this.#serveStale(stale)
+      return
+    }
+    if (stale) this.#shared.metrics.revalidated(FAILURES.has(status) ? 'failed' : 'changed')
+    const { headers, edgeControl } = this.#ruled(status, received)
+    const answer = this.#answer(status, headers, edgeControl)
+    const verdict = this.#judge(answer)
+    if (verdict.store) this.#store(answer, verdict)
+    else this.#pass(answer, verdict.reason)
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#state === 'passing') return this.#leader.passData(chunk)
+    const body = this.entry?.body
+    if (!body || this.#state === 'over' || this.#state === 'waiting') return true
+    if (this.#state === 'storing') {
+      const before = body.length
+      if (body.length + chunk.length <= this.#shared.maxObject && body.append(chunk)) return true
+      this.#stopStoring(Buffer.from(chunk.subarray(body.length - before)))
+    } else this.#rest = this.#rest ? Buffer.concat([this.#rest, chunk]) : Buffer.from(chunk)
+    this.#blocked = !this.#flow()
+    return !this.#blocked
+  }
+
+  end(): void {
+    if (this.#state === 'over' || this.#state === 'waiting') return
+    this.#leader.exchange.originBytes = this.#request.originBytes
+    if (this.#state === 'passing') {
+      this.#finish()
+      this.#leader.passEnd()
+      return
+    }
+    if (this.#state === 'relaying' && this.#rest) {
+      this.#endDue = true
+      return
+    }
+    this.#complete()
+  }
+
+  fail(error: unknown): void {
+    const state = this.#state
+    if (state === 'over') return
+    this.#request.copyTo(this.#leader.exchange)
+    if (state === 'waiting') {
+      const stale = this.#stale
+      if (stale) this.#shared.metrics.revalidated('failed')
+      if (stale && this.#shared.mayUseStale(stale, this.#leader.exchange.zone)) this.#serveStale(stale)
+      else for (const lookup of this.#finish()) lookup.fail(error)
+      return
+    }
+    this.#finish()
+    if (state === 'passing') this.#leader.fail(error)
+    else {
+      if (state === 'storing') this.#shared.metrics.refused('incomplete')
+      this.entry?.body.fail(error)
+      this.entry?.body.release()
+    }
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drained = listener
+    if (this.#state === 'passing') this.#leader.onDrain(listener)
+  }
+
+  /** Called when a client has read more of a response that is not stored any more. */
+  progressed(): void {
+    if (this.#state !== 'relaying' || !this.#blocked || !this.#flow()) return
+    this.#blocked = false
+    this.#drained?.()
+  }
+
+  #answer(status: number, headers: RawHeaders, edgeControl: string | undefined): Answer {
+    const { clock } = this.#shared
+    const delay = Math.max(0, clock.monotonic() - (this.#request.originSentAt ?? this.#startedAt))
+    return { status, headers, edgeControl, arrivedAt: clock.now(), delay }
+  }
+
+  /** Runs the rules about stored responses. They see the exchange that began the fetch. */
+  #ruled(status: number, headers: RawHeaders): { headers: RawHeaders; edgeControl: string | undefined } {
+    const { exchange } = this.#leader
+    exchange.hasRunCacheRules = true
+    const { run, response } = exchange
+    if (!run) return { headers, edgeControl: undefined }
+    exchange.response = { status, headers, originHeaders: headers }
+    run.responded()
+    runCacheRules(exchange, run)
+    const ruled = exchange.response
+    // The response of an earlier fetch may still be on its way to the client.
+    exchange.response = response
+    return { headers: ruled.headers, edgeControl: ruled.edgeControl }
+  }
+
+  #judge(answer: Answer): Verdict {
+    const { exchange, request } = this.#leader
+    const { cache, zone, target } = exchange
+    const length = headerOf(answer.headers, 'content-length')
+    const verdict = judge(answer, {
+      hasDefault: cache?.cache === true || zone.cache.mode === 'default',
+      settings:
+        zone.plan === 'enterprise' || cache?.origin_cache_control !== false
+          ? cache
+          : { ...cache, origin_cache_control: true },
+      target,
+      authorization: request.authorization,
+    })
+    if (!verdict.store) return verdict
+    if (length !== undefined && Number(length) > this.#shared.maxObject) return { store: false, reason: 'too_large' }
+    // Without a length only TLS can tell the end of the response from a lost connection, and it rarely does.
+    if (length === undefined && this.#endsWithConnection() && this.#request.originPeer?.protocol !== 'none')
+      return { store: false, reason: 'incomplete' }
+    if (varyNames(answer.headers, cache?.vary) === undefined) return { store: false, reason: 'vary' }
+    return verdict
+  }
+
+  #endsWithConnection(): boolean {
+    const { originHeaders: raw = [], originStatus } = this.#request
+    return originStatus !== 204 && headerOf(raw, 'transfer-encoding') === undefined
+  }
+
+  #store(answer: Answer, { freshness, omitted }: Verdict & { store: true }): void {
+    const { purges, store, clock, varying } = this.#shared
+    const { exchange } = this.#leader
+    const { headers, status } = answer
+    const settings = exchange.cache?.vary
+    const vary = varyNames(headers, settings) ?? []
+    const length = headerOf(headers, 'content-length')
+    const entry = new Entry(
+      {
+        key: this.key,
+        zone: exchange.zone.id,
+        url: this.#leader.url,
+        tags: tagsOf(headers),
+        vary,
+        varyKey: varyKey(vary, exchange.headers, settings),
+        body: new Body(store, length === undefined || status === 204 ? undefined : Number(length)),
+        born: this.born,
+      },
+      {
+        status,
+        fields: storedFields(headers, omitted, answer.arrivedAt),
+        arrivedAt: clock.monotonic(),
+        freshness,
+      },
+    )
+    entry.checked = Math.min(this.born, purges.number)
+    this.entry = entry
+    this.#state = 'storing'
+    if (vary.length > 0) varying.set(this.key, vary)
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    for (const lookup of waiters) {
+      if (lookup === this.#leader)
+        lookup.receive(this, entry, this.#stale ? 'EXPIRED' : 'MISS', this.#ownFields(headers, omitted))
+      else if (lookup.fits(entry)) {
+        this.#shared.metrics.coalesced++
+        lookup.receive(this, entry, 'MISS')
+      } else lookup.restart()
+    }
+  }
+
+  /** Fields for the client that began: also those that are not for others, except cookies that a rule removes. */
+  #ownFields(headers: RawHeaders, omitted: ReadonlySet<string>): RawHeaders {
+    const { cache } = this.#leader.exchange
+    const dropsCookies =
+      omitted.has('set-cookie') && (cache?.edge_ttl !== undefined || cache?.origin_cache_control === false)
+    let fields = headers
+    for (const name of ['content-length', 'cf-cache-status', 'cache-tag', 'cloudflare-cdn-cache-control'])
+      fields = withoutHeader(fields, name)
+    return dropsCookies ? withoutHeader(fields, 'set-cookie') : fields
+  }
+
+  /** Sends a response that is not stored to the client that began; the other clients send requests of their own. */
+  #pass(answer: Answer, reason: Refusal): void {
+    const { metrics, marks, store } = this.#shared
+    metrics.refused(reason)
+    marks.add(this.key)
+    if (this.#stale && answer.status < 500) store.remove(this.#stale, 'replaced')
+    const leads = this.#waiters.delete(this.#leader)
+    const status =
+      FORBIDDEN.has(reason) && !(reason === 'set_cookie' && this.#leader.exchange.cache?.cache) ? 'BYPASS' : 'MISS'
+    const others = this.#detach()
+    if (leads && this.#leader.acceptsWhole(answer.headers)) {
+      this.#state = 'passing'
+      this.#leader.passHead(this, answer, status)
+    } else {
+      this.#cancel()
+      if (leads) this.#leader.pass(status)
+    }
+    for (const lookup of others) lookup.pass(status)
+  }
+
+  /** The stale response is valid again. */
+  #unchanged(stale: Entry, received: RawHeaders): void {
+    const { metrics, store } = this.#shared
+    const tag = headerOf(received, 'etag')
+    // RFC 9111, 4.3.4: a strong validator must be the one of the stored response.
+    if (tag !== undefined && stale.etag !== undefined && weakly(tag) !== weakly(stale.etag)) {
+      store.remove(stale, 'invalid')
+      for (const lookup of this.#finish()) lookup.restart()
+      return
+    }
+    metrics.revalidated('unchanged')
+    const { headers, edgeControl } = this.#ruled(stale.head.status, updatedFields(stale.head.fields, received))
+    const verdict = this.#judge(this.#answer(stale.head.status, withoutAge(headers, received), edgeControl))
+    const arrivedAt = this.#shared.clock.monotonic()
+    if (verdict.store)
+      store.update(stale, {
+        status: stale.head.status,
+        fields: storedFields(headers, verdict.omitted, this.#shared.clock.now()),
+        arrivedAt,
+        freshness: verdict.freshness,
+      })
+    stale.body.retain()
+    if (!verdict.store) store.remove(stale, 'replaced')
+    for (const lookup of this.#finish()) lookup.respond(stale, 'REVALIDATED', { originStatus: 304 })
+    stale.body.release()
+  }
+
+  #serveStale(stale: Entry): void {
+    const small = Number(headerOf(this.#request.originHeaders ?? [], 'content-length') ?? Infinity) <= SMALL_BODY
+    const waiters = this.#finish()
+    if (!small) this.#cancelOrigin?.()
+    for (const lookup of waiters) lookup.respond(stale, 'STALE', { originStatus: this.#request.originStatus })
+  }
+
+  /** Memory ran out, or the body is larger than allowed: those who read it still get it, and nobody else. */
+  #stopStoring(rest: Buffer): void {
+    this.#shared.metrics.refused(
+      this.entry!.body.length + rest.length > this.#shared.maxObject ? 'too_large' : 'no_memory',
+    )
+    this.#shared.marks.add(this.key)
+    this.#state = 'relaying'
+    this.#shared.fetches.unshare(this)
+    this.#rest = rest
+    if (!this.entry!.body.isHeard) this.#cancel()
+  }
+
+  /** Passes the rest on when every client has read what was before. Returns false if one has not. */
+  #flow(): boolean {
+    const body = this.entry?.body
+    if (!body || this.#state !== 'relaying') return true
+    if (!body.caughtUp) return false
+    if (this.#rest) {
+      const rest = this.#rest
+      this.#rest = undefined
+      body.relay(rest)
+    }
+    if (this.#endDue) this.#complete()
+    return body.caughtUp
+  }
+
+  #complete(): void {
+    const { metrics, store, purges } = this.#shared
+    const isStored = this.#state === 'storing'
+    this.#finish()
+    const entry = this.entry
+    if (!entry) return
+    entry.body.end()
+    if (isStored && purges.covers(entry)) metrics.refused('purged')
+    else if (isStored && store.insert(entry)) {
+      metrics.stored++
+      this.#shared.marks.delete(this.key)
+      return
+    } else if (isStored) metrics.refused('no_memory')
+    entry.body.release()
+  }
+
+  /** Ends it without the origin. */
+  #cancel(): void {
+    const entry = this.entry
+    this.#finish()
+    entry?.body.release()
+    this.#cancelOrigin?.()
+  }
+
+  #releaseWaiters(): void {
+    if (this.#state !== 'waiting') return
+    for (const lookup of this.#waiters) {
+      if (lookup === this.#leader) continue
+      this.#waiters.delete(lookup)
+      lookup.pass('MISS')
+    }
+  }
+
+  /** Ends the fetch for others. Returns those who wait. */
+  #finish(): Waiter[] {
+    this.#state = 'over'
+    return this.#detach()
+  }
+
+  #detach(): Waiter[] {
+    clearTimeout(this.#timer)
+    this.#shared.fetches.remove(this)
+    if (this.#shared.varying.get(this.key) === this.entry?.vary) this.#shared.varying.delete(this.key)
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    return waiters
+  }
+}
+
+/** Reasons for which a response is reported as BYPASS: it forbids that it is stored. */
+const FORBIDDEN: ReadonlySet<Refusal> = new Set([
+  'no_store',
+  'private',
+  'no_cache',
+  'set_cookie',
+  'vary',
+  'authorization',
+  'rule',
+  'deception',
+])
+
+const weakly = (tag: string): string => tag.replace(/^w\//i, '')
+
+/** Returns stored fields with the age of the 304 alone. */
+const withoutAge = (headers: RawHeaders, received: RawHeaders): RawHeaders => {
+  const age = headerOf(received, 'age')
+  return age === undefined ? headers : withHeader(headers, 'age', age)
+}
+
+const MAX_TAG_BYTES = 16_384
+
+/** Returns the tags of a response in lower case. Tags beyond 16 KB are ignored. */
+function tagsOf(headers: RawHeaders): string[] {
+  const tags = new Set<string>()
+  let bytes = 0
+  for (const value of headerValues(headers, 'cache-tag'))
+    for (const tag of members(value)) {
+      bytes += tag.length
+      if (bytes > MAX_TAG_BYTES) return [...tags]
+      if (/^[\x20-\x7e]+$/.test(tag)) tags.add(tag.toLowerCase())
+    }
+  return [...tags]
+}

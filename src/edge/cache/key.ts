@@ -1,0 +1,138 @@
+import type { CacheKeySettings } from '../../rules/types.js'
+import { members } from '../../http/accept.js'
+import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange.js'
+import type { CacheRequest } from './request.js'
+
+/** Facts about a client that keys can contain. */
+export interface KeyFacts {
+  /** Country of an address in two letters; undefined if it is not known. */
+  country(address: string): string | undefined
+}
+
+/** The key of a request, and its URL as purges name it. */
+export interface CacheKey {
+  readonly key: string
+  readonly url: string
+}
+
+const DEFAULT_PORT = /:(?:80|443)$/
+
+/**
+ * Returns the key: zone, scheme, host and target as the origin receives them, its route, and the fields that origins use
+ * to build links. Two requests with one key are the same request for the origin, but for fields that Vary names.
+ */
+export function cacheKey(exchange: Exchange, request: CacheRequest, origin: string, facts: KeyFacts): CacheKey {
+  const { zone, scheme, cache } = exchange
+  const settings = cache?.cache_key
+  const custom = settings?.custom_key
+  const host = (headerOf(exchange.headers, 'host') ?? '').toLowerCase().replace(DEFAULT_PORT, '')
+  const named = custom?.host?.resolved ? (exchange.route?.origin?.host ?? host) : host
+  let target = exchange.target
+  const sorted = settings?.ignore_query_strings_order ?? zone.cache.sortQuery
+  const none = zone.cache.query === 'ignore'
+  if (custom?.query_string || sorted || none) target = keyTarget(target, custom?.query_string, { sorted, none })
+  let key = `${zone.id} ${scheme}://${named}${target} ${origin}`
+  if (request.origin !== undefined && !custom?.header?.exclude_origin) key += `\norigin=${request.origin}`
+  if (request.inputs !== '') key += `\n${request.inputs}`
+  if (custom || settings?.cache_by_device_type) key += customPart(exchange, settings, facts)
+  return { key, url: purgeUrl(named, target) }
+}
+
+/** Returns the URL that purges compare: host without port, and target. */
+export const purgeUrl = (host: string, target: string): string => {
+  const colon = host.indexOf(':')
+  return colon < 0 || host.startsWith('[') ? host + target : host.slice(0, colon) + target
+}
+
+type QueryString = NonNullable<CacheKeySettings['custom_key']>['query_string']
+
+function keyTarget(target: string, rule: QueryString, { sorted, none }: { sorted: boolean; none: boolean }): string {
+  const mark = target.indexOf('?')
+  if (mark < 0) return target
+  const path = target.slice(0, mark)
+  if (none || rule?.exclude?.all) return path
+  let parameters = target.slice(mark + 1).split('&')
+  const { include, exclude } = rule ?? {}
+  if (include?.list) {
+    const names = new Set(include.list)
+    parameters = parameters.filter((parameter) => names.has(nameOf(parameter)))
+  } else if (exclude?.list) {
+    const names = new Set(exclude.list)
+    parameters = parameters.filter((parameter) => !names.has(nameOf(parameter)))
+  }
+  // Sorting is stable: the order of a repeated name and value says something to the origin.
+  if (sorted) parameters.sort((a, b) => (nameOf(a) === nameOf(b) ? compare(a, b) : compare(nameOf(a), nameOf(b))))
+  return parameters.length > 0 ? `${path}?${parameters.join('&')}` : path
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function nameOf(parameter: string): string {
+  const equals = parameter.indexOf('=')
+  const name = (equals < 0 ? parameter : parameter.slice(0, equals)).replaceAll('+', ' ')
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+/** Returns the parts of the key that a rule adds. */
+function customPart(exchange: Exchange, settings: CacheKeySettings | undefined, facts: KeyFacts): string {
+  const { headers } = exchange
+  const custom = settings?.custom_key
+  let part = ''
+  // JSON: a value cannot imitate another part.
+  const add = (kind: string, name: string, value: unknown) => (part += `\n${JSON.stringify([kind, name, value])}`)
+  for (const name of custom?.header?.include ?? []) add('header', name, values(headers, name))
+  for (const name of custom?.header?.check_presence ?? [])
+    add('has', name, headerOf(headers, name.toLowerCase()) !== undefined)
+  for (const [name, wanted] of Object.entries(custom?.header?.contains ?? {})) {
+    const present = values(headers, name)?.join(', ') ?? ''
+    add(
+      'contains',
+      name,
+      wanted.filter((value) => present.includes(value)),
+    )
+  }
+  if (custom?.cookie) {
+    const cookies = cookiesOf(headers)
+    for (const name of custom.cookie.include ?? []) add('cookie', name, cookies.get(name))
+    for (const name of custom.cookie.check_presence ?? []) add('cookie?', name, cookies.has(name))
+  }
+  if (custom?.user?.device_type || settings?.cache_by_device_type) add('user', 'device', deviceOf(headers))
+  if (custom?.user?.geo) add('user', 'geo', facts.country(exchange.clientAddress))
+  if (custom?.user?.lang) add('user', 'lang', languageOf(headers))
+  return part
+}
+
+function values(headers: RawHeaders, name: string): string[] | undefined {
+  const found = headerValues(headers, name.toLowerCase())
+  return found.length > 0 ? found : undefined
+}
+
+function cookiesOf(headers: RawHeaders): ReadonlyMap<string, string> {
+  const cookies = new Map<string, string>()
+  for (const field of headerValues(headers, 'cookie'))
+    for (const pair of field.split(';')) {
+      const equals = pair.indexOf('=')
+      const name = (equals < 0 ? pair : pair.slice(0, equals)).trim()
+      if (!cookies.has(name)) cookies.set(name, equals < 0 ? '' : pair.slice(equals + 1).trim())
+    }
+  return cookies
+}
+
+const TABLET = /ipad|tablet|playbook|silk|(?:android(?!.*mobile))/i
+const MOBILE = /mobi|iphone|ipod|android|blackberry|phone|opera mini/i
+
+function deviceOf(headers: RawHeaders): 'tablet' | 'mobile' | 'desktop' {
+  const agent = (headerOf(headers, 'user-agent') ?? '').slice(0, 1024)
+  if (TABLET.test(agent)) return 'tablet'
+  return MOBILE.test(agent) ? 'mobile' : 'desktop'
+}
+
+function languageOf(headers: RawHeaders): string {
+  const first = members(headerValues(headers, 'accept-language').join(',')).next().value ?? ''
+  return first.split(/[;-]/, 1)[0]!.trim().toLowerCase()
+}

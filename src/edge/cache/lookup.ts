@@ -1,0 +1,388 @@
+import { headerOf, type RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange.js'
+import { CLIENT_LEFT } from '../origin-exchange.js'
+import type { ResponseSink } from '../response.js'
+import { select, type Span } from './conditions.js'
+import { Delivery, type Piece } from './delivery.js'
+import type { Entry, Variant } from './entry.js'
+import { Fetch } from './fetch.js'
+import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
+import type { Answer } from './policy.js'
+import type { CacheRequest } from './request.js'
+import type { CacheShared, SendToOrigin, SharedFetch, Waiter } from './shared.js'
+import type { CachedResponse, CacheStatus } from './types.js'
+import { varyKey } from './vary.js'
+
+/** One request for a response that can be in the cache. */
+export class Lookup implements CachedResponse, Waiter {
+  readonly exchange: Exchange
+  readonly request: CacheRequest
+  readonly key: string
+  readonly url: string
+  readonly send: SendToOrigin
+  skipBody = false
+  readonly #shared: CacheShared
+  readonly #sink: ResponseSink
+  #fetch: SharedFetch | undefined
+  #delivery: Delivery | undefined
+  #cancelPass: (() => void) | undefined
+  #entry: Entry | undefined
+  #restarts = 0
+
+  constructor(
+    shared: CacheShared,
+    parts: {
+      exchange: Exchange
+      request: CacheRequest
+      key: string
+      url: string
+      send: SendToOrigin
+      sink: ResponseSink
+    },
+  ) {
+    this.#shared = shared
+    this.exchange = parts.exchange
+    this.request = parts.request
+    this.key = parts.key
+    this.url = parts.url
+    this.send = parts.send
+    this.#sink = parts.sink
+  }
+
+  /** Responds from the cache, or fetches the response. */
+  run(): void {
+    const { clock, store } = this.#shared
+    const { request, exchange } = this
+    const entry = this.#find()
+    if (!entry) {
+      if (request.onlyIfCached) this.#only504()
+      else this.#miss(undefined)
+      return
+    }
+    if (request.authorization && !entry.head.freshness.forAuthorized) {
+      this.pass('BYPASS')
+      return
+    }
+    const { lifetime, staleWhileRevalidate } = entry.head.freshness
+    const age = entry.age(clock.monotonic())
+    if (age < lifetime) {
+      store.hit(entry)
+      this.respond(entry, 'HIT')
+      return
+    }
+    const swr = exchange.cache?.serve_stale?.disable_stale_while_updating ? 0 : staleWhileRevalidate
+    if (age < lifetime + swr) {
+      store.hit(entry)
+      const isUpdating = this.#shared.fetches.find(this.#sharedKey()) !== undefined
+      if (!isUpdating) this.#update(entry)
+      this.respond(entry, 'UPDATING')
+      return
+    }
+    if (request.onlyIfCached) this.#only504()
+    else this.#miss(entry)
+  }
+
+  /** Starts again: the response of a fetch fits another request only. */
+  restart(): void {
+    this.#fetch = undefined
+    if (this.#restarts++ > 0) this.pass('MISS')
+    else this.run()
+  }
+
+  /** Whether a response that is being received answers this request. */
+  fits(entry: Entry): boolean {
+    return (
+      (!this.request.authorization || entry.head.freshness.forAuthorized) &&
+      (entry.vary.length === 0 || this.#varyKey(entry) === entry.varyKey)
+    )
+  }
+
+  /** Responds from a response that is being received. `fields`: what the client that began the fetch gets. */
+  receive(fetch: SharedFetch, entry: Entry, status: CacheStatus, fields?: RawHeaders): void {
+    this.#fetch = fetch
+    this.respond(entry, status, { isStored: fields !== undefined, isCollapsed: fields === undefined }, fields)
+  }
+
+  /** Responds from a stored response, or one that is being received. */
+  respond(entry: Entry, status: CacheStatus, facts: Partial<StatusFacts> = {}, fields?: RawHeaders): void {
+    const { exchange, request } = this
+    this.#entry = entry
+    exchange.cacheStatus = status
+    exchange.hasRunCacheRules = true
+    exchange.cached = this
+    try {
+      if (!request.conditional && status === 'HIT') this.#whole(entry, this.#hitFields(entry))
+      else this.#respond(entry, { ...facts, status }, fields)
+    } catch (error) {
+      this.#sink.fail(error)
+    }
+  }
+
+  /** Sends the request to the origin as it is, and stores nothing. */
+  pass(status: CacheStatus): void {
+    this.#fetch = undefined
+    this.exchange.cacheStatus = status
+    this.exchange.hasRunCacheRules = false
+    this.#cancelPass = this.send(this.exchange, this.#sink)
+  }
+
+  /** Whether it can get a response from the origin that was requested without its conditions. */
+  acceptsWhole(headers: RawHeaders): boolean {
+    const { request, exchange } = this
+    return !request.conditional || (exchange.method === 'HEAD' && headerOf(headers, 'content-length') === undefined)
+  }
+
+  passHead(fetch: SharedFetch, { status, headers }: Answer, cacheStatus: CacheStatus): void {
+    this.#fetch = fetch
+    this.exchange.cacheStatus = cacheStatus
+    this.#sink.head(status, withCacheStatus(headers, { status: cacheStatus, originStatus: status }))
+    if (this.exchange.method !== 'HEAD') return
+    this.#fetch = undefined
+    fetch.leave(this)
+    this.#sink.end()
+  }
+
+  passData(chunk: Buffer): boolean {
+    return this.#sink.data(this.#sink.copies ? chunk : Buffer.from(chunk))
+  }
+
+  passEnd(): void {
+    this.#fetch = undefined
+    this.#sink.end()
+  }
+
+  onDrain(listener: () => void): void {
+    this.#sink.onDrain(listener)
+  }
+
+  fail(error: unknown): void {
+    this.#fetch = undefined
+    this.exchange.cacheStatus = undefined
+    this.#sink.fail(error)
+  }
+
+  /** The client left. */
+  cancel(): void {
+    if (this.#cancelPass) {
+      this.#cancelPass()
+      return
+    }
+    this.#delivery?.cancel()
+    const fetch = this.#fetch
+    this.#fetch = undefined
+    fetch?.leave(this)
+    this.#sink.fail(CLIENT_LEFT)
+  }
+
+  get contentType(): string | undefined {
+    return this.#entry && headerOf(this.#entry.head.fields, 'content-type')
+  }
+
+  get contentEncoding(): string | undefined {
+    return this.#entry && headerOf(this.#entry.head.fields, 'content-encoding')
+  }
+
+  variant(name: string): Variant | undefined {
+    return this.#entry?.variants?.get(name)
+  }
+
+  addVariant(name: string, variant: Variant): void {
+    if (this.#entry) this.#shared.store.addVariant(this.#entry, name, variant)
+  }
+
+  /** Returns the newest stored response for the request. */
+  #find(): Entry | undefined {
+    const { store, purges } = this.#shared
+    const entries = store.find(this.key)
+    if (!entries) return undefined
+    for (let i = entries.length - 1; i >= 0; i--) {
+      const entry = entries[i]!
+      if (entry.vary.length > 0 && this.#varyKey(entry) !== entry.varyKey) continue
+      if (!purges.covers(entry)) return entry
+      store.remove(entry, 'purge')
+      return this.#find()
+    }
+    return undefined
+  }
+
+  #varyKey({ vary }: Entry): string {
+    return varyKey(vary, this.exchange.headers, this.exchange.cache?.vary)
+  }
+
+  /** Key under which requests share a fetch: with the selecting fields, if they are known. */
+  #sharedKey(): string {
+    const names = this.#shared.store.find(this.key)?.at(-1)?.vary ?? this.#shared.varying.get(this.key)
+    if (!names || names.length === 0) return this.key
+    return `${this.key}\n${varyKey(names, this.exchange.headers, this.exchange.cache?.vary)}`
+  }
+
+  #miss(stale: Entry | undefined): void {
+    const { fetches, marks } = this.#shared
+    if (this.request.range !== undefined && this.exchange.cache?.origin_range_requests?.mode === 'on') {
+      this.pass('MISS')
+      return
+    }
+    const sharedAs = this.#sharedKey()
+    const present = fetches.find(sharedAs)
+    if (present?.accepts) {
+      if (present.isWaiting) {
+        this.#fetch = present
+        present.join(this)
+      } else if (present.entry && this.fits(present.entry)) this.receive(present, present.entry, 'MISS')
+      else this.pass('MISS')
+      return
+    }
+    const isMarked = marks.has(this.key)
+    // What was not stored before probably is not now: conditions and ranges are for the origin then.
+    if (present || (isMarked && (this.request.conditional || this.exchange.method === 'HEAD'))) {
+      this.pass(isMarked ? 'BYPASS' : 'MISS')
+      return
+    }
+    const fetch = new Fetch(this.#shared, this, { stale, sharedAs: isMarked ? undefined : sharedAs, isUpdate: false })
+    this.#fetch = fetch
+    fetch.join(this)
+    fetch.start()
+  }
+
+  /** Fetches a new response in the background. */
+  #update(stale: Entry): void {
+    if (!this.#shared.fetches.mayUpdate(stale.zone)) return
+    new Fetch(this.#shared, this, { stale, sharedAs: this.#sharedKey(), isUpdate: true }).start()
+  }
+
+  #only504(): void {
+    this.exchange.cacheStatus = undefined
+    this.#sink.head(504, ['cache-control', 'no-store', 'content-length', '0'])
+    this.#sink.end()
+  }
+
+  /** Returns the fields of a hit. They are created once a second. */
+  #hitFields(entry: Entry): RawHeaders {
+    const now = this.#shared.clock.monotonic()
+    const second = Math.floor(now / 1000)
+    const { browser_ttl } = this.exchange.cache ?? {}
+    const { browserTtl } = this.exchange.zone.cache
+    const isPlain = browser_ttl === undefined && browserTtl === 0
+    if (isPlain && entry.hitFields?.second === second) return entry.hitFields.fields
+    const fields = this.#fieldsOf(entry, { status: 'HIT' }, now)
+    fields.push('content-length', String(entry.body.length))
+    if (isPlain) entry.hitFields = { second, fields }
+    return fields
+  }
+
+  #fieldsOf(entry: Entry, facts: StatusFacts, now: number, own?: RawHeaders): string[] {
+    const { freshness, fields } = entry.head
+    const age = entry.age(now)
+    const ttl = freshness.lifetime - age
+    const named = withCacheStatus(own ?? fields, { ...facts, ttl })
+    if (own === undefined) named.push('age', String(Math.floor(age)))
+    return browserFields(named, this.exchange.cache?.browser_ttl, this.exchange.zone.cache.browserTtl)
+  }
+
+  #respond(entry: Entry, facts: StatusFacts, own: RawHeaders | undefined): void {
+    const { request, exchange } = this
+    const { method } = exchange
+    const { status } = entry.head
+    const { body } = entry
+    const length = body.complete ? body.length : body.expected
+    const fields = this.#fieldsOf(entry, facts, this.#shared.clock.monotonic(), own)
+    const { etag, lastModified } = entry
+    const selection = request.conditional
+      ? select(request, { status, method, length, etag, lastModified })
+      : ({ kind: 'whole' } as const)
+    switch (selection.kind) {
+      case 'not_modified':
+        this.#bare(304, notModifiedFields(fields))
+        break
+      case 'precondition_failed':
+        this.#bare(412, [...notModifiedFields(fields), 'content-length', '0'])
+        break
+      case 'unsatisfiable':
+        this.#bare(416, [...notModifiedFields(fields), 'content-range', `bytes */${length}`, 'content-length', '0'])
+        break
+      case 'parts':
+        this.#parts(entry, fields, selection.parts, length!)
+        break
+      case 'whole':
+        if (length !== undefined && status !== 204) fields.push('content-length', String(length))
+        this.#whole(entry, fields)
+    }
+  }
+
+  #bare(status: number, fields: RawHeaders): void {
+    this.exchange.cached = undefined
+    this.#leaveFetch()
+    this.#sink.head(status, fields)
+    this.#sink.end()
+  }
+
+  #whole(entry: Entry, fields: RawHeaders): void {
+    this.#sink.head(entry.head.status, fields)
+    if (this.exchange.method === 'HEAD' || this.skipBody) {
+      this.#leaveFetch()
+      this.#sink.end()
+      return
+    }
+    this.#deliver(entry, undefined)
+  }
+
+  #parts(entry: Entry, fields: string[], parts: readonly Span[], length: number): void {
+    const [only] = parts
+    this.exchange.cached = undefined
+    if (parts.length === 1 && only) {
+      fields.push('content-range', rangeText(only, length), 'content-length', String(only.to - only.from))
+      this.#sink.head(206, fields)
+      this.#deliver(entry, [only])
+      return
+    }
+    const { pieces, bytes, boundary } = multipart(parts, length, headerOf(fields, 'content-type'))
+    const type = ['content-type', `multipart/byteranges; boundary=${boundary}`, 'content-length', String(bytes)]
+    this.#sink.head(206, [...fields.filter((_, i) => fields[i - (i % 2)]!.toLowerCase() !== 'content-type'), ...type])
+    this.#deliver(entry, pieces)
+  }
+
+  #deliver(entry: Entry, pieces: readonly Piece[] | undefined): void {
+    const fetch = this.#fetch
+    this.#delivery = new Delivery(entry.body, this.#sink, {
+      pieces,
+      done: () => {
+        this.#delivery = undefined
+        this.#leaveFetch()
+      },
+      progressed: () => fetch?.progressed(),
+    })
+    this.#delivery.start()
+  }
+
+  #leaveFetch(): void {
+    const fetch = this.#fetch
+    this.#fetch = undefined
+    fetch?.leave(this)
+  }
+}
+
+const rangeText = ({ from, to }: Span, length: number): string => `bytes ${from}-${to - 1}/${length}`
+
+/** Returns the pieces of a response with several ranges (RFC 9110, 14.6). */
+function multipart(
+  parts: readonly Span[],
+  length: number,
+  contentType: string | undefined,
+): { pieces: Piece[]; bytes: number; boundary: string } {
+  const boundary = `edged-${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}`
+  const type = contentType === undefined ? '' : `content-type: ${contentType}\r\n`
+  const pieces: Piece[] = []
+  let bytes = 0
+  const text = (value: string) => {
+    const piece = Buffer.from(value, 'latin1')
+    pieces.push(piece)
+    bytes += piece.length
+  }
+  parts.forEach((part, i) => {
+    text(`${i === 0 ? '' : '\r\n'}--${boundary}\r\n${type}content-range: ${rangeText(part, length)}\r\n\r\n`)
+    pieces.push(part)
+    bytes += part.to - part.from
+  })
+  text(`\r\n--${boundary}--\r\n`)
+  return { pieces, bytes, boundary }
+}

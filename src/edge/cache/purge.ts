@@ -1,0 +1,107 @@
+import type { Entry } from './entry.js'
+
+/** What one purge removes from a zone. */
+export interface Purge {
+  readonly everything?: boolean
+  /** Host without port, and target: `example.com/path?query`. */
+  readonly urls?: readonly string[]
+  /** In lower case. */
+  readonly tags?: readonly string[]
+  readonly hosts?: readonly string[]
+  /** Host and path; a path is covered up to a separator. */
+  readonly prefixes?: readonly string[]
+}
+
+/** Purges of one zone that entries are compared with, by the number of each. */
+class ZonePurges {
+  everything = 0
+  last = 0
+  readonly urls = new Map<string, number>()
+  readonly tags = new Map<string, number>()
+  readonly hosts = new Map<string, number>()
+  readonly prefixes = new Map<string, number>()
+
+  get size(): number {
+    return this.urls.size + this.tags.size + this.hosts.size + this.prefixes.size
+  }
+
+  add({ everything, urls, tags, hosts, prefixes }: Purge, number: number): void {
+    this.last = number
+    if (everything) this.everything = number
+    for (const url of urls ?? []) this.urls.set(url, number)
+    for (const tag of tags ?? []) this.tags.set(tag, number)
+    for (const host of hosts ?? []) this.hosts.set(host, number)
+    for (const prefix of prefixes ?? []) this.prefixes.set(prefix, number)
+  }
+
+  covers({ born, url, tags }: Pick<Entry, 'born' | 'url' | 'tags'>): boolean {
+    if (this.everything > born || (this.urls.get(url) ?? 0) > born) return true
+    if (this.tags.size > 0) for (const tag of tags) if ((this.tags.get(tag) ?? 0) > born) return true
+    if (this.hosts.size > 0 && (this.hosts.get(hostOf(url)) ?? 0) > born) return true
+    if (this.prefixes.size === 0) return false
+    const query = url.indexOf('?')
+    const path = query < 0 ? url : url.slice(0, query)
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
+      // With and without the separator, as it was written.
+      if (
+        (this.prefixes.get(path.slice(0, end)) ?? 0) > born ||
+        (this.prefixes.get(path.slice(0, end + 1)) ?? 0) > born
+      )
+        return true
+    }
+    return (this.prefixes.get(path) ?? 0) > born
+  }
+
+  forget(upTo: number): void {
+    for (const map of [this.urls, this.tags, this.hosts, this.prefixes])
+      for (const [key, number] of map) if (number <= upTo) map.delete(key)
+  }
+}
+
+const hostOf = (url: string): string => {
+  const slash = url.indexOf('/')
+  return slash < 0 ? url : url.slice(0, slash)
+}
+
+/**
+ * Purges in the order of their arrival. Nothing is searched when one arrives: an entry is compared with the purges that
+ * are newer than it when it is used, and a sweep removes the others later.
+ */
+export class Purges {
+  /** Number of the last purge. */
+  number = 0
+  readonly #zones = new Map<string, ZonePurges>()
+
+  /** Applies to all entries of a zone whose fetch began before. */
+  add(zone: string, purge: Purge): void {
+    this.number++
+    const purges = this.#zones.get(zone)
+    if (purges) purges.add(purge, this.number)
+    else {
+      const created = new ZonePurges()
+      created.add(purge, this.number)
+      this.#zones.set(zone, created)
+    }
+  }
+
+  /** Returns whether a purge removed the entry. */
+  covers(entry: Entry): boolean {
+    if (entry.checked === this.number) return false
+    const purges = this.#zones.get(entry.zone)
+    if (purges && purges.last > entry.checked && purges.covers(entry)) return true
+    entry.checked = this.number
+    return false
+  }
+
+  /** Purges that a sweep would let go. */
+  get pending(): number {
+    let sum = 0
+    for (const purges of this.#zones.values()) sum += purges.size
+    return sum
+  }
+
+  /** Forgets purges up to a number, after no older entry is left. */
+  forget(upTo: number): void {
+    for (const purges of this.#zones.values()) purges.forget(upTo)
+  }
+}

@@ -1,0 +1,116 @@
+import type { RawHeaders } from '../../http/headers.js'
+
+/** The fields of a request that the cache reads. Values of repeated fields are joined with commas. */
+export class CacheRequest {
+  authorization = false
+  onlyIfCached = false
+  range: string | undefined
+  ifRange: string | undefined
+  ifMatch: string | undefined
+  ifNoneMatch: string | undefined
+  ifModifiedSince: string | undefined
+  ifUnmodifiedSince: string | undefined
+  origin: string | undefined
+  /** Fields that origins use to build links or to choose a resource, so that they distinguish responses. */
+  inputs = ''
+
+  constructor(headers: RawHeaders) {
+    for (let i = 0; i + 1 < headers.length; i += 2) this.#read(headers[i]!, headers[i + 1]!)
+  }
+
+  /** Whether the response can be another than the whole one. */
+  get conditional(): boolean {
+    return (
+      this.range !== undefined ||
+      this.ifNoneMatch !== undefined ||
+      this.ifModifiedSince !== undefined ||
+      this.ifMatch !== undefined ||
+      this.ifUnmodifiedSince !== undefined
+    )
+  }
+
+  #read(name: string, value: string): void {
+    switch (name.length) {
+      case 5:
+        if (name.toLowerCase() === 'range') this.range = joined(this.range, value)
+        break
+      case 6:
+        if (name.toLowerCase() === 'origin') this.origin = joined(this.origin, value)
+        else this.#input(name, value)
+        break
+      case 8: {
+        const lower = name.toLowerCase()
+        if (lower === 'if-range') this.ifRange = joined(this.ifRange, value)
+        else if (lower === 'if-match') this.ifMatch = joined(this.ifMatch, value)
+        break
+      }
+      case 13: {
+        const lower = name.toLowerCase()
+        if (lower === 'if-none-match') this.ifNoneMatch = joined(this.ifNoneMatch, value)
+        else if (lower === 'authorization') this.authorization = true
+        else if (lower === 'cache-control') this.onlyIfCached ||= /\bonly-if-cached\b/i.test(value)
+        else this.#input(name, value)
+        break
+      }
+      case 17: {
+        const lower = name.toLowerCase()
+        if (lower === 'if-modified-since') this.ifModifiedSince = joined(this.ifModifiedSince, value)
+        else this.#input(name, value)
+        break
+      }
+      case 19: {
+        const lower = name.toLowerCase()
+        if (lower === 'if-unmodified-since') this.ifUnmodifiedSince = joined(this.ifUnmodifiedSince, value)
+        else this.#input(name, value)
+        break
+      }
+      default:
+        this.#input(name, value)
+    }
+  }
+
+  #input(name: string, value: string): void {
+    const first = name.charCodeAt(0) | 32
+    // "x" and "f".
+    if (first !== 120 && first !== 102) return
+    const lower = name.toLowerCase()
+    if (INPUTS.has(lower) || (lower.startsWith(FORWARDED) && !OURS.has(lower))) this.inputs += `${lower}=${value}\n`
+  }
+}
+
+const joined = (known: string | undefined, value: string): string =>
+  known === undefined ? value : `${known}, ${value}`
+
+const INPUTS = new Set([
+  'forwarded',
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-host',
+  'x-original-url',
+  'x-original-host',
+  'x-original-uri',
+  'x-rewrite-url',
+  'x-http-host-override',
+])
+const FORWARDED = 'x-forwarded-'
+/** Fields that this proxy sets: the client's address is never a selector, host and scheme are in every key. */
+const OURS = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'])
+
+/** Fields that are evaluated here, on the whole response, and not sent to the origin. */
+const EVALUATED = new Set([
+  'range',
+  'if-range',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+])
+
+/** Returns the request fields without conditions and ranges. */
+export function unconditional(headers: RawHeaders): string[] {
+  const kept: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (!EVALUATED.has(headers[i]!.toLowerCase())) kept.push(headers[i]!, headers[i + 1]!)
+  return kept
+}

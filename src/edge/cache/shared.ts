@@ -1,0 +1,161 @@
+import type { Clock } from '../../core/clock.js'
+import type { Entry } from './entry.js'
+import type { MemoryStore } from './memory.js'
+import type { CacheMetrics } from './metrics.js'
+import type { Purges } from './purge.js'
+import type { RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange.js'
+import type { OriginExchange } from '../origin-exchange.js'
+import type { ResponseSink } from '../response.js'
+import type { StatusFacts } from './fields.js'
+import type { Answer } from './policy.js'
+import type { CacheRequest } from './request.js'
+import type { CacheOptions, CacheStatus } from './types.js'
+
+/** Sends a request to the origin of an exchange, and the response to a sink. Returns how to cancel that. */
+export type SendToOrigin = (request: OriginExchange, sink: ResponseSink) => () => void
+
+/** A fetch, for the requests that share it. */
+export interface SharedFetch {
+  /** Key in the list of fetches; undefined: others do not share it. */
+  readonly sharedAs: string | undefined
+  /** The zone of a fetch in the background. */
+  readonly updates: string | undefined
+  /** Number of the last purge when it began. */
+  readonly born: number
+  /** The response that is being received; undefined before its head, or if it is not stored. */
+  readonly entry: Entry | undefined
+  readonly isWaiting: boolean
+  /** Whether another request can wait for the response. */
+  readonly accepts: boolean
+  /** Adds a request that waits for the head. */
+  join(waiter: Waiter): void
+  /** Removes a request whose client left. */
+  leave(waiter: Waiter): void
+  /** Called when a client has read more of a response that is not stored any more. */
+  progressed(): void
+}
+
+/** One request that waits for a fetch. */
+export interface Waiter {
+  readonly exchange: Exchange
+  readonly request: CacheRequest
+  readonly key: string
+  readonly url: string
+  readonly send: SendToOrigin
+  /** Starts again: the response of a fetch fits another request only. */
+  restart(): void
+  /** Whether a response that is being received answers this request. */
+  fits(entry: Entry): boolean
+  /** Responds from a response that is being received. `fields`: what the client that began the fetch gets. */
+  receive(fetch: SharedFetch, entry: Entry, status: CacheStatus, fields?: RawHeaders): void
+  /** Responds from a stored response. */
+  respond(entry: Entry, status: CacheStatus, facts?: Partial<StatusFacts>): void
+  /** Sends the request to the origin as it is, and stores nothing. */
+  pass(status: CacheStatus): void
+  /** Whether it can get a response from the origin that was requested without its conditions. */
+  acceptsWhole(headers: RawHeaders): boolean
+  /** These pass on a response that is not stored. */
+  passHead(fetch: SharedFetch, answer: Answer, status: CacheStatus): void
+  passData(chunk: Buffer): boolean
+  passEnd(): void
+  onDrain(listener: () => void): void
+  fail(error: unknown): void
+}
+
+/** State that all requests of one cache share. */
+export interface CacheShared {
+  readonly store: MemoryStore
+  readonly purges: Purges
+  readonly fetches: Fetches
+  readonly marks: Marks
+  /** Names of the selecting fields of responses that are being received, by key. */
+  readonly varying: Map<string, readonly string[]>
+  readonly clock: Clock
+  readonly metrics: CacheMetrics
+  /** Maximum bytes of a body that is stored. */
+  readonly maxObject: number
+  /** Whether a stale response may be used because the origin fails. */
+  mayUseStale(entry: Entry, zone: { readonly cache: CacheOptions }): boolean
+}
+
+/** Maximum fetches in the background for one zone. */
+const MAX_UPDATES = 64
+
+/** The fetches in progress. */
+export class Fetches {
+  readonly #all = new Set<SharedFetch>()
+  readonly #shared = new Map<string, SharedFetch>()
+  /** Number of fetches in the background by zone. */
+  readonly #updates = new Map<string, number>()
+
+  find(key: string): SharedFetch | undefined {
+    return this.#shared.get(key)
+  }
+
+  add(fetch: SharedFetch): void {
+    this.#all.add(fetch)
+    if (fetch.updates !== undefined) this.#updates.set(fetch.updates, (this.#updates.get(fetch.updates) ?? 0) + 1)
+    if (fetch.sharedAs !== undefined) this.#shared.set(fetch.sharedAs, fetch)
+  }
+
+  /** No request shares it from now on. */
+  unshare(fetch: SharedFetch): void {
+    if (fetch.sharedAs !== undefined && this.#shared.get(fetch.sharedAs) === fetch) this.#shared.delete(fetch.sharedAs)
+  }
+
+  remove(fetch: SharedFetch): void {
+    this.unshare(fetch)
+    if (!this.#all.delete(fetch) || fetch.updates === undefined) return
+    const left = this.#updates.get(fetch.updates)! - 1
+    if (left > 0) this.#updates.set(fetch.updates, left)
+    else this.#updates.delete(fetch.updates)
+  }
+
+  /** Whether a zone may have one more fetch in the background. */
+  mayUpdate(zone: string): boolean {
+    return (this.#updates.get(zone) ?? 0) < MAX_UPDATES
+  }
+
+  /** Number of the last purge that every fetch in progress knows. */
+  oldest(number: number): number {
+    let oldest = number
+    for (const { born } of this.#all) oldest = Math.min(oldest, born)
+    return oldest
+  }
+}
+
+const MARK_MS = 120_000
+const MAX_MARKS = 10_000
+
+/** Keys whose last response was not stored: requests for them do not wait for each other. */
+export class Marks {
+  readonly #until = new Map<string, number>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  add(key: string): void {
+    this.#until.delete(key)
+    this.#until.set(key, this.#clock.monotonic() + MARK_MS)
+    if (this.#until.size > MAX_MARKS) this.#until.delete(this.#until.keys().next().value!)
+  }
+
+  has(key: string): boolean {
+    const until = this.#until.get(key)
+    if (until === undefined) return false
+    if (until > this.#clock.monotonic()) return true
+    this.#until.delete(key)
+    return false
+  }
+
+  delete(key: string): void {
+    this.#until.delete(key)
+  }
+
+  clear(): void {
+    this.#until.clear()
+  }
+}
