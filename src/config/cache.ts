@@ -9,7 +9,7 @@ export const Cache = Type.Object(
       '256MB',
       'Cached responses in memory: bodies, header fields and their index. 0B: no response is cached.',
     ),
-    disk: Type.Null({ default: null, description: 'Only null: responses are cached in memory.', examples: [null] }),
+    disk: Type.Null({ default: null, description: 'Only null: responses are cached in memory.' }),
     max_object: Size('512MB', 'Maximum body of a cached response; larger ones are passed through.'),
   },
   { ...strict, default: {}, description: 'Cache of responses of origins, shared by all zones.' },

@@ -35,7 +35,7 @@ function member(name: string, shape: Shape, indent: string): string[] {
     if (shape['x-shown']) return [`${indent}${name}:`, ...entry]
     return [`${indent}${name}: []`, ...entry.map((line) => `${indent}#${line.slice(indent.length + 1)}`)]
   }
-  return [`${indent}${name}: ${inline(shape.default ?? shape.examples?.[0] ?? '')}`]
+  return [`${indent}${name}: ${inline(shape.default === undefined ? (shape.examples?.[0] ?? '') : shape.default)}`]
 }
 
 const comment = ({ description }: Shape, indent: string): string[] => (description ? [`${indent}# ${description}`] : [])
