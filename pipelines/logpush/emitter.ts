@@ -7,11 +7,13 @@ import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { Metrics } from '../../src/core/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
-import { SpoolFull, type FrameWriter, type Spool, type Spools } from './spool/types.js'
+import { SpoolFull, type EventSpool, type EventSpools, type EventWriter, type FrameParts } from './spool/types.js'
 import { LossCounter } from './spool/loss-counter.js'
 
 export interface EmitterOptions {
-  readonly spools: Spools
+  readonly spools: EventSpools
+  /** Milliseconds between two commits; what was emitted since then is lost in a crash. Default: 500. */
+  readonly intervalMs?: number
   readonly clock: Clock
   readonly log: Log
   readonly metrics?: Metrics
@@ -23,7 +25,6 @@ const MAX_QUEUED_TOTAL = 16_384
 /** So many are packed without waiting for the next interval. */
 const WORTH_PACKING = 64
 const COMMIT_BYTES = 256 * 1024
-/** What was emitted is durable after this time; a crash loses no more than this. */
 const INTERVAL_MS = 500
 /** Packing lets go of the thread after this time. */
 const SLICE_MS = 1
@@ -62,6 +63,11 @@ export class SpoolEmitter implements Emitter {
     this.#lanes.get(laneKey(dataset, scope))?.take(record)
   }
 
+  /** Resolves when the frames of another process are accepted; they are durable with the next commit, as own events. */
+  async adopt(dataset: string, scope: Scope, frames: readonly FrameParts[]): Promise<void> {
+    await this.#lanes.get(laneKey(dataset, scope))?.adopt(frames)
+  }
+
   /** Says what is wanted from now on, in place of what was: the datasets and scopes of the jobs that run. Their cursors are there already. */
   async want(wanted: Iterable<{ readonly dataset: string; readonly scope: Scope }>): Promise<void> {
     await this.#turns.run('want', () => this.#want(wanted))
@@ -86,7 +92,7 @@ export class SpoolEmitter implements Emitter {
     await this.want([])
   }
 
-  #lane(spool: Spool): Lane {
+  #lane(spool: EventSpool): Lane {
     const { clock, log } = this.#options
     const labels = { dataset: spool.dataset, scope: `${spool.scope.type}/${spool.scope.id}` }
     const losses = new LossCounter(labels, { clock, log, ...(this.#dropped && { counter: this.#dropped }) })
@@ -95,9 +101,10 @@ export class SpoolEmitter implements Emitter {
 
   async #flush(): Promise<void> {
     const { signal } = this.#closing
+    const { clock, intervalMs = INTERVAL_MS } = this.#options
     for (;;) {
       try {
-        await this.#options.clock.sleep(INTERVAL_MS, signal)
+        await clock.sleep(intervalMs, signal)
       } catch {
         return
       }
@@ -110,17 +117,18 @@ const laneKey = (dataset: string, { type, id }: Scope): string => `${dataset} ${
 
 /** The events of one dataset and scope on their way into its spool. */
 class Lane {
-  readonly #writer: FrameWriter
+  readonly #writer: EventWriter
   /** Events of all lanes that wait. */
   readonly #all: { length: number }
   readonly #clock: Clock
   readonly #log: Log
   readonly #losses: LossCounter
   #queue: LogRecord[] = []
+  #adopted: { readonly frames: readonly FrameParts[]; readonly resolve: () => void }[] = []
   #running: Promise<void> | undefined
   #flushWanted = false
 
-  constructor(writer: FrameWriter, all: { length: number }, clock: Clock, log: Log, losses: LossCounter) {
+  constructor(writer: EventWriter, all: { length: number }, clock: Clock, log: Log, losses: LossCounter) {
     this.#writer = writer
     this.#all = all
     this.#clock = clock
@@ -138,6 +146,14 @@ class Lane {
     if (this.#queue.length === WORTH_PACKING) this.#running ??= this.#run()
   }
 
+  /** Resolves when the frames are in the writer. */
+  async adopt(frames: readonly FrameParts[]): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#adopted.push({ frames, resolve })
+      this.#running ??= this.#run()
+    })
+  }
+
   /** Packs what waits, and makes it durable. */
   async flush(): Promise<void> {
     this.#flushWanted = true
@@ -150,12 +166,13 @@ class Lane {
       await nextTurn()
       this.#pack()
       const full = this.#writer.size >= COMMIT_BYTES
-      if (this.#queue.length > 0 && !full) continue
+      const waits = this.#queue.length + this.#adopted.length > 0
+      if (waits && !full) continue
       if (full || this.#flushWanted) {
-        this.#flushWanted = this.#queue.length > 0 && this.#flushWanted
+        this.#flushWanted = waits && this.#flushWanted
         if (!(await this.#commit())) break
       }
-      if (this.#queue.length === 0 && !this.#flushWanted) break
+      if (this.#queue.length + this.#adopted.length === 0 && !this.#flushWanted) break
     }
     this.#flushWanted = false
     this.#running = undefined
@@ -163,6 +180,11 @@ class Lane {
 
   /** One slice. */
   #pack(): void {
+    while (this.#adopted.length > 0 && this.#writer.size < COMMIT_BYTES) {
+      const { frames, resolve } = this.#adopted.shift()!
+      for (const frame of frames) this.#writer.adopt(frame)
+      resolve()
+    }
     const until = this.#clock.monotonic() + SLICE_MS
     const queue = this.#queue
     let taken = 0

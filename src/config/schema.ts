@@ -315,6 +315,14 @@ export const ConfigFile = Type.Object(
       { ...strict, default: {}, description: 'Log lines on standard output.' },
     ),
     access_log: Type.Optional(AccessLog),
+    processes: Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: 256 })], {
+      default: 1,
+      description:
+        'Processes that serve clients of the proxy; auto: one per core. With more than 1 the daemon keeps the store, ' +
+        'the API, log push, deliveries and Workers, and each process gets its share of the memory and connection ' +
+        'limits below, rounded up.',
+      'x-message': 'must be auto or a number from 1 to 256',
+    }),
     proxy: Proxy,
     control: Type.Object(
       {

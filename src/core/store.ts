@@ -79,6 +79,9 @@ export interface AuditRetention {
   readonly days?: number
 }
 
+/** The reading side of a store, as far as the proxy needs it. */
+export type StoreReader = Pick<Store, 'get' | 'list' | 'watch'>
+
 /**
  * Durable records, all in memory and loaded at the start: reads are synchronous and fast. A write resolves once it is
  * durable, and only then is it visible to reads and watchers. Values are deeply frozen JSON.

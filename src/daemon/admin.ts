@@ -1,11 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Metrics } from '../core/metrics.js'
 import { listen, type Listening } from '../http/listen.js'
 import type { DaemonStatus, ReloadResponse } from './status.js'
 
+/** The metrics as Prometheus text. */
+export interface Scrape {
+  readonly contentType: string
+  metrics(): Promise<string>
+}
+
 /** The daemon, as the admin listener sees it. */
 export interface AdminDeps {
-  readonly metrics: Metrics
+  readonly metrics: Scrape
   /** Returns why the daemon is not ready; empty if it is. */
   notReady(): readonly string[]
   status(): DaemonStatus

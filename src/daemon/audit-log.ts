@@ -55,11 +55,13 @@ function recordOf({ at, actor, action, resource, requestId, before, after }: Aud
 
 const SCOPES = { account: 'accounts', zone: 'zones', daemon: 'user' } as const
 
-/** A store that reports each audit entry once its change is durable. */
+/** A store that reports each audit entry once its change is durable. Writes resolve when they are in force. */
 export class AuditedStore implements Store {
   readonly #store: Store
   /** Called with every entry; set after the start. */
   tell: (entry: AuditEntry) => void = () => {}
+  /** Resolves when the changes so far are in force in all processes; undefined if that is so now. Set after the start. */
+  applied: () => Promise<unknown> | undefined = () => undefined
 
   constructor(store: Store) {
     this.#store = store
@@ -76,6 +78,7 @@ export class AuditedStore implements Store {
   async batch(writes: readonly Write[], audit: readonly AuditEntry[] = []): Promise<number> {
     const version = await this.#store.batch(writes, audit)
     for (const entry of audit) this.tell(entry)
+    await this.applied()
     return version
   }
 
@@ -86,7 +89,11 @@ export class AuditedStore implements Store {
     edit: (old: T | undefined, version: number) => T | undefined,
     audit?: (before: T | undefined, after: T | undefined) => AuditEntry,
   ): Promise<Stored<T> | undefined> {
-    if (!audit) return await this.#store.change(kind, scope, id, edit)
+    if (!audit) {
+      const changed = await this.#store.change(kind, scope, id, edit)
+      await this.applied()
+      return changed
+    }
     // Of several attempts, the last one counts.
     let entry: AuditEntry | undefined
     const stored = await this.#store.change(
@@ -100,6 +107,7 @@ export class AuditedStore implements Store {
       (before, after) => (entry = audit(before, after)),
     )
     if (entry !== undefined) this.tell(entry)
+    await this.applied()
     return stored
   }
 

@@ -68,6 +68,7 @@ const described = ({ pipelines }: Config): object[] =>
 /** Options that are read only at the start. */
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   data: ({ data }) => data,
+  processes: ({ processes }) => processes,
   store: ({ store }) => store,
   secrets: ({ secrets }) => secrets,
   admin: ({ admin }) => admin,

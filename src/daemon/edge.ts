@@ -6,7 +6,7 @@ import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
-import type { Store } from '../core/store.js'
+import type { StoreReader } from '../core/store.js'
 import { ResponseCache } from '../edge/cache/cache.js'
 import { Challenges } from '../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../edge/client/server.js'
@@ -35,8 +35,8 @@ export type EdgeConfig = Pick<
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
 export interface EdgeDeps {
-  readonly store: Store
-  readonly blobs: Blobs
+  readonly store: StoreReader
+  readonly blobs: Pick<Blobs, 'get'>
   readonly egress: GuardedEgress
   readonly resolve: Resolve
   readonly emitter: Emitter
@@ -45,7 +45,7 @@ export interface EdgeDeps {
   /** 48 bytes for TLS session tickets, replaced daily. */
   readonly ticketKeys: () => Buffer
   /** Where counts of rate limits are shared. */
-  readonly counts: Pick<RateLimitOptions, 'url'>
+  readonly counts: Pick<RateLimitOptions, 'url' | 'countLog' | 'state'>
   /** URL of the bundled sample site. */
   readonly demoOrigin: string | undefined
   /** Ports of the daemon's own listeners. Rules cannot lead requests there; the proxy's are added. */
@@ -60,11 +60,11 @@ export class Edge {
   readonly zones: Zones
   readonly workers: WorkerRegistry
   readonly geo: Geo
+  readonly limits: RateLimits
   #config: EdgeConfig
   #proxy: Proxy | undefined
   readonly #deps: EdgeDeps
   readonly #stack: ClosingStack
-  readonly #limits: RateLimits
   readonly #lists: ListRegistry
   readonly #configured: ZoneRegistry
   readonly #challenges: Challenges
@@ -86,7 +86,7 @@ export class Edge {
     this.#config = config
     this.#deps = deps
     this.#stack = stack
-    this.#limits = limits
+    this.limits = limits
     this.#accessLog = accessLog
     this.geo = geo
     this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
@@ -160,7 +160,7 @@ export class Edge {
       throw error
     }
     if (this.#proxy) this.#addPorts(this.#proxy)
-    this.#limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
+    this.limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
     this.#challenges.options = next.proxy.challenge
     this.geo.use(databases)
     this.#markdownMemory.limit = next.proxy.markdown_memory

@@ -25,6 +25,8 @@ import { openMetrics, type Metrics } from '../core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
 import { Edge } from './edge.js'
 import { startPipelines } from './pipelines.js'
+import { processCount, ProxyProcesses } from './processes/index.js'
+import { SharedCounts } from './processes/shared-counts.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import { tracer } from '../edge/rules/trace.js'
 import { openLogPush } from './logpush.js'
@@ -102,6 +104,7 @@ async function start(
     ...(starting ? ['the daemon is starting'] : []),
     ...(draining ? ['shutting down'] : []),
     ...(store.unavailable === undefined ? [] : [store.unavailable]),
+    ...(processes?.unavailable === undefined || starting ? [] : [processes.unavailable]),
   ]
   const startedAt = clock.now()
   // Undefined before the start is complete.
@@ -132,7 +135,14 @@ async function start(
       return { error: messageOf(error) }
     }
   }
-  const admin = stack.use(await listenAdmin(config.admin.listen, { metrics, notReady, status, reload: reloadResponse }))
+  let processes: ProxyProcesses | undefined
+  const scrape = {
+    contentType: metrics.contentType,
+    metrics: async () => await (processes?.scrape(metrics) ?? metrics.metrics()),
+  }
+  const admin = stack.use(
+    await listenAdmin(config.admin.listen, { metrics: scrape, notReady, status, reload: reloadResponse }),
+  )
 
   const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
 
@@ -143,25 +153,24 @@ async function start(
   const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
   const ports = new Set<number>([portOf(admin.url), ...pipelinePorts(config)])
   if (demo) ports.add(portOf(demo.origin))
-  const edge = stack.use(
-    await Edge.open(config, {
-      store,
-      blobs,
-      egress,
-      resolve,
-      emitter,
-      challengeKey: keys.derive('challenge'),
-      ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
-      counts: { url: config.store },
-      demoOrigin: demo?.origin,
-      ports,
-      clock,
-      log,
-      metrics,
-    }),
-  )
+  const shared = {
+    store,
+    blobs,
+    emitter,
+    challengeKey: keys.derive('challenge'),
+    ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
+    demoOrigin: demo?.origin,
+    ports,
+    clock,
+    log,
+    metrics,
+  }
+  const count = processCount(config)
+  const sharedCounts = count === 1 ? undefined : stack.use(new SharedCounts(config.data, log))
+  const counts = { url: config.store, countLog: sharedCounts?.counts }
+  const edge = stack.use(await Edge.open(config, { ...shared, egress, resolve, counts }))
   const { zones, workers: sites, geo } = edge
-  const proxy = stack.use(await edge.listen())
+  const proxy = count === 1 ? stack.use(await edge.listen()) : undefined
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
@@ -208,9 +217,23 @@ async function start(
   const control = stack.use(await startControl(areas, deps))
   ports.add(portOf(control.url))
   stack.use(startPipelines(config, { clock, log }))
+  if (sharedCounts) {
+    const { limiter } = edge.limits
+    const runtime = () => running?.forProcesses
+    processes = stack.use(new ProxyProcesses(config, { ...shared, count, counts: sharedCounts, limiter, runtime }))
+    store.applied = () => processes?.applied()
+    await logpush.follow(async (wanted) => await processes?.want(wanted))
+    await processes.start()
+  }
   const reload = async (next: Config): Promise<ConfigChanges> => {
     const ways = await readEgress(next.egress)
     await edge.reconfigure(next)
+    try {
+      await processes?.reconfigure(next)
+    } catch (error) {
+      await edge.reconfigure(config)
+      throw error
+    }
     const changes = configChanges(config, next)
     for (const section of changes.restartNeeded)
       log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
@@ -225,7 +248,7 @@ async function start(
   const reloadFile = async (): Promise<ConfigChanges> => {
     if (!file) throw new Error('the daemon was started without a configuration file')
     // First: also if the configuration cannot be used, because rotated logs must not grow under their old name.
-    await edge.reopenLogs()
+    await Promise.all([edge.reopenLogs(), processes?.reopenLogs()])
     const at = new Date(clock.now()).toISOString()
     try {
       const changes = await turns.run('reload', async () => {
@@ -247,17 +270,19 @@ async function start(
   live.reload = reloadFile
   live.zones = () =>
     zones.current.zones.map(({ id, name, hostnames, origin }) => ({ id, name, hostnames, origins: [{ url: origin }] }))
+  const bound = () => ({ proxy: proxy ?? processes!.proxy, tls: proxy ? proxy.tls : processes!.tls })
   live.urls = () => ({
-    proxy: urlOf(proxy),
-    ...(proxy.tls && { proxy_tls: urlOf(proxy.tls, 'https') }),
+    proxy: urlOf(bound().proxy),
+    ...(bound().tls && { proxy_tls: urlOf(bound().tls!, 'https') }),
     control: control.url,
     admin: admin.url,
   })
   starting = false
 
+  const { proxy: plain, tls } = bound()
   return {
-    proxy: urlOf(proxy),
-    proxyTls: proxy.tls && urlOf(proxy.tls, 'https'),
+    proxy: urlOf(plain),
+    proxyTls: tls && urlOf(tls, 'https'),
     control: control.url,
     admin: admin.url,
     reloadFile,
@@ -272,7 +297,7 @@ async function start(
       await turns.run('reload', async () => {
         if (config.proxy.shutdown_delay > 0) await clock.sleep(config.proxy.shutdown_delay)
         // First: what its requests need stays open until they are finished.
-        await proxy.close()
+        await (processes ?? proxy)?.close()
         await stack.close()
       })
     },

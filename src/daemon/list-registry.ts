@@ -7,7 +7,7 @@ import {
   type ListKind,
   type StoredList,
 } from '../core/model/list.js'
-import type { Change, Store, Stored } from '../core/store.js'
+import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { Bytes, Lists, NamedList } from '../expr/index.js'
 import { configuredItem } from '../lists/item-check.js'
 import { LIST_TYPES } from '../lists/index.js'
@@ -38,7 +38,7 @@ export class ListRegistry {
   readonly #byName = new Map<string, Map<string, OpenList>>()
   readonly #unwatch: () => void
 
-  constructor(store: Store, config: Config['lists']) {
+  constructor(store: StoreReader, config: Config['lists']) {
     this.#configured = configuredLists(config)
     for (const stored of store.list(LISTS)) this.#list(stored)
     for (const stored of store.list(LIST_ITEMS)) this.#bucket(stored)

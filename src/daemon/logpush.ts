@@ -3,14 +3,13 @@ import { Counter } from 'prom-client'
 import type { LogpushServices } from '../../control/logpush/services.js'
 import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
-import { startLogpush } from '../../pipelines/logpush/job-manager.js'
+import { startLogpush, type JobTarget } from '../../pipelines/logpush/job-manager.js'
 import { openSpools } from '../../pipelines/logpush/spool/index.js'
 import { checkDestination, destinationKey, needsOwnership, openSink } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
-import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
@@ -29,7 +28,9 @@ export interface LogPushDeps {
 
 /** Log push as it runs in a daemon: spools, jobs and live sessions. */
 export interface LogPush {
-  readonly emitter: Emitter
+  readonly emitter: SpoolEmitter
+  /** Also calls `want` with the log records that jobs read, now and with each change, before they run. */
+  follow(want: (wanted: readonly JobTarget[]) => Promise<void>): Promise<void>
   readonly engine: LogpushServices
   /** Applies a reloaded configuration. Retention, upload and dead letter destinations change with the next start. */
   configure(config: Config['logpush']): void
@@ -47,6 +48,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     const limits = { bytes: config.retention_bytes, ageMs: config.retention_age }
     const spools = stack.use(await openSpools(join(data, 'spool'), { clock, log, metrics, limits }))
     const emitter = stack.use(new SpoolEmitter({ spools, clock, log, metrics }))
+    const targets = new WantedRecords(emitter)
     const sinkDeps = (): SinkDeps => ({
       egress,
       allowPlainHttp: config.destinations.allow_plain_http,
@@ -63,7 +65,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         spools,
         open,
         destinationKey,
-        want: async (wanted) => await emitter.want(wanted),
+        want: async (wanted) => await targets.replace(wanted),
         options: () => config,
         standing: configuredJobs(whole, { clock, log }),
         folder: join(data, 'batches'),
@@ -77,6 +79,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     countLive(live, metrics)
     return {
       emitter,
+      follow: async (want) => await targets.follow(want),
       engine: {
         vault: keys,
         challengeKey: keys.derive('logpush ownership'),
@@ -95,6 +98,33 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
   } catch (error) {
     await stack.close()
     throw error
+  }
+}
+
+/** The records that jobs read now, in this process and in others that create records. */
+class WantedRecords {
+  readonly #emitter: SpoolEmitter
+  #current: readonly JobTarget[] = []
+  #elsewhere: ((wanted: readonly JobTarget[]) => Promise<void>) | undefined
+
+  constructor(emitter: SpoolEmitter) {
+    this.#emitter = emitter
+  }
+
+  async follow(want: (wanted: readonly JobTarget[]) => Promise<void>): Promise<void> {
+    this.#elsewhere = want
+    await want(this.#current)
+  }
+
+  async replace(wanted: readonly JobTarget[]): Promise<void> {
+    const next = wanted.map(({ dataset, scope }) => ({ dataset, scope }))
+    if (this.#elsewhere) {
+      // Until the other processes have stopped, their records are accepted here.
+      await this.#emitter.want([...this.#current, ...next])
+      await this.#elsewhere(next)
+    }
+    this.#current = next
+    await this.#emitter.want(next)
   }
 }
 

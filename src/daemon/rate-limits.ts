@@ -3,16 +3,21 @@ import type { Closable } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { RULESETS, type StoredRuleset } from '../core/model/ruleset.js'
-import type { Store } from '../core/store.js'
-import { Limiter } from '../rules/limits/limiter.js'
+import type { StoreReader } from '../core/store.js'
+import type { CountLog } from '../rules/limits/count-log.js'
+import { Limiter, type LimitState } from '../rules/limits/limiter.js'
 import { limitIdsOf } from '../rules/limits/rule-limit.js'
 import { shareCounts } from '../rules/limits/sharing.js'
 import { RedisCounters } from '../store/redis-counters.js'
 
 export interface RateLimitOptions {
-  readonly store: Store
+  readonly store: StoreReader
   /** URL of the store: counts are shared if it is a Redis. */
   readonly url: string
+  /** Shares counts with other processes of this machine. */
+  readonly countLog?: CountLog | undefined
+  /** The counts so far. */
+  readonly state?: readonly LimitState[]
   readonly maxKeys: number
   readonly clock: Clock
   readonly log: Log
@@ -27,7 +32,7 @@ export class RateLimits implements Closable {
   /** Ids of limits, by ruleset id. */
   readonly #limits = new Map<string, readonly string[]>()
 
-  private constructor(limiter: Limiter, store: Store, shared: readonly Closable[]) {
+  private constructor(limiter: Limiter, store: StoreReader, shared: readonly Closable[]) {
     this.limiter = limiter
     this.#shared = shared
     for (const { id, value } of store.list(RULESETS)) this.#changed(id, value)
@@ -37,8 +42,18 @@ export class RateLimits implements Closable {
     })
   }
 
-  static async open({ store, url, maxKeys, clock, log, metrics }: RateLimitOptions): Promise<RateLimits> {
-    const limiter = new Limiter({ clock, maxKeys })
+  static async open({
+    store,
+    url,
+    countLog,
+    state = [],
+    maxKeys,
+    clock,
+    log,
+    metrics,
+  }: RateLimitOptions): Promise<RateLimits> {
+    const limiter = new Limiter({ clock, maxKeys, log: countLog })
+    limiter.restore(state)
     if (!/^rediss?:/.test(url)) return new RateLimits(limiter, store, [])
     const counters = await RedisCounters.open(url)
     return new RateLimits(limiter, store, [shareCounts(limiter, counters, { clock, log, metrics }), counters])

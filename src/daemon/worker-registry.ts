@@ -9,24 +9,31 @@ import {
   type StoredRoute,
 } from '../core/model/worker-routing.js'
 import { account, zone as zoneScope, type Scope } from '../core/scope.js'
-import type { Change, Store, Stored } from '../core/store.js'
+import type { Change, StoreReader, Stored } from '../core/store.js'
 import { headerOf } from '../http/headers.js'
 import type { ResponseSink } from '../edge/response.js'
 import { AssetResponse } from '../edge/assets/asset-response.js'
 import { BlobCache } from '../edge/assets/blob-cache.js'
 import type { Exchange } from '../edge/exchange.js'
 import { CLIENT_LEFT } from '../edge/origin-exchange.js'
-import { runWorker } from '../edge/worker-run.js'
+import { runWorker, type EnteredWorker } from '../edge/worker-run.js'
 import { NotRunnable, WorkerError, type SendTo, type WorkerSite, type WorkerSites } from '../edge/worker-sites.js'
 import type { AssetConfig } from '../workers/assets/config.js'
 import { readManifest } from '../workers/assets/manifest.js'
 import { AssetSite } from '../workers/assets/site.js'
-import type { Runtime } from '../workers/runtime/runtime.js'
 import { routeTable, type RouteTable } from '../workers/route-table.js'
 import { versionFor } from '../workers/traffic-split.js'
 
 /** Maximum number of cached files of all sites, counted by paths. The least recently used sites are read again. */
 const MAX_FILES = 500_000
+
+/** Runs the code of Workers. */
+export interface WorkerRunner {
+  /** Whether requests of the script are rejected now. */
+  isQuarantined(scope: Scope, script: string): boolean
+  /** Reserves a slot for a request of a version. */
+  enter(scope: Scope, version: string): EnteredWorker | Promise<EnteredWorker>
+}
 
 /** The parts of a request that determine which Worker responds. */
 export type WorkerRequest = Pick<Exchange, 'zone' | 'host' | 'scheme' | 'target'>
@@ -57,8 +64,8 @@ const NO_WORKER: WorkerSite = {
  * any machine applies to the next request.
  */
 export class WorkerRegistry implements WorkerSites {
-  readonly #store: Store
-  readonly #blobs: Blobs
+  readonly #store: StoreReader
+  readonly #blobs: Pick<Blobs, 'get'>
   readonly #cache: BlobCache
   readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MAX_FILES })
   /** Reads of sites in progress, by version. */
@@ -69,9 +76,9 @@ export class WorkerRegistry implements WorkerSites {
   readonly #routes = new Map<string, RouteTable>()
   readonly #unwatch: () => void
   /** Runs code. Undefined if this server runs no Workers. */
-  runtime: Runtime | undefined
+  runtime: WorkerRunner | undefined
 
-  constructor(store: Store, blobs: Blobs, { cacheBytes }: { readonly cacheBytes: number }) {
+  constructor(store: StoreReader, blobs: Pick<Blobs, 'get'>, { cacheBytes }: { readonly cacheBytes: number }) {
     this.#store = store
     this.#blobs = blobs
     this.#cache = new BlobCache(async (blob) => await blobs.get(blob), cacheBytes)

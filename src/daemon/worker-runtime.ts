@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.js'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
+import { WORKER_VERSIONS } from '../core/model/worker.js'
 import type { Store } from '../core/store.js'
 import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
@@ -21,6 +22,7 @@ import { KeyValues, MAX_KEYS } from '../workers/storage/key-values.js'
 import { ObjectUploads } from '../workers/storage/object-uploads.js'
 import { Objects } from '../workers/storage/objects.js'
 import { assetsResource } from './worker-assets.js'
+import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
 
@@ -39,6 +41,8 @@ export interface RuntimeParts {
 /** The runtime and the callers of its scripts. */
 export interface RunningWorkers {
   readonly runtime: Runtime
+  /** The same for requests of proxy processes. */
+  readonly forProcesses: RuntimeOfDaemon
   close(): Promise<void>
 }
 
@@ -84,6 +88,14 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
   void cron.start()
   return {
     runtime,
+    forProcesses: {
+      enter: (scope, version) => {
+        const script = store.get(WORKER_VERSIONS, scope, version)?.value.script
+        if (script !== undefined && runtime.isQuarantined(scope, script))
+          throw new Error(`the Worker ${script} exceeded limits several times`)
+        return runtime.enter(scope, version)
+      },
+    },
     async close() {
       cron.close()
       await runtime.close()

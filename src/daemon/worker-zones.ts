@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Store } from '../core/store.js'
+import type { StoreReader } from '../core/store.js'
 import { NO_CACHE, normalHost, type Served, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 import { accountOfSubdomain } from '../workers/script-address.js'
 
@@ -8,7 +8,7 @@ const ORIGINAL_DOMAIN = 'workers.dev'
 
 export interface WorkerZonesDeps {
   readonly zones: Zones
-  readonly store: Store
+  readonly store: StoreReader
   /** Ids of the configured accounts. */
   readonly accounts: () => readonly string[]
   /** Lower case, without a dot at either end. */

@@ -3,7 +3,7 @@ import type { ZoneConfig } from '../config/schema.js'
 import { HOSTNAME, type Hostname } from '../core/model/hostname.js'
 import { SETTING } from '../core/model/setting.js'
 import { zone as zoneScope } from '../core/scope.js'
-import type { Change, Store, Stored } from '../core/store.js'
+import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 
@@ -13,7 +13,7 @@ import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTab
  */
 export class ZoneRegistry implements Zones {
   current: ZoneTable
-  readonly #store: Store
+  readonly #store: StoreReader
   readonly #rules: RulesetCache
   readonly #demoOrigin: string | undefined
   readonly #customHostnames = new CustomHostnames()
@@ -25,7 +25,7 @@ export class ZoneRegistry implements Zones {
   #authorities: ReadonlyMap<string, string>
 
   constructor(
-    store: Store,
+    store: StoreReader,
     config: readonly ZoneConfig[],
     { rules, demoOrigin }: { rules: RulesetCache; demoOrigin?: string | undefined },
   ) {

@@ -1,7 +1,6 @@
 import { headerOf, type RawHeaders } from '../http/headers.js'
 import { ConnectionLost } from '../http/origin-errors.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER } from '../workers/runtime/types.js'
-import type { RuntimeEntry } from '../workers/runtime/shard.js'
 import type { Exchange } from './exchange.js'
 import { CLIENT_LEFT } from './origin-exchange.js'
 import type { ResponseSink } from './response.js'
@@ -12,12 +11,23 @@ const MAX_HOPS = 16
 const HOP_NAME = 'edged'
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
+/** A slot in the process of a script. */
+export interface EnteredWorker {
+  readonly script: string
+  /** Path of the unix socket to send the request to. */
+  readonly socket: string
+  /** The process was killed because of a limit, and this script is a suspect. */
+  readonly isCut: () => boolean | Promise<boolean>
+  /** The request has ended. */
+  readonly done: () => void
+}
+
 /** Sends the request of an exchange to the runtime. `enter` reserves a slot in the process of the script. */
 export function runWorker(
   exchange: Exchange,
   sink: ResponseSink,
   sendTo: SendTo,
-  enter: () => RuntimeEntry | Promise<RuntimeEntry>,
+  enter: () => EnteredWorker | Promise<EnteredWorker>,
 ): () => void {
   const hops = hopsOf(exchange.clientHeaders)
   if (hops >= MAX_HOPS) {
@@ -27,7 +37,7 @@ export function runWorker(
   exchange.headers = workerHeaders(exchange, hops + 1)
   let cancel: (() => void) | undefined
   let isLeft = false
-  const send = (entry: RuntimeEntry, isLast: boolean): void => {
+  const send = (entry: EnteredWorker, isLast: boolean): void => {
     if (isLeft) {
       entry.done()
       return
@@ -37,7 +47,7 @@ export function runWorker(
     cancel = sendTo(`unix:${encodeURI(entry.socket)}`, response, { switched: entry.done })
   }
   const begin = (isLast: boolean): void => {
-    let entered: RuntimeEntry | Promise<RuntimeEntry>
+    let entered: EnteredWorker | Promise<EnteredWorker>
     try {
       entered = enter()
     } catch (error) {
@@ -66,13 +76,13 @@ class WorkerResponse implements ResponseSink {
   readonly copies: boolean
   readonly #exchange: Exchange
   readonly #sink: ResponseSink
-  readonly #entry: RuntimeEntry
+  readonly #entry: EnteredWorker
   /** Sends the request again. Undefined if that is not safe. */
   readonly #retry: (() => void) | undefined
   #isBegun = false
   #isOver = false
 
-  constructor(exchange: Exchange, sink: ResponseSink, entry: RuntimeEntry, retry: (() => void) | undefined) {
+  constructor(exchange: Exchange, sink: ResponseSink, entry: EnteredWorker, retry: (() => void) | undefined) {
     this.#exchange = exchange
     this.#sink = sink
     this.copies = sink.copies ?? false
@@ -106,9 +116,24 @@ class WorkerResponse implements ResponseSink {
       return
     }
     this.#isOver = true
+    const isCut = this.#entry.isCut()
+    if (isCut instanceof Promise) void this.#failedLater(error, isCut)
+    else this.#failed(error, isCut)
+  }
+
+  async #failedLater(error: unknown, isCut: Promise<boolean>): Promise<void> {
+    let wasCut = false
+    try {
+      wasCut = await isCut
+    } catch {
+      // The daemon that knows it has ended.
+    }
+    this.#failed(error, wasCut)
+  }
+
+  #failed(error: unknown, isCut: boolean): void {
     this.#entry.done()
-    if (this.#entry.isCut())
-      this.#sink.fail(new WorkerError('worker_limit', `the Worker ${this.#entry.script} exceeded a limit`))
+    if (isCut) this.#sink.fail(new WorkerError('worker_limit', `the Worker ${this.#entry.script} exceeded a limit`))
     else if (!this.#isBegun && this.#retry && isLost(error)) this.#retry()
     else this.#sink.fail(error)
   }

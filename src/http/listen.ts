@@ -41,6 +41,16 @@ export type ListenerName = 'proxy' | 'proxy_tls'
 /** Makes a server listen on an address. Rejects if that is not possible. */
 export type Bind = (server: NetServer, address: string, name: ListenerName) => Promise<void>
 
+/** Makes a server listen on a socket that is bound to `address` already. */
+export async function listenOn(server: NetServer, socket: unknown, address: string): Promise<void> {
+  server.listen(socket)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    throw new Error(listenFailure(address, error), { cause: error })
+  }
+}
+
 /**
  * Makes a server listen on `host:port` or `unix:/path`. Rejects with a sentence that names the address and what to do.
  */
@@ -90,7 +100,8 @@ async function removeStale(path: string): Promise<void> {
   if (found === 'ECONNREFUSED') await unlink(path)
 }
 
-function listenFailure(address: string, error: unknown): string {
+/** Returns a sentence that says why an address cannot be used. */
+export function listenFailure(address: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'EADDRINUSE') return `${address} is in use already; stop what listens there, or choose another port`
   if (socketPath(address) !== undefined && (code === 'EACCES' || code === 'ENOENT'))

@@ -34,6 +34,9 @@ export interface Daemon {
   metric(name: string): Promise<number | undefined>
 }
 
+/** `EDGED_TEST_PROCESSES=2` runs the tests with so many proxy processes. */
+const PROCESSES = Number(process.env['EDGED_TEST_PROCESSES'] ?? 1)
+
 const START_MS = 60_000
 const STOP_MS = 60_000
 
@@ -69,7 +72,8 @@ export async function startDaemon(t: Test, config: object, folder = testFolder(t
   const write = async (from: object): Promise<void> => {
     const listen = { listen: '127.0.0.1:0' }
     const { proxy = {}, ...rest } = from as { proxy?: object }
-    const whole = { data: './data', proxy: { ...listen, ...proxy }, control: listen, admin: listen, ...rest }
+    const always = { data: './data', processes: PROCESSES, control: listen, admin: listen }
+    const whole = { ...always, proxy: { ...listen, ...proxy }, ...rest }
     await writeFile(file, stringify(whole))
   }
   await write(config)

@@ -8,6 +8,7 @@ import {
   SpoolFull,
   type Cursor,
   type Frame,
+  type FrameParts,
   type FrameWriter,
   type Position,
   type Spool,
@@ -18,7 +19,7 @@ import type { Buffers } from './buffers.js'
 import { Cursors } from './cursors.js'
 import { writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { writeAt } from '../../../src/disk/positioned-io.js'
-import { namesFrame, RECORDS, writeHeader, type FrameParts } from './frame.js'
+import { namesFrame, RECORDS, writeHeader } from './frame.js'
 import { fingerprint } from './layout.js'
 import type { QuotaUser, DiskQuota } from './disk-quota.js'
 import type { LossCounter } from './loss-counter.js'

@@ -24,12 +24,6 @@ export const NAMES = 2
 /** What every frame begins with. */
 export const MAGIC = Buffer.from([0xff, 0x45, 0x53])
 
-/** A frame without its header yet, for which room is left in front. */
-export interface FrameParts {
-  readonly bytes: Buffer
-  readonly count: number
-}
-
 export interface FrameHeader {
   readonly kind: number
   readonly length: number

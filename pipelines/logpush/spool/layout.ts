@@ -12,7 +12,8 @@ import { crc32 } from 'node:zlib'
 import type { LogRecord } from '../../../src/core/emit.js'
 import { ESCAPED, type ScannedRecord } from '../../records/scan.js'
 import type { Buffers } from './buffers.js'
-import { HEADER_BYTES, type FrameParts } from './frame.js'
+import { HEADER_BYTES } from './frame.js'
+import type { FrameParts } from './types.js'
 import { jsonText } from './json-text.js'
 
 /** Frames are closed at this size; one with a single larger record is larger. */
@@ -108,6 +109,14 @@ export class FramePacker {
     let end = this.#writeAscii(texts)
     if (end < 0) end = this.#writeTexts(texts, false)
     this.#close(end < 0 ? this.#writeTexts(texts, true) : end)
+  }
+
+  /** Adds a frame that another packer of the same fields closed. */
+  adopt(frame: FrameParts): void {
+    this.#finish()
+    this.#closed.push(frame)
+    this.#closedCount += frame.count
+    this.#closedBytes += frame.bytes.length
   }
 
   /** What was added, as frames. They stay here until `clear`. */

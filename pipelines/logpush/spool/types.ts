@@ -32,12 +32,20 @@ export interface Frame {
   release(): void
 }
 
+/** A frame without its header yet, for which room is left in front. */
+export interface FrameParts {
+  readonly bytes: Buffer
+  readonly count: number
+}
+
 /** Takes records of one dataset and scope into the spool. Not safe to share between concurrent writers. */
 export interface FrameWriter {
   /** Adds one JSON object; throws MalformedRecord, and then nothing was added. */
   add(bytes: Uint8Array, start?: number, end?: number): void
   /** Adds an event of the daemon's own. A value that JSON cannot say stands as null. */
   addEvent(event: LogRecord): void
+  /** Adds a frame that another process packed for the same dataset. */
+  adopt(frame: FrameParts): void
   readonly count: number
   /** Bytes that the frame has so far: a writer commits at a few hundred KiB. */
   readonly size: number
@@ -122,6 +130,19 @@ export interface Spool {
   frame(position: Position): Promise<Frame | undefined>
   /** Resolves when `end` is beyond `position`; rejects with the signal's reason. */
   waitFor(position: Position, signal: AbortSignal): Promise<void>
+}
+
+/** Parts of a writer for events of the daemon. */
+export type EventWriter = Pick<FrameWriter, 'addEvent' | 'adopt' | 'size' | 'commit'>
+
+/** A spool for events of the daemon: durable here, or that of another process. */
+export interface EventSpool extends Pick<Spool, 'dataset' | 'scope'> {
+  writer(options?: WriterOptions): EventWriter
+}
+
+/** Opens the spool of a dataset and scope. */
+export interface EventSpools {
+  open(dataset: string, scope: Scope): Promise<EventSpool>
 }
 
 /** What a reader needs of a spool; input files have it too. */

@@ -1,8 +1,7 @@
 import type { LogRecord } from '../../../src/core/emit.js'
 import { MalformedRecord, type ScannedRecord, type Scanner } from '../../records/index.js'
-import type { FrameWriter } from './types.js'
+import type { FrameParts, FrameWriter } from './types.js'
 import type { Buffers } from './buffers.js'
-import type { FrameParts } from './frame.js'
 import { FramePacker, RECORD_BYTES } from './layout.js'
 
 /** Resolves when the frames are durable; rejects when none of them is kept. */
@@ -48,6 +47,11 @@ export class PackedWriter implements FrameWriter {
   addEvent(event: LogRecord): void {
     this.#check()
     this.#packer.addEvent(event)
+  }
+
+  adopt(frame: FrameParts): void {
+    this.#check()
+    this.#packer.adopt(frame)
   }
 
   async commit(): Promise<void> {

@@ -2,7 +2,7 @@ import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
 import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../core/model/ruleset.js'
 import { account, zone, type Scope } from '../../core/scope.js'
-import type { Change, Store } from '../../core/store.js'
+import type { Change, StoreReader } from '../../core/store.js'
 import type { Level } from '../phases.js'
 import { prepareRuleset } from './prepared.js'
 import { MatchCounters } from './match-counters.js'
@@ -16,7 +16,7 @@ export interface Site {
 }
 
 export interface RulesetCacheOptions {
-  readonly store: Store
+  readonly store: StoreReader
   readonly parts: RuleDeps
   readonly metrics: Metrics
   readonly log: Log
@@ -24,7 +24,7 @@ export interface RulesetCacheOptions {
 
 /** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
 export class RulesetCache {
-  readonly #store: Store
+  readonly #store: StoreReader
   readonly #parts: RuleDeps
   readonly #log: Log
   readonly #tallies: MatchCounters

@@ -1,16 +1,10 @@
 import type { Clock } from '../../core/clock.js'
 import type { Delta, SharedCounters } from '../../core/counters.js'
-import { SlidingWindows, type KeyBudget } from './windows.js'
+import type { CountEvent, CountLog } from './count-log.js'
+import type { Limit } from './limit.js'
+import { SlidingWindows, type KeyBudget, type WindowsState } from './windows.js'
 
-/** One rate limit, exceeded by more than `threshold` in `periodMs`. */
-export interface Limit {
-  /** Identifies the limit on every machine: the rule's id. */
-  readonly id: string
-  readonly periodMs: number
-  readonly threshold: number
-  /** Duration of the action once the limit is exceeded. 0: as long as the count exceeds the threshold. */
-  readonly mitigationMs: number
-}
+export type { Limit } from './limit.js'
 
 /** Interval at which windows of unused limits are checked. */
 const SWEEP_MS = 10_000
@@ -38,6 +32,16 @@ export interface LimiterOptions {
    * occurs. Also the maximum number of keys under mitigation.
    */
   readonly maxKeys?: number
+  /** Shares the counts with other processes of this machine. */
+  readonly log?: CountLog | undefined
+}
+
+/** The counts of one limit, as plain data. */
+export interface LimitState {
+  readonly limit: Limit
+  readonly windows: WindowsState
+  /** Ends of mitigations by key, milliseconds since 1970. */
+  readonly mitigated: ReadonlyMap<string, number>
 }
 
 /**
@@ -49,13 +53,16 @@ export class Limiter {
   #maxKeys: number
   readonly #budget: KeyBudget
   readonly #tracked = new Map<string, Tracked>()
+  readonly #log: CountLog | undefined
   #shares = false
   #sweptAt = -Infinity
 
-  constructor({ clock, maxKeys = 1_000_000 }: LimiterOptions) {
+  constructor({ clock, maxKeys = 1_000_000, log }: LimiterOptions) {
     this.#clock = clock
     this.#maxKeys = maxKeys
     this.#budget = { left: maxKeys }
+    this.#log = log
+    if (log) log.apply = (event) => this.#apply(event)
   }
 
   /** Keys beyond a lower number remain until their windows end. */
@@ -74,12 +81,21 @@ export class Limiter {
     const tracked = this.#of(limit)
     const now = this.#clock.now()
     if (Math.abs(now - this.#sweptAt) > SWEEP_MS) this.#sweep(now)
+    if (this.#log) {
+      const window = tracked.windows.indexAt(now)
+      this.#log.append({ type: 'count', limit, key, window, amount, foreign: false })
+      return
+    }
     tracked.windows.add(key, amount, now)
     if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
   }
 
-  /** Returns whether a request with this key is acted on now. `coming` is its own amount, not counted yet. */
-  over(limit: Limit, key: string, coming = 0): boolean {
+  /**
+   * Returns whether a request with this key is acted on now. `coming` is its own amount, not counted yet. `counted`: it
+   * was counted immediately before this call, so that requests of other processes behind it do not matter.
+   */
+  over(limit: Limit, key: string, coming = 0, counted = false): boolean {
+    if (!counted) this.#log?.sync()
     const tracked = this.#of(limit)
     const threshold = limit.threshold - coming
     if (limit.mitigationMs === 0) return tracked.windows.estimate(key, this.#clock.now()) > threshold
@@ -87,7 +103,10 @@ export class Limiter {
     const until = tracked.mitigated.get(key)
     if (until !== undefined && until > now) return true
     if (tracked.windows.estimate(key, this.#clock.now()) <= threshold) return false
-    this.#mitigate(tracked, key, now)
+    if (this.#log) {
+      const until = this.#clock.now() + limit.mitigationMs
+      this.#log.append({ type: 'mitigate', limit, key, window: 0, amount: until, foreign: false })
+    } else this.#mitigate(tracked, key, now, now + limit.mitigationMs)
     return true
   }
 
@@ -105,7 +124,11 @@ export class Limiter {
 
   /** Resets the count of a key, for a client that passed a challenge. */
   reset(limit: Limit, key: string): void {
-    const tracked = this.#of(limit)
+    if (this.#log) this.#log.append({ type: 'reset', limit, key, window: 0, amount: 0, foreign: false })
+    else this.#reset(this.#of(limit), key)
+  }
+
+  #reset(tracked: Tracked, key: string): void {
     tracked.windows.forget(key)
     if (this.#shares) for (const index of tracked.windows.indexes()) this.#note(tracked, key, 0, index, true)
     tracked.mitigated.delete(key)
@@ -125,6 +148,7 @@ export class Limiter {
    */
   async exchange(shared: SharedCounters): Promise<boolean> {
     this.#shares = true
+    this.#log?.sync()
     const deltas = [...this.#tracked.values()].flatMap(({ pending }) => [...pending.values()])
     if (deltas.length === 0) return false
     for (const { pending } of this.#tracked.values()) pending.clear()
@@ -133,7 +157,7 @@ export class Limiter {
       for (const [i, { limit, key, window, amount: told }] of deltas.entries()) {
         const tracked = this.#tracked.get(limit)
         const since = tracked?.pending.get(pendingKey(window, key))
-        if (!since?.anew) tracked?.windows.settle(key, (totals[i] ?? told) + (since?.amount ?? 0), window)
+        if (tracked && !since?.anew) this.#settle(tracked, key, (totals[i] ?? told) + (since?.amount ?? 0), window)
       }
       return true
     } catch (error) {
@@ -145,6 +169,61 @@ export class Limiter {
       }
       throw error
     }
+  }
+
+  /** Applies what other processes have counted. */
+  sync(): void {
+    this.#log?.sync()
+    const now = this.#clock.now()
+    if (Math.abs(now - this.#sweptAt) > SWEEP_MS) this.#sweep(now)
+  }
+
+  /** Returns the counts of all limits, for a process that begins to share them. */
+  state(): LimitState[] {
+    this.#log?.sync()
+    const toWallClock = this.#clock.now() - this.#clock.monotonic()
+    return [...this.#tracked.values()].map(({ limit, windows, mitigated }) => ({
+      limit,
+      windows: windows.state(),
+      mitigated: new Map([...mitigated].map(([key, until]) => [key, until + toWallClock])),
+    }))
+  }
+
+  /** Applies the counts of another process, before the first request. */
+  restore(state: readonly LimitState[]): void {
+    for (const { limit, windows, mitigated } of state) {
+      const tracked = this.#of(limit)
+      tracked.windows.restore(windows)
+      for (const [key, until] of mitigated) this.#mitigateUntil(tracked, key, until)
+    }
+  }
+
+  #apply({ type, limit, key, window, amount, foreign }: CountEvent): void {
+    const known = this.#tracked.get(limit.id)
+    // The rule is being changed: processes apply that one after the other.
+    if (known && known.limit.periodMs !== limit.periodMs) return
+    const tracked = known ?? this.#of(limit)
+    if (type === 'reset') this.#reset(tracked, key)
+    else if (type === 'mitigate') this.#mitigateUntil(tracked, key, amount)
+    else {
+      tracked.windows.addAt(key, amount, window)
+      if (this.#shares && !foreign) this.#note(tracked, key, amount, window)
+    }
+  }
+
+  /** Sets the count of a key in a window to the total of all machines. */
+  #settle({ limit, windows }: Tracked, key: string, total: number, window: number): void {
+    if (!this.#log) {
+      windows.settle(key, total, window)
+      return
+    }
+    const amount = total - (windows.countAt(key, window) ?? total)
+    if (amount !== 0) this.#log.append({ type: 'count', limit, key, window, amount, foreign: true })
+  }
+
+  #mitigateUntil(tracked: Tracked, key: string, until: number): void {
+    const now = this.#clock.monotonic()
+    this.#mitigate(tracked, key, now, now + until - this.#clock.now())
   }
 
   #of(limit: Limit): Tracked {
@@ -172,13 +251,13 @@ export class Limiter {
     for (const { windows } of this.#tracked.values()) windows.moveTo(now)
   }
 
-  #mitigate({ limit, mitigated }: Tracked, key: string, now: number): void {
-    for (const [oldest, until] of mitigated) {
-      if (until > now && mitigated.size < this.#maxKeys) break
+  #mitigate({ mitigated }: Tracked, key: string, now: number, until: number): void {
+    for (const [oldest, end] of mitigated) {
+      if (end > now && mitigated.size < this.#maxKeys) break
       mitigated.delete(oldest)
     }
     mitigated.delete(key)
-    mitigated.set(key, now + limit.mitigationMs)
+    mitigated.set(key, until)
   }
 
   /** `anew`: sets the count in this window to `amount`, regardless of its previous value. */

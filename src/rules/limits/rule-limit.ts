@@ -105,10 +105,11 @@ export class RuleLimit {
     let exceeded: Limit | undefined
     for (const meter of this.#meters) {
       const { limit, moment } = meter
-      if (counts && moment === 'rule') limiter.count(limit, key)
+      const counted = counts && moment === 'rule'
+      if (counted) limiter.count(limit, key)
       // A request about to be sent to the origin is judged as already sent: the one beyond the threshold is stopped.
       const coming = counts && moment === 'origin' ? 1 : 0
-      if (matched && exceeded === undefined && limiter.over(limit, key, coming)) exceeded = limit
+      if (matched && exceeded === undefined && limiter.over(limit, key, coming, counted)) exceeded = limit
       if (counts && moment !== 'rule') {
         const filter = this.#needsResponse ? this.#counts : undefined
         request.follow(new LateCount(limiter, this.ruleId, meter, key, { filter, toOrigin: this.#toOrigin }))

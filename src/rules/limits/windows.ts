@@ -6,6 +6,15 @@ export interface KeyBudget {
   left: number
 }
 
+/** The counts of all windows, as plain data. */
+export interface WindowsState {
+  /** Number of the current window. */
+  readonly index: number
+  /** The current window, then those before it. */
+  readonly windows: readonly ReadonlyMap<string, number>[]
+  readonly overflow: Float64Array | undefined
+}
+
 /**
  * A sliding counter: the period is cut into four windows, and the count of the window that the period covers in part is
  * weighted by the covered share. Within 2 % of a log of every request, while two windows of a period each are up to 4 %
@@ -40,7 +49,22 @@ export class SlidingWindows {
 
   add(key: string, amount: number, now: number): void {
     this.moveTo(now)
-    const current = this.#windows[0] as Map<string, number>
+    this.#add(this.#windows[0]!, key, amount)
+  }
+
+  /** Adds to the window `index`, which may be an earlier one. */
+  addAt(key: string, amount: number, index: number): void {
+    this.#moveToIndex(index)
+    const window = this.#windows[this.#index - index]
+    if (window) this.#add(window, key, amount)
+  }
+
+  /** Returns the count of a key in the window `index`. */
+  countAt(key: string, index: number): number | undefined {
+    return this.#windows[this.#index - index]?.get(key)
+  }
+
+  #add(current: Map<string, number>, key: string, amount: number): void {
     const old = current.get(key)
     if (old !== undefined) current.set(key, old + amount)
     else if (this.#budget.left > 0) {
@@ -92,6 +116,19 @@ export class SlidingWindows {
     return this.#windows.map((_, age) => this.#index - age)
   }
 
+  state(): WindowsState {
+    return { index: this.#index, windows: this.#windows, overflow: this.#overflow }
+  }
+
+  /** Replaces all counts. */
+  restore({ index, windows, overflow }: WindowsState): void {
+    this.clear()
+    this.#index = index
+    this.#windows = windows.map((window) => new Map(window))
+    this.#overflow = overflow
+    for (const { size } of windows) this.#budget.left -= size
+  }
+
   /** Releases its keys to the budget. */
   clear(): void {
     for (const { size } of this.#windows) this.#budget.left += size
@@ -110,7 +147,10 @@ export class SlidingWindows {
 
   /** Drops the windows that are over at `now`. */
   moveTo(now: number): void {
-    const index = this.indexAt(now)
+    this.#moveToIndex(this.indexAt(now))
+  }
+
+  #moveToIndex(index: number): void {
     for (let i = 0; this.#index < index && i <= PARTS; i++, this.#index++) {
       this.#budget.left += this.#windows.pop()?.size ?? 0
       this.#windows.unshift(new Map())

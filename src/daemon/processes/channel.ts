@@ -1,0 +1,133 @@
+import type { SendHandle } from 'node:child_process'
+import { messageOf } from '../../core/errors.js'
+
+/** One end of the connection between the daemon and a proxy process. */
+export interface Port {
+  /** Returns after the message is queued. A closed connection drops it. */
+  send(message: object, handle?: SendHandle): void
+}
+
+/** What one side calls on the other: name, argument and result. */
+type Calls<T> = { readonly [N in keyof T]: readonly [argument: unknown, result: unknown] }
+
+/** Functions that serve the calls of the other side. */
+export type Handlers<T extends Calls<T>> = {
+  readonly [N in keyof T]: (argument: T[N][0]) => T[N][1] | Promise<T[N][1]>
+}
+
+/** Result of a call that passes a handle, such as a listening socket, to the other process. */
+export class PassedHandle {
+  readonly handle: SendHandle
+
+  constructor(handle: SendHandle) {
+    this.handle = handle
+  }
+}
+
+interface Call {
+  readonly call: string
+  /** Undefined: no response is expected. */
+  readonly id: number | undefined
+  readonly argument: unknown
+}
+
+interface Response {
+  readonly response: number
+  readonly result?: unknown
+  readonly error?: string
+}
+
+interface Pending {
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+  readonly timer: NodeJS.Timeout | undefined
+}
+
+/** The other process has ended. */
+export class ChannelClosed extends Error {
+  override readonly name = 'ChannelClosed'
+}
+
+/** The other process did not respond in time. */
+class CallTimeout extends Error {
+  override readonly name = 'CallTimeout'
+}
+
+/**
+ * Calls in both directions between two processes, in the order in which they were made. A handler starts when its
+ * call arrives, so calls without waiting in their handlers take effect in that order.
+ */
+export class Channel<Sent extends Calls<Sent>, Served extends Calls<Served>> {
+  readonly #port: Port
+  readonly #handlers: Handlers<Served>
+  readonly #pending = new Map<number, Pending>()
+  #number = 0
+  #closed = false
+
+  constructor(port: Port, handlers: Handlers<Served>) {
+    this.#port = port
+    this.#handlers = handlers
+  }
+
+  /** Resolves with the result; rejects with the error of the other side, {@link ChannelClosed} or {@link CallTimeout}. */
+  async call<N extends keyof Sent & string>(
+    name: N,
+    argument: Sent[N][0],
+    { timeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<Sent[N][1]> {
+    if (this.#closed) throw new ChannelClosed('the process has ended')
+    const id = ++this.#number
+    return await new Promise<Sent[N][1]>((resolve, reject) => {
+      const expire = () => {
+        this.#pending.delete(id)
+        reject(new CallTimeout(`no response to ${name} within ${timeoutMs} ms`))
+      }
+      const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs).unref()
+      this.#pending.set(id, { resolve, reject, timer })
+      this.#port.send({ call: name, id, argument } satisfies Call)
+    })
+  }
+
+  /** Calls without waiting for a result. */
+  post<N extends keyof Sent & string>(name: N, argument: Sent[N][0]): void {
+    if (!this.#closed) this.#port.send({ call: name, id: undefined, argument } satisfies Call)
+  }
+
+  /** Processes a message of the other side. */
+  receive(message: object, handle?: SendHandle): void {
+    if ('call' in message) void this.#serve(message as Call)
+    else if ('response' in message) this.#responded(message as Response, handle)
+  }
+
+  /** Rejects all calls in progress. */
+  close(): void {
+    this.#closed = true
+    for (const { reject, timer } of this.#pending.values()) {
+      clearTimeout(timer)
+      reject(new ChannelClosed('the process has ended'))
+    }
+    this.#pending.clear()
+  }
+
+  async #serve({ call, id, argument }: Call): Promise<void> {
+    const respond = (response: Omit<Response, 'response'>, handle?: SendHandle) => {
+      if (id !== undefined && !this.#closed) this.#port.send({ response: id, ...response }, handle)
+    }
+    try {
+      const result: unknown = await this.#handlers[call as keyof Served](argument)
+      if (result instanceof PassedHandle) respond({}, result.handle)
+      else respond({ result })
+    } catch (error) {
+      respond({ error: messageOf(error) })
+    }
+  }
+
+  #responded({ response, result, error }: Response, handle: SendHandle | undefined): void {
+    const pending = this.#pending.get(response)
+    if (!pending) return
+    this.#pending.delete(response)
+    clearTimeout(pending.timer)
+    if (error !== undefined) pending.reject(new Error(error))
+    else pending.resolve(handle === undefined ? result : new PassedHandle(handle))
+  }
+}

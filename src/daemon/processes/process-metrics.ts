@@ -1,0 +1,40 @@
+import { AggregatorRegistry, type Registry } from 'prom-client'
+import type { Metrics } from '../../core/metrics.js'
+import type { MetricSnapshot } from './protocol.js'
+
+/** Types of metrics that only grow. Those of ended processes still count, so that no sum decreases. */
+const GROWING: ReadonlySet<string> = new Set(['counter', 'histogram'])
+
+/** Sums the metrics of the daemon, of its processes and of processes that have ended. */
+export class ProcessMetrics {
+  /** Last metrics of each process, by process id. */
+  readonly #last = new Map<number, MetricSnapshot>()
+  #ended: Promise<MetricSnapshot> = Promise.resolve([])
+
+  /** Stores the current metrics of a process. */
+  update(pid: number, metrics: MetricSnapshot): void {
+    this.#last.set(pid, metrics)
+  }
+
+  /** Adds the last known counters of an ended process to those of the others. */
+  end(pid: number): void {
+    const last = this.#last.get(pid)?.filter(({ type, name }) => GROWING.has(String(type)) && !isOfRuntime(name))
+    this.#last.delete(pid)
+    if (last) this.#ended = this.#ended.then(async (ended) => await sum([ended, last]).getMetricsAsJSON())
+  }
+
+  /** Returns all as Prometheus text. */
+  async text(own: Metrics): Promise<string> {
+    const daemon = (await own.getMetricsAsJSON()).map((metric) =>
+      // The start of the daemon, and not a sum of times.
+      metric.aggregator === 'omit' ? { ...metric, aggregator: 'first' as const } : metric,
+    )
+    return await sum([daemon, ...this.#last.values(), await this.#ended]).metrics()
+  }
+}
+
+const isOfRuntime = (name: string): boolean => /^(process|nodejs)_/.test(name)
+
+const sum = (snapshots: readonly MetricSnapshot[]): Registry =>
+  // The types of the function describe metrics, and not the snapshots that it takes.
+  AggregatorRegistry.aggregate(snapshots as never)

@@ -1,0 +1,89 @@
+/**
+ * What the daemon and its proxy processes call on each other. Everything is plain data; records are JSON texts, and
+ * rules are compiled where they run.
+ */
+import type { MetricObjectWithValues, MetricValue } from 'prom-client'
+import type { JobTarget } from '../../../pipelines/logpush/job-manager.js'
+import type { FrameParts } from '../../../pipelines/logpush/spool/types.js'
+import type { Config } from '../../config/schema.js'
+import type { Scope } from '../../core/scope.js'
+import type { Bound } from '../../edge/client/server.js'
+import type { ListenerName } from '../../http/listen.js'
+import type { LimitState } from '../../rules/limits/limiter.js'
+import type { EdgeConfig } from '../edge.js'
+import type { Channel, PassedHandle } from './channel.js'
+import type { CountSegment } from './count-file.js'
+
+/** The options that a proxy process needs. */
+export type ProcessConfig = EdgeConfig & Pick<Config, 'data' | 'store' | 'egress' | 'log'>
+
+/** One record of the store: name, version and JSON; no JSON for a deleted one. */
+export type RecordRow = readonly [name: string, version: number, json: string | undefined]
+
+/** Everything that a process needs before its snapshot. */
+export interface ProcessStart {
+  /** From 1; a process that replaces another one has its number. */
+  readonly number: number
+  readonly config: ProcessConfig
+  readonly challengeKey: Uint8Array
+  readonly ticketKeys: Uint8Array
+  readonly demoOrigin: string | undefined
+  /** Ports of the daemon's other listeners. */
+  readonly ports: readonly number[]
+  readonly wanted: readonly JobTarget[]
+  /** Counts of rate limits, and the files with later ones. */
+  readonly counts: { readonly state: readonly LimitState[]; readonly segments: readonly CountSegment[] }
+  /** The daemon runs scripts of Workers. */
+  readonly runsWorkers: boolean
+}
+
+/** The listeners of a process. */
+export interface Listening {
+  readonly proxy: Bound
+  readonly tls: Bound | undefined
+}
+
+export type MetricSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[]
+
+/** Calls of the daemon on a process. */
+export interface ProcessCalls {
+  readonly start: [ProcessStart, void]
+  /** Part of the snapshot. */
+  readonly load: [readonly RecordRow[], void]
+  /** The snapshot is complete: creates the tables. */
+  readonly open: [undefined, void]
+  readonly listen: [undefined, Listening]
+  /** One batch of the store. In force when it resolves. */
+  readonly changes: [readonly RecordRow[], void]
+  readonly want: [readonly JobTarget[], void]
+  /** Appends counts to a file from now on, or stops reading one. */
+  readonly useCounts: [string, void]
+  readonly forgetCounts: [string, void]
+  readonly ticketKeys: [Uint8Array, void]
+  readonly reconfigure: [{ readonly config: ProcessConfig; readonly ports: readonly number[] }, Listening]
+  /** Opens the access log again. */
+  readonly reopenLogs: [undefined, void]
+  readonly metrics: [undefined, MetricSnapshot]
+  /** Stops listening, finishes requests and sends the remaining log records. */
+  readonly drain: [undefined, void]
+}
+
+/** A request of a proxy process in the Workers runtime. */
+export interface EnteredRuntime {
+  readonly id: number
+  readonly script: string
+  readonly socket: string
+}
+
+/** Calls of a process on the daemon. */
+export interface DaemonCalls {
+  readonly listener: [{ readonly name: ListenerName; readonly address: string }, PassedHandle]
+  readonly records: [{ readonly dataset: string; readonly scope: Scope; readonly frames: readonly FrameParts[] }, void]
+  readonly blob: [string, Uint8Array | undefined]
+  readonly enterRuntime: [{ readonly scope: Scope; readonly id: string }, EnteredRuntime]
+  readonly wasCut: [number, boolean]
+  readonly leaveRuntime: [number, void]
+}
+
+/** The connection to the daemon, in a proxy process. */
+export type DaemonChannel = Channel<DaemonCalls, ProcessCalls>

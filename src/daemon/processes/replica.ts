@@ -1,0 +1,101 @@
+import { ENTRY_POINTS, RULESETS } from '../../core/model/ruleset.js'
+import { HOSTNAME } from '../../core/model/hostname.js'
+import { LIST_ITEMS, LISTS } from '../../core/model/list.js'
+import { SETTING } from '../../core/model/setting.js'
+import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../core/model/worker.js'
+import {
+  ACCOUNT_SUBDOMAIN,
+  SCRIPT_SUBDOMAINS,
+  SUBDOMAIN_OWNERS,
+  WORKER_DOMAINS,
+  WORKER_ROUTES,
+} from '../../core/model/worker-routing.js'
+import type { Log } from '../../core/log.js'
+import type { Scope } from '../../core/scope.js'
+import type { Change, Kind, Stored, StoreReader } from '../../core/store.js'
+import { MemoryIndex } from '../../store/memory-index.js'
+import { recordName, Row } from '../../store/record.js'
+import type { RecordRow } from './protocol.js'
+
+/** The kinds of records that proxy processes read. Every other record stays in the daemon. */
+const REPLICATED: readonly Kind<unknown>[] = [
+  HOSTNAME,
+  SETTING,
+  RULESETS,
+  ENTRY_POINTS,
+  LISTS,
+  LIST_ITEMS,
+  WORKER_DOMAINS,
+  WORKER_ROUTES,
+  ACCOUNT_SUBDOMAIN,
+  SCRIPT_SUBDOMAINS,
+  SUBDOMAIN_OWNERS,
+  WORKER_SCRIPTS,
+  WORKER_DEPLOYMENTS,
+  WORKER_VERSIONS,
+]
+
+const NAMES: ReadonlySet<string> = new Set(REPLICATED.map(({ name }) => name))
+
+const CHUNK_ROWS = 1000
+
+const rowOf = ({ kind, scope, id, version, value }: Stored<unknown>): RecordRow => [
+  recordName(kind, scope, id),
+  version,
+  value === undefined ? undefined : JSON.stringify(value),
+]
+
+/** Returns the rows of changes that proxy processes need. */
+export const replicatedRows = (changes: readonly Change[]): RecordRow[] =>
+  changes.filter(({ kind }) => NAMES.has(kind)).map(rowOf)
+
+/** Returns the current records in parts. Later changes of the store do not affect them. */
+export function snapshotOf(store: StoreReader): Iterable<readonly RecordRow[]> {
+  const lists = REPLICATED.map((kind) => store.list(kind))
+  return chunks(lists)
+}
+
+function* chunks(lists: readonly (readonly Stored<unknown>[])[]): Generator<readonly RecordRow[]> {
+  for (const list of lists)
+    for (let at = 0; at < list.length; at += CHUNK_ROWS) yield list.slice(at, at + CHUNK_ROWS).map(rowOf)
+}
+
+/** A copy of the daemon's records in a proxy process. */
+export class Replica implements StoreReader {
+  readonly #index: MemoryIndex
+
+  constructor(log: Log) {
+    this.#index = new MemoryIndex(log)
+  }
+
+  load(rows: readonly RecordRow[]): void {
+    for (const [name, version, json] of rows) this.#index.load(new Row(name, version, json!))
+  }
+
+  apply(rows: readonly RecordRow[]): void {
+    this.#index.apply(
+      rows.map(([name, version, json]) => ({
+        name,
+        row: json === undefined ? undefined : new Row(name, version, json),
+      })),
+    )
+  }
+
+  get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined {
+    return this.#index.get(checked(kind), scope, id)
+  }
+
+  list<T>(kind: Kind<T>, scope?: Scope): readonly Stored<T>[] {
+    return this.#index.list(checked(kind), scope)
+  }
+
+  watch(listener: (changes: readonly Change[]) => void): () => void {
+    return this.#index.watch(listener)
+  }
+}
+
+/** A missing kind would look like an empty one. */
+function checked<T>(kind: Kind<T>): Kind<T> {
+  if (!NAMES.has(kind.name)) throw new Error(`proxy processes have no records of kind ${kind.name}`)
+  return kind
+}

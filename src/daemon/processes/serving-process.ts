@@ -1,0 +1,148 @@
+import type { Server } from 'node:net'
+import { SpoolEmitter } from '../../../pipelines/logpush/emitter.js'
+import { remoteSpools } from '../../../pipelines/logpush/spool/remote.js'
+import type { Blobs } from '../../core/blobs.js'
+import { systemClock } from '../../core/clock.js'
+import { openLog, type Log } from '../../core/log.js'
+import { openMetrics } from '../../core/metrics.js'
+import type { Proxy } from '../../edge/client/server.js'
+import { fairResolve, systemResolve } from '../../egress/fair-resolve.js'
+import { GuardedEgress, readEgress } from '../../egress/guarded-egress.js'
+import { listenOn, type Bind } from '../../http/listen.js'
+import { openBlobs } from '../../store/open-blobs.js'
+import { Edge } from '../edge.js'
+import type { Handlers } from './channel.js'
+import { CountFile } from './count-file.js'
+import type { DaemonChannel, Listening, ProcessCalls, ProcessConfig, ProcessStart } from './protocol.js'
+import { RemoteRuntime } from './remote-runtime.js'
+import { Replica } from './replica.js'
+
+/** Records leave a process this often, or when there are enough of them. Ended by force, it loses those since then. */
+const RECORDS_INTERVAL_MS = 50
+
+interface Started {
+  readonly start: ProcessStart
+  readonly log: Log
+  readonly replica: Replica
+  readonly egress: GuardedEgress
+  readonly emitter: SpoolEmitter
+  readonly counts: CountFile
+}
+
+/** The state of a proxy process: a copy of the records that it needs, and the serving side over it. */
+export class ServingProcess {
+  readonly #daemon: () => DaemonChannel
+  readonly #metrics = openMetrics()
+  #started: Started | undefined
+  #edge: Edge | undefined
+  #proxy: Proxy | undefined
+  #ticketKeys: Buffer = Buffer.alloc(0)
+  readonly #ports = new Set<number>()
+
+  constructor(daemon: () => DaemonChannel) {
+    this.#daemon = daemon
+  }
+
+  readonly handlers: Handlers<ProcessCalls> = {
+    start: async (start) => await this.#start(start),
+    load: (rows) => this.#state.replica.load(rows),
+    open: async () => await this.#open(),
+    listen: async () => await this.#listen(),
+    changes: (rows) => this.#state.replica.apply(rows),
+    want: async (wanted) => await this.#state.emitter.want(wanted),
+    useCounts: (path) => this.#state.counts.use(path),
+    forgetCounts: (path) => this.#state.counts.forget(path),
+    ticketKeys: (keys) => void (this.#ticketKeys = Buffer.from(keys)),
+    reconfigure: async ({ config, ports }) => await this.#reconfigure(config, ports),
+    reopenLogs: async () => await this.#edge?.reopenLogs(),
+    metrics: async () => await this.#metrics.getMetricsAsJSON(),
+    drain: async () => {
+      await this.#edge?.close()
+      await this.#started?.emitter.close()
+    },
+  }
+
+  get #state(): Started {
+    if (!this.#started) throw new Error('the process is not started')
+    return this.#started
+  }
+
+  async #start(start: ProcessStart): Promise<void> {
+    const { config, number } = start
+    process.title = `edged proxy ${number}`
+    const log = openLog(config.log).child({ process: number })
+    const metrics = this.#metrics
+    // Before anything is awaited: the daemon deletes the files that nobody uses.
+    const counts = new CountFile(start.counts.segments, log)
+    const send = (...[dataset, scope, frames]: Parameters<Parameters<typeof remoteSpools>[0]>) =>
+      this.#daemon().call('records', { dataset, scope, frames })
+    this.#ticketKeys = Buffer.from(start.ticketKeys)
+    for (const port of start.ports) this.#ports.add(port)
+    const options = { clock: systemClock, log, metrics }
+    const resolve = fairResolve(systemResolve)
+    const emitter = new SpoolEmitter({ spools: remoteSpools(send), intervalMs: RECORDS_INTERVAL_MS, ...options })
+    const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
+    this.#started = { start, log, replica: new Replica(log), egress, emitter, counts }
+    await emitter.want(start.wanted)
+  }
+
+  async #open(): Promise<void> {
+    const { start, log, replica, egress, emitter, counts } = this.#state
+    const { config, demoOrigin } = start
+    const edge = await Edge.open(config, {
+      store: replica,
+      blobs: await this.#blobs(config),
+      egress,
+      resolve: fairResolve(systemResolve),
+      emitter,
+      challengeKey: Buffer.from(start.challengeKey),
+      ticketKeys: () => this.#ticketKeys,
+      counts: { url: 'embedded', countLog: counts, state: start.counts.state },
+      demoOrigin,
+      ports: this.#ports,
+      clock: systemClock,
+      log,
+      metrics: this.#metrics,
+    })
+    if (start.runsWorkers) edge.workers.runtime = new RemoteRuntime(this.#daemon)
+    this.#edge = edge
+  }
+
+  async #listen(): Promise<Listening> {
+    if (!this.#edge) throw new Error('the process has no tables')
+    this.#proxy = await this.#edge.listen({ bind: this.#bind })
+    return listening(this.#proxy)
+  }
+
+  async #reconfigure(config: ProcessConfig, ports: readonly number[]): Promise<Listening> {
+    if (!this.#edge || !this.#proxy) throw new Error('the process does not listen')
+    const { log, egress } = this.#state
+    const rules = await readEgress(config.egress)
+    await this.#edge.reconfigure(config)
+    egress.use(rules)
+    for (const port of ports) this.#ports.add(port)
+    log.level = config.log.level
+    return listening(this.#proxy)
+  }
+
+  readonly #bind: Bind = async (server: Server, address, name) => {
+    const { handle } = await this.#daemon().call('listener', { name, address })
+    await listenOn(server, handle, address)
+  }
+
+  /** Records in memory exist in the daemon only. */
+  async #blobs({ store, data }: ProcessConfig): Promise<Pick<Blobs, 'get'>> {
+    if (store !== 'memory') return await openBlobs(store, { folder: data, clock: systemClock })
+    return {
+      get: async (name) => {
+        const bytes = await this.#daemon().call('blob', name)
+        return bytes && Buffer.from(bytes)
+      },
+    }
+  }
+}
+
+const listening = ({ address, port, tls }: Proxy): Listening => ({
+  proxy: { address, port },
+  tls: tls && { address: tls.address, port: tls.port },
+})

@@ -1,0 +1,41 @@
+import type { ProcessConfig } from './protocol.js'
+
+const part = (limit: number, processes: number): number => Math.ceil(limit / processes)
+
+/** Returns the configuration of one of several processes: its share of each limit on memory and connections. */
+export function sharedAmong(processes: number, config: ProcessConfig): ProcessConfig {
+  const { data, store, egress, log, access_log, accounts, cache, zones, lists, geo, proxy, workers } = config
+  const { limits, origin } = proxy
+  return {
+    data,
+    store,
+    egress,
+    log,
+    ...(access_log && { access_log }),
+    accounts,
+    cache: { ...cache, memory: part(cache.memory, processes) },
+    zones,
+    lists,
+    geo,
+    proxy: {
+      ...proxy,
+      rules_body: { ...proxy.rules_body, memory: part(proxy.rules_body.memory, processes) },
+      buffer_memory: part(proxy.buffer_memory, processes),
+      markdown_memory: part(proxy.markdown_memory, processes),
+      limits: {
+        ...limits,
+        connections: part(limits.connections, processes),
+        connections_per_address: part(limits.connections_per_address, processes),
+      },
+      origin: {
+        ...origin,
+        connections: part(origin.connections, processes),
+        queue_size: part(origin.queue_size, processes),
+      },
+    },
+    workers: {
+      ...workers,
+      assets: { ...workers.assets, cache_bytes: part(workers.assets.cache_bytes, processes) },
+    },
+  }
+}
