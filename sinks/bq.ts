@@ -104,9 +104,9 @@ interface RowFault {
 function rowFaults(text: string, rows: number): readonly RowFault[] | undefined {
   const response = parsed(text)
   if (response === undefined) return undefined
-  const { insertErrors: told } = record(response)
-  if (!Array.isArray(told)) return []
-  const faults = told.map((row) => {
+  const { insertErrors } = record(response)
+  if (!Array.isArray(insertErrors)) return []
+  const faults = insertErrors.map((row) => {
     const { index, errors } = record(row)
     return { at: Number(index), reason: word(record(Array.isArray(errors) ? errors[0] : undefined)['reason']) }
   })
@@ -120,10 +120,10 @@ function rowFaults(text: string, rows: number): readonly RowFault[] | undefined 
 function judged(faults: readonly RowFault[], host: string, rows: number): Verdict | undefined {
   const refused = faults.filter(({ reason }) => reason === 'invalid')
   const passing = faults.filter(({ reason }) => reason !== 'invalid')
-  const [told] = [...passing, ...refused]
-  if (told === undefined) return undefined
+  const [first] = [...passing, ...refused]
+  if (first === undefined) return undefined
   return {
-    message: `${host} did not take ${faults.length} of ${rows} rows: ${told.reason}`,
+    message: `${host} did not take ${faults.length} of ${rows} rows: ${first.reason}`,
     again: passing.map(({ at }) => at),
     failure: 'transient',
     refused: refused.map(({ at }) => at),

@@ -77,9 +77,9 @@ function judged(response: BulkResponse | undefined, host: string, lines: number)
   })
   const again = failed.filter(({ status }) => status !== UNFIT)
   const passing = again.filter(({ status }) => failureOf(status) === 'transient')
-  const [told] = [...passing, ...again, ...failed]
-  if (told === undefined) return undefined
-  const why = /^[a-z_]{1,64}$/.test(told.type) ? `: ${told.type}` : ''
+  const [first] = [...passing, ...again, ...failed]
+  if (first === undefined) return undefined
+  const why = /^[a-z_]{1,64}$/.test(first.type) ? `: ${first.type}` : ''
   return {
     message: `${host} did not take ${failed.length} of ${lines} records${why}`,
     again: again.map(({ at }) => at),

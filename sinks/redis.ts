@@ -96,7 +96,7 @@ async function append(
       })
     }),
   })
-  // Such as a password that the server does not take: told here, and to the commands as a closed connection only.
+  // Such as a password that the server does not take: reported here; commands only see a closed connection.
   link.on('error', (error) => (refusal ??= error))
   const abort = () => link.disconnect()
   signal.addEventListener('abort', abort, { once: true })

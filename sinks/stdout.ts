@@ -28,7 +28,7 @@ export function stdoutTo(stream: () => Writable): SinkType {
     open(destination, deps) {
       checked(destination, deps)
       const out = stream()
-      // A failed write is told where it is awaited; the event as well would end the process.
+      // The await of a failed write throws; an unhandled event as well would end the process.
       out.on('error', ignored)
       return {
         encoding: 'identity',

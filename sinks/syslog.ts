@@ -54,10 +54,10 @@ export const syslog = lineSinkType({
       const socket = await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
       const connected = clock.monotonic()
       const closed = once(socket, 'end', { signal })
-      // Told by the pipeline where it is the first to fail; without an owner it would end the process.
+      // The pipeline reports it if it is the first to fail; without an owner it would end the process.
       closed.catch(() => {})
-      let told = false
-      socket.once('end', () => (early = !told))
+      let reported = false
+      socket.once('end', () => (early = !reported))
       socket.resume()
       try {
         const messages = frames(head(time, name), groups)
@@ -65,7 +65,7 @@ export const syslog = lineSinkType({
         const settledAt = connected + Math.max(SETTLE_MS, 2 * (connected - begin))
         await settled(closed, clock, settledAt - clock.monotonic(), signal)
         if (!early) {
-          told = true
+          reported = true
           socket.end()
           socket.setTimeout(CLOSE_MS, () => socket.destroy(new NotClosed()))
           await closed

@@ -25,6 +25,14 @@ export interface Message {
 /** Code of the message for a member that is stored without effect. */
 export const STORED_WITHOUT_EFFECT = 10900
 
+/** Returns a message for each member that is stored without effect, by its pointer. */
+export const withoutEffect = (pointers: readonly string[]): Message[] =>
+  pointers.map((pointer) => ({
+    code: STORED_WITHOUT_EFFECT,
+    message: 'stored, without effect here',
+    source: { pointer },
+  }))
+
 /** Parts of a response besides its result. */
 export interface ApiResponseOptions {
   readonly status?: number

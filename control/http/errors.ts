@@ -180,7 +180,7 @@ export const ERRORS = {
   badMigration: [10074, 400, 'the migration cannot be applied'],
   migrationTag: [10079, 400, 'the migration tag precondition failed'],
   exportsConflict: [100402, 400, 'the exports cannot be reconciled with what is deployed'],
-  undeployedExport: [100406, 400, 'the class is told by exports alone and not deployed yet'],
+  undeployedExport: [100406, 400, 'the class is declared in exports only and not deployed yet'],
   unappliedMigration: [10123, 400, 'no deployed migration has made the Durable Object class yet'],
   versionMigration: [10211, 400, 'migrations must be deployed with the script, not uploaded as a version'],
   uploadsBusy: [20431, 503, 'too many uploads at once; try again'],

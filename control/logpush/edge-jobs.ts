@@ -35,7 +35,7 @@ const LiveInput = Type.Object(
 
 const LiveResult = Type.Object({
   ...LiveInput.properties,
-  destination_conf: Type.String({ description: 'WebSocket URL; whoever has it may listen.' }),
+  destination_conf: Type.String({ description: 'WebSocket URL; anyone who has it can listen.' }),
   session_id: Type.String(),
 })
 

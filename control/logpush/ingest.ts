@@ -17,7 +17,7 @@ export interface Ingested {
   readonly accepted: number
   /** Lines from 1; of an array, its elements from 1. */
   readonly rejected: readonly { readonly line: number; readonly message: string }[]
-  /** Rejected ones besides those that are told. */
+  /** Number of rejected records that are not listed. */
   readonly more_rejected?: number
 }
 

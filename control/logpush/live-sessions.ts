@@ -1,6 +1,6 @@
 /**
  * Live records of a zone over WebSockets: what "edge jobs" are to the public API. A session lives in memory, for an hour at
- * most; its URL is its secret. Whoever reads too slowly misses records, which are counted, and slows nobody down.
+ * most; its URL is its secret. A client that reads too slowly misses records, which are counted, and delays no other.
  */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'

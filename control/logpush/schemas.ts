@@ -3,7 +3,7 @@ import { orNull, orOff, strict } from '../../src/core/schema.js'
 import { MAX_IN_FLIGHT } from '../../src/core/sink.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 
-/** One enumeration rather than a union with null, so that a wrong value is told all that fit. */
+/** One enumeration and not a union with null, so that the error for a wrong value lists all valid ones. */
 const choice = <const V extends string>(values: readonly V[], description: string) =>
   Type.Optional(Type.Unsafe<V | null>({ enum: [...values, null], description }))
 

@@ -34,7 +34,7 @@ export interface LogpushServices {
   readonly settled: (id: string) => Promise<void>
   /** The configuration in force now. */
   readonly limits: () => Pick<LogpushConfig, 'jobs_per_scope' | 'filter'>
-  /** Told about each request that brought records. */
+  /** Called for each request that contained records. */
   readonly observeIngest?: (dataset: string, counts: { readonly accepted: number; readonly rejected: number }) => void
 }
 

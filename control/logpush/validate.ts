@@ -13,7 +13,7 @@ const scopes = ['account', 'zone'] as const
 const OWNERSHIP_FILE = 'ownership-challenge.txt'
 const OnlyDestination = Type.Object({ destination_conf: Destination }, strict)
 
-/** Questions about destinations and options, and proofs that a destination belongs to whoever asks. */
+/** Checks of destinations and options, and proofs that the caller owns a destination. */
 export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
   return [
     endpoint({

@@ -36,9 +36,9 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
       version: '4.0.0',
       summary: 'Markdown conversion, rulesets, log push, Worker scripts and posture webhooks',
       description:
-        'Every answer comes in one envelope. Errors carry a code and, for bodies, a JSON pointer to what is wrong; all ' +
-        'that is wrong is told at once. Each answer tells how many requests the token has left (`ratelimit`) and has ' +
-        'the name of its request (`cf-ray`).',
+        'Every response is one envelope. Errors have a code and, for bodies, a JSON pointer; all errors of a body are ' +
+        'reported at once. Each response has the number of requests that the token has left (`ratelimit`) and the ' +
+        'id of its request (`cf-ray`).',
     },
     servers: [{ url: PREFIX }],
     security: [{ token: [] }, { email: [], key: [] }],

@@ -62,7 +62,7 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
       path: PATH,
       scopes,
       permissions: ACCESS.rulesets.write,
-      summary: 'Replace the entry point of a phase; it is made where there is none',
+      summary: 'Replace the entry point of a phase, or create it',
       query: DryRun,
       body: RulesetChange,
       maxBytes: 5_000_000,

@@ -62,7 +62,7 @@ const TraceInput = Type.Object(
           skip_challenge: Type.Optional(Type.Boolean({ description: 'As a visitor who has passed each challenge.' })),
           threat_score: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
         },
-        { ...strict, description: 'What the rules are told of the visitor.' },
+        { ...strict, description: 'Properties of the client that the rules see.' },
       ),
     ),
     cookies: Type.Optional(fieldsOf('^[^\\u0000-\\u001f\\u007f;]*$', 'Cookies by name.')),

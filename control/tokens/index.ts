@@ -171,7 +171,7 @@ export function tokens({ config, store, clock }: ControlDeps): Endpoint[] {
       permissions: WRITE,
       summary: 'Give an API token a new secret; the old one is void at once',
       body: Type.Object({}, strict),
-      result: Type.String({ description: 'The token itself. It is told this once.' }),
+      result: Type.String({ description: 'The token itself. It is shown only once.' }),
       async handle(call) {
         const { id, version, value: before } = stored(call.params.token_id)
         if (!within(call.caller.grants, grantsOf(before.policies), configIndex(config())))

@@ -67,5 +67,5 @@ export type TokenResult = Static<typeof TokenResult>
 /** A token that was just created, with its secret. */
 export const CreatedResult = Type.Object({
   ...TokenResult.properties,
-  value: Type.String({ description: 'The token itself. It is told this once.' }),
+  value: Type.String({ description: 'The token itself. It is shown only once.' }),
 })

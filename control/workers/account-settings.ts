@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
 import { auditOf } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 
@@ -47,7 +47,8 @@ export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
           (old) => ({ ...(old ?? DEFAULTS), ...body }),
           auditOf(clock, call, { action: 'update', kind: WORKERS_ACCOUNT_SETTINGS, scope, id: ONLY }),
         )
-        return stored?.value ?? DEFAULTS
+        const inert = Object.keys(body).map((name) => `/${name}`)
+        return new ApiResponse(stored?.value ?? DEFAULTS, { messages: withoutEffect(inert) })
       },
     }),
   ]

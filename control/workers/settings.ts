@@ -3,7 +3,8 @@ import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.j
 import { orNull, strict } from '../../src/core/schema.js'
 import { Observability } from '../../src/workers/metadata/observability.js'
 import { audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
+import { inertMembers } from '../../src/workers/metadata/inert.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
@@ -78,7 +79,10 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
           await store.batch(
             ...audited(clock, call, { kind: WORKER_SCRIPTS, scope, id, before, after, ifVersion: version }),
           )
-          const messages = missingConsumers(store, scope, body.tail_consumers ?? [])
+          const messages = [
+            ...withoutEffect(inertMembers(body)),
+            ...missingConsumers(store, scope, body.tail_consumers ?? []),
+          ]
           return new ApiResponse(ownSettings(after), { messages })
         })
       },

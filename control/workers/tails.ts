@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Type, type Static } from 'typebox'
 import { orNull, strict } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { Permission } from '../http/auth/permissions.js'
@@ -11,12 +11,12 @@ import { scriptOf } from './find.js'
 import { tailPath, type Tail } from './services/tail-sessions.js'
 
 const PATH = '/workers/scripts/:script_name/tails'
-/** Whoever may deploy code could listen anyway. */
+/** A caller that can deploy code could listen anyway. */
 const permissions: readonly Permission[] = ['Workers Tail Read', 'Workers Scripts Write']
 
 const Shown = Type.Object({
   id: Type.String(),
-  url: Type.String({ description: 'WebSocket URL; whoever has it may listen.' }),
+  url: Type.String({ description: 'WebSocket URL; anyone who has it can listen.' }),
   expires_at: Type.String(),
 })
 const Texts = Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 100 })
@@ -81,12 +81,13 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       jsonAs: ['text/plain'],
       result: Shown,
       refusal: 'badTail',
-      async handle({ scope, params, request }) {
+      async handle({ scope, params, body, request }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
         const tail = deps.workers().tails.open(scope, script)
         if (!tail) throw new ApiError('tooManyTails')
         await deps.workers().runtime?.applied(scope)
-        return shown(tail, request)
+        const messages = withoutEffect(body.filters?.length ? ['/filters'] : [])
+        return new ApiResponse(shown(tail, request), { messages })
       },
     }),
     endpoint({

@@ -3,7 +3,7 @@ import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { PART_TYPES } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { runsNow } from './services/running.js'
@@ -46,7 +46,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
       }),
       async handle(call) {
         const strict = call.query.bindings_inherit === 'strict'
-        const { script, version, reconciliation, warnings } = await desk.take(call, { deployed: true, strict })
+        const { script, version, reconciliation, warnings, inert } = await desk.take(call, { deployed: true, strict })
         const result = {
           ...scriptResult(script, version),
           // Clients print it as the UUID of the version.
@@ -56,6 +56,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
           ...(reconciliation && { exports_reconciliation: reconciliation }),
         }
         const messages = [
+          ...withoutEffect(inert),
           ...warnings.map((message) => ({ code: 10900, message })),
           ...missingTargets(deps.store, call.scope, version.bindings),
           ...missingConsumers(deps.store, call.scope, script.tail_consumers),

@@ -11,7 +11,15 @@ import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/chec
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import type { ScriptChange } from '../../src/workers/script-repository.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
+import {
+  ACCOUNT_ONLY as scopes,
+  endpoint,
+  ApiResponse,
+  type Call,
+  type Endpoint,
+  withoutEffect,
+} from '../http/endpoint.js'
+import { inertMembers } from '../../src/workers/metadata/inert.js'
 import { ApiError } from '../http/errors.js'
 import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -142,6 +150,7 @@ function changeSettings({ deps, store, workers, read, make }: Context): Endpoint
             ...(more && { exports_reconciliation: more }),
           }
           const messages = [
+            ...withoutEffect(inertMembers(settings)),
             ...missingTargets(store, call.scope, version.bindings),
             ...missingConsumers(store, call.scope, settings.tail_consumers ?? []),
             ...(await runsNow(workers(), call.scope, version)),

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { mapOf } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { paging } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -59,13 +59,14 @@ function createVersion({ store, desk }: Context): Endpoint {
     result: Version,
     async handle(call) {
       const strict = call.query.bindings_inherit === 'strict'
-      const { script, version, reconciliation, warnings } = await desk.take(call, { deployed: false, strict })
+      const { script, version, reconciliation, warnings, inert } = await desk.take(call, { deployed: false, strict })
       const result = {
         ...versionResponse(store, call.scope, version, script),
         ...(reconciliation && { exports_reconciliation: reconciliation }),
       }
       return new ApiResponse(result, {
         messages: [
+          ...withoutEffect(inert),
           ...warnings.map((message) => ({ code: 10900, message })),
           ...missingTargets(store, call.scope, version.bindings),
         ],

@@ -13,12 +13,12 @@ const metadata = mapOf(Type.String({ maxLength: 1024 }), {
 const origin = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Host name of another origin. Kept and told; requests go to the origin of the zone.',
+  description: 'Host name of another origin. Stored and returned; requests go to the origin of the zone.',
 })
 const sni = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Server name for that origin, or `:request_host_header:`. Kept and told, as it is.',
+  description: 'Server name for that origin, or `:request_host_header:`. Stored and returned, without effect.',
 })
 
 const changeable = {

@@ -6,7 +6,7 @@ import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audited, auditOf } from '../resources/audit.js'
-import { ApiResponse, endpoint, STORED_WITHOUT_EFFECT, type Endpoint, type Message } from '../http/endpoint.js'
+import { ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { covers, hostName } from './hostname-match.js'
 import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MAX_METADATA_BYTES } from './hostname-schemas.js'
@@ -114,7 +114,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
           .catch((error: unknown) => {
             throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
           })
-        return new ApiResponse(shown(value), { messages: withoutEffect(body) })
+        return new ApiResponse(shown(value), { messages: withoutEffect(inert(body)) })
       },
     }),
     endpoint({
@@ -140,7 +140,7 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
           auditOf(clock, call, { kind: HOSTNAME, scope, id }),
         )
         if (!after) throw new ApiError('unknownHostname')
-        return new ApiResponse(shown(after.value), { messages: withoutEffect(body) })
+        return new ApiResponse(shown(after.value), { messages: withoutEffect(inert(body)) })
       },
     }),
     endpoint({
@@ -171,13 +171,9 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
 /** Members that are stored and returned, but do not affect how requests are served. */
 const INERT = ['custom_origin_server', 'custom_origin_sni', 'ssl'] as const
 
-/** Returns a message for each member of a write that has no effect. Removing one is complete. */
-const withoutEffect = (body: HostnameChange): Message[] =>
-  INERT.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => ({
-    code: STORED_WITHOUT_EFFECT,
-    message: 'stored, without effect here',
-    source: { pointer: `/${name}` },
-  }))
+/** Returns the members of a write that have no effect. Removing one is complete. */
+const inert = (body: HostnameChange): string[] =>
+  INERT.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => `/${name}`)
 
 // Every `ssl` is active, so both orders of the list are by this rank.
 const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)

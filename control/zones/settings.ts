@@ -1,46 +1,30 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
-import { issuesIn } from '../../src/core/errors.js'
 import { SETTING, type Setting } from '../../src/core/model/setting.js'
-import { parser, strict } from '../../src/core/schema.js'
+import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
-import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError, ApiErrors } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
-
-interface SettingType {
-  readonly parse: (input: unknown) => unknown
-  /** Applies until the API sets another value. */
-  readonly initial: (zone: ZoneConfig) => unknown
-  readonly editable: (zone: ZoneConfig) => boolean
-}
-
-/** Every supported zone setting. */
-const SETTINGS: ReadonlyMap<string, SettingType> = new Map([
-  [
-    'content_converter',
-    {
-      parse: parser(Type.Object({ value: Type.Enum(['on', 'off']) })),
-      initial: (zone: ZoneConfig) => zone.settings.content_converter,
-      editable: (zone: ZoneConfig) => zone.plan !== 'free',
-    },
-  ],
-])
+import { SETTINGS, type SettingType } from './setting-types.js'
 
 const SettingResult = Type.Object({
   id: Type.String(),
-  value: Type.Unknown({ description: 'on or off for content_converter.' }),
+  value: Type.Unknown({ description: 'Depends on the setting; on or off for most.' }),
   editable: Type.Boolean({ description: "Whether the zone's plan allows a change." }),
   modified_on: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'Null until the API has set a value.',
   }),
 })
 
-const SettingInput = Type.Object({ value: Type.Unknown({ description: 'The new value: on or off.' }) }, strict)
+const SettingInput = Type.Object(
+  { value: Type.Unknown({ description: 'The new value; on or off for most settings.' }) },
+  strict,
+)
 
 const SettingsInput = Type.Object(
   {
@@ -55,7 +39,7 @@ const SettingsInput = Type.Object(
 const READ = ['Zone Settings Read', 'Zone Settings Write'] as const
 const WRITE = ['Zone Settings Write'] as const
 
-/** Zone settings, including the conversion of pages to Markdown. */
+/** Endpoints of zone settings. */
 export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
   const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
@@ -106,7 +90,11 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
         ),
       )
     })
-    return changes.map(({ id }) => shown(zone, scope, id))
+    const inert = changes.filter(({ id, value }) => !known(id).hasEffect(value)).map(({ at }) => `${at}/value`)
+    return {
+      results: changes.map(({ id }) => shown(zone, scope, id)),
+      messages: withoutEffect(inert),
+    }
   }
 
   return [
@@ -128,11 +116,11 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       body: SettingsInput,
       result: Type.Array(SettingResult),
       refusal: 'badSetting',
-      handle: async (call) =>
-        await set(
-          call,
-          call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` })),
-        ),
+      async handle(call) {
+        const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
+        const { results, messages } = await set(call, items)
+        return new ApiResponse(results, { messages })
+      },
     }),
     endpoint({
       method: 'get',
@@ -155,8 +143,8 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       async handle(call) {
         const id = call.params.setting_id
         known(id)
-        await set(call, [{ id, value: call.body.value, at: '' }])
-        return shown(zoneOf(call.scope), call.scope, id)
+        const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
+        return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
       },
     }),
   ]
@@ -177,8 +165,6 @@ function issuesOf(zone: ZoneConfig, { id, value, at }: { id: string; value: unkn
   const refused = `${id} is not available on the ${zone.plan} plan of the zone`
   return [
     ...(type.editable(zone) ? [] : [new ApiError('notEntitled', `${at}/value`, refused)]),
-    ...issuesIn(() => type.parse({ value })).map(
-      ({ pointer, message }) => new ApiError('badSetting', at + pointer, message),
-    ),
+    ...type.issues({ value }).map(({ pointer, message }) => new ApiError('badSetting', at + pointer, message)),
   ]
 }

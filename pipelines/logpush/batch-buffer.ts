@@ -142,7 +142,7 @@ export class BufferedBody {
     // Not `slice`, which of a Buffer gives no copy.
     const encoded = this.#encoding === 'gzip' ? this.#deflate(text, of) : Promise.resolve(new Uint8Array(text))
     this.#stored = this.#keep(encoded, this.#stored ?? this.#begin())
-    // Whoever waits for them is told; without anybody they must not count as unhandled.
+    // Waiting callers get the error; without any it must not count as unhandled.
     encoded.catch(() => {})
     this.#stored.catch(() => {})
   }

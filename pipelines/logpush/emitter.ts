@@ -210,7 +210,7 @@ class Lane {
       await this.#writer.commit()
       return true
     } catch (error) {
-      // The spool has told in the log that it does not take records.
+      // The spool has logged that it does not accept records.
       if (!(error instanceof SpoolFull)) this.#log.error({ event: 'emit_failed', error: messageOf(error) })
       return false
     }

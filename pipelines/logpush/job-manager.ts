@@ -32,7 +32,7 @@ export interface LogpushDeps {
   /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
   readonly options: () => LogpushOptions
   readonly standing?: readonly ConfiguredJob[]
-  /** Told what jobs and live streams take from now on, in place of what it was; their cursors are there already. */
+  /** Called with what jobs and live streams read from now on; their cursors exist already. */
   readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
   /** Folder for batches in progress, for the runner alone. */
   readonly folder: string

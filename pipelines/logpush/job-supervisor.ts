@@ -119,7 +119,7 @@ export class JobSupervisor {
       try {
         await this.#turn(this.#job)
       } catch (error) {
-        this.status.failed(this.#told(error))
+        this.status.failed(this.#described(error))
         await this.#failed()
         await pause(this.#deps.clock, FAULT_PAUSE_MS, control.wake)
       }
@@ -157,7 +157,7 @@ export class JobSupervisor {
   }
 
   /** What the owner of the job reads about a fault. */
-  #told(error: unknown): string {
+  #described(error: unknown): string {
     if (error instanceof InvalidInput || error instanceof NoRoom) return messageOf(error)
     this.#deps.log.error({ event: 'logpush_job_stopped', job: this.#of.id, error: messageOf(error) })
     return 'the job could not go on; the log of the daemon says why'

@@ -21,7 +21,7 @@ export interface Upload {
   readonly failing: boolean
 }
 
-/** After an attempt is told to end, it is waited for this long. */
+/** Time that an aborted attempt has to end. */
 const ENDING_MS = 5000
 
 /**

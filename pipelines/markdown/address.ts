@@ -1,14 +1,21 @@
 import { codeAt, trimControls } from './characters.js'
 
+/** Maximum length of a base. A longer one is ignored. */
+const MAX_BASE = 2048
+
+/** Maximum characters that resolving adds to the addresses of a page. Further ones remain as they are written. */
+const MAX_ADDED = 16 * 1024 * 1024
+
 /** Addresses of a page, as written or resolved against its `<base>`. */
 export class Addresses {
   #base: URL | undefined
   /** The base has no host, so addresses resolved against it have no host either. */
   #hostless = false
+  #added = 0
 
   /** Only a page's first `<base href>` counts. WHATWG HTML, 4.2.3. */
   set base(href: string) {
-    if (this.#base !== undefined) return
+    if (this.#base !== undefined || href.length > MAX_BASE) return
     this.#hostless = !URL.canParse(href)
     this.#base = this.#hostless ? parse(href, NOWHERE) : new URL(href)
   }
@@ -17,9 +24,10 @@ export class Addresses {
   resolve(href: string, plain = false): string {
     // oxlint-disable-next-line no-control-regex
     const url = !plain && /[\x00-\x20]/.test(href) ? trimControls(href).replace(/[\t\n\r]/g, '') : href
-    if (this.#base === undefined) return url
+    if (this.#base === undefined || this.#added > MAX_ADDED) return url
     const resolved = parse(url, this.#base)
     if (resolved === undefined) return url
+    this.#added += Math.max(0, resolved.href.length - url.length)
     return this.#hostless && resolved.origin === NOWHERE ? resolved.href.slice(NOWHERE.length) : resolved.href
   }
 }

@@ -174,7 +174,7 @@ export class Writer {
   /** Adds what keeps two lines apart. */
   #breakLine(line: string): void {
     if (lengthOf(this.#out) > MANY) {
-      // What is made of many pieces is copied while they are in a near cache: whoever reads it would copy it later.
+      // A string of many pieces is flattened while they are in a near cache: its reader would do it later.
       this.#before += [this.#out, line].join('')
       this.#out = ''
     } else this.#out += line
@@ -214,7 +214,7 @@ export class Writer {
       case 'quote':
         return '> '
       case 'list': {
-        // Two lists side by side are told apart by their markers.
+        // Two adjacent lists have different markers.
         const usual = open.ordered ? '.' : '-'
         const other = open.ordered ? ')' : '+'
         open.marker = parent.last === 'list' && parent.marker === usual ? other : usual

@@ -8,7 +8,7 @@ import { TIMESTAMP_FORMATS } from './timestamps.js'
 const text = (description: string) => Type.Optional(orNull(Type.String({ maxLength: 65_536, description })))
 const flag = (description: string) => Type.Optional(orNull(Type.Boolean({ description })))
 
-// One enumeration rather than a union with null: so a wrong value is told all that fit.
+// One enumeration and not a union with null, so that the error for a wrong value lists all valid ones.
 const choice = <const V extends string>(values: readonly V[], description: string) =>
   Type.Optional(Type.Unsafe<V | null>({ enum: [...values, null], description }))
 

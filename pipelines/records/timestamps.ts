@@ -16,7 +16,7 @@ export const TIMESTAMP_BYTES = 32
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39
 
 /**
- * Reads a point in time from JSON text: an integer of seconds, milliseconds, microseconds or nanoseconds, told apart by
+ * Reads a point in time from JSON text: an integer of seconds, milliseconds, microseconds or nanoseconds, distinguished by
  * its digits (up to 11, 14, 17, 20), also with a fraction or in quotes, or RFC 3339 text. False for anything else.
  */
 export function readInstant(bytes: Uint8Array, start: number, end: number, into: Instant): boolean {

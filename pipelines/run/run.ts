@@ -177,7 +177,7 @@ class Fate {
     this.#options.failing(message)
   }
 
-  /** After a failure: whoever wanted an end does not wait for more of them. */
+  /** After a failure: a caller that waits for the end does not wait for more of them. */
   judge(): void {
     if (this.#options.stop.aborted) this.stop()
   }

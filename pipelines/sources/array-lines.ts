@@ -14,14 +14,14 @@ const MAX_DEPTH = 65
 
 /**
  * The elements of an array as NDJSON, in pieces that follow those of the input. An element of more than `most` bytes is
- * cut behind them, so that its line is too long for whoever reads lines. Rejects with {@link MalformedArray}, which says how
+ * cut behind them, so that its line is too long for the reader of lines. Rejects with {@link MalformedArray}, which says how
  * many elements have been given.
  */
 export async function* arrayLines(input: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Uint8Array> {
   const writer = new LineWriter(most)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const read = jsonParser({ packValues: false, streamValues: true })
-  // What was read before something went wrong must reach the reader: it is told afterwards.
+  // What was read before something went wrong must reach the reader: the error follows.
   const lines = function* (text: string): Generator<Uint8Array> {
     let wrong: unknown
     try {

@@ -169,7 +169,7 @@ export class FollowTrail implements Trail<FollowState> {
     try {
       await this.#files.look(options)
     } catch (error) {
-      // Whoever reads next gets it.
+      // The next reader gets it.
       this.#failure ??= error instanceof Error ? error : new Error(messageOf(error))
     }
   }

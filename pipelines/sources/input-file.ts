@@ -4,7 +4,7 @@ import { fileBytes, streamBytes, type ByteSource } from './byte-source.js'
 import { HEAD_BYTES } from './file-head.js'
 import { isArray, isGzip, markLength, ndjson } from './ndjson.js'
 
-/** An opened input file: plain or gzip, NDJSON or one JSON array, told by what it begins with. */
+/** An opened input file: plain or gzip, NDJSON or one JSON array, detected from its first bytes. */
 export interface InputFile {
   readonly path: string
   /** Which file it is, whatever its name: device and inode. */
@@ -16,7 +16,7 @@ export interface InputFile {
   /** Plain NDJSON, which can be read from any byte on, and may grow. */
   readonly plain: boolean
   /**
-   * Its NDJSON from a byte on; what stands before in a file that is not plain is read and left out. `progress` is told
+   * Its NDJSON from a byte on; what stands before in a file that is not plain is read and left out. `progress` receives
    * of bytes on disk as they are read.
    */
   bytes(from: number, progress: (bytes: number) => void): ByteSource
@@ -39,7 +39,7 @@ export async function openInput(path: string): Promise<InputFile> {
       size,
       plain,
       bytes(from, progress) {
-        if (plain) return told(fileBytes(handle, from), progress)
+        if (plain) return counted(fileBytes(handle, from), progress)
         const stream = createReadStream(path, { highWaterMark: 1 << 18 })
         stream.on('data', ({ length }) => progress(length)).pause()
         return streamBytes(without(ndjson(stream), from))
@@ -52,7 +52,7 @@ export async function openInput(path: string): Promise<InputFile> {
   }
 }
 
-const told = (source: ByteSource, progress: (bytes: number) => void): ByteSource => ({
+const counted = (source: ByteSource, progress: (bytes: number) => void): ByteSource => ({
   ...source,
   async read(buffer, at) {
     const count = await source.read(buffer, at)

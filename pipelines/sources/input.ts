@@ -2,13 +2,13 @@ import type { Cursor, ReadableSpool } from '../logpush/spool/types.js'
 
 /** What a run reads: input files, or a spool into which a source takes records. */
 export interface Input {
-  /** Names the records: with it the names of batches are told from those of other runs. */
+  /** Names the records: it distinguishes the names of batches from those of other runs. */
   readonly id: string
   readonly spool: ReadableSpool
   readonly cursor: Pick<Cursor, 'state' | 'save'>
   /** Whether nothing comes behind a position any more. */
   over(position: number): boolean
-  /** It does not end by itself: whoever wants an end calls `stop`. */
+  /** It does not end by itself: the caller ends it with `stop`. */
   readonly endless: boolean
   /** Takes no more: what has been taken, or is there by now, is the whole of the input. */
   stop(): void

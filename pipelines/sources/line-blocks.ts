@@ -64,7 +64,7 @@ export class LineBlocks {
     this.#ahead = undefined
     if (block === undefined) return undefined
     this.#ahead = this.#fill()
-    // Told to whoever asks next.
+    // The next call reports it.
     this.#ahead.catch(() => undefined)
     return block
   }

@@ -13,7 +13,7 @@ export class NotGzip extends Error {
 }
 
 /**
- * NDJSON of an input that is NDJSON or one JSON array, gzip or not, told by what it begins with; a byte order mark is left
+ * NDJSON of an input that is NDJSON or one JSON array, gzip or not, detected from its first bytes; a byte order mark is left
  * out. Rejects with MalformedArray, with {@link NotGzip} where `gzip` says that it must be, and as zlib does for a gzip
  * stream that is damaged or ends midway.
  */
@@ -21,7 +21,7 @@ export async function* ndjson(input: AsyncIterable<Uint8Array>, { gzip = false }
   const { head, from } = await peek(input, isGzip)
   if (isGzip(head)) {
     const gunzip = createGunzip({ chunkSize: 1 << 18 })
-    // Whoever reads gets the error of either stream.
+    // The reader gets the error of either stream.
     pipeline(Readable.from(from(0)), gunzip, () => {})
     return yield* textLines(gunzip)
   }

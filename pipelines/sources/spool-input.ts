@@ -48,7 +48,7 @@ export async function spoolInput(
   )
   const end = taking.catch(() => undefined)
   const failed = taking.then(async () => await new Promise<never>(() => {}))
-  // Whoever runs the pipeline is told; while nobody is, it must not count as unhandled.
+  // The runner of the pipeline gets the error; before it listens, it must not count as unhandled.
   failed.catch(() => undefined)
   return {
     id: spools.id,

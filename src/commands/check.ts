@@ -21,28 +21,28 @@ export const check: DefineCommand = (command) => {
       const checks = destinationChecks({ clock: systemClock, log: silentLog })
       if (isPipelineFile(text, file)) {
         const pipelines = readPipelines(text, file, checks)
-        const told = json
+        const report = json
           ? JSON.stringify(
               pipelines.map(({ name }) => ({ name })),
               null,
               2,
             )
           : `${file}: ok`
-        return void process.stdout.write(`${told}\n`)
+        return void process.stdout.write(`${report}\n`)
       }
       const config = readConfig(text, file, process.env, checks)
       if (!json) return void process.stdout.write(`${file}: ok\n`)
-      const { tokens, legacy_keys: legacyKeys, secrets, ...told } = config
+      const { tokens, legacy_keys: legacyKeys, secrets, ...shown } = config
       const names = {
         tokens: tokens.map(({ name }) => ({ name })),
         legacy_keys: legacyKeys.map(({ email }) => ({ email })),
-        pipelines: told.pipelines.map(({ name }) => ({ name })),
-        store: told.store.replace(/\/\/.*@/, '//'),
+        pipelines: shown.pipelines.map(({ name }) => ({ name })),
+        store: shown.store.replace(/\/\/.*@/, '//'),
       }
-      const { dead_letter: deadLetter } = told.logpush
-      const logpush = { ...told.logpush, ...(deadLetter !== undefined && { dead_letter: redact(deadLetter) }) }
+      const { dead_letter: deadLetter } = shown.logpush
+      const logpush = { ...shown.logpush, ...(deadLetter !== undefined && { dead_letter: redact(deadLetter) }) }
       process.stdout.write(
-        `${JSON.stringify({ ...told, logpush, secrets: { key_file: secrets.key_file }, ...names }, null, 2)}\n`,
+        `${JSON.stringify({ ...shown, logpush, secrets: { key_file: secrets.key_file }, ...names }, null, 2)}\n`,
       )
     })
 }

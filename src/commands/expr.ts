@@ -32,7 +32,7 @@ export interface Outcome {
 export function checkExpression(text: string, options: { phase?: string; json?: boolean } = {}): Outcome {
   const { error, lints } = check(text, options.phase === undefined ? {} : { phase: options.phase })
   if (options.json === true) {
-    const told = error && {
+    const details = error && {
       class: error.class,
       line: error.line,
       column: error.column,
@@ -40,7 +40,7 @@ export function checkExpression(text: string, options: { phase?: string; json?: 
       reason: error.reason,
       message: error.message,
     }
-    const output = `${JSON.stringify({ valid: error === undefined, error: told ?? null, hints: lints }, null, 2)}\n`
+    const output = `${JSON.stringify({ valid: error === undefined, error: details ?? null, hints: lints }, null, 2)}\n`
     return { output, exitCode: error === undefined ? 0 : 2 }
   }
   if (error !== undefined) return { output: `${error.message}\n`, exitCode: 2 }

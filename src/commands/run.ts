@@ -11,7 +11,7 @@ import { runPipeline, stateFolder } from '../daemon/pipeline-run.js'
 import { Exit, type DefineCommand } from './command.js'
 import { showProgress } from './progress.js'
 
-/** Invalid records that are told one by one. */
+/** Maximum number of invalid records that are reported one by one. */
 const MAX_REPORTED = 10
 
 /** `edged run FILE`: pipelines of a file, until their input ends. */
@@ -48,14 +48,14 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   // Waits do not keep a process alive by themselves.
   const alive = setInterval(() => {}, 2 ** 30)
   const begin = clock.monotonic()
-  let told = 0
+  let reported = 0
   const progress = showProgress(process.stderr)
   const tell = (message: string) => progress.above(() => process.stderr.write(`edged: ${message}\n`))
   const tallies = pipelines.map(
     () =>
       new RunStats((place, message) => {
-        if (++told <= MAX_REPORTED) tell(`${place}: ${message}`)
-        else if (told === MAX_REPORTED + 1) tell('more invalid records are only counted')
+        if (++reported <= MAX_REPORTED) tell(`${place}: ${message}`)
+        else if (reported === MAX_REPORTED + 1) tell('more invalid records are only counted')
       }),
   )
   progress.start(tallies)

@@ -55,7 +55,7 @@ Try:
 function stopSignal(log: Log): Promise<void> {
   return new Promise((resolve) => {
     const stop = (signal: NodeJS.Signals) => {
-      log.info({ event: 'draining', signal }, 'finishing what is under way; the same signal again stops at once')
+      log.info({ event: 'draining', signal }, 'finishing requests in progress; the same signal again stops at once')
       for (const again of ['SIGTERM', 'SIGINT'] as const) {
         process.removeAllListeners(again)
         process.once(again, () => process.exit(1))

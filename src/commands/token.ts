@@ -17,11 +17,11 @@ interface Options extends FlatAccess {
 
 const several = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
-/** `edged token create`: a new API token, told once. */
+/** `edged token create`: creates an API token and prints it once. */
 export const token: DefineCommand = (command) => {
   command
     .command('create')
-    .description('make an API token and print it; it is told this once')
+    .description('create an API token and print it; it is shown only once')
     .requiredOption('-c, --config <file>', 'the configuration file of the daemon')
     .requiredOption('--name <name>', 'what to call it')
     .requiredOption(

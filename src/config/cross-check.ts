@@ -71,7 +71,7 @@ function duplicates<K extends string>(where: string, key: K, items: readonly Rea
   const seen = new Set<string>()
   return items.flatMap((item, index) => {
     const value = item[key].toLowerCase()
-    if (seen.has(value)) return [{ pointer: `/${where}/${index}/${key}`, message: `${value} stands there twice` }]
+    if (seen.has(value)) return [{ pointer: `/${where}/${index}/${key}`, message: `${value} is listed twice` }]
     seen.add(value)
     return []
   })
@@ -87,7 +87,7 @@ function listIssues({ kind, items }: Config['lists'][number], at: string): Issue
     if (wrong.length > 0)
       return wrong.map((issue) => ({ ...issue, pointer: pointer + (item === given ? issue.pointer : '') }))
     const key = LIST_TYPES[kind].key(item)
-    if (seen.has(key)) return [{ pointer, message: `${key} stands there twice` }]
+    if (seen.has(key)) return [{ pointer, message: `${key} is listed twice` }]
     seen.add(key)
     return []
   })

@@ -93,7 +93,10 @@ const AccessLog = Type.Object(
       description: 'Path of the file, which is opened again on SIGHUP. "-" is standard output.',
     }),
   },
-  { ...strict, description: 'One line per request to the proxy. Without this section there is none.' },
+  {
+    ...strict,
+    description: 'Access log with one line per request to the proxy. Without this section nothing is written.',
+  },
 )
 
 const Challenge = Type.Object(
@@ -145,7 +148,7 @@ const Proxy = Type.Object(
       'After SIGTERM /readyz responds with 503 and the proxy continues for this long, so that a load balancer in front ' +
         'notices before the drain begins.',
     ),
-    drain_timeout: Duration('30s', 'Requests under way have this long to finish after SIGTERM.'),
+    drain_timeout: Duration('30s', 'Time that requests in progress have to finish after SIGTERM.'),
     limits: ProxyLimits,
     origin: OriginLimits,
     max_rate_limit_keys: Type.Integer({

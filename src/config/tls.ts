@@ -17,10 +17,11 @@ export const ProxyTls = Type.Object(
       description: 'Address of the HTTPS listener. Port 0 takes a free one.',
       'x-message': 'must be an address and a port, as in 0.0.0.0:443',
     }),
-    http2: Type.Union([Type.Literal('auto'), Type.Literal('off')], {
+    http2: Type.Union([Type.Literal('auto'), Type.Literal('on'), Type.Literal('off')], {
       default: 'auto',
       description:
-        'HTTP/2 to clients. This version speaks HTTP/1.1 on the HTTPS listener in both cases; the log says so.',
+        'HTTP/2 to clients. auto: on if the HTTP/2 library of Node.js (nghttp2) is 1.68.1 or newer; older versions can ' +
+        'crash when a connection ends.',
     }),
     min_version: Type.Union([Type.Literal('1.2'), Type.Literal('1.3')], {
       default: '1.2',
@@ -34,7 +35,7 @@ export const ProxyTls = Type.Object(
       'x-shown': true,
     }),
   },
-  { ...strict, description: 'HTTPS. Without this section there is none.' },
+  { ...strict, description: 'HTTPS. Without this section the proxy speaks HTTP only.' },
 )
 export type ProxyTls = Static<typeof ProxyTls>
 

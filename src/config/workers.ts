@@ -37,7 +37,7 @@ export const Workers = Type.Object(
         module_bytes: Size('10MB', 'Of the modules of one upload, source maps aside.'),
         metadata_bytes: Size('10MB', 'Of the metadata of one upload.'),
         parts: Places(2000, 'Parts of one upload.'),
-        memory: Size('256MB', 'For uploads under way, all together; beyond it an upload gets 503.'),
+        memory: Size('256MB', 'For all uploads in progress together; beyond it an upload gets 503.'),
       },
       { ...strict, default: {}, description: 'What an upload of a script may be.' },
     ),

@@ -96,16 +96,21 @@ export class ZoneRegistry implements Zones {
   }
 
   #zone(config: ZoneConfig): Zone {
-    const set = this.#store.get(SETTING, zoneScope(config.id), 'content_converter')?.value.value
+    const set = (id: string): unknown => this.#store.get(SETTING, zoneScope(config.id), id)?.value.value
+    const converter = set('content_converter')
     const settings: ZoneConfig['settings'] =
-      set === 'on' || set === 'off' ? { content_converter: set } : config.settings
+      converter === 'on' || converter === 'off' ? { content_converter: converter } : config.settings
+    const websockets = set('websockets')
+    const level = set('security_level')
     const ca = this.#authorities.get(config.origin_ca_file ?? '')
     return zoneOf(
-      { ...config, settings },
+      { ...config, settings, websockets: websockets === undefined ? config.websockets : websockets === 'on' },
       {
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
         ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
         ...(ca !== undefined && { ca }),
+        // Other levels have no effect.
+        ...((level === 'off' || level === 'essentially_off') && { settings: { security_level: level } }),
       },
     )
   }

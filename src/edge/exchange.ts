@@ -9,6 +9,7 @@ import type {
   CompressionParams,
   EdgeError,
   ExchangeResponse,
+  HttpVersion,
   LocalEnd,
   LogFields,
   RouteParams,
@@ -29,7 +30,7 @@ export interface Arrival {
   readonly served: Served
   readonly method: string
   readonly target: string
-  readonly httpVersion: '1.0' | '1.1'
+  readonly httpVersion: HttpVersion
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
   readonly local: LocalEnd
@@ -60,7 +61,7 @@ export class Exchange implements RuleExchange {
   readonly rawTarget: string
   /** The same after rewrites by rules: the target that the origin receives. */
   target: string
-  readonly httpVersion: '1.0' | '1.1'
+  readonly httpVersion: HttpVersion
   /** The fields as the client sent them. */
   readonly rawHeaders: RawHeaders
   /** The same after rewrites by rules: expressions read it. Rules replace the list, they never change it. */

@@ -15,6 +15,8 @@ export class ProxyMetrics {
   dropped = 0
   /** TLS handshakes that failed. */
   handshakeFailures = 0
+  /** HTTP/2 connections that were closed because of what the client did. */
+  http2Abuse = 0
   /** Clients that left before the end of the response. */
   aborted = 0
   retries = 0
@@ -65,6 +67,11 @@ export class ProxyMetrics {
       'edged_proxy_tls_handshake_failures_total',
       'TLS handshakes that failed or took longer than proxy.limits.header_timeout.',
       () => this.handshakeFailures,
+    )
+    counted(
+      'edged_proxy_http2_connections_closed_total',
+      'HTTP/2 connections closed because the client cancelled too many requests or sent too many control frames.',
+      () => this.http2Abuse,
     )
     counted(
       'edged_proxy_requests_rejected_total',

@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../http/headers.js'
+import type { HttpVersion } from '../rules/types.js'
 import type { HttpParseError } from './client/framing.js'
 
 /** The request fields that the proxy itself uses, and the fields that are forwarded to the origin. */
@@ -105,8 +106,8 @@ const joined = (known: string | undefined, value: string): string =>
   known === undefined ? value : `${known}, ${value}`
 
 /** Returns whether the client may send another request on its connection (RFC 9112, 9.3). */
-export function keepsAlive(httpVersion: '1.0' | '1.1', { connection }: RequestFields): boolean {
-  if (connection === '') return httpVersion === '1.1'
+export function keepsAlive(httpVersion: HttpVersion, { connection }: RequestFields): boolean {
+  if (connection === '') return httpVersion !== '1.0'
   const options = connection.split(',').map((option) => option.trim())
   return !options.includes('close') && (httpVersion === '1.1' || options.includes('keep-alive'))
 }
@@ -114,7 +115,7 @@ export function keepsAlive(httpVersion: '1.0' | '1.1', { connection }: RequestFi
 const CONTINUE = /^100-continue$/i
 
 /** Rejects an expectation other than `100-continue`. HTTP/1.0 has none (RFC 9110, 10.1.1). */
-export function expectationFault(httpVersion: '1.0' | '1.1', { expect }: RequestFields): HttpParseError | undefined {
+export function expectationFault(httpVersion: HttpVersion, { expect }: RequestFields): HttpParseError | undefined {
   return expect === undefined || httpVersion === '1.0' || CONTINUE.test(expect) ? undefined : { status: 417 }
 }
 

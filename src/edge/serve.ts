@@ -7,11 +7,10 @@ import { shareOf, visitorAddress } from './client/client-address.js'
 import { respondToSolution } from './challenge/endpoint.js'
 import { ClientResponse } from './client/client-response.js'
 import { CompressedResponse } from './compressed-response.js'
-import type { ClientConnection } from './client/connection.js'
+import type { ClientStream } from './client/client-stream.js'
 import { Exchange } from './exchange.js'
 import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
-import { refuse } from './client/refusal.js'
 import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { applyRules } from './rules/apply.js'
 import { originTarget } from './rules/origin-target.js'
@@ -27,7 +26,7 @@ const NAME = 'edged'
 const MAX_HOPS = 8
 
 /** Serves one request: reads it, finds its zone, passes it through the stages to its origin. */
-export function serve(request: RequestHead, connection: ClientConnection, context: ProxyContext): void {
+export function serve(request: RequestHead, connection: ClientStream, context: ProxyContext): void {
   const { method, httpVersion } = request
   const fields = new RequestFields(request.rawHeaders)
   const target = originForm(request.target, method, fields.host ?? '')
@@ -68,7 +67,7 @@ function loopFault({ via }: RequestFields): HttpParseError | undefined {
 
 /** Rejects a request that is malformed or that no zone serves, before an exchange is created. */
 export function rejectRequest(
-  connection: ClientConnection,
+  connection: ClientStream,
   fault: HttpParseError,
   { clock, log, metrics, accessLog }: ProxyContext,
   { accept, request }: { accept?: string | undefined; request?: RequestHead } = {},
@@ -83,14 +82,13 @@ export function rejectRequest(
     status: fault.status,
     reason: fault.detail,
   })
-  connection.finish()
-  refuse(connection.socket, fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
+  connection.refuse(fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
   accessLog?.rejected({ startedAt: clock.now(), rayId, clientAddress: connection.address, status, request })
 }
 
 function arrival(
   request: RequestHead,
-  connection: ClientConnection,
+  connection: ClientStream,
   fields: RequestFields,
   { method, target, served, context }: { method: string; target: string; served: Served; context: ProxyContext },
 ): Exchange {
@@ -140,7 +138,7 @@ function reportForwarded(peer: string, context: ProxyContext): void {
 }
 
 /** Returns the client's scheme: the one that a trusted proxy reports, else that of the connection. */
-function schemeOf({ secure }: ClientConnection, forwarded: string | undefined): 'http' | 'https' {
+function schemeOf({ secure }: ClientStream, forwarded: string | undefined): 'http' | 'https' {
   if (forwarded === 'https' || forwarded === 'http') return forwarded
   return secure ? 'https' : 'http'
 }
@@ -226,14 +224,14 @@ const originName = ({ url, serverName }: OriginTarget): string =>
  * Returns the request's body, if any. The client is asked to send it when it is first read, unless it already sends.
  */
 function requestBody(
-  connection: ClientConnection,
+  connection: ClientStream,
   { httpVersion }: Exchange,
   { expect }: RequestFields,
 ): RequestBody | null {
-  if (!connection.framing.hasBody) return null
+  if (!connection.hasBody) return null
   const body = new RequestBody(connection, (arrived) => {
     if (expect === undefined || httpVersion === '1.0' || arrived || connection.writer.begun) return
-    connection.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
+    connection.interim(100, [])
   })
   connection.body = body
   return body

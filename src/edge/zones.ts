@@ -97,15 +97,22 @@ export const NO_CACHE: CacheOptions = {
   alwaysOnline: false,
 }
 
-/** Creates a zone from its configuration. `origin` is its address (the bundled site has no address of its own). */
+/** Parts of a zone that its configuration does not have. */
+interface ZoneParts {
+  /** Its address; the bundled site has no address of its own. */
+  readonly origin?: string
+  readonly ca?: string
+  readonly rules?: ZoneRules | undefined
+  /** Set through the API. */
+  readonly settings?: Partial<Settings>
+  /** Set through the API. */
+  readonly cache?: Partial<CacheOptions>
+}
+
+/** Creates a zone from its configuration. */
 export function zoneOf(
   config: ZoneConfig,
-  {
-    origin = config.origin,
-    ca,
-    rules,
-    cache = {},
-  }: { origin?: string; ca?: string; rules?: ZoneRules | undefined; cache?: Partial<CacheOptions> } = {},
+  { origin = config.origin, ca, rules, settings, cache = {} }: ZoneParts = {},
 ): Zone {
   const name = normalHost(config.name)
   return {
@@ -119,6 +126,7 @@ export function zoneOf(
     settings: {
       content_converter: config.settings.content_converter === 'on' && config.plan !== 'free',
       content_converter_content: config.markdown.content,
+      ...settings,
     },
     negotiation: config.negotiation,
     mdAddresses: config.markdown.md_addresses,

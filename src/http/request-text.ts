@@ -1,4 +1,4 @@
-import { framingKind } from './framing-fields.js'
+import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from './framing-fields.js'
 
 /** The parts of a request that its head contains. */
 export interface RequestParts {
@@ -22,9 +22,6 @@ export interface RequestText {
 }
 
 const UNSAFE_TARGET = /[^\x21-\x7e\x80-\xff]/
-// oxlint-disable-next-line no-control-regex
-const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
 /** Methods for which servers expect a body, and so a length even without one (RFC 9110, 8.6). */
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 

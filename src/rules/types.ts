@@ -184,6 +184,9 @@ export interface RuleMatch {
   readonly action: string
 }
 
+/** A version of HTTP, as the rules language names it after `HTTP/`. */
+export type HttpVersion = '1.0' | '1.1' | '2'
+
 /** The local end of a connection; undefined once it is closed. */
 export interface LocalEnd {
   readonly localAddress?: string | undefined
@@ -221,7 +224,7 @@ export interface RuleExchange {
   readonly rawTarget: string
   /** As rules have rewritten it. */
   target: string
-  readonly httpVersion: '1.0' | '1.1'
+  readonly httpVersion: HttpVersion
   readonly rawHeaders: RawHeaders
   /** As rules have rewritten them: what expressions read. Rules replace the list, they never change it. */
   clientHeaders: RawHeaders
@@ -445,7 +448,7 @@ export interface RunRules {
 export interface TraceRequest {
   readonly method: string
   readonly url: URL
-  readonly httpVersion: '1.0' | '1.1'
+  readonly httpVersion: HttpVersion
   /** Alternating names and values, without `host`. */
   readonly headers: readonly string[]
   readonly body: Buffer | undefined

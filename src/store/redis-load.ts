@@ -26,9 +26,9 @@ export async function loadAll(redis: Redis): Promise<{ version: number; rows: Ma
 }
 
 /** Parses an entry of the change stream. */
-export function followed([id, [, told = '[]']]: [id: string, fields: string[]]): Followed {
+export function followed([id, [, json = '[]']]: [id: string, fields: string[]]): Followed {
   const version = Number(id.split('-', 1)[0])
-  const changes = (JSON.parse(told) as [name: unknown, value?: unknown][]).map((change): RowChange => {
+  const changes = (JSON.parse(json) as [name: unknown, value?: unknown][]).map((change): RowChange => {
     const name = JSON.stringify(change[0])
     return { name, row: change.length === 1 ? undefined : new Row(name, version, JSON.stringify(change[1])) }
   })

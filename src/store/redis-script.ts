@@ -52,21 +52,21 @@ for i = 1, count do
   end
 end
 local version = redis.call('HINCRBY', meta, 'version', 1)
-local told = {}
+local written = {}
 for i = 1, count do
   local name, json = ARGV[3 * i + 2], ARGV[3 * i + 4]
   if json == '' then
     redis.call('DEL', KEYS[3 + i])
-    told[i] = '[' .. name .. ']'
+    written[i] = '[' .. name .. ']'
   else
     redis.call('HSET', KEYS[3 + i], 'v', version, 'j', json)
-    told[i] = '[' .. name .. ',' .. json .. ']'
+    written[i] = '[' .. name .. ',' .. json .. ']'
   end
 end
 for i = 3 * count + 5, #ARGV do
   redis.call('XADD', audit, '*', 'e', ARGV[i])
 end
-redis.call('XADD', changes, version .. '-0', 'c', '[' .. table.concat(told, ',') .. ']')
+redis.call('XADD', changes, version .. '-0', 'c', '[' .. table.concat(written, ',') .. ']')
 cut(changes, tonumber(ARGV[2]))
 cut(audit, tonumber(ARGV[3]))
 return {'done', version}

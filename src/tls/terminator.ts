@@ -3,6 +3,9 @@ import { TLSSocket } from 'node:tls'
 import type { CertificateTable, TlsVersion } from './certificates.js'
 import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
 
+/** Protocols above TLS that a listener offers. */
+export type AlpnProtocol = 'h2' | 'http/1.1'
+
 /** A connection after its handshake. */
 export interface SecureConnection {
   readonly socket: TLSSocket
@@ -12,6 +15,8 @@ export interface SecureConnection {
   readonly version: string
   /** OpenSSL's name, such as `TLS_AES_128_GCM_SHA256`. */
   readonly cipher: string
+  /** Chosen by ALPN. */
+  readonly protocol: AlpnProtocol
   /** Bytes of the ClientHello message. */
   readonly helloBytes: number
 }
@@ -19,7 +24,9 @@ export interface SecureConnection {
 export interface TerminatorOptions {
   /** The table in force; read at each handshake. */
   certificates(): CertificateTable
-  minVersion(): TlsVersion
+  minVersion(serverName: string | undefined): TlsVersion
+  /** The protocols for a server name, the preferred one first. */
+  protocols(serverName: string | undefined): readonly AlpnProtocol[]
   /** Milliseconds for the whole handshake, ClientHello included. */
   handshakeTimeout(): number
   /** 48 bytes for session tickets, shared by all processes and machines that resume each other's sessions. */
@@ -33,8 +40,6 @@ export interface TerminatorEvents {
   secured(connection: SecureConnection): void
   failed(failure: HandshakeFailure): void
 }
-
-const PROTOCOLS = ['http/1.1']
 
 /**
  * Terminates TLS on sockets that a plain server accepted. The ClientHello is read first and put back, because the
@@ -97,8 +102,12 @@ export class TlsTerminator {
     const options = this.#options
     const certificate = options.certificates().find(serverName)
     if (!certificate) return fail('no_certificate')
-    const secureContext = certificate.context(options.minVersion(), options.ticketKeys())
-    const socket = new TLSSocket(transport, { isServer: true, secureContext, ALPNProtocols: PROTOCOLS })
+    const secureContext = certificate.context(options.minVersion(serverName), options.ticketKeys())
+    const socket = new TLSSocket(transport, {
+      isServer: true,
+      secureContext,
+      ALPNProtocols: [...options.protocols(serverName)],
+    })
     const rejected = (): void => {
       fail('rejected')
       socket.destroy()
@@ -109,8 +118,17 @@ export class TlsTerminator {
       if (!end()) return void socket.destroy()
       socket.off('error', rejected)
       socket.off('_tlsError', rejected)
+      // `tls.Server` does the same; `node:http2` waits for it.
+      ;(socket as unknown as { secureConnecting: boolean }).secureConnecting = false
       const { name: cipher } = socket.getCipher()
-      this.#events.secured({ socket, transport, version: socket.getProtocol() ?? '', cipher, helloBytes: length })
+      this.#events.secured({
+        socket,
+        transport,
+        version: socket.getProtocol() ?? '',
+        cipher,
+        protocol: socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1',
+        helloBytes: length,
+      })
     })
   }
 }

@@ -113,7 +113,7 @@ t.test('the official client reads our errors as its own', async (t) => {
   const stranger = await official(t, { apiToken: 'unknown' })
   const REFUSED: [call: () => Promise<unknown>, kind: abstract new (...args: never[]) => Error, code: number][] = [
     [() => cf.zones.get({ zone_id: 'x' }), Cloudflare.NotFoundError, 7003],
-    [() => cf.zones.settings.edit('polish', { zone_id: ZONE, value: 'on' }), Cloudflare.BadRequestError, 1003],
+    [() => cf.zones.settings.get('nothing', { zone_id: ZONE }), Cloudflare.BadRequestError, 1003],
     [
       () => cf.zones.settings.edit('content_converter', { zone_id: FREE_ZONE, value: 'on' }),
       Cloudflare.BadRequestError,

@@ -38,7 +38,7 @@ export interface Tail {
   /** Name of the script, and its id: another script may have the name later. */
   readonly script: Pick<StoredScript, 'name' | 'tag'>
   readonly expiresAt: number
-  /** Whoever has it may listen. */
+  /** Anyone who has it can listen. */
   readonly secret: string
   readonly clients: LiveClients
 }

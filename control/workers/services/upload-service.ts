@@ -8,6 +8,7 @@ import { refuse } from '../../../src/workers/upload/errors.js'
 import { readUpload, type UploadForm } from '../../../src/workers/upload/form.js'
 import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
 import { keptAnnotations, metadataFaults, tooManyBindings } from '../../../src/workers/metadata/check.js'
+import { inertMembers } from '../../../src/workers/metadata/inert.js'
 import type { Metadata } from '../../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../../src/workers/script-repository.js'
 import { audit } from '../../resources/audit.js'
@@ -38,6 +39,8 @@ export interface Uploaded {
   readonly reconciliation: Reconciliation | undefined
   /** What the runtime reports about the code. */
   readonly warnings: readonly string[]
+  /** Pointers to the members of the metadata that have no effect here. */
+  readonly inert: readonly string[]
 }
 
 /** An upload that was read and checked, independent of the stored script. */
@@ -138,7 +141,12 @@ export class UploadService {
             after,
           }),
       })
-      return { ...saved, reconciliation: settled.reconciliation, warnings: checked.warnings }
+      return {
+        ...saved,
+        reconciliation: settled.reconciliation,
+        warnings: checked.warnings,
+        inert: inertMembers(metadata),
+      }
     })
   }
 

@@ -111,16 +111,16 @@ export class Cursors {
 class StoredCursor implements Cursor {
   readonly #disk: Disk
   readonly #path: string
-  readonly #told: { moved: () => void; end: () => Promise<void> }
+  readonly #listener: { moved: () => void; end: () => Promise<void> }
   #slot: Slot
   #last: Promise<void> = Promise.resolve()
   #removed = false
 
-  constructor(disk: Disk, path: string, slot: Slot, told: { moved: () => void; end: () => Promise<void> }) {
+  constructor(disk: Disk, path: string, slot: Slot, listener: { moved: () => void; end: () => Promise<void> }) {
     this.#disk = disk
     this.#path = path
     this.#slot = slot
-    this.#told = told
+    this.#listener = listener
   }
 
   get state(): CursorState {
@@ -137,13 +137,13 @@ class StoredCursor implements Cursor {
     const writing = this.#last.then(() => this.#write(state))
     this.#last = writing.catch(() => undefined)
     await writing
-    this.#told.moved()
+    this.#listener.moved()
   }
 
   async remove(): Promise<void> {
     this.#removed = true
     await this.#last
-    await this.#told.end()
+    await this.#listener.end()
   }
 
   async idle(): Promise<void> {

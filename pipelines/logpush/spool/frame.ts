@@ -14,7 +14,7 @@ import { crc32 } from 'node:zlib'
 import type { Position } from './types.js'
 
 export const HEADER_BYTES = 36
-/** A frame is never larger: a header that says otherwise is none. */
+/** Maximum size of a frame: a header with a larger one is invalid. */
 const MAX_FRAME_BYTES = 64 * 2 ** 20
 
 /** Kinds of frames, which are versions of the form as well. */
@@ -56,7 +56,7 @@ export function namesFrame(names: readonly string[], fingerprint: number, first:
 
 /**
  * Reads the frame at `at`. A number: so many bytes from `at` on are needed to tell, more than there are. Undefined: no
- * valid frame stands there.
+ * valid frame is there.
  */
 export function readHeader(bytes: Buffer, at: number): FrameHeader | number | undefined {
   const left = bytes.length - at

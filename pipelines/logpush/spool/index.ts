@@ -151,7 +151,7 @@ class FolderSpools implements Spools {
         try {
           await this.open(dataset, scope)
         } catch (error) {
-          // The others go on. Whoever wants this one is told again.
+          // The others continue. The next caller that opens this one gets the error again.
           this.#options.log.error({ event: 'spool_unreadable', scope, dataset, error: messageOf(error) })
         }
       }

@@ -58,7 +58,7 @@ export class OpenFiles {
 
   #closeUnused({ file, users, gone }: Entry): void {
     if (!gone || users > 0) return
-    // What was only read has nothing to lose; a file that did not open has told whoever wanted to read it.
+    // What was only read has nothing to lose; the error of a file that did not open has reached its reader.
     const closing: Promise<void> = file
       .then((open) => open.close())
       .catch(() => undefined)

@@ -10,7 +10,7 @@ import type { Block, Damage, FramePlace, Segment } from './segment.js'
 
 /** Continuations that a spool remembers: readers go on where they were, wherever that is. */
 const MAX_TRAILS = 64
-/** Damaged pieces that a spool keeps for whoever wants to look at them; further ones are only counted. */
+/** Maximum number of damaged pieces that a spool keeps for inspection; further ones are only counted. */
 const MAX_DAMAGES = 64
 const DAMAGED = 'damaged'
 

@@ -29,7 +29,7 @@ export interface Recovered {
 
 /**
  * Reads the last segment through: sets damaged pieces aside, and cuts off what stands behind the last valid frame, which
- * is most often an append that a crash has torn and nobody was told of.
+ * is most often an append that a crash has torn and that was never confirmed.
  */
 export async function recoverLast(disk: Disk, segment: Segment, reader: Reader): Promise<Recovered> {
   let end = segment.first

@@ -65,7 +65,7 @@ export class Segment {
     this.#index = [{ first, offset: 0 }]
   }
 
-  /** Where a walk towards a position begins best, and which position stands there. */
+  /** The best offset to begin a walk towards a position, and the position at that offset. */
   before(position: Position): { readonly first: Position; readonly offset: number } {
     let low = 0
     let high = this.#index.length - 1

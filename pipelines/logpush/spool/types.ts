@@ -59,7 +59,7 @@ export interface FrameWriter {
 /** What a writer wants when the spools are at their limit. */
 export interface WriterOptions {
   /**
-   * `refuse`, the default: commits reject with SpoolFull, for senders that can be told to come again. `drop_oldest`:
+   * `refuse`, the default: commits reject with SpoolFull, for senders that can send again. `drop_oldest`:
    * the oldest records of all spools make room, and are counted.
    */
   readonly whenFull?: 'refuse' | 'drop_oldest'

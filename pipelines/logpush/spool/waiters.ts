@@ -4,7 +4,7 @@ import type { Position } from './types.js'
 export class Waiters {
   readonly #waiting = new Set<{ position: Position; wake: () => void }>()
 
-  /** Resolves when `arrived` is told of an end beyond `position`. */
+  /** Resolves when `arrived` is called with an end beyond `position`. */
   async wait(position: Position, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     await new Promise<void>((resolve, reject) => {

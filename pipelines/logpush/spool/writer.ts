@@ -66,6 +66,6 @@ export class PackedWriter implements FrameWriter {
   }
 
   #check(): void {
-    if (this.#committing) throw new Error('a commit is under way')
+    if (this.#committing) throw new Error('a commit is in progress')
   }
 }

@@ -2,12 +2,11 @@ import { messageOf } from '../../core/errors.js'
 import { InvalidResponse } from '../../http/origin-errors.js'
 import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
-import type { Responding, ClientConnection } from './connection.js'
+import type { ClientStream, Responding } from './client-stream.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
 import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
-import { refuse } from './refusal.js'
 import type { ProxyContext } from '../proxy-context.js'
 import { WriteClock, type WriteLimits } from './write-clock.js'
 
@@ -22,7 +21,7 @@ export class ForcedClose extends Error {
 /** The end of every response: the client. */
 export class ClientResponse implements ResponseSink, Responding {
   readonly copies = true
-  readonly connection: ClientConnection
+  readonly connection: ClientStream
   readonly #exchange: Exchange
   readonly #context: ProxyContext
   readonly #accept: string | undefined
@@ -37,7 +36,7 @@ export class ClientResponse implements ResponseSink, Responding {
   #over = false
 
   constructor(
-    connection: ClientConnection,
+    connection: ClientStream,
     exchange: Exchange,
     { accept, keepAlive }: { accept: string | undefined; keepAlive: boolean },
     context: ProxyContext,
@@ -58,12 +57,11 @@ export class ClientResponse implements ResponseSink, Responding {
 
   head(status: number, headers: RawHeaders): void {
     if (this.#over) return
-    const { writer, framing } = this.connection
+    const { writer, reusable } = this.connection
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
-      // If the response ends before the request, the rest of the request has to be discarded with the connection.
-      close: draining || !framing.complete,
+      close: draining || !reusable,
       now: clock.now(),
       rayId,
       keepAliveMs: config.limits.keep_alive_timeout,
@@ -119,7 +117,7 @@ export class ClientResponse implements ResponseSink, Responding {
   /** Responds with an error page. */
   page(fault: HttpParseError): void {
     this.#exchange.cacheStatus = undefined
-    if (!this.connection.framing.complete) {
+    if (!this.connection.reusable) {
       this.#refused(fault)
       return
     }
@@ -149,9 +147,8 @@ export class ClientResponse implements ResponseSink, Responding {
   #refused(fault: HttpParseError): void {
     const { rayId, method, startedAt: at, zone } = this.#exchange
     this.#exchange.status = fault.status
-    this.connection.finish()
     this.#exchange.firstByteAt = this.#context.clock.monotonic()
-    this.#exchange.sentBytes += refuse(this.connection.socket, fault, {
+    this.#exchange.sentBytes += this.connection.refuse(fault, {
       rayId,
       at,
       zone: zone.name,
@@ -168,16 +165,16 @@ export class ClientResponse implements ResponseSink, Responding {
   }
 
   #stalled(): void {
-    this.connection.socket.once('drain', () => {
+    this.connection.onDrain(() => {
       if (!this.#over) this.#drained?.()
     })
   }
 
   check(now: number): void {
     const { limits } = this.#context.config
-    if (this.connection.socket.writableLength === 0) this.#clock = undefined
+    if (this.connection.unsentBytes === 0) this.#clock = undefined
     else {
-      this.#clock ??= new WriteClock(this.connection.socket, now)
+      this.#clock ??= new WriteClock(this.connection, now)
       if (this.#clock.isLate(now, limits)) this.connection.cut()
     }
     this.tunnel?.check(now, limits)

@@ -1,71 +1,38 @@
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
 import type { SecureConnection } from '../../tls/terminator.js'
-import { Framing, type HttpParseError, type FramingLimits, type RequestHead } from './framing.js'
-import { linger } from './refusal.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { fieldLines } from '../response-fields.js'
+import type {
+  BodyReader,
+  ClientStream,
+  ConnectionEvents,
+  ConnectionLimits,
+  OpenConnection,
+  Refusal,
+  Responding,
+} from './client-stream.js'
+import { Framing, type HttpParseError } from './framing.js'
+import { linger, refuse } from './refusal.js'
+import { takenBytes } from './write-clock.js'
 
 /** Maximum bytes of waiting requests that are read ahead, so that a client that leaves is noticed in the meantime. */
 const READ_AHEAD = 16_384
 
-/** Events of a connection. */
-export interface ConnectionEvents {
-  /** A request has arrived, at least its head. Bytes that follow are its body. */
-  requested(connection: ClientConnection, head: RequestHead): void
-  /** The received bytes are not a valid request, or it took too long. Nothing more is read. */
-  refused(connection: ClientConnection, fault: HttpParseError): void
-}
-
-/** Limits of a connection; times in milliseconds, 0: no limit. */
-export interface ConnectionLimits extends FramingLimits {
-  readonly header_timeout: number
-  readonly request_timeout: number
-  readonly keep_alive_timeout: number
-  readonly write_timeout: number
-  /** Bytes per second. */
-  readonly min_rate: number
-}
-
-/** The current request, as far as its connection depends on it. */
-export interface Responding {
-  /** Nothing more will be written. */
-  readonly written: boolean
-  /** Ends a response that the client reads too slowly. Must be called about once per second. */
-  check(now: number): void
-  /** The client sent invalid data. */
-  faulted(fault: HttpParseError): void
-  /** The response has been sent to the client; `last`: it is the connection's last. */
-  delivered(last: boolean): void
-  /** The connection is closed. */
-  left(): void
-}
-
-/** Receives the body of a request. */
-export interface BodyReader {
-  receive(chunk: Buffer): void
-  finish(): void
-  /** The body is cut short: no more of it will arrive. */
-  lost(): void
-  /** Discards the body, unless it is being read. */
-  abandon(): void
-  /** Returns whether it arrives slower than `rate` bytes per second. Must be called about once per second. */
-  tooSlow(now: number, rate: number): boolean
-}
-
 /** A client's connection: reads requests sequentially. Pipelined requests are delayed. */
-export class ClientConnection {
+export class ClientConnection implements ClientStream, OpenConnection {
   readonly socket: Socket
-  /** TLS facts of the connection; undefined if it is not encrypted. */
   readonly secure: SecureConnection | undefined
-  /** The peer's address; empty if it left before it was read. */
   readonly address: string
   readonly framing: Framing
   readonly writer: ResponseWriter
   responding: Responding | undefined
-  /** Receives the body of the current request; without it the body is discarded. */
   body: BodyReader | undefined
   readonly #events: ConnectionEvents
   readonly #monotonic: () => number
+  #limits: ConnectionLimits
   /** Time of the first byte of the request or, between requests, of the end of the last response. */
   #since: number
   #served = false
@@ -78,11 +45,12 @@ export class ClientConnection {
 
   constructor(
     socket: Socket,
-    limits: FramingLimits,
+    limits: ConnectionLimits,
     monotonic: () => number,
     events: ConnectionEvents,
     secure?: SecureConnection,
   ) {
+    this.#limits = limits
     this.socket = socket
     this.secure = secure
     this.address = plainAddress(socket.remoteAddress ?? '')
@@ -106,7 +74,50 @@ export class ClientConnection {
     return this.responding === undefined && this.framing.idle && this.#tunnel === undefined
   }
 
-  /** Continues with the next request: the current one is complete. */
+  get limits(): ConnectionLimits {
+    return this.#limits
+  }
+
+  set limits(limits: ConnectionLimits) {
+    this.#limits = limits
+    this.framing.limits = limits
+  }
+
+  get hasBody(): boolean {
+    return this.framing.hasBody
+  }
+
+  get receivedBytes(): number {
+    return this.framing.messageBytes
+  }
+
+  /** If a response ends before its request, the rest of the request has to be discarded with the connection. */
+  get reusable(): boolean {
+    return this.framing.complete
+  }
+
+  get unsentBytes(): number {
+    return this.socket.writableLength
+  }
+
+  get takenBytes(): number {
+    return takenBytes(this.socket)
+  }
+
+  onDrain(listener: () => void): void {
+    this.socket.once('drain', listener)
+  }
+
+  interim(status: number, fields: RawHeaders): void {
+    const reason = STATUS_CODES[status] ?? ''
+    this.socket.write(`HTTP/1.1 ${status} ${reason}\r\n${fieldLines(fields)}\r\n`, 'latin1')
+  }
+
+  refuse(fault: HttpParseError, refusal: Refusal): number {
+    this.finish()
+    return refuse(this.socket, fault, refusal)
+  }
+
   next(): void {
     this.responding = undefined
     this.body = undefined
@@ -133,13 +144,11 @@ export class ClientConnection {
     this.socket.resume()
   }
 
-  /** Stops reading from the client. */
   finish(): void {
     this.#done = true
     this.#held = []
   }
 
-  /** Closes the connection after its last response. */
   end(): void {
     const complete = this.framing.complete && this.#held.length === 0
     this.finish()
@@ -156,7 +165,6 @@ export class ClientConnection {
     else this.socket.destroy()
   }
 
-  /** Pauses the rest of the body. Has no effect for a finished one. */
   pauseBody(reader: BodyReader): void {
     if (this.body === reader && !this.framing.complete && !this.#done) this.socket.pause()
   }
@@ -165,8 +173,8 @@ export class ClientConnection {
     if (this.body === reader && !this.framing.complete) this.socket.resume()
   }
 
-  /** Ends requests that take too long. */
-  check({ header_timeout, request_timeout, keep_alive_timeout, min_rate }: ConnectionLimits): void {
+  check(): void {
+    const { header_timeout, request_timeout, keep_alive_timeout, min_rate } = this.#limits
     const now = this.#monotonic()
     this.responding?.check(now)
     if (this.#done || this.#tunnel || this.framing.complete) return

@@ -2,7 +2,7 @@ import { METHODS } from 'node:http'
 import { CR, IN_TARGET, IN_TOKEN, KINDS, LF, SPACE } from '../../core/bytes.js'
 import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../../http/message-reader.js'
 import type { WorkerErrorName } from '../worker-sites.js'
-import type { ErrorPageReason } from '../../rules/types.js'
+import type { ErrorPageReason, HttpVersion } from '../../rules/types.js'
 
 /** Why a request is rejected: the status of the response, and a sentence for it. */
 export interface HttpParseError {
@@ -23,7 +23,7 @@ export type FramingLimits = MessageLimits
 export interface RequestHead {
   readonly method: string
   readonly target: string
-  readonly httpVersion: '1.0' | '1.1'
+  readonly httpVersion: HttpVersion
   /** Name, value, name, value; values without surrounding white space. */
   readonly rawHeaders: string[]
 }

@@ -1,26 +1,17 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { errorPage, type ErrorFacts } from '../error-page.js'
+import { errorPage } from '../error-page.js'
+import type { Refusal } from './client-stream.js'
 import type { HttpParseError } from './framing.js'
 
 /** Time for a rejected client to read the reason, while data that it still sends is discarded. */
 const LINGER_MS = 2000
 
-/** Facts about a request that is not served. */
-interface RefusedRequest extends Pick<ErrorFacts, 'rayId' | 'at' | 'zone'> {
-  readonly accept?: string | undefined
-  readonly head?: boolean
-}
-
 /**
  * Responds to a request that is not served and ends the connection: bytes after such a request may be part of it, so
  * none are parsed. Must be called only if no response has begun. Returns the length of the response in bytes.
  */
-export function refuse(
-  socket: Socket,
-  fault: HttpParseError,
-  { accept, head = false, ...facts }: RefusedRequest,
-): number {
+export function refuse(socket: Socket, fault: HttpParseError, { accept, head = false, ...facts }: Refusal): number {
   let bytes = 0
   if (socket.writable) {
     const { headers, body } = errorPage(accept, { ...fault, ...facts })

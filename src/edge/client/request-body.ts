@@ -1,12 +1,6 @@
 import { Readable } from 'node:stream'
-import type { BodyReader } from './connection.js'
+import type { BodyReader, BodySource } from './client-stream.js'
 import { HeldBytes, type MemoryBudget } from '../../core/memory-budget.js'
-
-/** The source of a body, as far as it can be paused. */
-export interface BodySource {
-  pauseBody(reader: BodyReader): void
-  resumeBody(reader: BodyReader): void
-}
 
 /** The buffered beginning of a body. */
 export interface Beginning {

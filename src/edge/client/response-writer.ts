@@ -1,26 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { framingKind } from '../../http/framing-fields.js'
+import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
 import { SocketWriter } from '../../http/socket-writer.js'
 import type { RawHeaders } from '../../http/headers.js'
-
-/** Facts about the request that a response depends on. */
-export interface Asked {
-  readonly method: string
-  readonly httpVersion: '1.0' | '1.1'
-  /** The client may send more requests on this connection. */
-  readonly keepAlive: boolean
-}
-
-/** Values that every head contains besides the response's own fields. */
-export interface HeadExtras {
-  /** This response is the connection's last. */
-  readonly close: boolean
-  /** Milliseconds since 1970. */
-  readonly now: number
-  readonly rayId: string
-  readonly keepAliveMs: number
-}
+import { httpDate, type Asked, type HeadExtras, type MessageWriter } from './message-writer.js'
 
 // How the end of the body is marked (RFC 9112, 6.3).
 const NONE = 0
@@ -34,17 +17,10 @@ const RESET_CONTENT = 205
 const CRLF_BYTES = 2
 const LAST_CHUNK = '0\r\n'
 
-// oxlint-disable-next-line no-control-regex
-const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-const UNSAFE_NAME = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/
-
 /** Writes responses to a connection, sequentially, in the form of RFC 9112. */
-export class ResponseWriter {
-  /** A part of the response has been written: another response is no longer possible. */
+export class ResponseWriter implements MessageWriter {
   begun = false
-  /** The response is written, though not necessarily sent. */
   ended = false
-  /** Bytes of the response so far: head, body and chunk framing. */
   bytes = 0
   readonly #socket: Socket
   readonly #outlet: SocketWriter
@@ -61,7 +37,6 @@ export class ResponseWriter {
     this.#delivered = delivered
   }
 
-  /** Begins a response. Throws if a field could split it. The writer itself sets the fields about the connection. */
   head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void {
     let text = ''
     let names = ''
@@ -85,7 +60,7 @@ export class ResponseWriter {
     if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the answer is not safe')
     this.ended = false
     this.#frame(asked, status, length, extras.close)
-    const date = dated ? '' : dateLine(extras.now)
+    const date = dated ? '' : `date: ${httpDate(extras.now)}\r\n`
     const end = this.#last ? 'connection: close\r\n' : keepAliveLines(extras.keepAliveMs)
     const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
     const empty = status === RESET_CONTENT ? 'content-length: 0\r\n' : ''
@@ -95,7 +70,6 @@ export class ResponseWriter {
     this.begun = true
   }
 
-  /** The response has no body: one that the origin sends nevertheless is discarded. */
   get bare(): boolean {
     return this.#framing === NONE
   }
@@ -105,12 +79,10 @@ export class ResponseWriter {
     return this.begun && this.#framing === CLOSE
   }
 
-  /** Returns whether a chunk of this size still fits into the announced length. */
   fits(bytes: number): boolean {
     return this.#framing !== LENGTH || bytes <= this.#left
   }
 
-  /** Writes a chunk of the body, which may change afterwards. Returns false if the client does not keep up. */
   data(chunk: Buffer): boolean {
     if (this.#framing === NONE || chunk.length === 0) return true
     const outlet = this.#outlet
@@ -128,10 +100,6 @@ export class ResponseWriter {
     return outlet.open
   }
 
-  /**
-   * Ends the response, with fields after a chunked body. Returns false if it is shorter than announced; the connection
-   * cannot be used again.
-   */
   end(trailers: RawHeaders = []): boolean {
     if (this.#framing === LENGTH && this.#left > 0) return false
     if (this.#framing === CHUNKED) {
@@ -147,7 +115,6 @@ export class ResponseWriter {
     return true
   }
 
-  /** Resets the state, so that the next response can be written. */
   reset(): void {
     this.begun = false
     this.ended = false
@@ -158,7 +125,7 @@ export class ResponseWriter {
     this.#left = length ?? 0
     if (method === 'HEAD' || status === 204 || status === RESET_CONTENT || status === 304) this.#framing = NONE
     else if (length !== undefined) this.#framing = LENGTH
-    else this.#framing = httpVersion === '1.1' ? CHUNKED : CLOSE
+    else this.#framing = httpVersion === '1.0' ? CLOSE : CHUNKED
     this.#last = close || !keepAlive || this.#framing === CLOSE
   }
 
@@ -181,12 +148,3 @@ const statusLine = (status: number): string => STATUS_LINES.get(status) ?? `HTTP
 
 const keepAliveLines = (ms: number): string =>
   `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(ms / 1000)}\r\n`
-
-// The text of a second, shared by all connections.
-let dated = { second: NaN, line: '' }
-
-function dateLine(now: number): string {
-  const second = Math.floor(now / 1000)
-  if (second !== dated.second) dated = { second, line: `date: ${new Date(now).toUTCString()}\r\n` }
-  return dated.line
-}

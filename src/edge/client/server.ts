@@ -12,7 +12,11 @@ import type { ResponseCache } from '../cache/cache.js'
 import type { Stage } from '../response.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { trust } from './client-address.js'
-import { ClientConnection, type ConnectionEvents } from './connection.js'
+import { ClientConnection } from './connection.js'
+import { Admission } from './admission.js'
+import type { ClientStream, ConnectionEvents, OpenConnection } from './client-stream.js'
+import { Http2Connection, type Http2Deps } from './http2-connection.js'
+import { ResetLimit } from './reset-limit.js'
 import { plainAddress } from '../../expr/index.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import { TlsListener, type TlsListenerDeps } from './tls-listener.js'
@@ -90,18 +94,19 @@ const READ_TURNS = 2
 
 class ReverseProxy implements Proxy {
   readonly #context: ProxyContext
-  readonly #connections = new Map<Socket, ClientConnection>()
-  readonly #perAddress = new Map<string, number>()
+  readonly #connections = new Map<Socket, OpenConnection>()
+  /** Connections of both listeners, handshakes included, and requests of HTTP/2. */
+  readonly #admitted = new Admission()
+  readonly #streams = new Admission()
+  readonly #resets: ResetLimit
   readonly #events: ConnectionEvents = {
-    requested: (connection, head) => this.#requested(connection, head),
-    refused: (connection, fault) => this.#fault(connection, fault),
+    requested: (stream, head) => this.#requested(stream, head),
+    refused: (stream, fault) => this.#fault(stream, fault),
   }
   readonly #ticketKeys: () => Buffer
   readonly #bind: Bind
   #server: Server | undefined
   #tls: TlsListener | undefined
-  /** Connections of both listeners, handshakes included. */
-  #admitted = 0
   #bound = { address: '', port: 0 }
   #closed: Promise<void> | undefined
   #checking: NodeJS.Timeout | undefined
@@ -126,6 +131,7 @@ class ReverseProxy implements Proxy {
       ...parts
     }: ProxyParts,
   ) {
+    this.#resets = new ResetLimit(() => clock.monotonic())
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     this.#bind = parts.bind ?? bind
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
@@ -194,7 +200,7 @@ class ReverseProxy implements Proxy {
     this.#context.bufferMemory.limit = config.buffer_memory
     if (JSON.stringify(config.origin) !== JSON.stringify(old.origin)) this.#context.origins.configure(config.origin)
     this.#checkEvery(config)
-    for (const { framing } of this.#connections.values()) framing.limits = config.limits
+    for (const connection of this.#connections.values()) connection.limits = config.limits
   }
 
   async close(): Promise<void> {
@@ -209,7 +215,7 @@ class ReverseProxy implements Proxy {
     this.#tls?.close()
     this.#tls?.endHandshakes()
     await this.#endIdle()
-    if (this.#admitted > 0) {
+    if (this.#admitted.total > 0) {
       const empty = new Promise<'empty'>((resolve) => {
         this.#emptied = () => resolve('empty')
       })
@@ -217,7 +223,7 @@ class ReverseProxy implements Proxy {
       const end = await Promise.race([empty, clock.sleep(config.drain_timeout, stop.signal)])
       if (end === 'empty') stop.abort()
       else {
-        log.warn({ event: 'drain_timeout', connections: this.#admitted })
+        log.warn({ event: 'drain_timeout', connections: this.#admitted.total })
         for (const connection of this.#connections.values()) connection.cut()
         // Requests are finished and recorded before the origins are closed: the origins did not fail.
         await empty
@@ -241,7 +247,7 @@ class ReverseProxy implements Proxy {
     const shortest = Math.min(header_timeout, request_timeout, keep_alive_timeout, write_timeout || Infinity)
     this.#checking = setInterval(
       () => {
-        for (const connection of this.#connections.values()) connection.check(this.#context.config.limits)
+        for (const connection of this.#connections.values()) connection.check()
       },
       Math.min(1000, Math.max(20, Math.floor(shortest / 4))),
     )
@@ -263,37 +269,50 @@ class ReverseProxy implements Proxy {
   #admit(socket: Socket): boolean {
     const { config, metrics, trusted, draining } = this.#context
     const address = plainAddress(socket.remoteAddress ?? '')
-    const { connections, connections_per_address: perAddress } = config.limits
-    const counted = perAddress > 0 && !trusted(address)
-    const present = this.#perAddress.get(address) ?? 0
-    if (draining || address === '' || this.#admitted >= connections || (counted && present >= perAddress)) {
+    if (draining || address === '' || !this.#admitted.take(address, trusted, config.limits)) {
       metrics.dropped++
       // An error is followed by the end of the connection.
       socket.on('error', () => undefined)
       socket.destroy()
       return false
     }
-    this.#perAddress.set(address, present + 1)
-    this.#admitted++
     metrics.connections++
     socket.once('close', () => {
       metrics.connections--
-      this.#admitted--
-      const remaining = (this.#perAddress.get(address) ?? 1) - 1
-      if (remaining > 0) this.#perAddress.set(address, remaining)
-      else this.#perAddress.delete(address)
-      if (this.#admitted === 0) this.#emptied?.()
+      this.#admitted.release(address)
+      if (this.#admitted.total === 0) this.#emptied?.()
     })
     return true
   }
 
   #connected(socket: Socket, secure?: SecureConnection): void {
     const { config, clock, draining } = this.#context
-    const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events, secure)
+    const address = plainAddress(socket.remoteAddress ?? '')
     // The peer may have left, or the drain begun, during the handshake.
-    if (connection.address === '' || draining) return void socket.destroy()
-    this.#connections.set(socket, connection)
+    if (address === '' || draining) return void socket.destroy()
+    if (secure?.protocol === 'h2') {
+      if (this.#resets.blocks(address)) return void socket.destroy()
+      this.#connections.set(socket, new Http2Connection(secure, config.limits, this.#http2Deps()))
+    } else {
+      const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events, secure)
+      this.#connections.set(socket, connection)
+    }
     socket.once('close', () => this.#connections.delete(socket))
+  }
+
+  #http2Deps(): Http2Deps {
+    const { clock, log, metrics } = this.#context
+    return {
+      events: this.#events,
+      monotonic: () => clock.monotonic(),
+      admit: (address) => this.#streams.take(address, this.#context.trusted, this.#context.config.limits),
+      release: (address) => this.#streams.release(address),
+      cancelled: (address) => !this.#context.trusted(address) && this.#resets.exceeded(address),
+      abused: (client, reason) => {
+        metrics.http2Abuse++
+        log.warn({ event: 'http2_connection_closed', client, reason })
+      },
+    }
   }
 
   #tlsDeps(): TlsListenerDeps {
@@ -317,7 +336,7 @@ class ReverseProxy implements Proxy {
     replaced?.close()
   }
 
-  #requested(connection: ClientConnection, request: RequestHead): void {
+  #requested(connection: ClientStream, request: RequestHead): void {
     try {
       serve(request, connection, this.#context)
     } catch (error) {
@@ -327,7 +346,7 @@ class ReverseProxy implements Proxy {
     }
   }
 
-  #fault(connection: ClientConnection, fault: HttpParseError): void {
+  #fault(connection: ClientStream, fault: HttpParseError): void {
     if (connection.responding) connection.responding.faulted(fault)
     else rejectRequest(connection, fault, this.#context)
   }

@@ -4,7 +4,11 @@ import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import type { Bind } from '../../http/listen.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
-import { TlsTerminator, type SecureConnection } from '../../tls/terminator.js'
+import { http2IsOn } from './http2-support.js'
+import { TlsTerminator, type AlpnProtocol, type SecureConnection } from '../../tls/terminator.js'
+
+const WITH_HTTP2: readonly AlpnProtocol[] = ['h2', 'http/1.1']
+const HTTP1_ONLY: readonly AlpnProtocol[] = ['http/1.1']
 
 type TlsConfig = NonNullable<ProxyConfig['tls']>
 
@@ -40,6 +44,7 @@ export class TlsListener {
       {
         certificates: () => this.#certificates.table,
         minVersion: () => this.#config.min_version,
+        protocols: () => (http2IsOn(this.#config.http2) ? WITH_HTTP2 : HTTP1_ONLY),
         handshakeTimeout: () => deps.handshakeTimeout(),
         ticketKeys: () => deps.ticketKeys(),
       },
@@ -57,8 +62,11 @@ export class TlsListener {
       certificates.close()
       throw error
     }
-    if (config.http2 === 'auto')
-      deps.log.info({ event: 'http2_off', reason: 'this version speaks HTTP/1.1 to clients' })
+    if (config.http2 === 'auto' && !http2IsOn('auto'))
+      deps.log.warn(
+        { event: 'http2_off', nghttp2: process.versions['nghttp2'] },
+        'this version of Node.js has a crash in HTTP/2 (CVE-2026-27135): use Node.js 22.23 or 24.17 or newer, or set proxy.tls.http2 to on',
+      )
     return listener
   }
 

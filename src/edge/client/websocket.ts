@@ -9,7 +9,7 @@ import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import { linger } from './refusal.js'
 import type { RequestFields } from '../request-fields.js'
 import type { ProxyContext } from '../proxy-context.js'
-import { WriteClock, type WriteLimits } from './write-clock.js'
+import { takenBytes, WriteClock, type WriteLimits } from './write-clock.js'
 
 /** Idle time before probes that detect a peer that vanished silently. */
 const PROBE_AFTER_MS = 60_000
@@ -54,7 +54,7 @@ export function openTunnel(
   exchange.sentBytes = head.length
   socket.setKeepAlive(true, PROBE_AFTER_MS)
 
-  client.connection.tunnel((chunk) => {
+  client.connection.tunnel?.((chunk) => {
     if (!origin.write(chunk)) socket.pause()
   })
   origin.on('drain', () => socket.resume())
@@ -91,10 +91,14 @@ class TunnelClock {
     this.#origin = origin
   }
 
+  get takenBytes(): number {
+    return takenBytes(this.#origin)
+  }
+
   check(now: number, limits: WriteLimits): void {
     if (this.#origin.writableLength === 0) this.#clock = undefined
     else {
-      this.#clock ??= new WriteClock(this.#origin, now)
+      this.#clock ??= new WriteClock(this, now)
       if (this.#clock.isLate(now, limits)) this.#origin.destroy()
     }
   }

@@ -8,9 +8,15 @@ export interface WriteLimits {
   readonly min_rate: number
 }
 
+/** A peer that data is written to. */
+export interface WriteTarget {
+  /** Bytes that it has taken so far. */
+  readonly takenBytes: number
+}
+
 /** Measures whether a peer reads the data written to it. Data that it sends does not count. */
 export class WriteClock {
-  readonly #socket: Socket
+  readonly #target: WriteTarget
   #taken: number
   /** Time when it last read something. */
   #movedAt: number
@@ -19,16 +25,16 @@ export class WriteClock {
   #takenThen: number
 
   /** Begins to measure. Create it when data waits to be read, and drop it when none does. */
-  constructor(socket: Socket, now: number) {
-    this.#socket = socket
-    this.#taken = this.#takenThen = takenBytes(socket)
+  constructor(target: WriteTarget, now: number) {
+    this.#target = target
+    this.#taken = this.#takenThen = target.takenBytes
     this.#movedAt = this.#since = now
   }
 
   /** Returns whether the peer reads nothing, or too slowly. Must be called about once per second. */
   isLate(now: number, { write_timeout, min_rate }: WriteLimits): boolean {
     if (write_timeout === 0) return false
-    const taken = takenBytes(this.#socket)
+    const taken = this.#target.takenBytes
     if (taken !== this.#taken) {
       this.#taken = taken
       this.#movedAt = now
@@ -48,7 +54,7 @@ export class WriteClock {
  * Returns the bytes that the system has accepted, including those of unfinished writes. Node reads the same members for
  * its timeouts.
  */
-function takenBytes(socket: Socket): number {
+export function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: { bytesWritten: number; writeQueueSize: number } | null }
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten
 }

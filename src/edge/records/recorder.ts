@@ -3,7 +3,7 @@ import type { Emitter } from '../../core/emit.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import { account, zone } from '../../core/scope.js'
-import type { ClientConnection } from '../client/connection.js'
+import type { ClientStream } from '../client/client-stream.js'
 import type { Exchange } from '../exchange.js'
 import type { Geo } from '../geo.js'
 import { requestSummary } from './request-summary.js'
@@ -27,7 +27,7 @@ export class Recorder {
   }
 
   /** Must be called once per request, before its connection reads the next one. */
-  finished(exchange: Exchange, connection: ClientConnection): void {
+  finished(exchange: Exchange, connection: ClientStream): void {
     try {
       this.#record(exchange, connection)
     } catch (error) {
@@ -35,7 +35,7 @@ export class Recorder {
     }
   }
 
-  #record(exchange: Exchange, connection: ClientConnection): void {
+  #record(exchange: Exchange, connection: ClientStream): void {
     const { emitter, geo, clock } = this.#parts
     const ofZone = zone(exchange.zone.id)
     const wanted = emitter.wants('http_requests', ofZone)
@@ -47,9 +47,9 @@ export class Recorder {
     if (!wanted && eventScopes.length === 0) return
     const facts = requestSummary(exchange, geo.find(exchange.clientAddress))
     if (wanted) {
-      const { socket, address, framing } = connection
+      const { socket, address, receivedBytes: received } = connection
       const passage = {
-        received: framing.messageBytes,
+        received,
         // The port of a proxy in front does not describe the client.
         port: address === exchange.clientAddress ? socket.remotePort : undefined,
         endedMonotonic: clock.monotonic(),

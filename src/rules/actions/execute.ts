@@ -37,6 +37,9 @@ const idle = (at: string, items: readonly object[]) =>
       : [{ pointer: `${at}/${index}`, message: 'must change something: action, enabled or sensitivity_level' }],
   )
 
+/** `eoff` switches rules off; nothing here measures how sensitive a rule is. */
+const isInertLevel = (level: string | undefined): boolean => level === 'low' || level === 'medium'
+
 export const execute = action({
   name: 'execute',
   summary: 'Runs the rules of another ruleset of the same phase, and continues if none of them ends the request.',
@@ -78,7 +81,15 @@ export const execute = action({
     ...repeats('/overrides/rules', rules, ({ id }: { id: string }) => id, 'id'),
   ],
 
-  inert: ({ matched_data }) => (matched_data ? ['/matched_data'] : []),
+  inert: ({ matched_data, overrides: { sensitivity_level, categories = [], rules = [] } = {} }) => [
+    ...(matched_data ? ['/matched_data'] : []),
+    ...(isInertLevel(sensitivity_level) ? ['/overrides/sensitivity_level'] : []),
+    ...Object.entries({ categories, rules }).flatMap(([name, list]) =>
+      list.flatMap((one, index) =>
+        isInertLevel(one.sensitivity_level) ? [`/overrides/${name}/${index}/sensitivity_level`] : [],
+      ),
+    ),
+  ],
 
   prepare: (params) => (run) => run.execute(params),
 

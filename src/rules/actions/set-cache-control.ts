@@ -8,7 +8,9 @@ import { NotEmpty, Whole } from './shared.js'
 
 const NAME = 'cache-control'
 
-const VENDOR_ONLY = Type.Boolean({ description: 'Only this edge obeys; the client is not told. Default: false.' })
+const VENDOR_ONLY = Type.Boolean({
+  description: 'The directive applies to this edge only and is not sent to the client. Default: false.',
+})
 
 const directive = <P extends TProperties>(members: P) =>
   Type.Optional(

@@ -42,8 +42,8 @@ function trustedFields(name: string): Getter<FieldSource> {
 
 /** Returns the total of score rules, added to the value from a trusted proxy; missing if there is neither. */
 function score({ exchange }: FieldSource): Value | undefined {
-  const told = exchange.trustedFields?.get('cf.waf.score')
-  return exchange.score === undefined ? told : exchange.score + Number(told ?? 0)
+  const sent = exchange.trustedFields?.get('cf.waf.score')
+  return exchange.score === undefined ? sent : exchange.score + Number(sent ?? 0)
 }
 
 /** Getters of the fields, by slot. */

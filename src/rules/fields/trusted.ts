@@ -56,19 +56,19 @@ export class TrustedFields {
    */
   read(headers: RawHeaders): ReadonlyMap<string, Value> {
     if (this.#sources.length === 0) return NONE
-    const told = new Map<string, string[]>()
+    const sent = new Map<string, string[]>()
     for (let at = 0; at + 1 < headers.length; at += 2) {
       const name = headers[at] as string
       if (!this.#has(name)) continue
       const lower = name.toLowerCase()
-      const values = told.get(lower)
-      if (values === undefined) told.set(lower, [headers[at + 1] as string])
+      const values = sent.get(lower)
+      if (values === undefined) sent.set(lower, [headers[at + 1] as string])
       else values.push(headers[at + 1] as string)
     }
-    if (told.size === 0) return NONE
+    if (sent.size === 0) return NONE
     const values = new Map<string, Value>()
     for (const { field, header, type } of this.#sources) {
-      const texts = told.get(header)
+      const texts = sent.get(header)
       const value = texts === undefined ? undefined : valueOf(texts, type)
       if (value !== undefined) values.set(field, value)
     }

@@ -154,10 +154,10 @@ export class Limiter {
     for (const { pending } of this.#tracked.values()) pending.clear()
     try {
       const totals = await shared.add(deltas)
-      for (const [i, { limit, key, window, amount: told }] of deltas.entries()) {
+      for (const [i, { limit, key, window, amount: sent }] of deltas.entries()) {
         const tracked = this.#tracked.get(limit)
         const since = tracked?.pending.get(pendingKey(window, key))
-        if (tracked && !since?.anew) this.#settle(tracked, key, (totals[i] ?? told) + (since?.amount ?? 0), window)
+        if (tracked && !since?.anew) this.#settle(tracked, key, (totals[i] ?? sent) + (since?.amount ?? 0), window)
       }
       return true
     } catch (error) {

@@ -37,9 +37,10 @@ export function shareCounts(
     let reachable = true
     while (!stop.signal.aborted) {
       try {
-        const told = await limiter.exchange(shared)
-        if (told && !reachable) log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
-        reachable ||= told
+        const reached = await limiter.exchange(shared)
+        if (reached && !reachable)
+          log.info({ event: 'rate_limits_shared' }, 'counts are shared with other machines again')
+        reachable ||= reached
       } catch (error) {
         failures.inc()
         if (reachable)

@@ -41,7 +41,7 @@ export function checkExpression(text: string, purpose: ExpressionPurpose): strin
     assertKnownLists(expression, purpose)
     return wrongType(expression, purpose.gives)
   } catch (error) {
-    if (error instanceof ExprError) return told(text, purpose.pointer, error)
+    if (error instanceof ExprError) return described(text, purpose.pointer, error)
     throw error
   }
 }
@@ -67,7 +67,7 @@ const SHOWN = 200
 /**
  * Returns the language's own message, with position and carets, in the sentence that clients of the public API know.
  */
-function told(text: string, pointer: string, error: ExprError): string {
+function described(text: string, pointer: string, error: ExprError): string {
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
   const member = pointer.slice(pointer.lastIndexOf('/') + 1)
   return `'${shown}' is not a valid value for ${member} because the expression is invalid: ${error.message}`

@@ -65,6 +65,8 @@ function ownHints(rule: Rule, phase: string | undefined): Hint[] {
   })
   const inert = [
     ...(phase !== undefined && phaseNamed(phase)?.layer === 'network' ? ['/action'] : []),
+    // No list of exposed credentials exists here, so such a rule never acts. Its log line says that they were submitted.
+    ...(rule.exposed_credential_check ? ['/exposed_credential_check'] : []),
     ...(action?.inert(rule.action_parameters ?? {}) ?? []).map((pointer) =>
       rule.action_parameters === undefined ? '/action' : `/action_parameters${pointer}`,
     ),

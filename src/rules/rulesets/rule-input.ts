@@ -12,7 +12,7 @@ export const RateLimitInput = Type.Object(
       minItems: 1,
       maxItems: 32,
       description:
-        'What requests are told apart by: ip.src, http.request.headers["x-key"], any expression with a value.',
+        'Expressions whose values separate the counters: ip.src, http.request.headers["x-key"], any expression with a value.',
     }),
     period: Type.Integer({ minimum: 1, maximum: DAY, description: 'Seconds over which requests are counted.' }),
     requests_per_period: Type.Optional(

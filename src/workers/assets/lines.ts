@@ -27,7 +27,7 @@ export function* lines(text: string, warnings: Warnings): Generator<{ line: numb
   }
 }
 
-/** Told, of very many, the first. */
+/** Maximum number of reported lines. */
 const MAX_WARNINGS = 100
 
 /** Warnings as they come up: the first hundred. */

@@ -82,7 +82,7 @@ function dissected(path: string) {
   return { form, bare, folder: `${bare}/` }
 }
 
-/** Returns the response to a path that leads to nothing; undefined if there is none either. */
+/** Returns the response to a path without an asset; undefined if no such page exists either. */
 export const NOT_FOUND: Readonly<Record<NotFoundHandling, Lookup>> = {
   none: () => undefined,
 

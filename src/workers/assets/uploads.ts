@@ -215,7 +215,7 @@ export class AssetUploads {
     const { payload } = await jwtVerify<Claims>(jwt, key, { algorithms: ['HS256'], currentDate }).catch((cause) => {
       throw new BadToken('the token is not valid, or no longer', { cause })
     })
-    if (payload.use !== use) throw new BadToken(`the token is none for ${use}`)
+    if (payload.use !== use) throw new BadToken(`the token is not valid for ${use}`)
     if (payload.account !== scope.id) throw new BadToken('the token is for another account')
     return payload
   }

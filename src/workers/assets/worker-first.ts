@@ -16,7 +16,7 @@ export function workerFirstIssues(rules: readonly string[], at: string): Issue[]
   for (const [index, rule] of rules.entries()) {
     if (!/^!?\//.test(rule)) add(index, 'the rule must begin with / or !/')
     else if (rule.length > MAX_CHARACTERS) add(index, `the rule is longer than ${MAX_CHARACTERS} characters`)
-    else if (rules.indexOf(rule) < index) add(index, 'the rule stands there already')
+    else if (rules.indexOf(rule) < index) add(index, 'the rule is a duplicate')
     else {
       const wider = wide.find((other) => other !== rule && rule.startsWith(other.slice(0, -1)))
       if (wider !== undefined) add(index, `the rule ${wider} covers it`)

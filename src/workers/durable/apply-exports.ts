@@ -58,7 +58,7 @@ export function applyExports(input: SettleInput): Settled {
       {
         kind: 'invalidScript',
         pointer: '/migrations',
-        message: 'does not go with a script whose classes are told by exports',
+        message: 'cannot be combined with a script that declares its classes in exports',
       },
     ])
   const reconciliation = declarative

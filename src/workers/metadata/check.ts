@@ -73,7 +73,7 @@ function cut(text: string): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= MESSAGE_BYTES) return text
   let end = MESSAGE_BYTES
-  // The first byte of a character is none of the form 10xxxxxx.
+  // The first byte of a character never has the form 10xxxxxx.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return bytes.toString('utf8', 0, end)
 }

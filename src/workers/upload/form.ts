@@ -109,7 +109,7 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
     else if (!(PART_TYPES as readonly string[]).includes(type))
       faults.push(
         fault(
-          `the part ${shown} has the content type ${JSON.stringify(type.slice(0, 100))}, which is none of ${PART_TYPES.join(', ')}`,
+          `the part ${shown} has the content type ${JSON.stringify(type.slice(0, 100))}, expected one of ${PART_TYPES.join(', ')}`,
         ),
       )
     else if (files.has(name)) faults.push(fault(`two parts have the name ${JSON.stringify(name)}`))

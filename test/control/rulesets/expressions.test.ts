@@ -261,6 +261,14 @@ const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
   [FIREWALL, { action: 'skip', action_parameters: { products: ['waf', 'bic'] } }, '/action_parameters/products/1'],
   [FIREWALL, { action: 'ddos_dynamic' }, '/action'],
   ['magic_transit', { action: 'block' }, '/action'],
+  [
+    FIREWALL,
+    {
+      action: 'log',
+      exposed_credential_check: { username_expression: 'http.host', password_expression: 'http.host' },
+    },
+    '/exposed_credential_check',
+  ],
 ]
 
 t.test('what is stored without effect is named in messages of the write', async (t) => {

@@ -162,7 +162,10 @@ t.test('settings change with a new version of the same code', async (t) => {
         tags: ['a'],
         annotations: { 'workers/triggered_by': 'settings', 'workers/message': 'more' },
       },
-      messages: [{ message: /KV namespace none/ }],
+      messages: [
+        ...['limits', 'logpush', 'placement', 'observability'].map((name) => ({ source: { pointer: `/${name}` } })),
+        { message: /KV namespace none/ },
+      ],
     },
   })
   t.notMatch(JSON.stringify(changed.body), /open sesame/)
@@ -261,6 +264,10 @@ t.test(
     t.match((await patch(api, { tail_consumers })).body.messages, [warning, { code: 10901 }])
     t.same((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, { tail_consumers })).body.messages, [warning])
     t.same((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, { tags: ['a'] })).body.messages, [])
+    const inert = (name: string) => ({ code: 10900, source: { pointer: `/${name}` } })
+    const own = { logpush: true, observability: { enabled: true } }
+    t.match((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, own)).body.messages, Object.keys(own).map(inert))
+    t.match((await patch(api, { placement: { mode: 'smart' } })).body.messages[0], inert('placement'))
   },
 )
 

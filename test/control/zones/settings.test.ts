@@ -20,7 +20,7 @@ t.test('content_converter: off until set, then what was set', async (t) => {
     result: set,
   })
   t.strictSame((await call('GET', path)).body.result, set)
-  t.strictSame((await call('GET', SETTINGS)).body.result, [set])
+  t.strictSame((await call('GET', SETTINGS)).body.result[0], set)
   t.match(store.get(SETTING, zone(ZONE), 'content_converter')?.value, { value: 'on' })
   clock.advance(1000)
   t.match((await call('PATCH', path, { value: 'off' })).body.result, {
@@ -50,11 +50,32 @@ t.test('several settings are changed at once, all or none', async (t) => {
   const refused = await call('PATCH', SETTINGS, {
     items: [
       { id: 'content_converter', value: 'off' },
-      { id: 'polish', value: 'on' },
+      { id: 'nothing', value: 'on' },
     ],
   })
   t.match(refused, { status: 400, body: { errors: [{ code: 1003, source: { pointer: '/items/1/id' } }] } })
   t.match(store.get(SETTING, zone(ZONE), 'content_converter')?.value, { value: 'on' })
+})
+
+t.test('settings without effect are stored, and the write says so', async (t) => {
+  const { call } = await client(t)
+  const message = (pointer: string) => ({ code: 10900, message: 'stored, without effect here', source: { pointer } })
+  for (const { id, value } of (await call('GET', SETTINGS)).body.result as { id: string; value: unknown }[]) {
+    const { status, body } = await call('PATCH', `${SETTINGS}/${id}`, { value })
+    t.match([status, body.result], [200, { id, value }], id)
+    const acts = ['content_converter', 'websockets'].includes(id)
+    t.strictSame(body.messages, acts ? [] : [message('/value')], id)
+  }
+  for (const value of ['off', 'essentially_off', 'high'])
+    t.strictSame(
+      (await call('PATCH', `${SETTINGS}/security_level`, { value })).body.messages,
+      value === 'high' ? [message('/value')] : [],
+    )
+  const items = [
+    { id: 'websockets', value: 'on' },
+    { id: 'mirage', value: 'on' },
+  ]
+  t.strictSame((await call('PATCH', SETTINGS, { items })).body.messages, [message('/items/1/value')])
 })
 
 t.test('a setting that is named twice is rejected', async (t) => {
@@ -86,7 +107,7 @@ const BAD_SETTINGS: RefusedRow[] = [
   ['null', 'PATCH', `${SETTINGS}/content_converter`, { value: null }, 400, 1007, '/value'],
   ['no value', 'PATCH', `${SETTINGS}/content_converter`, {}, 400, 1007, '/value'],
   ['another member', 'PATCH', `${SETTINGS}/content_converter`, { value: 'on', id: 'x' }, 400, 1007, '/id'],
-  ['an unknown setting', 'PATCH', `${SETTINGS}/polish`, { value: 'on' }, 400, 1003, undefined],
+  ['an unknown setting', 'PATCH', `${SETTINGS}/nothing`, { value: 'on' }, 400, 1003, undefined],
   ['a setting named as a prototype is', 'PATCH', `${SETTINGS}/constructor`, { value: 'on' }, 400, 1003, undefined],
   ['a free zone', 'PATCH', `/zones/${FREE_ZONE}/settings/content_converter`, { value: 'on' }, 400, 1015, '/value'],
   [

@@ -136,3 +136,12 @@ t.test('blocks of brackets, of links and of parentheses take linear time', { tim
   ])
     for (const style of [false, 'numbered'] as const) t.type(convert(html, { links: style }), 'string')
 })
+
+t.test('a base neither multiplies a page nor costs time for each link by its length', async (t) => {
+  const links = '<a href=b>c</a> '.repeat(20_000)
+  const long = `<base href="http://h/${'a'.repeat(100_000)}/">`
+  t.equal(convert(long + links).length, '[c](b) '.repeat(20_000).length)
+  const base = `<base href="http://h/${'a'.repeat(2000)}/">`
+  t.ok(convert(base + links).length < 17 * 1024 * 1024)
+  t.match(convert(`${base}<a href=b>c</a>`), /^\[c\]\(http:\/\/h\/a+\/b\)/)
+})

@@ -1,0 +1,106 @@
+import { Type, type TSchema } from 'typebox'
+import type { ZoneConfig } from '../../src/config/schema.js'
+import { issuesOf, strict } from '../../src/core/schema.js'
+import type { Issue } from '../../src/core/errors.js'
+
+/** A setting of zones. */
+export interface SettingType {
+  readonly id: string
+  readonly schema: TSchema
+  /** Applies until the API sets another value. */
+  readonly initial: (zone: ZoneConfig) => unknown
+  readonly editable: (zone: ZoneConfig) => boolean
+  /** Returns whether this value changes how requests are served; false: it is stored only. */
+  readonly hasEffect: (value: unknown) => boolean
+  /** Returns the issues of `{ value }`. */
+  readonly issues: (input: unknown) => readonly Issue[]
+}
+
+const ONOFF = Type.Enum(['on', 'off'])
+const LEVELS = Type.Enum(['off', 'essentially_off', 'low', 'medium', 'high', 'under_attack'])
+const Seconds = (most: number) => Type.Integer({ minimum: 0, maximum: most })
+
+const setting = (
+  id: string,
+  schema: TSchema,
+  initial: (zone: ZoneConfig) => unknown,
+  { editable = () => true, hasEffect = () => true }: Partial<Pick<SettingType, 'editable' | 'hasEffect'>> = {},
+): SettingType => ({ id, schema, initial, editable, hasEffect, issues: issuesOf(Type.Object({ value: schema })) })
+
+/** A setting that is stored and returned, without effect. */
+const inert = (id: string, schema: TSchema, initial: unknown): SettingType =>
+  setting(id, schema, () => initial, { hasEffect: () => false })
+
+/** Settings that act on requests. */
+const ACTING: readonly SettingType[] = [
+  setting('content_converter', ONOFF, (zone) => zone.settings.content_converter, {
+    editable: (zone) => zone.plan !== 'free',
+  }),
+  setting('security_level', LEVELS, () => 'medium', {
+    hasEffect: (value) => value === 'off' || value === 'essentially_off',
+  }),
+  setting('websockets', ONOFF, (zone) => (zone.websockets ? 'on' : 'off')),
+]
+
+/** Settings without effect here. A setting that gets an effect loses its row here and gets one above. */
+const INERT: readonly SettingType[] = [
+  inert('0rtt', ONOFF, 'off'),
+  inert('always_online', ONOFF, 'off'),
+  inert('always_use_https', ONOFF, 'off'),
+  inert('automatic_https_rewrites', ONOFF, 'off'),
+  inert('brotli', ONOFF, 'off'),
+  inert('browser_cache_ttl', Seconds(31_536_000), 14_400),
+  inert('browser_check', ONOFF, 'off'),
+  inert('cache_level', Type.Enum(['aggressive', 'basic', 'simplified']), 'aggressive'),
+  inert('challenge_ttl', Seconds(31_536_000), 1800),
+  inert('ciphers', Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }), []),
+  inert('development_mode', ONOFF, 'off'),
+  inert('early_hints', ONOFF, 'off'),
+  inert('email_obfuscation', ONOFF, 'off'),
+  inert('fonts', ONOFF, 'off'),
+  inert('h2_prioritization', Type.Enum(['on', 'off', 'custom']), 'off'),
+  inert('hotlink_protection', ONOFF, 'off'),
+  inert('http2', ONOFF, 'off'),
+  inert('http3', ONOFF, 'off'),
+  inert('image_resizing', Type.Enum(['on', 'off', 'open']), 'off'),
+  inert('ip_geolocation', ONOFF, 'off'),
+  inert('ipv6', ONOFF, 'off'),
+  inert('max_upload', Type.Integer({ minimum: 1, maximum: 5000 }), 100),
+  inert('min_tls_version', Type.Enum(['1.0', '1.1', '1.2', '1.3']), '1.2'),
+  inert('mirage', ONOFF, 'off'),
+  inert('nel', Type.Object({ enabled: Type.Boolean() }, strict), { enabled: false }),
+  inert('opportunistic_encryption', ONOFF, 'off'),
+  inert('opportunistic_onion', ONOFF, 'off'),
+  inert('orange_to_orange', ONOFF, 'off'),
+  inert('origin_error_page_pass_thru', ONOFF, 'off'),
+  inert('origin_max_http_version', Type.Enum(['1', '2']), '1'),
+  inert('polish', Type.Enum(['off', 'lossless', 'lossy']), 'off'),
+  inert('prefetch_preload', ONOFF, 'off'),
+  inert('privacy_pass', ONOFF, 'off'),
+  inert('proxy_read_timeout', Type.Integer({ minimum: 1, maximum: 6000 }), 100),
+  inert('pseudo_ipv4', Type.Enum(['off', 'add_header', 'overwrite_header']), 'off'),
+  inert('replace_insecure_js', ONOFF, 'off'),
+  inert('response_buffering', ONOFF, 'off'),
+  inert('rocket_loader', ONOFF, 'off'),
+  inert('security_header', Type.Object({ strict_transport_security: Type.Object({}) }, strict), {
+    strict_transport_security: {
+      enabled: false,
+      max_age: 0,
+      include_subdomains: false,
+      preload: false,
+      nosniff: false,
+    },
+  }),
+  inert('server_side_exclude', ONOFF, 'off'),
+  inert('sort_query_string_for_cache', ONOFF, 'off'),
+  inert('speed_brain', ONOFF, 'off'),
+  inert('ssl', Type.Enum(['off', 'flexible', 'full', 'strict', 'origin_pull']), 'off'),
+  inert('tls_1_3', Type.Enum(['on', 'off', 'zrt']), 'on'),
+  inert('tls_client_auth', ONOFF, 'off'),
+  inert('true_client_ip_header', ONOFF, 'off'),
+  inert('waf', ONOFF, 'off'),
+  inert('webp', ONOFF, 'off'),
+]
+
+/** Every setting of zones, by its id. */
+export const SETTINGS: ReadonlyMap<string, SettingType> = new Map([...ACTING, ...INERT].map((type) => [type.id, type]))

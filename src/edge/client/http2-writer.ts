@@ -1,0 +1,133 @@
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { httpDate, type Asked, type HeadExtras, type MessageWriter } from './message-writer.js'
+
+/** Bytes that wait in a stream before its source has to wait. */
+const HIGH_WATER = 65_536
+
+/** Fields about a connection, which HTTP/2 does not have (RFC 9113, 8.2.2). */
+const CONNECTION_FIELDS = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Writes the response of one HTTP/2 stream (RFC 9113, 8.1). */
+export class Http2Writer implements MessageWriter {
+  begun = false
+  ended = false
+  bytes = 0
+  bare = false
+  readonly #stream: ServerHttp2Stream
+  readonly #delivered: () => void
+  /** Bytes of the body that the length announced and that have not arrived; undefined: no length is announced. */
+  #remaining: number | undefined
+
+  #trailers: RawHeaders = []
+
+  /** `delivered` is called when the whole response has been sent. */
+  constructor(stream: ServerHttp2Stream, delivered: () => void) {
+    this.#stream = stream
+    this.#delivered = delivered
+  }
+
+  head({ method }: Asked, status: number, fields: RawHeaders, { now, rayId }: HeadExtras): void {
+    const { headers, bytes, length } = responseHeaders(status, fields)
+    headers['cf-ray'] = rayId
+    headers['date'] ??= httpDate(now)
+    this.bare = method === 'HEAD' || status === 204 || status === 205 || status === 304
+    this.#remaining = length
+    if (!this.#stream.destroyed) this.#respond(headers)
+    this.bytes += bytes
+    this.begun = true
+  }
+
+  fits(bytes: number): boolean {
+    return this.#remaining === undefined || bytes <= this.#remaining
+  }
+
+  data(chunk: Buffer): boolean {
+    const stream = this.#stream
+    if (this.bare || chunk.length === 0 || stream.destroyed) return true
+    this.bytes += chunk.length
+    // The stream uses the bytes after `write` has returned.
+    const copy = Buffer.from(chunk)
+    if (this.#remaining !== undefined) {
+      this.#remaining -= chunk.length
+      // The last frame of the body ends the stream too.
+      if (this.#remaining === 0) {
+        stream.end(copy, this.#settle)
+        return true
+      }
+    }
+    return stream.write(copy) || stream.writableLength < HIGH_WATER
+  }
+
+  end(trailers: RawHeaders = []): boolean {
+    this.#trailers = trailers
+    if (!this.bare && this.#remaining !== undefined && this.#remaining > 0) return false
+    this.ended = true
+    const stream = this.#stream
+    if (stream.writableFinished) this.#delivered()
+    else if (!stream.writableEnded) stream.end(this.#settle)
+    else if (this.bare) stream.once('finish', this.#settle)
+    return true
+  }
+
+  /** Trailers have to be announced before the body (RFC 9110, 6.6.2). */
+  #respond(headers: OutgoingHttpHeaders): void {
+    const stream = this.#stream
+    const waitForTrailers = headers['trailer'] !== undefined && !this.bare
+    if (waitForTrailers) stream.once('wantTrailers', () => stream.sendTrailers(trailersOf(this.#trailers)))
+    stream.respond(headers, { waitForTrailers })
+  }
+
+  reset(): void {
+    // A stream has one response.
+  }
+
+  /** Called when the last byte was sent, or when the stream was closed before. */
+  readonly #settle = (error?: Error | null): void => {
+    if (!error && this.ended) this.#delivered()
+  }
+}
+
+function trailersOf(fields: RawHeaders): OutgoingHttpHeaders {
+  const trailers: OutgoingHttpHeaders = {}
+  for (let i = 0; i + 1 < fields.length; i += 2) trailers[fields[i]!.toLowerCase()] = fields[i + 1]!
+  return trailers
+}
+
+/** The fields of a response as `node:http2` wants them. Throws if one is not safe. */
+export function responseHeaders(
+  status: number,
+  fields: RawHeaders,
+): { headers: OutgoingHttpHeaders; bytes: number; length: number | undefined } {
+  const headers: OutgoingHttpHeaders = { [constants.HTTP2_HEADER_STATUS]: status }
+  let names = ''
+  let values = ''
+  let length: number | undefined
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i]!.toLowerCase()
+    const value = fields[i + 1]!
+    if (CONNECTION_FIELDS.has(name)) continue
+    if (name === 'content-length') {
+      if (status === 205) continue
+      length = Number(value)
+    }
+    names += name
+    values += value
+    const present = headers[name]
+    if (present === undefined) headers[name] = name === 'set-cookie' ? [value] : value
+    else if (Array.isArray(present)) present.push(value)
+    // RFC 9110, 5.3: other fields may be combined; Node rejects some of them twice.
+    else headers[name] = `${String(present)}, ${value}`
+  }
+  if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the response is not safe')
+  return { headers, bytes: names.length + values.length, length }
+}
