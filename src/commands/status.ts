@@ -27,7 +27,7 @@ function described(status: DaemonStatus): string {
     ...Object.entries(status.listeners).map(([name, url]) => `${name.padEnd(9)} ${url}`),
     ...status.zones.flatMap(({ name, hostnames, origins }) => [
       `zone      ${name} (${hostnames.join(', ')})`,
-      ...origins.map(({ url }) => `          ${url}`),
+      ...origins.map(({ url, up, backup }) => `          ${url}${backup ? ' (backup)' : ''}: ${up ? 'up' : 'down'}`),
     ]),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
   ]

@@ -5,6 +5,7 @@ import { trustedFieldIssue } from '../rules/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
 import { egressIssues } from './egress.js'
+import { originIssues } from './origins.js'
 import type { Config } from './schema.js'
 
 /** Rules parse bodies synchronously: parsing 8 MiB of JSON delayed all other requests by a second. */
@@ -98,6 +99,7 @@ const HOSTNAME = /^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9
 function zoneIssues(config: Config, zone: Config['zones'][number], index: number): Issue[] {
   const issues: Issue[] = []
   const pointer = `/zones/${index}`
+  issues.push(...originIssues(zone, pointer))
   if (!config.accounts.some(({ id }) => id === zone.account))
     issues.push({ pointer: `${pointer}/account`, message: `names no entry of accounts: ${zone.account}` })
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')

@@ -7,7 +7,7 @@ interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
   readonly required?: readonly string[]
-  /** One entry of the list is part of the file, not only a comment. */
+  /** The option, or one entry of the list, is part of the file and not only a comment. */
   readonly 'x-shown'?: boolean
 }
 
@@ -23,7 +23,7 @@ export function documented(schema: object): string {
 function members({ properties = {}, required = [] }: Shape, indent: string): string[] {
   return Object.entries(properties).flatMap(([name, shape]) => {
     const lines = [...comment(shape, indent), ...member(name, shape, indent)]
-    const absent = shape.default === undefined && !required.includes(name)
+    const absent = shape.default === undefined && !required.includes(name) && !(shape['x-shown'] && !shape.items)
     return [...(indent === '' ? [''] : []), ...(absent ? lines.map((line) => commentedOut(line, indent)) : lines)]
   })
 }

@@ -5,6 +5,7 @@ import { strict } from '../core/schema.js'
 import { Cache, ZoneCache } from './cache.js'
 import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
+import { ORIGIN_OPTIONS } from './origins.js'
 import type { Pipeline } from './pipeline.js'
 import { Duration, Size } from './units.js'
 import { ControlTls, ProxyTls } from './tls.js'
@@ -187,12 +188,7 @@ const Zone = Type.Object(
         examples: [['example.com', '*.example.com']],
       }),
     ),
-    origin: Type.String({
-      pattern: '^(demo|https?://[^\\s/?#@]+/?)$',
-      description: 'http or https URL of the origin without a path; `demo` is the bundled sample site.',
-      examples: ['http://127.0.0.1:9000'],
-      'x-message': 'must be http://host:port, https://host:port or demo',
-    }),
+    ...ORIGIN_OPTIONS,
     origin_ca_file: Type.Optional(
       Type.String({
         description: 'PEM file of the authority that signs an https origin, added to the default ones.',

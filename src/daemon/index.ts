@@ -14,6 +14,7 @@ import {
   type LastReload,
   type ReloadResponse,
   type ZoneStatus,
+  originStatus,
 } from './status.js'
 import { messageOf } from '../core/errors.js'
 import { VERSION } from '../package.js'
@@ -269,7 +270,12 @@ async function start(
   }
   live.reload = reloadFile
   live.zones = () =>
-    zones.current.zones.map(({ id, name, hostnames, origin }) => ({ id, name, hostnames, origins: [{ url: origin }] }))
+    zones.current.zones.map(({ id, name, hostnames, balancer }) => ({
+      id,
+      name,
+      hostnames,
+      origins: originStatus(balancer, clock.monotonic()),
+    }))
   const bound = () => ({ proxy: proxy ?? processes!.proxy, tls: proxy ? proxy.tls : processes!.tls })
   live.urls = () => ({
     proxy: urlOf(bound().proxy),

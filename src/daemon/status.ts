@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.js'
+import type { Balancer } from '../edge/origins/balancer.js'
 import type { ConfigChanges } from './config-changes.js'
 
 /** Base URLs of the listeners. */
@@ -37,7 +38,21 @@ export interface ZoneStatus {
 
 export interface OriginStatus {
   readonly url: string
+  readonly up: boolean
+  readonly backup: boolean
+  readonly weight: number
+  readonly requests_in_flight: number
 }
+
+/** Returns the state of a zone's origins. `now` is on the clock's `monotonic` scale. */
+export const originStatus = ({ peers }: Balancer, now: number): OriginStatus[] =>
+  peers.map((peer) => ({
+    url: peer.url,
+    up: peer.isUp(now),
+    backup: peer.options.backup,
+    weight: peer.options.weight,
+    requests_in_flight: peer.active,
+  }))
 
 /** Outcome of the last reload of the configuration file. */
 export interface LastReload {

@@ -140,8 +140,9 @@ class Outbound {
   #options(request: IncomingMessage, destination: Destination): RequestOptions & { ca?: string[] } {
     const headers = endToEnd(request.headers)
     if (destination.kind === 'origin') {
-      const { origin, originCa } = destination.zone
-      const { protocol, hostname, port, pathname } = new URL(origin)
+      const { balancer, originCa } = destination.zone
+      const key = { clientAddress: '', clientHeaders: request.rawHeaders }
+      const { protocol, hostname, port, pathname } = new URL(balancer.pick(key, performance.now()).url)
       const at = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname.replace(/^\[|\]$/g, ''), port }
       return {
         protocol: protocol === 'https:' ? protocol : 'http:',

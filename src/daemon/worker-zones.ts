@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { StoreReader } from '../core/store.js'
+import { Balancer } from '../edge/origins/balancer.js'
 import { NO_CACHE, normalHost, type Served, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 import { accountOfSubdomain } from '../workers/script-address.js'
 
 /** Old versions of wrangler print addresses below this name, whatever the server says. */
 const ORIGINAL_DOMAIN = 'workers.dev'
+
+/** Every request of these zones is a Worker's. */
+const NO_ORIGIN = new Balancer({
+  peers: [{ url: '', weight: 1, backup: false, connections: undefined }],
+  balance: 'round_robin',
+  retries: 0,
+  health: undefined,
+})
 
 export interface WorkerZonesDeps {
   readonly zones: Zones
@@ -61,7 +70,7 @@ export class WorkerZones implements Zones {
       accountId,
       name: this.#deps.domain,
       hostnames: [],
-      origin: '',
+      balancer: NO_ORIGIN,
       originCa: undefined,
       plan: 'enterprise',
       settings: { content_converter: false },

@@ -4,8 +4,17 @@ import { HOSTNAME, type Hostname } from '../core/model/hostname.js'
 import { SETTING } from '../core/model/setting.js'
 import { zone as zoneScope } from '../core/scope.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
+import { Balancers } from '../edge/origins/balancer.js'
 import type { RulesetCache } from '../rules/engine/ruleset-cache.js'
-import { CustomHostnames, zoneOf, zoneTable, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
+import {
+  balancerOptions,
+  CustomHostnames,
+  zoneOf,
+  zoneTable,
+  type Zone,
+  type Zones,
+  type ZoneTable,
+} from '../edge/zones.js'
 
 /**
  * The active zones: the configuration, overridden by settings of the API. A change from any machine applies to the next
@@ -19,6 +28,7 @@ export class ZoneRegistry implements Zones {
   readonly #customHostnames = new CustomHostnames()
   /** Names of custom hostnames by scope and id, to find the name of a removed record. */
   readonly #names = new Map<string, string>()
+  readonly #balancers = new Balancers()
   readonly #unwatch: () => void
   #config: readonly ZoneConfig[]
   /** CA certificates by their files, read with the configuration and not with every change of a setting. */
@@ -47,6 +57,7 @@ export class ZoneRegistry implements Zones {
     this.#authorities = read
     try {
       this.current = this.#table()
+      this.#balancers.retain(new Set(config.map(({ id }) => id)))
     } catch (error) {
       this.#config = old.config
       this.#authorities = old.authorities
@@ -107,7 +118,7 @@ export class ZoneRegistry implements Zones {
       { ...config, settings, websockets: websockets === undefined ? config.websockets : websockets === 'on' },
       {
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
-        ...(config.origin === 'demo' && this.#demoOrigin !== undefined && { origin: this.#demoOrigin }),
+        balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
         ...(ca !== undefined && { ca }),
         // Other levels have no effect.
         ...((level === 'off' || level === 'essentially_off') && { settings: { security_level: level } }),

@@ -1,13 +1,14 @@
 import type { Duplex } from 'node:stream'
 import type { Origin } from '../http/origin.js'
 import type { OriginConnection, OriginRequest } from '../http/origin-connection.js'
-import { ConnectionLost } from '../http/origin-errors.js'
+import { ConnectionLost, TargetDenied } from '../http/origin-errors.js'
 import { requestText } from '../http/request-text.js'
 import { responseFields } from './response-fields.js'
 import { CLIENT_LEFT, type OriginExchange } from './origin-exchange.js'
 import type { ResponseSink } from './response.js'
 import { headerOf, withHeader, type RawHeaders } from '../http/headers.js'
 import { READ_AHEAD_BYTES, ReadAhead } from './client/read-ahead.js'
+import type { OriginRoute } from './origins/route.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { RequestBody } from './client/request-body.js'
 
@@ -29,12 +30,16 @@ export class Forward implements OriginRequest {
   length: number | undefined
   connection: OriginConnection | undefined
   readonly #exchange: OriginExchange
-  readonly #origin: Origin
+  #origin: Origin
   readonly #sink: ResponseSink
   readonly #context: ProxyContext
   readonly #switch: Switch | undefined
   /** Undefined while the client keeps up. */
   #ahead: ReadAhead | undefined
+  readonly #route: OriginRoute | undefined
+  /** A part of the request has been sent. */
+  #begun = false
+  #headed = false
   #repeated = false
   #over = false
 
@@ -43,7 +48,7 @@ export class Forward implements OriginRequest {
     origin: Origin,
     sink: ResponseSink,
     context: ProxyContext,
-    { body, switched }: { body: RequestBody | null; switched: Switch | undefined },
+    { body, switched, route }: { body: RequestBody | null; switched: Switch | undefined; route?: OriginRoute },
   ) {
     this.method = exchange.method
     this.upgrade = switched !== undefined
@@ -55,6 +60,7 @@ export class Forward implements OriginRequest {
     this.#sink = sink
     this.#context = context
     this.#switch = switched
+    this.#route = route
   }
 
   /** Sends the request as soon as it justifies a connection. The sink is notified of the result. */
@@ -73,9 +79,18 @@ export class Forward implements OriginRequest {
       const { text, length } = requestText({ method, target, headers, body: this.body, upgrade: this.upgrade })
       this.text = text
       this.length = length
-      this.#origin.send(this)
     } catch (error) {
       this.#give(error)
+      return
+    }
+    this.#start({ fresh: false })
+  }
+
+  #start(options: { fresh: boolean }): void {
+    try {
+      this.#origin.send(this, options)
+    } catch (error) {
+      this.fail(error as Error)
     }
   }
 
@@ -83,6 +98,7 @@ export class Forward implements OriginRequest {
   cancel(): void {
     const over = this.#over
     this.#over = true
+    this.#route?.over()
     this.#ahead?.release()
     if (!over) this.#origin.cancel(this)
     // The stages may still buffer data that the origin sent long ago.
@@ -90,6 +106,7 @@ export class Forward implements OriginRequest {
   }
 
   sent(): void {
+    this.#begun = true
     this.#exchange.originSentAt = this.#context.clock.monotonic()
     this.#exchange.originPeer = this.connection?.peer
   }
@@ -98,6 +115,8 @@ export class Forward implements OriginRequest {
     this.#exchange.originAt = this.#context.clock.monotonic()
     this.#exchange.originStatus = status
     this.#exchange.originHeaders = raw
+    this.#headed = true
+    this.#route?.responded(status)
     const fields = responseFields(status, raw)
     const { cacheStatus } = this.#exchange
     this.#sink.head(status, cacheStatus === undefined ? fields : withHeader(fields, 'cf-cache-status', cacheStatus))
@@ -137,6 +156,7 @@ export class Forward implements OriginRequest {
 
   end(): void {
     this.#over = true
+    this.#route?.over()
     if (this.#ahead) {
       this.#ahead.end()
       return
@@ -153,6 +173,8 @@ export class Forward implements OriginRequest {
     this.#exchange.originAt = this.#context.clock.monotonic()
     this.#exchange.originStatus = status
     this.#exchange.originHeaders = raw
+    this.#route?.responded(status)
+    socket.once('close', () => this.#route?.over())
     try {
       this.#switch?.(status, responseFields(status, raw), socket)
     } catch (error) {
@@ -163,37 +185,63 @@ export class Forward implements OriginRequest {
 
   fail(error: Error): void {
     if (this.#over) return
-    if (this.#repeatable(error)) this.#repeat()
-    else this.#give(error)
+    if (this.#repeatable(error)) {
+      this.#repeated = true
+      this.#context.metrics.retries++
+      this.#repeat({ fresh: true })
+      return
+    }
+    if (!this.#headed) this.#route?.failed(error)
+    if (!this.#mayTryAnother(error)) {
+      this.#give(error)
+      return
+    }
+    try {
+      const next = this.#route?.next()
+      if (!next) {
+        this.#give(error)
+        return
+      }
+      this.#origin = next
+    } catch {
+      // The first failure says more.
+      this.#give(error)
+      return
+    }
+    this.#begun = false
+    this.#repeated = false
+    this.#repeat({ fresh: false })
   }
 
   /** Whether the origin has probably never seen the request, and repeating it is harmless. */
   #repeatable(error: Error): boolean {
-    return (
-      error instanceof ConnectionLost &&
-      error.stale &&
-      !this.#repeated &&
-      this.body === null &&
-      REPEATABLE.has(this.method)
-    )
+    return error instanceof ConnectionLost && error.stale && !this.#repeated && this.#isHarmless
   }
 
-  #repeat(): void {
-    this.#repeated = true
-    this.#context.metrics.retries++
+  /** Whether the request may be sent to another origin: it is harmless, or nothing of it was sent. */
+  #mayTryAnother(error: Error): boolean {
+    if (this.#headed || error instanceof TargetDenied) return false
+    const { clock, config } = this.#context
+    const { originAskedAt = 0 } = this.#exchange
+    if (clock.monotonic() - originAskedAt >= (this.timeoutMs ?? config.origin.headers_timeout)) return false
+    return !this.#begun || this.#isHarmless
+  }
+
+  /** Whether an origin may get it twice (RFC 9110, 9.2.1). */
+  get #isHarmless(): boolean {
+    return this.body === null && REPEATABLE.has(this.method)
+  }
+
+  #repeat(options: { fresh: boolean }): void {
     // Deferred: not inside the handler of a connection that is being closed.
     process.nextTick(() => {
-      if (this.#over) return
-      try {
-        this.#origin.send(this, { fresh: true })
-      } catch (error) {
-        this.#give(error)
-      }
+      if (!this.#over) this.#start(options)
     })
   }
 
   #give(error: unknown): void {
     this.#over = true
+    this.#route?.over()
     this.#ahead?.release()
     this.#sink.fail(error)
   }

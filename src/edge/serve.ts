@@ -13,6 +13,7 @@ import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
 import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { applyRules } from './rules/apply.js'
+import { OriginRoute } from './origins/route.js'
 import { originTarget } from './rules/origin-target.js'
 import { RuledResponse } from './rules/response-phases.js'
 import type { ProxyContext } from './proxy-context.js'
@@ -189,24 +190,25 @@ function toOrigin(
     })
     return
   }
+  // The key of cached responses does not depend on the origin that happens to be chosen.
   let target: OriginTarget
   try {
-    target = originTarget(exchange)
+    target = originTarget(exchange, exchange.zone.balancer.peers[0]!.url)
   } catch (error) {
     sink.fail(error)
     return
   }
   const send: SendToOrigin = (request, to) => {
     exchange.run?.toOrigin()
-    exchange.originUrl = target.url
+    const route = new OriginRoute(exchange, context)
     let origin: Origin
     try {
-      origin = context.origins.get(exchange.zone.id, target)
+      origin = route.first()
     } catch (error) {
       to.fail(error)
       return () => undefined
     }
-    const forward = new Forward(request, origin, to, context, { body, switched })
+    const forward = new Forward(request, origin, to, context, { body, switched, route })
     forward.send()
     return () => forward.cancel()
   }

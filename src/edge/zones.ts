@@ -1,4 +1,5 @@
 import type { ZoneConfig } from '../config/schema.js'
+import { Balancer, type BalancerOptions } from './origins/balancer.js'
 import type { Settings } from '../rules/types.js'
 import type { CacheOptions } from './cache/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
@@ -10,8 +11,8 @@ export interface Zone {
   readonly name: string
   /** Lower case; a leading `*.` matches every name below, at any depth, and `*` every other host. */
   readonly hostnames: readonly string[]
-  /** Scheme, host and port of the origin, as in `http://127.0.0.1:9000`. */
-  readonly origin: string
+  /** The origins, and the choice between them. */
+  readonly balancer: Balancer
   /** PEM text of the authority that signs an https origin, added to the default ones. */
   readonly originCa: string | undefined
   readonly plan: ZoneConfig['plan']
@@ -97,10 +98,23 @@ export const NO_CACHE: CacheOptions = {
   alwaysOnline: false,
 }
 
+/** Returns the options about origins. `demo` is the address of the bundled site, which has none of its own. */
+export function balancerOptions(config: ZoneConfig, demo = config.origin): BalancerOptions {
+  const { balance, retries, health } = config
+  const single = [{ url: (config.origin === 'demo' ? demo : config.origin) ?? '', weight: 1, backup: false }]
+  const peers: readonly { url: string; weight: number; backup: boolean; connections?: number }[] =
+    config.origins ?? single
+  return {
+    peers: peers.map((peer) => ({ ...peer, url: peer.url.replace(/\/$/, ''), connections: peer.connections })),
+    balance,
+    retries,
+    health,
+  }
+}
+
 /** Parts of a zone that its configuration does not have. */
 interface ZoneParts {
-  /** Its address; the bundled site has no address of its own. */
-  readonly origin?: string
+  readonly balancer?: Balancer
   readonly ca?: string
   readonly rules?: ZoneRules | undefined
   /** Set through the API. */
@@ -112,7 +126,7 @@ interface ZoneParts {
 /** Creates a zone from its configuration. */
 export function zoneOf(
   config: ZoneConfig,
-  { origin = config.origin, ca, rules, settings, cache = {} }: ZoneParts = {},
+  { balancer = new Balancer(balancerOptions(config)), ca, rules, settings, cache = {} }: ZoneParts = {},
 ): Zone {
   const name = normalHost(config.name)
   return {
@@ -120,7 +134,7 @@ export function zoneOf(
     accountId: config.account,
     name,
     hostnames: config.hostnames?.map(normalHost) ?? [name, `*.${name}`],
-    origin: origin.replace(/\/$/, ''),
+    balancer,
     originCa: ca,
     plan: config.plan,
     settings: {

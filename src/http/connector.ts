@@ -17,8 +17,10 @@ export type NamedPart = 'host' | 'port'
 
 /** Destination of a request. */
 export interface OriginTarget {
-  /** Scheme, host and port. */
+  /** Scheme, host and port; `unix:/path` for a unix socket. */
   readonly url: string
+  /** Maximum connections; undefined: the common limit. */
+  readonly connections?: number | undefined
   /** PEM of an authority to trust in addition. */
   readonly ca?: string | undefined
   /** The name that the certificate must have; undefined: the host of the URL. */

@@ -29,11 +29,11 @@ export class Origins {
 
   /** Returns a zone's connections to a target. Throws {@link Overloaded} if there are too many. */
   get(zone: string, target: OriginTarget): Origin {
-    const { url, ca, serverName, named } = target
+    const { url, ca, serverName, named, connections } = target
     const key =
-      ca === undefined && serverName === undefined && named === undefined
+      ca === undefined && serverName === undefined && named === undefined && connections === undefined
         ? url
-        : `${url} ${named ?? ''} ${serverName ?? ''} ${ca ?? ''}`
+        : `${url} ${named ?? ''} ${serverName ?? ''} ${connections ?? ''} ${ca ?? ''}`
     const origins = this.#byZone.get(zone)
     const known = origins?.get(key)
     if (known && !(named && known.outdated)) return known
@@ -71,7 +71,8 @@ export class Origins {
     if (origins && origins.size >= MAX_ORIGINS_PER_ZONE && !this.#evict([[zone, origins]]))
       throw new Overloaded('too many origins of one zone are in use')
     if (this.#size >= MAX_ORIGINS && !this.#evict(this.#byZone)) throw new Overloaded('too many origins are in use')
-    const origin = new Origin(new Connector(target, { ...this.#deps, zone }), this.#limits)
+    const { connections = this.#limits.connections } = target
+    const origin = new Origin(new Connector(target, { ...this.#deps, zone }), { ...this.#limits, connections })
     const present = this.#byZone.get(zone)
     if (present) present.set(key, origin)
     else this.#byZone.set(zone, new Map([[key, origin]]))

@@ -45,6 +45,8 @@ t.test('every option has its default', async (t) => {
     plan: 'pro',
     settings: { content_converter: 'off' },
     websockets: true,
+    balance: 'round_robin',
+    retries: 1,
   })
 })
 
@@ -100,6 +102,23 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     /not available on the free plan/,
   ],
   ['an origin with a path', zone().replace('http://127.0.0.1:1', 'http://a/b'), /^f.yaml:6:5: zones.0.origin must be/],
+  [
+    'a zone without an origin',
+    zone().replace('origin: http://127.0.0.1:1', 'plan: pro'),
+    /zones.0.origin is required; set origin, or origins for several/,
+  ],
+  [
+    'origin and origins',
+    zone('    origins: [{ url: "http://a" }]'),
+    /zones.0.origins cannot be used together with origin/,
+  ],
+  [
+    'the same origin twice',
+    zone().replace('origin: http://127.0.0.1:1', 'origins: [{ url: "http://a/" }, { url: "http://A" }]'),
+    /zones.0.origins.1.url http:\/\/A is a duplicate; set weight/,
+  ],
+  ['an unknown way to balance', zone('    balance: random'), /zones.0.balance must be round_robin, least_requests, cl/],
+  ['a status of a check', zone('    health: { status: ok }'), /zones.0.health.status must be statuses and ranges/],
   [
     'a host name that is none',
     zone('    hostnames: ["a b"]'),
@@ -232,7 +251,7 @@ t.test('the schemas for editors accept the bundled files, and reject what edged 
   }
   const zone = { id: ZONE, account: ACCOUNT, name: 'a.test', origin: 'demo' }
   t.ok(config({ zones: [zone] }))
-  for (const wrong of [{ proxi: {} }, { zones: [{ ...zone, origin: undefined }] }, { proxy: { drain_timeout: 30 } }])
+  for (const wrong of [{ proxi: {} }, { zones: [{ ...zone, account: undefined }] }, { proxy: { drain_timeout: 30 } }])
     t.notOk(config(JSON.parse(JSON.stringify(wrong))), JSON.stringify(wrong))
   const whole = { source: 'stdin', dataset: 'dns_logs', destination_conf: 'stdout://' }
   t.ok(pipelineFile({ pipelines: [whole] }))

@@ -32,6 +32,8 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   markdown: { content: 'page', md_addresses: false, llms_txt: 'off' },
   websockets: true,
   cache: 'default',
+  balance: 'round_robin',
+  retries: 1,
   custom_hostnames: 'selected',
 })
 

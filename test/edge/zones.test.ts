@@ -65,7 +65,7 @@ t.test('a zone with the hostname * serves every host that no other zone names', 
 t.test('a zone without hostnames has its name and every subdomain', async (t) => {
   t.strictSame(base.hostnames, ['example.test', '*.example.test'])
   t.strictSame(testZone('http://a/', 'hostnames: [WWW.Example.Test]').hostnames, ['www.example.test'])
-  t.equal(testZone('http://a/').origin, 'http://a')
+  t.equal(testZone('http://a/').balancer.peers[0]?.url, 'http://a')
 })
 
 t.test('fifty thousand custom hostnames are found, changed and removed one by one', async (t) => {

@@ -36,11 +36,12 @@ export const openDial: ConnectorDeps = {
   guard: { rules: {}, allows: () => true, resolve: systemResolve },
 }
 
-/** Returns a zone as the configuration creates it. `members` overrides its members. */
-export function testZone(origin: string, members = ''): Zone {
+/** Returns a zone as the configuration creates it, with one origin or several. `members` are further members. */
+export function testZone(origin: string | readonly object[], members = ''): Zone {
+  const origins = typeof origin === 'string' ? `origin: '${origin}'` : `origins: ${JSON.stringify(origin)}`
   const config = readConfig(
     `accounts: [{ id: ${ACCOUNT}, name: Test }]
-zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: '${origin}'${members && `, ${members}`} }]`,
+zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, ${origins}${members && `, ${members}`} }]`,
     'test.yaml',
     {},
   )

@@ -24,6 +24,8 @@ import { Geo } from '../geo.js'
 import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
+import { HealthChecks } from '../origins/health.js'
+import { originMetrics } from '../origins/metrics.js'
 import { ProxyMetrics } from '../metrics.js'
 import type { AccessLog } from '../records/access-log.js'
 import { Recorder } from '../records/recorder.js'
@@ -112,6 +114,7 @@ class ReverseProxy implements Proxy {
   #checking: NodeJS.Timeout | undefined
   /** Called when the last connection is closed. */
   #emptied: (() => void) | undefined
+  readonly #health: HealthChecks
 
   constructor(
     config: ProxyConfig,
@@ -132,6 +135,8 @@ class ReverseProxy implements Proxy {
     }: ProxyParts,
   ) {
     this.#resets = new ResetLimit(() => clock.monotonic())
+    this.#health = new HealthChecks({ zones, dial, clock, log })
+    originMetrics(metrics, zones, clock)
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     this.#bind = parts.bind ?? bind
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
@@ -230,6 +235,7 @@ class ReverseProxy implements Proxy {
       }
     }
     clearInterval(this.#checking)
+    this.#health.close()
     origins.close()
   }
 

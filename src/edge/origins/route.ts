@@ -1,0 +1,99 @@
+import {
+  ConnectionLost,
+  InvalidResponse,
+  Overloaded,
+  TargetDenied,
+  TooSlow,
+  WaitedTooLong,
+} from '../../http/origin-errors.js'
+import { messageOf } from '../../core/errors.js'
+import type { Origin } from '../../http/origin.js'
+import type { Exchange } from '../exchange.js'
+import type { ProxyContext } from '../proxy-context.js'
+import { originTarget } from '../rules/origin-target.js'
+import type { Peer, PeerChange } from './peer.js'
+
+/** The way of one request to the origins of its zone: the one in use, and those that failed. */
+export class OriginRoute {
+  readonly #exchange: Exchange
+  readonly #context: ProxyContext
+  #tried: Peer[] | undefined
+  /** Undefined after the request is over, and if a rule named another host. */
+  #peer: Peer | undefined
+
+  constructor(exchange: Exchange, context: ProxyContext) {
+    this.#exchange = exchange
+    this.#context = context
+  }
+
+  /** Returns the connections to the first origin. Throws if the request cannot be sent. */
+  first(): Origin {
+    const { zone, route } = this.#exchange
+    if (route?.origin?.host !== undefined) return this.#connect(zone.balancer.peers[0]!)
+    return this.#assign(zone.balancer.pick(this.#exchange, this.#now()))
+  }
+
+  /** Returns the connections to another origin after a failure; undefined if there is none to try. */
+  next(): Origin | undefined {
+    const failed = this.#peer
+    if (!failed) return undefined
+    const tried = (this.#tried ??= [])
+    tried.push(failed)
+    const peer = this.#exchange.zone.balancer.pickAgain(this.#exchange, tried, this.#now())
+    if (!peer) return undefined
+    failed.retried++
+    this.over()
+    return this.#assign(peer)
+  }
+
+  /** Records the head of the response. */
+  responded(status: number): void {
+    if (this.#peer) this.#report(this.#peer, this.#peer.responded(status, this.#now()))
+  }
+
+  /** Records that the request has no response. */
+  failed(error: Error): void {
+    if (this.#peer) this.#report(this.#peer, this.#peer.failed(this.#now(), blames(error)), error)
+  }
+
+  /** Must be called when the request is over. Further calls have no effect. */
+  over(): void {
+    this.#peer?.ended()
+    this.#peer = undefined
+  }
+
+  #assign(peer: Peer): Origin {
+    const origin = this.#connect(peer)
+    this.#peer = peer
+    peer.started()
+    return origin
+  }
+
+  #connect(peer: Peer): Origin {
+    const { zone } = this.#exchange
+    const target = originTarget(this.#exchange, peer.url)
+    this.#exchange.originUrl = target.url
+    const { connections } = peer.options
+    return this.#context.origins.get(zone.id, connections === undefined ? target : { ...target, connections })
+  }
+
+  #report({ url }: Peer, change: PeerChange, error?: Error): void {
+    if (!change) return
+    const { zone } = this.#exchange
+    const facts = { event: `origin_${change}`, zone: zone.id, name: zone.name, origin: url }
+    if (change === 'up') this.#context.log.info(facts)
+    else this.#context.log.warn({ ...facts, reason: error && messageOf(error) })
+  }
+
+  #now(): number {
+    return this.#context.clock.monotonic()
+  }
+}
+
+/** Whether a failure is the origin's: it refused, was too slow, or broke off before a response. */
+function blames(error: Error): boolean {
+  if (error instanceof Overloaded || error instanceof WaitedTooLong || error instanceof TargetDenied) return false
+  if (error instanceof ConnectionLost) return !error.stale
+  if (error instanceof TooSlow || error instanceof InvalidResponse) return true
+  return typeof (error as NodeJS.ErrnoException).code === 'string'
+}
