@@ -6,6 +6,7 @@ import type { LogpushDeps } from './services.js'
 import { JobRepository } from './job-repository.js'
 import { jobs, type Parts } from './jobs.js'
 import { OwnershipTokens } from './ownership-token.js'
+import { pipelines } from './pipelines.js'
 import { records } from './records.js'
 import { validation } from './validate.js'
 
@@ -16,5 +17,12 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
     destinations: new DestinationCheck(() => deps.logpush().destinations),
     tokens: () => new OwnershipTokens(deps.logpush().challengeKey, deps.clock),
   }
-  return [...jobs(deps, parts), ...datasets(parts.book), ...validation(parts), ...edgeJobs(deps), ...records(deps)]
+  return [
+    ...jobs(deps, parts),
+    ...datasets(parts.book),
+    ...validation(parts),
+    ...edgeJobs(deps),
+    ...records(deps),
+    ...pipelines(deps),
+  ]
 }

@@ -2,6 +2,7 @@ import type { LogpushJob } from '../../src/core/model/logpush-job.js'
 import type { LogpushConfig } from '../../src/config/schema.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Vault } from '../../src/core/vault.js'
+import type { Watched } from '../../pipelines/logpush/monitor.js'
 import type { Spools } from '../../pipelines/logpush/spool/types.js'
 import type { ControlDeps } from '../http/context.js'
 import type { LiveSessions } from './live-sessions.js'
@@ -30,6 +31,8 @@ export interface LogpushServices {
   readonly destinations: Destinations
   readonly spools: Pick<Spools, 'open' | 'id'>
   readonly live: LiveSessions
+  /** Returns the pipelines and jobs that run. */
+  readonly running?: () => readonly Watched[]
   /** Resolves when a stored job has its place: records that are accepted from then on reach it. */
   readonly settled: (id: string) => Promise<void>
   /** The configuration in force now. */

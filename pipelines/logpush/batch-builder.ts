@@ -38,6 +38,8 @@ export class BatchBuilder {
   #first: SpoolPosition | undefined
   #from = 0
   #to = 0
+  /** Records that passed the filter and were left out by sampling. */
+  sampledOut = 0
   /** It takes no further line. */
   full = false
 
@@ -88,7 +90,11 @@ export class BatchBuilder {
     const { bytes, records } = this.#limits
     const text = this.#text
     for (let at = index; at < end; at++) {
-      if (!keeps(lines.record(at, looks)) || !samples(lines.key(at))) continue
+      if (!keeps(lines.record(at, looks))) continue
+      if (!samples(lines.key(at))) {
+        this.sampledOut++
+        continue
+      }
       text.add(lines.record(at, writes))
       if (text.size > bytes && text.records > 1) {
         text.removeLast()

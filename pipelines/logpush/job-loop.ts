@@ -229,14 +229,14 @@ export class JobLoop {
   }
 
   async #fill(batch: BatchBuilder, lines: Lines, end: number): Promise<number> {
-    const before = batch.records
+    const { records: before, sampledOut } = batch
     let index = lines.begin
     while (index < end && !batch.full) {
       index = batch.add(lines, index, end)
       await batch.flush()
     }
     this.#of.metrics.read(index - lines.begin)
-    this.#of.metrics.kept(batch.records - before)
+    this.#of.metrics.kept(batch.records - before, batch.sampledOut - sampledOut)
     if (batch.records > 0) this.#began = batch.from
     return index
   }

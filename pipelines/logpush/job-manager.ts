@@ -12,8 +12,10 @@ import { secretOf, type Vault } from '../../src/core/vault.js'
 import { EventLoopYield } from './yielding.js'
 import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.js'
 import { deadLetter, type DeadLetter } from './dead-letter.js'
+import { destinationOf } from './destination.js'
 import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
+import { newCounts, type Counts, type PipelineMonitor } from './monitor.js'
 import { SharedFormatting } from './shared-formatting.js'
 import type { Cursor, Spool, Spools } from './spool/types.js'
 import { BatchBuffer } from './batch-buffer.js'
@@ -32,6 +34,10 @@ export interface LogpushDeps {
   /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
   readonly options: () => LogpushOptions
   readonly standing?: readonly ConfiguredJob[]
+  /** Shows the jobs. */
+  readonly monitor?: PipelineMonitor
+  /** Returns a destination without its secrets. */
+  readonly redact?: (destination: string) => string
   /** Called with what jobs and live streams read from now on; their cursors exist already. */
   readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
   /** Folder for batches in progress, for the runner alone. */
@@ -91,6 +97,9 @@ interface Entry extends JobTarget {
   readonly spool: Spool
   readonly cursor: Cursor
   readonly metrics: JobMetrics
+  readonly counts: Counts
+  /** Ends what the monitor shows. */
+  hide?: (() => void) | undefined
   task?: JobSupervisor | undefined
 }
 
@@ -159,6 +168,7 @@ class JobManager implements Logpush {
     const job = { ...settings, destination_conf: { sealed } }
     const deps = { ...this.#shared, open, deadLetter: setAside }
     entry.task = new JobSupervisor(job, { ...entry, id }, deps, { resumed: false })
+    this.#show(entry, id, destination)
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -240,15 +250,21 @@ class JobManager implements Logpush {
     const job = store.get(LOGPUSH_JOBS, scope, id)?.value
     if (job?.enabled) {
       const entry = await this.#entry(id, job.dataset, scope)
-      if (entry.task !== undefined) return entry.task.update(job)
+      if (entry.task !== undefined) {
+        entry.task.update(job)
+        return this.#show(entry, id, destinationShown(job, scope, id, this.#deps))
+      }
       entry.task = new JobSupervisor(job, { ...entry, id }, this.#shared, { resumed: !found })
-      return
+      return this.#show(entry, id, destinationShown(job, scope, id, this.#deps))
     }
     const task = this.#entries.get(id)?.task
     await task?.end(job === undefined ? 'deleted' : 'disabled', options().uploads.drain_timeout)
     const entry =
       job !== undefined && this.#keeps(job) ? await this.#entry(id, job.dataset, scope) : this.#entries.get(id)
-    if (entry !== undefined) entry.task = undefined
+    if (entry !== undefined) {
+      entry.task = undefined
+      entry.hide?.()
+    }
     if (job === undefined || !this.#keeps(job)) await this.#forget(id)
     if (job === undefined) await this.#removeStatus(scope, id)
   }
@@ -262,15 +278,36 @@ class JobManager implements Logpush {
     const known = this.#entries.get(id)
     if (known !== undefined) return known
     const spool = await this.#deps.spools.open(dataset, scope)
-    const entry: Entry = { dataset, scope, spool, cursor: await spool.cursor(JOB + id), metrics: this.#metricsOf(id) }
+    const cursor = await spool.cursor(JOB + id)
+    const counts = newCounts()
+    const entry: Entry = { dataset, scope, spool, cursor, metrics: counted(this.#metricsOf(id), counts), counts }
     this.#entries.set(id, entry)
     return entry
+  }
+
+  #show(entry: Entry, id: string, destination: string): void {
+    const { monitor, redact = () => '' } = this.#deps
+    const { dataset, scope, counts } = entry
+    const own = id.startsWith(STANDING)
+    entry.hide = monitor?.add({
+      kind: own ? 'pipeline' : 'job',
+      name: own ? id.slice(STANDING.length) : id,
+      dataset,
+      source: scope.type,
+      destination: redact(destination),
+      scope,
+      counts,
+      progress: () => entry.task?.progress ?? { lagRecords: 0, lagSeconds: 0, inFlight: 0 },
+      state: () => (entry.task?.status.failing ? 'failing' : 'running'),
+      error: () => entry.task?.status.current.error_message ?? null,
+    })
   }
 
   async #forget(id: string): Promise<void> {
     const entry = this.#entries.get(id)
     if (entry === undefined) return
     const { spool, cursor, metrics } = entry
+    entry.hide?.()
     const left = spool.end - cursor.state.next
     if (left > 0) this.#deps.log.warn({ event: 'logpush_dropped', job: id, records: left }, 'the job is off now')
     this.#entries.delete(id)
@@ -307,3 +344,39 @@ class JobManager implements Logpush {
     }
   }
 }
+
+/** Returns the destination of a stored job; empty if none of the keys opens it, which its status says. */
+function destinationShown(job: LogpushJob, scope: Scope, id: string, { vault }: LogpushDeps): string {
+  try {
+    return destinationOf(job, scope, id, vault)
+  } catch {
+    return ''
+  }
+}
+
+/** Counts for the monitor what goes to the metrics. */
+const counted = (metrics: JobMetrics, counts: Counts): JobMetrics => ({
+  read(records) {
+    counts.read += records
+    metrics.read(records)
+  },
+  kept(records, sampledOut) {
+    counts.kept += records
+    counts.sampledOut += sampledOut
+    metrics.kept(records, sampledOut)
+  },
+  delivered(batch) {
+    counts.delivered += batch.records
+    counts.bytes += batch.size
+    metrics.delivered(batch)
+  },
+  dropped(records, reason) {
+    counts.dropped += records
+    metrics.dropped(records, reason)
+  },
+  attempt(outcome) {
+    if (outcome !== 'delivered') counts.retried++
+    metrics.attempt(outcome)
+  },
+  remove: () => metrics.remove(),
+})

@@ -10,6 +10,7 @@ import { JobSignal, type EndReason } from './job-signal.js'
 import { destinationOf } from './destination.js'
 import { disable } from './disable.js'
 import type { JobMetrics, Lag } from './metrics.js'
+import type { Progress } from './monitor.js'
 import { JobLoop } from './job-loop.js'
 import type { SessionDeps } from './session.js'
 import type { SharedFormatting } from './shared-formatting.js'
@@ -110,6 +111,12 @@ export class JobSupervisor {
       records: Math.max(0, spool.end - cursor.state.next),
       seconds: oldest === undefined ? 0 : Math.max(0, this.#deps.clock.now() - oldest) / 1000,
     }
+  }
+
+  /** The same with the batches that are being sent. */
+  get progress(): Progress {
+    const { records, seconds } = this.lag
+    return { lagRecords: records, lagSeconds: seconds, inFlight: this.#session?.inFlight ?? 0 }
   }
 
   async #run(): Promise<void> {

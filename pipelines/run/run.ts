@@ -11,6 +11,7 @@ import type { CompiledJob } from '../logpush/compiled-job.js'
 import { JobSignal } from '../logpush/job-signal.js'
 import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
+import type { AttemptOutcome } from '../logpush/metrics.js'
 import { BatchBuffer } from '../logpush/batch-buffer.js'
 import { Uploads } from '../logpush/uploads.js'
 import type { Input } from '../sources/input.js'
@@ -82,6 +83,11 @@ export async function run(options: RunOptions): Promise<RunEnd> {
       random: Math.random,
     },
   )
+  options.stats.progress = () => ({
+    lagRecords: Math.max(0, input.spool.end - input.cursor.state.next),
+    lagSeconds: session.oldest === undefined ? 0 : Math.max(0, clock.now() - session.oldest) / 1000,
+    inFlight: session.inFlight,
+  })
   const running = session.run()
   try {
     await Promise.race([running, input.failed])
@@ -91,6 +97,7 @@ export async function run(options: RunOptions): Promise<RunEnd> {
     fate.leave()
     await running.catch(() => {})
     fate.close()
+    options.stats.progress = undefined
   }
 }
 
@@ -137,14 +144,17 @@ function ending(input: Input, ended: () => void): Input['spool'] {
 const counted = (stats: RunStats) => ({
   // Input counts what it reads, invalid records too.
   read() {},
-  kept: (records: number) => void (stats.kept += records),
+  kept(records: number, sampledOut: number) {
+    stats.kept += records
+    stats.sampledOut += sampledOut
+  },
   delivered({ records, size }: { records: number; size: number }) {
     stats.delivered += records
     stats.batches++
     stats.bytes += size
   },
   dropped: (records: number) => void (stats.dropped += records),
-  attempt() {},
+  attempt: (outcome: AttemptOutcome) => void (stats.retried += Number(outcome !== 'delivered')),
 })
 
 /** Why and when the run ends before its input does. */
@@ -165,11 +175,13 @@ class Fate {
 
   delivered(): void {
     this.failing = false
+    this.#options.stats.failure = undefined
     this.#recovered.abort()
   }
 
   failed(message: string): void {
     this.#message = message
+    this.#options.stats.failure = message
     if (this.failing) return
     this.failing = true
     this.#recovered = new AbortController()

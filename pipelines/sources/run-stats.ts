@@ -1,3 +1,5 @@
+import type { Progress } from '../logpush/monitor.js'
+
 /** What a run has done so far; the members of its summary. */
 export class RunStats {
   /** Records that came in, invalid ones included. */
@@ -10,6 +12,14 @@ export class RunStats {
   dropped = 0
   /** Files of which records may have been lost before they were read. */
   losses = 0
+  /** Records that passed the filter and were left out by sampling. */
+  sampledOut = 0
+  /** Why the destination fails now. */
+  failure: string | undefined
+  /** Attempts that failed. */
+  retried = 0
+  /** Returns how far the run is behind; set while it runs. */
+  progress: (() => Progress) | undefined
   batches = 0
   /** Text of delivered batches, before compression. */
   bytes = 0

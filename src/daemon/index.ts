@@ -217,7 +217,7 @@ async function start(
   const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
   const control = stack.use(await startControl(areas, deps))
   ports.add(portOf(control.url))
-  stack.use(startPipelines(config, { clock, log }))
+  stack.use(startPipelines(config, { clock, log, monitor: logpush.monitor }))
   if (sharedCounts) {
     const { limiter } = edge.limits
     const runtime = () => running?.forProcesses

@@ -4,8 +4,9 @@ import type { LogpushServices } from '../../control/logpush/services.js'
 import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
 import { startLogpush, type JobTarget } from '../../pipelines/logpush/job-manager.js'
+import { PipelineMonitor } from '../../pipelines/logpush/monitor.js'
 import { openSpools } from '../../pipelines/logpush/spool/index.js'
-import { checkDestination, destinationKey, needsOwnership, openSink } from '../../sinks/index.js'
+import { checkDestination, destinationKey, needsOwnership, openSink, redact } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
@@ -32,6 +33,7 @@ export interface LogPush {
   /** Also calls `want` with the log records that jobs read, now and with each change, before they run. */
   follow(want: (wanted: readonly JobTarget[]) => Promise<void>): Promise<void>
   readonly engine: LogpushServices
+  readonly monitor: PipelineMonitor
   /** Applies a reloaded configuration. Retention, upload and dead letter destinations change with the next start. */
   configure(config: Config['logpush']): void
   /** Stops the jobs, then makes emitted records durable. */
@@ -58,6 +60,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
       log,
     })
     const open = (destination: string) => openSink(destination, sinkDeps())
+    const monitor = new PipelineMonitor([metrics])
     const runner = stack.use(
       await startLogpush({
         store,
@@ -68,6 +71,8 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         want: async (wanted) => await targets.replace(wanted),
         options: () => config,
         standing: configuredJobs(whole, { clock, log }),
+        monitor,
+        redact,
         folder: join(data, 'batches'),
         clock,
         log,
@@ -80,7 +85,9 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     return {
       emitter,
       follow: async (want) => await targets.follow(want),
+      monitor,
       engine: {
+        running: () => monitor.list(),
         vault: keys,
         challengeKey: keys.derive('logpush ownership'),
         destinations: { check: (destination) => checkDestination(destination, sinkDeps()), open, needsOwnership },

@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
 import type { ConfiguredJob } from '../../pipelines/logpush/job-manager.js'
-import { openSink } from '../../sinks/index.js'
+import type { PipelineMonitor, PipelineState, Progress, Watched } from '../../pipelines/logpush/monitor.js'
+import { openSink, redact } from '../../sinks/index.js'
 import type { Config } from '../config/schema.js'
 import type { Pipeline } from '../config/pipeline.js'
 import type { Clock } from '../core/clock.js'
@@ -16,6 +17,51 @@ interface Deps {
   readonly clock: Clock
   readonly log: Log
 }
+
+const IDLE: Progress = { lagRecords: 0, lagSeconds: 0, inFlight: 0 }
+
+/** Shows a pipeline with a source outside the daemon. */
+const watched = (
+  { name, source, job, destination_conf: destination }: Pipeline,
+  stats: RunStats,
+  shown: { readonly state: PipelineState; readonly error: string | null },
+): Watched => ({
+  kind: 'pipeline',
+  name,
+  dataset: job.dataset.name,
+  source: Object.keys(source)[0] ?? '',
+  destination: redact(destination),
+  scope: undefined,
+  counts: {
+    get read() {
+      return stats.read
+    },
+    get invalid() {
+      return stats.rejected
+    },
+    get kept() {
+      return stats.kept
+    },
+    get sampledOut() {
+      return stats.sampledOut
+    },
+    get delivered() {
+      return stats.delivered
+    },
+    get dropped() {
+      return stats.dropped
+    },
+    get retried() {
+      return stats.retried
+    },
+    get bytes() {
+      return stats.bytes
+    },
+  },
+  progress: () => stats.progress?.() ?? IDLE,
+  state: () => (shown.state === 'running' && stats.failure !== undefined ? 'failing' : shown.state),
+  error: () => stats.failure ?? shown.error,
+})
 
 /** Returns the scope of the daemon's own records that a pipeline reads. */
 function ownScope({ source }: Pipeline): Scope | undefined {
@@ -45,20 +91,26 @@ export interface RunningPipelines {
 const PAUSE_MS = 60_000
 
 /** Starts the other pipelines. Logs their outcome; a failing pipeline does not stop the daemon. */
-export function startPipelines({ data, pipelines }: Config, { clock, log }: Deps): RunningPipelines {
+export function startPipelines(
+  { data, pipelines }: Config,
+  { clock, log, monitor }: Deps & { readonly monitor: PipelineMonitor },
+): RunningPipelines {
   const stopping = new AbortController()
   const { signal: stop } = stopping
   const state = join(data, 'pipelines')
 
   const runOne = async (pipeline: Pipeline): Promise<void> => {
     const { name } = pipeline
+    const stats = new RunStats((place, message) =>
+      log.debug({ event: 'pipeline_invalid_record', name, place, message }),
+    )
+    const shown: { state: PipelineState; error: string | null } = { state: 'running', error: null }
+    monitor.add(watched(pipeline, stats, shown))
     while (!stop.aborted) {
-      const stats = new RunStats((place, message) =>
-        log.debug({ event: 'pipeline_invalid_record', name, place, message }),
-      )
       const tell = (message: string) => log.info({ event: 'pipeline', name }, message)
       const options = { state, resume: true, stats, tell, size: () => {}, stop, clock, log }
       try {
+        shown.state = 'running'
         const end = await runPipeline(pipeline, options)
         const { read, rejected, delivered, dropped } = stats
         log[end.end === 'gave_up' ? 'error' : 'info']({
@@ -70,8 +122,12 @@ export function startPipelines({ data, pipelines }: Config, { clock, log }: Deps
           delivered,
           dropped,
         })
+        shown.state = end.end === 'gave_up' ? 'waiting' : 'ended'
+        shown.error = end.end === 'gave_up' ? end.message : null
         if (end.end !== 'gave_up') return
       } catch (error) {
+        shown.state = 'waiting'
+        shown.error = messageOf(error)
         log.error({ event: 'pipeline_failed', name, error: messageOf(error), again_ms: PAUSE_MS })
       }
       await clock.sleep(PAUSE_MS, stop).catch(() => {})

@@ -13,6 +13,7 @@ import { test as testCommand } from '../../src/commands/test.js'
 import { readConfig } from '../../src/config/load.js'
 import { loadPipelines, readPipelines } from '../../src/config/pipeline-file.js'
 import { BadConfig } from '../../src/config/yaml.js'
+import { PipelineMonitor } from '../../pipelines/logpush/monitor.js'
 import { DATASETS } from '../../pipelines/records/index.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
@@ -382,7 +383,7 @@ t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
   const moved = new MovedClock('2026-11-21T12:00:00Z')
   let failures = 0
   const told = { ...log, error: () => void failures++ } as unknown as typeof log
-  const running = startPipelines({ ...config, pipelines }, { clock: moved, log: told })
+  const running = startPipelines({ ...config, pipelines }, { clock: moved, log: told, monitor: new PipelineMonitor([]) })
   await moved.until(() => failures > 1)
   writeFileSync(join(folder, 'a.ndjson'), '{"RayID":"a"}\n')
   await moved.until(() => existsSync(join(folder, 'out')) && written(join(folder, 'out')) !== '', { step: 1000 })

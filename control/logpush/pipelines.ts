@@ -1,0 +1,75 @@
+import { Type, type Static } from 'typebox'
+import type { Watched } from '../../pipelines/logpush/monitor.js'
+import type { Scope } from '../../src/core/scope.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { whole } from '../http/paging.js'
+import type { LogpushDeps } from './services.js'
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+
+const Running = Type.Object({
+  kind: Type.Enum(['pipeline', 'job'], { description: 'pipeline: of the configuration; job: of this API.' }),
+  name: Type.String({ description: 'Name of the pipeline, or id of the job.' }),
+  dataset: Type.String(),
+  source: Type.String({ description: 'Type of the source; zone or account for records of the daemon.' }),
+  destination_conf: Type.String({ description: 'Without secrets.' }),
+  state: Type.Enum(['running', 'failing', 'waiting', 'ended'], {
+    description: 'waiting: it starts again after a failure; ended: the input is delivered to its end.',
+  }),
+  error_message: Type.Union([Type.String(), Type.Null()], { description: 'Why it fails; null if it does not.' }),
+  records_read: count('Since the start of the daemon, invalid ones included.'),
+  records_invalid: count('Left out because they are invalid.'),
+  records_kept: count('That passed filter and sampling; counted again each time a batch is created.'),
+  records_sampled_out: count('Left out by sampling.'),
+  records_delivered: count('Delivered.'),
+  records_dropped: count('Not delivered, and never will be.'),
+  upload_failures: count('Attempts that failed.'),
+  delivered_bytes: count('Before compression.'),
+  lag_records: count('Accepted, and neither delivered nor passed over.'),
+  lag_seconds: Type.Number({ minimum: 0, description: 'Age of the oldest record that was read and not delivered.' }),
+  batches_in_flight: count('Batches being sent.'),
+})
+
+/** Pipelines and jobs that run, with what they have done. */
+export function pipelines({ logpush }: LogpushDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: '/edged/pipelines',
+      scopes: ['account', 'zone'],
+      permissions: ACCESS.logpush.read,
+      summary: 'List the running pipelines and jobs with their state; an account also sees those with sources outside',
+      result: Type.Array(Running),
+      handle: ({ scope }) => whole((logpush().running?.() ?? []).filter((each) => isVisible(each, scope)).map(shown)),
+    }),
+  ]
+}
+
+const isVisible = ({ scope: owner }: Watched, scope: Scope): boolean =>
+  owner === undefined ? scope.type === 'account' : owner.type === scope.type && owner.id === scope.id
+
+function shown(watched: Watched): Static<typeof Running> {
+  const { kind, name, dataset, source, destination, counts } = watched
+  const { lagRecords, lagSeconds, inFlight } = watched.progress()
+  return {
+    kind,
+    name,
+    dataset,
+    source,
+    destination_conf: destination,
+    state: watched.state(),
+    error_message: watched.error(),
+    records_read: counts.read,
+    records_invalid: counts.invalid,
+    records_kept: counts.kept,
+    records_sampled_out: counts.sampledOut,
+    records_delivered: counts.delivered,
+    records_dropped: counts.dropped,
+    upload_failures: counts.retried,
+    delivered_bytes: counts.bytes,
+    lag_records: lagRecords,
+    lag_seconds: lagSeconds,
+    batches_in_flight: inFlight,
+  }
+}

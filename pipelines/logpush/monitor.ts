@@ -1,0 +1,126 @@
+import { Counter, Gauge } from 'prom-client'
+import type { Metrics } from '../../src/core/metrics.js'
+import type { Scope } from '../../src/core/scope.js'
+
+/** What a pipeline or job has done since it started. */
+export interface Counts {
+  /** Records that were read, invalid ones included. */
+  read: number
+  invalid: number
+  /** Records that passed filter and sampling. */
+  kept: number
+  /** Records that passed the filter and were left out by sampling. */
+  sampledOut: number
+  delivered: number
+  /** Records that were not delivered and never will be. */
+  dropped: number
+  /** Attempts that failed. */
+  retried: number
+  /** Bytes of delivered batches, before compression. */
+  bytes: number
+}
+
+/** How far a pipeline or job is behind. */
+export interface Progress {
+  /** Records that were accepted and are neither delivered nor passed over. */
+  readonly lagRecords: number
+  /** Age of the oldest record that was read and not delivered. */
+  readonly lagSeconds: number
+  readonly inFlight: number
+}
+
+/** A pipeline or job that runs. */
+export interface Watched {
+  readonly kind: 'pipeline' | 'job'
+  /** Name of the pipeline, or id of the job. */
+  readonly name: string
+  readonly dataset: string
+  /** Type of the source; that of jobs is their scope. */
+  readonly source: string
+  /** Without secrets. */
+  readonly destination: string
+  /** Whose records it reads; undefined if they come from outside. */
+  readonly scope: Scope | undefined
+  readonly counts: Readonly<Counts>
+  progress(): Progress
+  state(): PipelineState
+  /** Why it fails; null if it does not. */
+  error(): string | null
+}
+
+/** `ended`: the input is at its end, and everything is delivered. `waiting`: it starts again after a failure. */
+export type PipelineState = 'running' | 'failing' | 'waiting' | 'ended'
+
+export const newCounts = (): Counts => ({
+  read: 0,
+  invalid: 0,
+  kept: 0,
+  sampledOut: 0,
+  delivered: 0,
+  dropped: 0,
+  retried: 0,
+  bytes: 0,
+})
+
+const COUNTERS: readonly (readonly [name: string, help: string, count: keyof Counts])[] = [
+  ['records_read', 'Records read, invalid ones included.', 'read'],
+  ['records_invalid', 'Records left out because they are invalid.', 'invalid'],
+  ['records_kept', 'Records that passed filter and sampling. Counted again each time a batch is created.', 'kept'],
+  ['records_sampled_out', 'Records that passed the filter and were left out by sampling.', 'sampledOut'],
+  ['records_delivered', 'Records delivered.', 'delivered'],
+  ['records_dropped', 'Records that were not delivered and never will be.', 'dropped'],
+  ['upload_failures', 'Attempts to deliver a batch that failed.', 'retried'],
+  ['delivered_bytes', 'Bytes delivered, before compression.', 'bytes'],
+]
+
+const GAUGES: readonly (readonly [name: string, help: string, value: keyof Progress])[] = [
+  ['lag_records', 'Records accepted that are neither delivered nor passed over.', 'lagRecords'],
+  ['lag_seconds', 'Age of the oldest record that was read and not delivered, in seconds.', 'lagSeconds'],
+  ['batches_in_flight', 'Batches being sent.', 'inFlight'],
+]
+
+const LABELS = ['pipeline', 'job'] as const
+
+/** All pipelines and jobs of a daemon, for metrics and for the API. There are as many series as the quotas allow jobs. */
+export class PipelineMonitor {
+  readonly #watched = new Map<string, Watched>()
+
+  constructor(registers: Metrics[]) {
+    const all = () => this.#watched.values()
+    for (const [name, help, count] of COUNTERS)
+      void new Counter({
+        name: `edged_pipeline_${name}_total`,
+        help,
+        labelNames: LABELS,
+        registers,
+        collect() {
+          this.reset()
+          for (const each of all()) this.inc({ [each.kind]: each.name }, each.counts[count])
+        },
+      })
+    for (const [name, help, value] of GAUGES)
+      void new Gauge({
+        name: `edged_pipeline_${name}`,
+        help,
+        labelNames: LABELS,
+        registers,
+        collect() {
+          this.reset()
+          for (const each of all()) this.set({ [each.kind]: each.name }, each.progress()[value])
+        },
+      })
+  }
+
+  /** Shows a pipeline or job, instead of an earlier one with the same name; returns what ends that. */
+  add(watched: Watched): () => void {
+    const key = `${watched.kind} ${watched.name}`
+    this.#watched.set(key, watched)
+    return () => {
+      if (this.#watched.get(key) === watched) this.#watched.delete(key)
+    }
+  }
+
+  list(): Watched[] {
+    return [...this.#watched.values()]
+  }
+}
