@@ -383,7 +383,10 @@ t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
   const moved = new MovedClock('2026-11-21T12:00:00Z')
   let failures = 0
   const told = { ...log, error: () => void failures++ } as unknown as typeof log
-  const running = startPipelines({ ...config, pipelines }, { clock: moved, log: told, monitor: new PipelineMonitor([]) })
+  const running = startPipelines(
+    { ...config, pipelines },
+    { clock: moved, log: told, monitor: new PipelineMonitor([]) },
+  )
   await moved.until(() => failures > 1)
   writeFileSync(join(folder, 'a.ndjson'), '{"RayID":"a"}\n')
   await moved.until(() => existsSync(join(folder, 'out')) && written(join(folder, 'out')) !== '', { step: 1000 })
