@@ -1,8 +1,14 @@
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import {
+  anyDataset,
   attackTest,
   compileFilter,
-  DATASETS,
+  namedFields,
+  scannerOf,
+  storedDataset,
+  WHOLE,
+  type FieldType,
+  type RecordScanner,
   Format,
   parseLogpullOptions,
   parseOutputOptions,
@@ -24,11 +30,19 @@ export interface JobSettings extends UploadLimits {
   readonly filter_attack_traffic?: boolean | null | undefined
   readonly output_options?: unknown
   readonly logpull_options?: string | null | undefined
+  /** Types of fields of records of any shape. */
+  readonly schema?: Readonly<Record<string, FieldType>> | undefined
+  /** A field that the destination needs besides those of the output. */
+  readonly key_field?: string | undefined
 }
 
 /** A job made ready: what it does with each record. Has no state. */
 export interface CompiledJob {
   readonly dataset: Dataset
+  /** What is stored of its records. */
+  readonly stored: Dataset
+  /** Returns a new scanner for the lines of records, if the job reads other fields than those that are stored. */
+  readonly view: (() => RecordScanner) | undefined
   /** The filter of the job, attack traffic included. */
   readonly keeps: (record: ScannedRecord) => boolean
   /** Of the fields that `keeps` looks at; ascending. */
@@ -50,8 +64,10 @@ export interface CompiledJob {
  * the job, such as `/output_options/field_names/3` and `/filter/where/key`, and all that is wrong in one go.
  */
 export function compileJob(settings: JobSettings, seed: string, limits: FilterLimits = {}): CompiledJob {
-  const dataset = DATASETS.get(settings.dataset)
-  if (dataset === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
+  const stored = storedDataset(settings.dataset)
+  if (stored === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
+  const isAny = stored === WHOLE
+  const dataset = isAny ? anyDataset(namedFields(settings), settings.schema) : stored
   const issues: Issue[] = []
   const at = <T>(pointer: string, work: () => T): T | undefined => {
     try {
@@ -74,13 +90,15 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   const format = new Format(dataset, options)
   return {
     dataset,
+    stored,
+    view: isAny ? () => scannerOf(dataset) : undefined,
     looks: Int16Array.from(new Set([...filter.places, ...(attack?.places ?? [])])).sort(),
     writes: Int16Array.from(format.places).sort(),
     keeps: attack === undefined ? filter : (record) => !attack(record) && filter(record),
     samples: sampler(format.sampleRate, seed),
     format,
     recipe:
-      format.sampleRate < 1 || format.mergeSubrequests
+      isAny || format.sampleRate < 1 || format.mergeSubrequests
         ? undefined
         : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
     merge: format.mergeSubrequests ? options : undefined,

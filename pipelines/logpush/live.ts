@@ -32,8 +32,9 @@ export async function* liveLines(
       continue
     }
     const text = new BatchText(job.format)
+    const scanner = job.view?.()
     for (let index = Math.max(0, position - frame.first); index < frame.count; index++) {
-      const record = frame.record(index)
+      const record = scanner === undefined ? frame.record(index) : scanner.scan(frame.line(index))
       if (job.keeps(record) && job.samples(frame.first + index)) text.add(record)
     }
     frame.release()

@@ -1,4 +1,4 @@
-import type { ScannedRecord } from '../records/index.js'
+import type { RecordScanner, ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import { MergingReader } from './merging-reader.js'
 import type { Lines, SpoolPosition, Reader } from './spool-position.js'
@@ -6,7 +6,9 @@ import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** A reader from a place on. */
 export async function openReader(spool: ReadableSpool, job: CompiledJob, from: SpoolPosition): Promise<Reader> {
-  return job.merge === undefined ? new PlainReader(spool, from) : await MergingReader.open(spool, job, job.merge, from)
+  if (job.merge !== undefined) return await MergingReader.open(spool, job, job.merge, from)
+  const reader = new PlainReader(spool, from)
+  return job.view === undefined ? reader : new ViewReader(reader, job.view())
 }
 
 /** A line is a record. */
@@ -24,7 +26,7 @@ class PlainReader implements Reader {
     return { position: this.#position, skip: 0 }
   }
 
-  async next(): Promise<Lines | undefined> {
+  async next(): Promise<FrameLines | undefined> {
     const frame = await this.#spool.frame(this.#position)
     if (frame === undefined) return undefined
     this.missed += Math.max(0, frame.first - this.#position)
@@ -44,6 +46,87 @@ class PlainReader implements Reader {
 
 /** At each position that is a multiple of it, texts may be cut. */
 const CUT = 2048
+
+/** Lines whose fields are scanned again, as the job names them. */
+class ViewReader implements Reader {
+  readonly #reader: PlainReader
+  readonly #scanner: RecordScanner
+
+  constructor(reader: PlainReader, scanner: RecordScanner) {
+    this.#reader = reader
+    this.#scanner = scanner
+  }
+
+  get place(): SpoolPosition {
+    return this.#reader.place
+  }
+
+  get missed(): number {
+    return this.#reader.missed
+  }
+
+  async next(): Promise<Lines | undefined> {
+    const lines = await this.#reader.next()
+    return lines && new ViewLines(lines, this.#scanner)
+  }
+
+  due(): undefined {
+    return undefined
+  }
+
+  at(lines: Lines, index: number): void {
+    this.#reader.at(lines instanceof ViewLines ? lines.lines : lines, index)
+  }
+}
+
+class ViewLines implements Lines {
+  readonly lines: FrameLines
+  readonly frame = undefined
+  readonly #scanner: RecordScanner
+  #scanned: ScannedRecord | undefined
+  #index = -1
+
+  constructor(lines: FrameLines, scanner: RecordScanner) {
+    this.lines = lines
+    this.#scanner = scanner
+  }
+
+  get begin(): number {
+    return this.lines.begin
+  }
+
+  get count(): number {
+    return this.lines.count
+  }
+
+  get acceptedAt(): number {
+    return this.lines.acceptedAt
+  }
+
+  record(index: number): ScannedRecord {
+    if (this.#scanned === undefined || index !== this.#index) {
+      this.#scanned = this.#scanner.scan(this.lines.frame.line(index))
+      this.#index = index
+    }
+    return this.#scanned
+  }
+
+  key(index: number): number {
+    return this.lines.key(index)
+  }
+
+  place(index: number): SpoolPosition {
+    return this.lines.place(index)
+  }
+
+  cut(index: number): number {
+    return this.lines.cut(index)
+  }
+
+  before(place: SpoolPosition): number {
+    return this.lines.before(place)
+  }
+}
 
 class FrameLines implements Lines {
   readonly begin: number

@@ -27,6 +27,7 @@ export function comparison(type: FieldType, operator: string, value: unknown): M
 }
 
 function single(type: FieldType, operator: string, value: unknown): Made {
+  if (type === 'any') return undeclared(operator, value)
   if (type === 'string') return textual(operator, value)
   if (type === 'bool') return boolean(value)
   if (type === 'timestamp') return temporal(operator, value)
@@ -34,6 +35,29 @@ function single(type: FieldType, operator: string, value: unknown): Made {
   const item = type === 'array[int]' ? numeric('eq', value) : textual('eq', value)
   return 'wrong' in item ? item : { test: hasItem(item.test) }
 }
+
+/** The value to compare with says what is compared: text, a number or a boolean; for `contains` also items of a list. */
+function undeclared(operator: string, value: unknown): Made {
+  if (operator === 'contains') {
+    const item = undeclared('eq', value)
+    if ('wrong' in item) return item
+    const inList = hasItem(item.test)
+    if (typeof value !== 'string') return { test: inList }
+    const inText = textual('contains', value)
+    if ('wrong' in inText) return inText
+    return {
+      test: (bytes, start, end, mark) => inText.test(bytes, start, end, mark) || inList(bytes, start, end, mark),
+    }
+  }
+  if (ORDERED.includes(operator)) return numeric(operator, value)
+  if (typeof value === 'string') return textual(operator, value)
+  if (operator !== 'eq') return { wrong: 'must be a string' }
+  if (typeof value !== 'boolean') return numeric('eq', value)
+  const text = encoder.encode(String(value))
+  return { test: (bytes, start, end) => end - start === text.length && isAt(bytes, start, text) }
+}
+
+const ORDERED = ['lt', 'leq', 'gt', 'geq']
 
 type TextTest = (bytes: Uint8Array, start: number, end: number, wanted: Buffer) => boolean
 

@@ -1,6 +1,15 @@
-/** What the values of a field are. `timestamp` follows `timestamp_format`; the others keep their JSON form. */
+/** What the values of a field are. `timestamp` follows `timestamp_format`; the others keep their JSON form. `any`: not declared. */
 export type FieldType =
-  'string' | 'int' | 'float' | 'bool' | 'timestamp' | 'object' | 'array[string]' | 'array[int]' | 'array[object]'
+  | 'any'
+  | 'string'
+  | 'int'
+  | 'float'
+  | 'bool'
+  | 'timestamp'
+  | 'object'
+  | 'array[string]'
+  | 'array[int]'
+  | 'array[object]'
 
 /** A condition on a record, as in the `filter` of a job. */
 export type FilterNode =

@@ -60,6 +60,7 @@ const LISTED = ['contains', '!contains']
 
 /** The operators that a field of a type takes. */
 export const OPERATORS: Readonly<Record<FieldType, readonly string[]>> = {
+  any: [...TEXTUAL, 'lt', 'leq', 'gt', 'geq'],
   string: TEXTUAL,
   int: NUMERIC,
   float: NUMERIC,

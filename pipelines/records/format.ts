@@ -3,6 +3,7 @@
  * through the plan and copying slices.
  */
 import { BACKSLASH, QUOTE } from '../../src/core/bytes.js'
+import { ANY, MEMBERS } from './any.js'
 import type { Dataset } from './dataset.js'
 import type { OutputOptions } from './options.js'
 import type { Output } from './output.js'
@@ -25,12 +26,14 @@ const EMPTY_LIST = encoder.encode('[]')
 const PLAIN = 0
 const TIMESTAMP = 1
 const STRINGIFIED = 2
+/** Members of a record, as they are. */
+const VERBATIM = 3
 
 /** A text, then a field's value. */
 interface Slot {
   readonly before: Uint8Array
   readonly place: number
-  readonly form: typeof PLAIN | typeof TIMESTAMP | typeof STRINGIFIED
+  readonly form: typeof PLAIN | typeof TIMESTAMP | typeof STRINGIFIED | typeof VERBATIM
   /** What is written if there is no value. */
   readonly missing: Uint8Array
 }
@@ -66,12 +69,16 @@ export class Format {
     this.batchSuffix = encoder.encode(options.batch_suffix ?? '')
     this.delimiter = encoder.encode(options.record_delimiter ?? '')
 
-    const names = options.field_names ?? dataset.defaults
-    const listed = this.mergeSubrequests && !names.includes('Subrequests') ? [...names, 'Subrequests'] : names
     const template = options.record_template ?? ''
+    // Of records of any shape a template has all the fields that it names.
+    const usual = dataset.name === ANY && template !== '' ? dataset.names : dataset.defaults
+    const names = options.field_names ?? usual
+    const listed = this.mergeSubrequests && !names.includes('Subrequests') ? [...names, 'Subrequests'] : names
     const parts = [
       encoder.encode(options.record_prefix ?? DEFAULTS[type].record_prefix),
-      ...(template === '' ? joined(listed, options.field_delimiter ?? ',', this.#csv) : parseTemplate(template)),
+      ...(template === ''
+        ? joined(listed, options.field_delimiter ?? ',', this.#csv)
+        : parseTemplate(template, { pointers: dataset.name === ANY })),
       encoder.encode(options.record_suffix ?? DEFAULTS[type].record_suffix),
     ]
     const slots: Slot[] = []
@@ -83,7 +90,8 @@ export class Format {
       else if (place === undefined) before.push(NULL)
       else {
         const merged = this.mergeSubrequests && part.field === 'Subrequests'
-        const missing = merged ? EMPTY_LIST : this.#csv && template === '' ? NOTHING : NULL
+        const missing =
+          part.field === MEMBERS ? NOTHING : merged ? EMPTY_LIST : this.#csv && template === '' ? NOTHING : NULL
         const form = formOf(dataset, place, options)
         slots.push({ before: Buffer.concat(before), place, form, missing })
         before = []
@@ -124,7 +132,7 @@ export class Format {
       const written = this.#timestamp(bytes, start, end, out, to)
       if (written >= 0) return written
     }
-    const nested = first === 0x7b || first === 0x5b
+    const nested = first === 0x7b || first === 0x5b || form === VERBATIM
     const mark = record.marks[place]!
     if (!nested && (mark === 0 || !this.#csv)) return copy(bytes, start, end, out, to)
     if (!nested) {
@@ -147,6 +155,7 @@ export class Format {
 
 function formOf(dataset: Dataset, place: number, options: OutputOptions): Slot['form'] {
   const type = dataset.types[place]
+  if (dataset.names[place] === MEMBERS) return VERBATIM
   if (type === 'timestamp') return TIMESTAMP
   return type === 'object' && options.stringify_object ? STRINGIFIED : PLAIN
 }
@@ -154,7 +163,7 @@ function formOf(dataset: Dataset, place: number, options: OutputOptions): Slot['
 /** The fields one after the other, with their names in ndjson. */
 function joined(names: readonly string[], delimiter: string, csv: boolean): TemplatePart[] {
   return names.flatMap((name, index) => {
-    const text = (index > 0 ? delimiter : '') + (csv ? '' : `${JSON.stringify(name)}:`)
+    const text = (index > 0 ? delimiter : '') + (csv || name === MEMBERS ? '' : `${JSON.stringify(name)}:`)
     return [encoder.encode(text), { field: name }]
   })
 }

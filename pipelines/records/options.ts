@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { issuesOf, orNull, soundMembers, strict } from '../../src/core/schema.js'
 import { TemplateError, parseTemplate } from './template.js'
+import { ANY } from './any.js'
 import type { Dataset } from './dataset.js'
 import { TIMESTAMP_FORMATS } from './timestamps.js'
 
@@ -55,10 +56,12 @@ export function parseOutputOptions(dataset: Dataset, input: unknown): OutputOpti
   }
   if (options.field_names?.length === 0 && !options.record_template)
     issues.push({ pointer: '/field_names', message: 'must name at least one field' })
+  if (dataset.name === ANY && options.output_type === 'csv' && !options.field_names && !options.record_template)
+    issues.push({ pointer: '/field_names', message: 'is required for csv of records of any shape' })
   if (options.merge_subrequests && !dataset.places.has('Subrequests'))
     issues.push({ pointer: '/merge_subrequests', message: `is not possible for ${dataset.name}` })
   try {
-    parseTemplate(options.record_template ?? '')
+    parseTemplate(options.record_template ?? '', { pointers: dataset.name === ANY })
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
     issues.push({ pointer: '/record_template', message: error.message })

@@ -28,6 +28,7 @@ function kindOf(character: string): number {
 }
 
 const FITTING: Readonly<Record<FieldType, readonly [kinds: number, asked: string]>> = {
+  any: [TEXT | NUMBER | BOOLEAN | OBJECT | LIST, 'a value'],
   string: [TEXT, 'a string'],
   int: [NUMBER, 'a number'],
   float: [NUMBER, 'a number'],
@@ -48,10 +49,11 @@ export function recordCheck({ names, types }: Dataset): (record: ScannedRecord) 
   const kinds = Uint8Array.from(types, (type) => FITTING[type][0] | NULL)
   const times = Uint8Array.from(types, (type) => Number(type === 'timestamp'))
   const instant: Instant = { seconds: 0, nanos: 0 }
+  const isFree = types.map((type) => type === 'any')
   return ({ bytes, starts, ends }) => {
     for (let place = 0; place < starts.length; place++) {
       const start = starts[place]!
-      if (start < 0) continue
+      if (start < 0 || isFree[place]) continue
       const kind = KIND_OF[bytes[start]!]!
       const fits = (kind & kinds[place]!) !== 0
       if (fits && (times[place] === 0 || kind === NULL)) continue

@@ -71,7 +71,7 @@ export class Scanner {
   /** All bytes of strings so far, joined by "or": below 0x80 there is no UTF-8 to check. */
   #high = 0
 
-  constructor({ names, places }: Dataset) {
+  constructor({ names, places }: Pick<Dataset, 'names' | 'places'>) {
     const count = names.length
     this.record = {
       bytes: this.#bytes,

@@ -25,21 +25,25 @@ const CLOSE = /[ \t\r\n]+-\}\}|[ \t\r\n]*\}\}/y
 /** Behind a comment the braces follow at once, or one blank and the trim marker. */
 const COMMENT_CLOSE = /[ \t\r\n]-\}\}|\}\}/y
 const FIELD = /\.((?![0-9])[\p{L}\p{Nd}_]+)/uy
+/** A JSON pointer in the place of a name, for records of any shape. */
+const POINTER = /\.(\/[^\s{}]+)/y
 const QUOTED = /"((?:[^"\\\n]|\\[^\n])*)"/y
 const RAW = /`([^`]*)`/y
 
-/** Cuts a template into its pieces. Throws a {@link TemplateError}. */
-export function parseTemplate(template: string): TemplatePart[] {
-  return new Reader(template).parts()
+/** Cuts a template into its pieces; `pointers`: fields may be JSON pointers, `{{./user/email}}`. Throws a {@link TemplateError}. */
+export function parseTemplate(template: string, { pointers = false } = {}): TemplatePart[] {
+  return new Reader(template, pointers).parts()
 }
 
 class Reader {
   readonly #source: string
+  readonly #pointers: boolean
   readonly #parts: TemplatePart[] = []
   #at = 0
 
-  constructor(source: string) {
+  constructor(source: string, pointers: boolean) {
     this.#source = source
+    this.#pointers = pointers
   }
 
   parts(): TemplatePart[] {
@@ -66,7 +70,7 @@ class Reader {
   #action(): void {
     this.#match(BLANKS)
     const start = this.#at
-    const field = this.#match(FIELD)
+    const field = this.#match(FIELD) ?? (this.#pointers ? this.#match(POINTER) : undefined)
     const quoted = field === undefined ? this.#match(QUOTED) : undefined
     const raw = field === undefined && quoted === undefined ? this.#match(RAW) : undefined
     if (field !== undefined) this.#parts.push({ field })

@@ -1,4 +1,4 @@
-import { BatchText, MalformedRecord, recordCheck, Scanner, SubrequestMerger, UnfitRecord } from '../records/index.js'
+import { BatchText, MalformedRecord, recordCheck, scannerOf, SubrequestMerger, UnfitRecord } from '../records/index.js'
 import type { CompiledJob } from '../logpush/compiled-job.js'
 
 /** What becomes of a few records, given as JSON texts. */
@@ -11,14 +11,15 @@ export interface SmallBatch {
 
 /** Makes one batch of records as a run would, without any limit on its size. */
 export function batchOf(job: CompiledJob, records: readonly string[]): SmallBatch {
-  const { dataset, format, keeps, samples, merge } = job
-  const scanner = new Scanner(dataset)
-  const check = recordCheck(dataset)
+  const { dataset, stored, view, format, keeps, samples, merge } = job
+  const scanner = view?.() ?? scannerOf(stored)
+  const check = recordCheck(stored)
+  const incoming = scannerOf(stored)
   const rejected: { record: number; message: string }[] = []
   const valid = records.flatMap((text, index) => {
     const line = Buffer.from(text)
     try {
-      check(scanner.scan(line))
+      check(incoming.scan(line))
       return [line]
     } catch (error) {
       if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error

@@ -10,7 +10,8 @@ import { messageOf } from '../../src/core/errors.js'
 import {
   MalformedRecord,
   recordCheck,
-  Scanner,
+  scannerOf,
+  type RecordScanner,
   UnfitRecord,
   type Dataset,
   type ScannedRecord,
@@ -321,7 +322,7 @@ interface Kept extends ScannedRecord {
 
 /** Makes frames, in memory that is used again. */
 class ValidRecords {
-  readonly #scanner: Scanner
+  readonly #scanner: RecordScanner
   readonly #check: (record: ScannedRecord) => void
   readonly #fields: number
   readonly #stats: RunStats
@@ -329,7 +330,7 @@ class ValidRecords {
 
   constructor(dataset: Dataset, stats: RunStats) {
     this.#stats = stats
-    this.#scanner = new Scanner(dataset)
+    this.#scanner = scannerOf(dataset)
     this.#check = recordCheck(dataset)
     this.#fields = dataset.names.length
   }

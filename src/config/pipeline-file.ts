@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { isMap, visit, type Document, type Node } from 'yaml'
 import { compileJob } from '../../pipelines/logpush/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import { DATASETS } from '../../pipelines/records/index.js'
+import { ANY, DATASETS, storedDataset } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
@@ -145,8 +145,13 @@ function readPipeline(given: unknown, { folder, name, inside, checks }: Pipeline
   const issues = [...wrongShape(document)]
   if (source !== undefined) issues.push(...sourceIssues(source, inside), ...idleIssues(source, given))
   const { dataset } = document
-  if (typeof dataset === 'string' && !DATASETS.has(dataset))
+  if (typeof dataset === 'string' && storedDataset(dataset) === undefined)
     issues.push({ pointer: '/dataset', message: noDataset(dataset) })
+
+  if (dataset === ANY && isOwnSource(source))
+    issues.push({ pointer: '/dataset', message: 'any is for records that come from outside; name a dataset' })
+  if (dataset !== ANY && given['schema'] !== undefined)
+    issues.push({ pointer: '/schema', message: 'is for dataset: any; other datasets have a schema' })
 
   // Malformed members are omitted, so that the rest is checked as well.
   const resolved = resolveUnits(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
@@ -190,8 +195,10 @@ const IDLE = {
   spool_bytes: 'is for records that come from outside; those of a zone or account are kept by logpush.retention_bytes',
 } as const
 
+const isOwnSource = (source: unknown): boolean => isObject(source) && INSIDE.some((kind) => kind in source)
+
 function idleIssues(source: unknown, given: Readonly<Record<string, unknown>>): Issue[] {
-  if (!isObject(source) || !INSIDE.some((kind) => kind in source)) return []
+  if (!isOwnSource(source)) return []
   return Object.entries(IDLE).flatMap(([member, message]) =>
     given[member] === undefined ? [] : [{ pointer: `/${member}`, message }],
   )

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
 import { MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
-import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
+import { ANY, DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 import { Duration, Size } from './units.js'
 
 const limit = (minimum: number, maximum: number, description: string) =>
@@ -159,7 +159,16 @@ export const PipelineDocument = Type.Object(
       oneOf: Object.values(SOURCE_SCHEMAS),
       description: 'Where records come from: file, stdin, http, redis_stream; inside the daemon also zone and account.',
     }),
-    dataset: Type.Enum([...DATASETS.keys()], { description: 'What the records are.' }),
+    dataset: Type.Enum([ANY, ...DATASETS.keys()], {
+      description:
+        'What the records are. any: JSON objects with any fields; field_names and filters take top-level names or JSON ' +
+        'pointers such as /user/email, templates {{.name}} or {{./user/email}}. Without field_names records stay as they are.',
+    }),
+    schema: Type.Optional(
+      Type.Record(Type.String(), Type.Enum(['string', 'int', 'float', 'bool', 'timestamp', 'object']), {
+        description: 'Types of fields of dataset any, by name or JSON pointer: timestamp follows timestamp_format.',
+      }),
+    ),
     filter: Type.Optional(
       Type.Union([Type.String(), Type.Object({})], { description: 'As in a job: {where: ...}, or its JSON text.' }),
     ),

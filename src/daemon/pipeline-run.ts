@@ -63,7 +63,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
 
 async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
   const { source, job, spool_bytes: spoolBytes, name } = pipeline
-  const { dataset } = job
+  const { stored: dataset } = job
   const { stats, clock, log, resume, tell } = options
   const taking = { dataset, folder, spoolBytes, stats, clock, log }
   if ('file' in source) {

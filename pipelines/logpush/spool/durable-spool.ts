@@ -3,7 +3,7 @@ import type { Clock } from '../../../src/core/clock.js'
 import { messageOf } from '../../../src/core/errors.js'
 import type { Log } from '../../../src/core/log.js'
 import type { Scope } from '../../../src/core/scope.js'
-import { Scanner, type Dataset } from '../../records/index.js'
+import { scannerOf, type RecordScanner, type Dataset } from '../../records/index.js'
 import {
   SpoolFull,
   type Cursor,
@@ -69,7 +69,7 @@ export class DurableSpool implements Spool, QuotaUser {
   readonly #fingerprint: number
   readonly #folder: string
   readonly #deps: SpoolDeps
-  readonly #scanner: Scanner
+  readonly #scanner: RecordScanner
   readonly #reader: Reader
   readonly #waiters = new Waiters()
   #cursors!: Cursors
@@ -96,7 +96,7 @@ export class DurableSpool implements Spool, QuotaUser {
     this.#fingerprint = fingerprint(dataset.names)
     this.#folder = folder
     this.#deps = deps
-    this.#scanner = new Scanner(dataset)
+    this.#scanner = scannerOf(dataset)
     const { disk, files, cache, losses } = deps
     this.#reader = new Reader({ disk, files, folder, dataset, cache, losses })
   }

@@ -9,7 +9,7 @@ import type { Log } from '../../../src/core/log.js'
 import type { Metrics } from '../../../src/core/metrics.js'
 import type { Scope } from '../../../src/core/scope.js'
 import { makeFolder, namesIn, type Disk } from '../../../src/disk/durable-write.js'
-import { DATASETS } from '../../records/index.js'
+import { storedDataset } from '../../records/index.js'
 import type { Spool, Spools } from './types.js'
 import { BlockCache } from './block-cache.js'
 import { Buffers } from './buffers.js'
@@ -147,7 +147,7 @@ class FolderSpools implements Spools {
       const scope = scopeOf(owner)
       if (scope === undefined) continue
       for (const dataset of await namesIn(this.#disk, join(this.#folder, owner))) {
-        if (!DATASETS.has(dataset)) continue
+        if (storedDataset(dataset) === undefined) continue
         try {
           await this.open(dataset, scope)
         } catch (error) {
@@ -183,7 +183,7 @@ class FolderSpools implements Spools {
   }
 
   async #openSpool(key: string, name: string, scope: Scope): Promise<DurableSpool> {
-    const dataset = DATASETS.get(name)
+    const dataset = storedDataset(name)
     if (dataset === undefined) throw new Error(`there is no dataset ${name}`)
     const { clock, log, limits } = this.#options
     const labels = { dataset: name, scope: `${scope.type}/${scope.id}` }

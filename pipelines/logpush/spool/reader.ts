@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path'
-import type { Dataset, ScannedRecord } from '../../records/index.js'
+import { MEMBERS, type Dataset, type ScannedRecord } from '../../records/index.js'
 import type { Frame, Position } from './types.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
 import { makeFolder, namesIn, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
@@ -219,7 +219,12 @@ class StoredFrame implements Frame {
     const pieces: Uint8Array[] = [Buffer.from('{')]
     for (const [place, name] of this.#names.entries()) {
       if (starts[place]! < 0) continue
-      pieces.push(Buffer.from(`${pieces.length > 1 ? ',' : ''}"${name}":`), bytes.subarray(starts[place], ends[place]))
+      if (name === MEMBERS) pieces.push(bytes.subarray(starts[place], ends[place]))
+      else
+        pieces.push(
+          Buffer.from(`${pieces.length > 1 ? ',' : ''}"${name}":`),
+          bytes.subarray(starts[place], ends[place]),
+        )
     }
     pieces.push(Buffer.from('}'))
     return Buffer.concat(pieces)

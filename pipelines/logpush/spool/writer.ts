@@ -1,5 +1,5 @@
 import type { LogRecord } from '../../../src/core/emit.js'
-import { MalformedRecord, type ScannedRecord, type Scanner } from '../../records/index.js'
+import { MalformedRecord, type ScannedRecord, type RecordScanner } from '../../records/index.js'
 import type { FrameParts, FrameWriter } from './types.js'
 import type { Buffers } from './buffers.js'
 import { FramePacker, RECORD_BYTES } from './layout.js'
@@ -9,14 +9,14 @@ type Append = (frames: readonly FrameParts[], bytes: number) => Promise<void>
 
 /** Scans and packs records in memory until they are committed. */
 export class PackedWriter implements FrameWriter {
-  readonly #scanner: Scanner
+  readonly #scanner: RecordScanner
   readonly #packer: FramePacker
   readonly #append: Append
   readonly #fits: ((record: ScannedRecord) => void) | undefined
   #committing = false
 
   constructor(
-    scanner: Scanner,
+    scanner: RecordScanner,
     names: readonly string[],
     buffers: Buffers,
     append: Append,

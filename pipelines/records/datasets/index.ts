@@ -1,3 +1,4 @@
+import { ANY, WHOLE } from '../any.js'
 import type { Dataset } from '../dataset.js'
 import { accessRequests } from './access-requests.js'
 import { accountAbuseProtectionEvents } from './account-abuse-protection-events.js'
@@ -36,6 +37,9 @@ import { websocketAnalytics } from './websocket-analytics.js'
 import { workersTraceEvents } from './workers-trace-events.js'
 import { zarazEvents } from './zaraz-events.js'
 import { zeroTrustNetworkSessions } from './zero-trust-network-sessions.js'
+
+/** Returns what a spool stores of a dataset: its fields, or everything of records of any shape. */
+export const storedDataset = (name: string): Dataset | undefined => (name === ANY ? WHOLE : DATASETS.get(name))
 
 /** Every dataset that a job can push. */
 export const DATASETS: ReadonlyMap<string, Dataset> = new Map(
