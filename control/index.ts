@@ -2,6 +2,7 @@ import { accounts } from './accounts/index.js'
 import type { ControlDeps } from './http/context.js'
 import type { Endpoint } from './http/endpoint.js'
 import { listenControl, type Control } from './http/listen.js'
+import { fallbackOrigin } from './zones/fallback-origin.js'
 import { hostnames } from './zones/hostnames.js'
 import { lists } from './lists/index.js'
 import { logpush } from './logpush/index.js'
@@ -29,6 +30,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...zones(deps),
   ...settings(deps),
   ...hostnames(deps),
+  ...fallbackOrigin(deps),
   ...rulesets(deps),
   ...lists(deps),
   ...logpush(deps),

@@ -39,6 +39,7 @@ export const ERRORS = {
   // Custom hostnames
   badHostname: [1407, 400, 'the custom hostname does not fit'],
   duplicateHostname: [1406, 409, 'Duplicate custom hostname found.'],
+  noFallbackOrigin: [1551, 404, 'Resource not found.'],
   unknownHostname: [1436, 404, 'The custom hostname was not found.'],
   hostnameQuota: [1405, 403, 'the zone has no room for another custom hostname'],
 

@@ -13,12 +13,13 @@ const metadata = mapOf(Type.String({ maxLength: 1024 }), {
 const origin = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Host name of another origin. Stored and returned; requests go to the origin of the zone.',
+  description:
+    'Host name of another origin; scheme and port are those of the origin of the zone. Public, or allowed by egress.',
 })
 const sni = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Server name for that origin, or `:request_host_header:`. Stored and returned, without effect.',
+  description: 'Server name in TLS to that origin, or `:request_host_header:`. Default: the name of the origin.',
 })
 
 const changeable = {

@@ -168,12 +168,9 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
   ]
 }
 
-/** Members that are stored and returned, but do not affect how requests are served. */
-const INERT = ['custom_origin_server', 'custom_origin_sni', 'ssl'] as const
-
-/** Returns the members of a write that have no effect. Removing one is complete. */
-const inert = (body: HostnameChange): string[] =>
-  INERT.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => `/${name}`)
+/** Returns the members of a write that have no effect: those of `ssl` but `wildcard`. Removing it is complete. */
+const inert = ({ ssl }: HostnameChange): string[] =>
+  ssl && Object.keys(ssl).some((name) => name !== 'wildcard') ? ['/ssl'] : []
 
 // Every `ssl` is active, so both orders of the list are by this rank.
 const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)

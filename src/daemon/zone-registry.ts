@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { ZoneConfig } from '../config/schema.js'
-import { HOSTNAME, type Hostname } from '../core/model/hostname.js'
+import { FALLBACK_ORIGIN, FALLBACK_ORIGIN_ID, HOSTNAME, type Hostname } from '../core/model/hostname.js'
 import { SETTING } from '../core/model/setting.js'
 import { zone as zoneScope } from '../core/scope.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
@@ -73,7 +73,7 @@ export class ZoneRegistry implements Zones {
     for (const change of changes)
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
     const rules = this.#rules.changed(changes)
-    if (changes.some(({ kind }) => kind === SETTING.name)) this.current = this.#table()
+    if (changes.some(({ kind }) => kind === SETTING.name || kind === FALLBACK_ORIGIN.name)) this.current = this.#table()
     else if (rules) this.current = this.#withRules()
   }
 
@@ -89,6 +89,9 @@ export class ZoneRegistry implements Zones {
         hostname: value.hostname,
         zoneId: scope.id,
         metadata: value.custom_metadata ?? {},
+        wildcard: value.ssl?.wildcard === true,
+        ...(value.custom_origin_server !== undefined && { originServer: value.custom_origin_server }),
+        ...(value.custom_origin_sni !== undefined && { originSni: value.custom_origin_sni }),
       })
     }
   }
@@ -120,6 +123,7 @@ export class ZoneRegistry implements Zones {
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
         balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
         ...(ca !== undefined && { ca }),
+        fallbackOrigin: this.#store.get(FALLBACK_ORIGIN, zoneScope(config.id), FALLBACK_ORIGIN_ID)?.value.origin,
         // Other levels have no effect.
         ...((level === 'off' || level === 'essentially_off') && { settings: { security_level: level } }),
       },

@@ -152,6 +152,7 @@ export class Exchange implements RuleExchange {
     this.local = arrival.local
     this.tls = arrival.tls
     this.trustedFields = arrival.trustedFields
+    if (custom) this.route = customRoute(custom, zone, host)
     this.settings =
       custom && zone.customHostnames === 'all' && zone.plan !== 'free'
         ? { ...zone.settings, content_converter: true }
@@ -163,5 +164,16 @@ export class Exchange implements RuleExchange {
   /** Records that a rule acted on the request. */
   matched(match: RuleMatch): void {
     if (this.matches.length < MAX_MATCHES) this.matches.push(match)
+  }
+}
+
+/** Returns the origin of requests for a custom hostname; undefined: the zone's. Origin rules can change it. */
+function customRoute(custom: CustomHostname, zone: Zone, host: string): RouteParams | undefined {
+  const server = custom.originServer ?? zone.fallbackOrigin
+  if (server === undefined) return undefined
+  const { originSni: sni } = custom
+  return {
+    origin: { host: server },
+    ...(sni !== undefined && { sni: { value: sni === ':request_host_header:' ? host : sni } }),
   }
 }

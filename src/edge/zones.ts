@@ -28,6 +28,8 @@ export interface Zone {
   readonly customHostnames: ZoneConfig['custom_hostnames']
   /** Undefined if no rules are configured. */
   readonly rules: ZoneRules | undefined
+  /** Host name of the origin of custom hostnames without their own; undefined: the zone's origin. */
+  readonly fallbackOrigin?: string | undefined
   /** Names below `workers.domain`: each is a Worker, and there is no origin. */
   readonly isOfWorkers?: true
 }
@@ -38,6 +40,12 @@ export interface CustomHostname {
   readonly hostname: string
   readonly zoneId: string
   readonly metadata: Readonly<Record<string, string>>
+  /** Names below it, at any depth, belong to it too. */
+  readonly wildcard?: boolean
+  /** Host name of its own origin. */
+  readonly originServer?: string
+  /** Server name in TLS to the origin; `:request_host_header:` is the requested host. */
+  readonly originSni?: string
 }
 
 /** The zone that serves a host. */
@@ -53,8 +61,8 @@ export interface Served {
 export interface ZoneTable {
   readonly zones: readonly Zone[]
   /**
-   * Returns the zone for a Host field. An exact name wins over a custom hostname, that over the longest `*.` pattern,
-   * that over `*`.
+   * Returns the zone for a Host field. An exact name wins over a custom hostname, that over the longest `*.` pattern or
+   * custom hostname with a wildcard, that over `*`.
    */
   find(host: string): Served | undefined
 }
@@ -70,6 +78,7 @@ export interface Zones {
  */
 export class CustomHostnames {
   readonly #byName = new Map<string, CustomHostname>()
+  readonly #wildcards = new Map<string, CustomHostname>()
 
   get size(): number {
     return this.#byName.size
@@ -79,12 +88,21 @@ export class CustomHostnames {
     return this.#byName.get(host)
   }
 
+  /** Returns the custom hostname with a wildcard that serves the names below `parent`. */
+  above(parent: string): CustomHostname | undefined {
+    return this.#wildcards.get(parent)
+  }
+
   set(hostname: CustomHostname): void {
-    this.#byName.set(normalHost(hostname.hostname), hostname)
+    const name = normalHost(hostname.hostname)
+    this.#byName.set(name, hostname)
+    if (hostname.wildcard) this.#wildcards.set(name, hostname)
+    else this.#wildcards.delete(name)
   }
 
   delete(name: string): void {
     this.#byName.delete(normalHost(name))
+    this.#wildcards.delete(normalHost(name))
   }
 }
 
@@ -121,12 +139,13 @@ interface ZoneParts {
   readonly settings?: Partial<Settings>
   /** Set through the API. */
   readonly cache?: Partial<CacheOptions>
+  readonly fallbackOrigin?: string | undefined
 }
 
 /** Creates a zone from its configuration. */
 export function zoneOf(
   config: ZoneConfig,
-  { balancer = new Balancer(balancerOptions(config)), ca, rules, settings, cache = {} }: ZoneParts = {},
+  { balancer = new Balancer(balancerOptions(config)), ca, rules, settings, cache = {}, fallbackOrigin }: ZoneParts = {},
 ): Zone {
   const name = normalHost(config.name)
   return {
@@ -148,6 +167,7 @@ export function zoneOf(
     websockets: config.websockets,
     cache: { ...NO_CACHE, mode: config.cache, ...cache },
     customHostnames: config.custom_hostnames,
+    fallbackOrigin,
     rules,
   }
 }
@@ -189,8 +209,12 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
 
   function ofParent(host: string): Served | undefined {
     for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
-      const zone = below.get(host.slice(dot + 1))
+      const parent = host.slice(dot + 1)
+      const zone = below.get(parent)
       if (zone) return { zone, host, custom: undefined }
+      const custom = customHostnames.above(parent)
+      const owner = custom && byId.get(custom.zoneId)
+      if (owner) return { zone: owner, host, custom }
     }
     return undefined
   }

@@ -49,3 +49,13 @@ export interface HostnameOwner {
   readonly id: string
 }
 export const HOSTNAME_OWNER = kind<HostnameOwner>('hostname_owner')
+
+/** The origin of custom hostnames that name none themselves. Scope: the zone; id: {@link FALLBACK_ORIGIN_ID}. */
+export interface FallbackOrigin {
+  /** Host name in lower case, in ASCII. */
+  readonly origin: string
+  readonly created_at: string
+  readonly updated_at: string
+}
+export const FALLBACK_ORIGIN = kind<FallbackOrigin>('fallback_origin')
+export const FALLBACK_ORIGIN_ID = 'only'

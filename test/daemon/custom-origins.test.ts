@@ -1,0 +1,84 @@
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import t from 'tap'
+import { readConfig } from '../../src/config/load.js'
+import { silentLog } from '../../src/core/log.js'
+import { startDaemon } from '../../src/daemon/index.js'
+import { testFolder } from '../helpers/folder.js'
+import { sendRaw, startOrigin } from '../helpers/proxy.js'
+
+const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
+const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+const TOKEN = 'a-token-of-the-tests-that-is-long-enough'
+const PATH = `/zones/${ZONE}/custom_hostnames`
+
+t.test('custom hostnames use their own origin, else the fallback origin, else that of the zone', async (t) => {
+  const own = await startOrigin(t, (_request, response) => response.end('own'))
+  const port = Number(new URL(own.url).port)
+  for (const [address, text] of [
+    ['127.0.0.2', 'custom'],
+    ['127.0.0.3', 'fallback'],
+    ['127.0.0.4', 'private'],
+  ] as const) {
+    const server = createServer((request, response) => response.end(`${text} for ${request.headers.host}`))
+    await new Promise<void>((resolve) => void server.listen(port, address, resolve))
+    t.teardown(() => server.close())
+  }
+  const daemon = await startDaemon(
+    readConfig(
+      `data: ./data
+proxy: { listen: "127.0.0.1:0" }
+control: { listen: "127.0.0.1:0" }
+admin: { listen: "127.0.0.1:0" }
+egress:
+  allow_cidrs: ["127.0.0.2/31:${port}"]
+  resolver_overrides: { a.origins.test: [127.0.0.2], b.origins.test: [127.0.0.3], c.origins.test: [127.0.0.4] }
+tokens: [{ name: all, token: ${TOKEN}, permissions: ["*"] }]
+accounts: [{ id: ${ACCOUNT}, name: Example }]
+zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${own.url}" }]`,
+      join(testFolder(t), 'test.yaml'),
+      {},
+    ),
+    { log: silentLog },
+  )
+  t.teardown(() => daemon.close())
+  const call = async (method: string, path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const sent = body && { body: JSON.stringify(body) }
+    const response = await fetch(daemon.control + path, { method, headers, ...sent })
+    return (await response.json()) as { result: { id: string; origin: string; status: string }; messages: unknown[] }
+  }
+  const get = async (host: string) => {
+    const request = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+    const { status, text } = await sendRaw(Number(new URL(daemon.proxy).port), request)
+    return status === 200 ? text.slice(text.lastIndexOf('\n') + 1) : status
+  }
+
+  const custom = { hostname: 'shop.test-a.com', custom_origin_server: 'a.origins.test', ssl: { wildcard: true } }
+  const { result: made, messages } = await call('POST', PATH, custom)
+  t.same(messages, [])
+  await call('POST', PATH, { hostname: 'shop.test-b.com' })
+  await call('POST', PATH, { hostname: 'deep.shop.test-a.com', custom_origin_server: 'c.origins.test' })
+  t.equal(await get('shop.test-a.com'), 'custom for shop.test-a.com')
+  t.equal(await get('x.y.shop.test-a.com'), 'custom for x.y.shop.test-a.com', 'a wildcard serves all names below')
+  t.equal(await get('deep.shop.test-a.com'), 502, 'an address that egress does not allow')
+  t.equal(await get('shop.test-b.com'), 'own')
+  t.equal(await get('x.shop.test-b.com'), 404)
+
+  t.match(await call('PUT', `${PATH}/fallback_origin`, { origin: 'b.origins.test' }), {
+    result: { origin: 'b.origins.test', status: 'active' },
+  })
+  t.equal(await get('shop.test-b.com'), 'fallback for shop.test-b.com')
+  t.equal(await get('shop.test-a.com'), 'custom for shop.test-a.com')
+  t.equal(await get('example.test'), 'own')
+  await call('PATCH', `${PATH}/${made.id}`, { custom_origin_server: null, ssl: { wildcard: false } })
+  t.equal(await get('shop.test-a.com'), 'fallback for shop.test-a.com')
+  t.equal(await get('x.y.shop.test-a.com'), 404)
+
+  t.match((await call('DELETE', `${PATH}/fallback_origin`)).result, { origin: 'b.origins.test' })
+  t.equal(await get('shop.test-b.com'), 'own')
+  t.match(await call('GET', `${PATH}/fallback_origin`), { errors: [{ code: 1551 }] })
+  t.match(await call('PUT', `${PATH}/fallback_origin`, { origin: 'a b' }), {
+    errors: [{ source: { pointer: '/origin' } }],
+  })
+})
