@@ -27,7 +27,7 @@ function engines(pattern: string) {
   const program = compileProgram(hir, false)
   const simulation = new Simulation(program)
   return {
-    automaton: new LazyDfa(program, simulation),
+    automaton: new LazyDfa(program, () => simulation),
     simulation,
     captures: new Captures(compileProgram(hir, true), groups.length),
   }

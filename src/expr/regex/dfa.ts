@@ -25,7 +25,7 @@ const MATCH = 2
  */
 export class LazyDfa {
   readonly #program: Program
-  readonly #fallback: Simulation
+  readonly #simulation: () => Simulation
   readonly #accepts: (Uint8Array | undefined)[]
   readonly #width: number
   /** One byte of each class, to evaluate the steps with. */
@@ -36,14 +36,19 @@ export class LazyDfa {
   #members = 0
   #start = 0
 
-  constructor(program: Program, fallback: Simulation) {
+  constructor(program: Program, simulation: () => Simulation) {
     this.#program = program
-    this.#fallback = fallback
+    this.#simulation = simulation
     this.#accepts = acceptTables(program.steps)
     this.#width = program.classCount + 1
     this.#sample = new Int32Array(program.classCount)
     for (let byte = 255; byte >= 0; byte--) this.#sample[program.classes[byte] as number] = byte
     this.#reset()
+  }
+
+  /** The engine that keeps no states. */
+  get fallback(): Simulation {
+    return this.#simulation()
   }
 
   /** Returns whether the pattern is found in the text. */
@@ -62,7 +67,7 @@ export class LazyDfa {
       if (to <= MATCH) {
         if (to === UNKNOWN) {
           if (made === TRIAL_STATES) {
-            if (at - since < TRIAL_STATES * MIN_BYTES_PER_STATE) return this.#fallback.test(text, budget)
+            if (at - since < TRIAL_STATES * MIN_BYTES_PER_STATE) return this.fallback.test(text, budget)
             made = 0
             since = at
           }

@@ -66,12 +66,13 @@ function backtracking(own: Regex, { source, perText, perByte }: LinearSource): R
 
 /** Our own engines. They are built late, because many rules are checked but never run. */
 function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
-  let engines: { automaton: LazyDfa; simulation: Simulation } | undefined
+  let automaton: LazyDfa | undefined
+  let simulation: Simulation | undefined
   let capturing: Captures | undefined
-  const make = () => {
+  const make = (): LazyDfa => {
     const program = compileProgram(hir, false)
-    const simulation = new Simulation(program)
-    return { automaton: new LazyDfa(program, simulation), simulation }
+    // Few texts need the simulation.
+    return new LazyDfa(program, () => (simulation ??= new Simulation(program)))
   }
   // The automaton knows one byte on each side of a position: only enough for word edges in ASCII.
   const ascii = unicodeLooks(hir)
@@ -81,13 +82,11 @@ function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
     groups: groups.length,
     required: requiredTexts(hir),
     build() {
-      engines ??= make()
+      automaton ??= make()
     },
     test(text, budget = UNLIMITED) {
-      engines ??= make()
-      return ascii && NOT_ASCII.test(text)
-        ? engines.simulation.test(text, budget)
-        : engines.automaton.test(text, budget)
+      automaton ??= make()
+      return ascii && NOT_ASCII.test(text) ? automaton.fallback.test(text, budget) : automaton.test(text, budget)
     },
     exec(text, budget = UNLIMITED) {
       capturing ??= new Captures(compileProgram(hir, true), groups.length)

@@ -17,16 +17,19 @@ const LONGER: readonly (readonly [points: Ranges, mark: number, bits: number])[]
 
 /** Results for recent sets: the same few are used repeatedly. */
 const latest = new Map<string, Hir>()
+/** The same by identity: the sets of names are shared, and have hundreds of ranges. */
+const shared = new WeakMap<Ranges, Hir>()
 const MAX_LATEST = 64
 
 /** Returns a pattern of bytes for exactly the UTF-8 forms of a set of code points. */
 export function utf8(set: Ranges): Hir {
+  const known = shared.get(set)
+  if (known !== undefined) return known
   const key = set.join()
-  let hir = latest.get(key)
-  if (hir !== undefined) return hir
-  hir = formsOf(set)
+  const hir = latest.get(key) ?? formsOf(set)
   if (latest.size >= MAX_LATEST) latest.clear()
   latest.set(key, hir)
+  shared.set(set, hir)
   return hir
 }
 
