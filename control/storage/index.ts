@@ -7,6 +7,10 @@ import { d1 } from './d1.js'
 import { kvBulk } from './kv-bulk.js'
 import { kvNamespaces, namespaceRepository } from './kv-namespaces.js'
 import { kvValues } from './kv-values.js'
+import { Queues } from '../../src/workers/storage/queues.js'
+import { queueConsumers } from './queue-consumers.js'
+import { queueMessages } from './queue-messages.js'
+import { queueEndpoints, queueRepository } from './queues.js'
 import { r2 } from './r2.js'
 import { r2Objects } from './r2-objects.js'
 
@@ -15,12 +19,17 @@ export function storage(deps: ControlDeps & { readonly blobs: () => Blobs }): En
   const namespaces = namespaceRepository(deps)
   const values = new KeyValues(deps, MAX_KEYS)
   const objects = new Objects(deps)
+  const queues = new Queues(deps)
+  const repository = queueRepository(deps)
   return [
     ...kvNamespaces(namespaces, values),
     ...kvValues(deps, namespaces, values),
     ...kvBulk(deps, namespaces, values),
     ...r2(deps, objects),
     ...r2Objects(deps, objects),
+    ...queueEndpoints(deps, repository, queues),
+    ...queueConsumers(deps, repository),
+    ...queueMessages(deps, repository, queues),
     ...d1(deps),
   ]
 }

@@ -16,6 +16,8 @@ export const PERMISSIONS = [
   'Account WAF Read',
   'Account WAF Write',
   'Allow Request Tracer Read',
+  'Queues Read',
+  'Queues Write',
   'D1 Read',
   'D1 Write',
   'L4 DDoS Managed Ruleset Read',

@@ -21,10 +21,16 @@ import type { ScriptRepository } from '../workers/script-repository.js'
 import { KeyValues, MAX_KEYS } from '../workers/storage/key-values.js'
 import { ObjectUploads } from '../workers/storage/object-uploads.js'
 import { Objects } from '../workers/storage/objects.js'
+import { Queues } from '../workers/storage/queues.js'
+import { QueueConsumers } from '../workers/runtime/queue-consumers.js'
+import { queueResource } from '../workers/runtime/resources/queue.js'
 import { assetsResource } from './worker-assets.js'
 import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
+
+/** Deliveries of queues that take longer are cut at a stop, and made again at the next start. */
+const MAX_CLOSE_MS = 10_000
 
 export interface RuntimeParts {
   readonly store: Store
@@ -58,12 +64,14 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     return undefined
   }
   const values = new KeyValues({ store, blobs: () => blobs, clock }, MAX_KEYS)
+  const queues = new Queues({ store, blobs: () => blobs, clock })
   const objects = new Objects({ store, blobs: () => blobs, clock })
   const resources = new Map<string, ResourceHandler>([
     ['kv', kvResource({ store, clock, values })],
     ['ratelimit', ratelimitResource(clock)],
     ['assets', assetsResource(workers, blobs)],
     ['r2', r2Resource(objects, new ObjectUploads({ store, clock, objects }))],
+    ['queue', queueResource(queues)],
     ['cache', emptyCache],
     ['tail', tailResource((scope, script, event) => tails.send(scope, script, event))],
   ])
@@ -86,6 +94,14 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     call: async (scope, script, event) => await runtime.call(scope, script, 'scheduled', event),
   })
   void cron.start()
+  if (!config.store.startsWith('redis')) await queues.release()
+  const consumers = new QueueConsumers({
+    store,
+    queues,
+    clock,
+    log,
+    call: async (scope, script, event) => await runtime.call(scope, script, 'queue', event),
+  })
   return {
     runtime,
     forProcesses: {
@@ -98,6 +114,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     },
     async close() {
       cron.close()
+      await Promise.race([consumers.close(), clock.sleep(MAX_CLOSE_MS)])
       await runtime.close()
     },
   }

@@ -45,6 +45,7 @@ export const ACCESS = {
   ),
   kv: access(['Workers KV Storage Read'], ['Workers KV Storage Write']),
   r2: access(['Workers R2 Storage Read'], ['Workers R2 Storage Write']),
+  queues: access(['Queues Read'], ['Queues Write']),
   d1: access(['D1 Read'], ['D1 Write']),
   webhooks: access(['Zero Trust Read'], ['Zero Trust Write']),
   routes: access(['Workers Routes Read'], ['Workers Routes Write']),

@@ -1,3 +1,4 @@
+import { QUEUE_CONSUMERS } from '../../../src/core/model/queues.js'
 import {
   WORKER_NAMESPACES,
   WORKER_SCRIPTS,
@@ -90,6 +91,10 @@ export function belongings(deps: WorkersDeps, scope: Scope, name: string): Write
       .list(WORKER_NAMESPACES, scope)
       .filter(({ value }) => value.script === name)
       .map(({ id }) => ({ kind: WORKER_NAMESPACES, scope, id, ...gone })),
+    ...store
+      .list(QUEUE_CONSUMERS, scope)
+      .filter(({ value }) => value.script === name)
+      .map(({ id }) => ({ kind: QUEUE_CONSUMERS, scope, id, ...gone })),
     ...store
       .list(WORKER_TRANSFERS, scope)
       .filter(({ value }) => value.target === name)

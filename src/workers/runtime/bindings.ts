@@ -109,6 +109,7 @@ const WRITERS: Readonly<Record<string, Write>> = {
   r2_bucket: ({ bucket_name: name, jurisdiction = 'default' }, context) => ({
     r2Bucket: context.resource('r2', `${String(jurisdiction)}/${String(name)}`),
   }),
+  queue: ({ queue_name: name }, context) => ({ queue: context.resource('queue', String(name)) }),
   durable_object_namespace: durableObject,
   d1,
   ratelimit,

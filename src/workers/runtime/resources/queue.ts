@@ -1,0 +1,79 @@
+import { MESSAGE_FORMATS, type MessageFormat, type StoredQueue } from '../../../core/model/queues.js'
+import type { Scope } from '../../../core/scope.js'
+import { QUEUE_LIMITS, TooManyMessages, type NewMessage, type Queues } from '../../storage/queues.js'
+import { ResourceError, type ResourceHandler } from '../resource-server.js'
+
+/** Base64 and the members around it. */
+const MAX_BATCH_BODY_BYTES = 2 * QUEUE_LIMITS.batchBytes
+
+interface Batch {
+  readonly messages?: readonly {
+    readonly body?: string
+    readonly contentType?: string
+    readonly delaySecs?: number
+  }[]
+}
+
+/** Queues as scripts send to them. The id is the name of the queue. */
+export function queueResource(queues: Queues): ResourceHandler {
+  const metrics = (scope: Scope, { id }: StoredQueue) => {
+    const { count, bytes, oldest } = queues.metrics(scope, id)
+    return { backlogCount: count, backlogBytes: bytes, oldestMessageTimestamp: oldest }
+  }
+  return async (call) => {
+    const { scope, id, headers, method, url } = call
+    const queue = queues.named(scope, id)
+    if (!queue) throw new ResourceError(404, `the queue ${id} does not exist`)
+    const json = (value: unknown) => ({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(value),
+    })
+    if (method === 'GET' && url === '/metrics') return json(metrics(scope, queue))
+    const delaySeconds = delay(headers['x-msg-delay-secs'])
+    let messages: NewMessage[]
+    if (url === '/message') {
+      const body = await call.body(QUEUE_LIMITS.messageBytes)
+      messages = [{ body, format: formatOf(headers['x-msg-fmt']), delaySeconds }]
+    } else if (url === '/batch') {
+      const batch = JSON.parse((await call.body(MAX_BATCH_BODY_BYTES)).toString('utf8')) as Batch
+      messages = (batch.messages ?? []).map(({ body = '', contentType, delaySecs }) => ({
+        body: Buffer.from(body, 'base64'),
+        format: formatOf(contentType),
+        delaySeconds: delay(delaySecs) ?? delaySeconds,
+      }))
+    } else throw new ResourceError(404, 'Not Found')
+    assertSize(messages)
+    try {
+      await queues.send(scope, queue, messages)
+    } catch (error) {
+      if (error instanceof TooManyMessages) throw new ResourceError(429, error.message)
+      throw error
+    }
+    return json({ metadata: { metrics: metrics(scope, queue) } })
+  }
+}
+
+function assertSize(messages: readonly NewMessage[]): void {
+  const { messageBytes, batch, batchBytes } = QUEUE_LIMITS
+  if (messages.length > batch) throw new ResourceError(413, `a batch has at most ${batch} messages`)
+  if (messages.some(({ body }) => body.length > messageBytes))
+    throw new ResourceError(413, `a message has at most ${messageBytes} bytes`)
+  if (messages.reduce((sum, { body }) => sum + body.length, 0) > batchBytes)
+    throw new ResourceError(413, `a batch has at most ${batchBytes} bytes`)
+}
+
+function delay(value: unknown): number | undefined {
+  if (value === undefined) return undefined
+  const seconds = Number(value)
+  if (!(seconds >= 0 && seconds <= QUEUE_LIMITS.delay))
+    throw new ResourceError(400, `a delay is 0 to ${QUEUE_LIMITS.delay} seconds`)
+  return seconds
+}
+
+/** Messages without a format are serialized by the runtime. */
+function formatOf(value: unknown): MessageFormat {
+  const format = value === undefined ? 'v8' : MESSAGE_FORMATS.find((one) => one === value)
+  if (!format) throw new ResourceError(400, 'unknown content type of a message')
+  return format
+}
