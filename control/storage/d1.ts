@@ -1,7 +1,11 @@
 import { Type, type Static } from 'typebox'
+import type { Blobs } from '../../src/core/blobs.js'
 import { newUuid } from '../../src/core/ids.js'
 import { D1_DATABASES, D1_NAMES, type StoredDatabase } from '../../src/core/model/storage.js'
 import { orNull, strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import type { Databases } from '../../src/workers/runtime/databases.js'
+import { d1Queries } from './d1-query.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
@@ -42,8 +46,10 @@ const Database = Type.Object({
   read_replication: Type.Object({ mode: Type.String() }),
 })
 
-/** Databases for bindings to point at. */
-export function d1(deps: ControlDeps): Endpoint[] {
+/** Databases. Workers see the same ones. */
+export function d1(
+  deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined },
+): Endpoint[] {
   const databases = new NamedRepository<StoredDatabase>(deps, {
     kind: D1_DATABASES,
     names: D1_NAMES,
@@ -55,7 +61,10 @@ export function d1(deps: ControlDeps): Endpoint[] {
     tooMany: 'tooManyDatabases',
   })
   const row = { scopes, refusal: 'badDatabase' } as const
+  const { store, clock, blobs } = deps
+  const assertDatabase = (scope: Scope, id: string): void => void databases.get(scope, id)
   return [
+    ...d1Queries({ store, clock, blobs, databases: deps.databases, assertDatabase }),
     endpoint({
       ...row,
       method: 'get',

@@ -1,5 +1,6 @@
 import type { Blobs } from '../../src/core/blobs.js'
 import { KeyValues, MAX_KEYS } from '../../src/workers/storage/key-values.js'
+import type { Databases } from '../../src/workers/runtime/databases.js'
 import { Objects } from '../../src/workers/storage/objects.js'
 import type { Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
@@ -15,7 +16,10 @@ import { r2 } from './r2.js'
 import { r2Objects } from './r2-objects.js'
 
 /** What bindings of Workers point at: namespaces of keys and values, buckets, databases. */
-export function storage(deps: ControlDeps & { readonly blobs: () => Blobs }): Endpoint[] {
+export function storage(
+  given: ControlDeps & { readonly blobs: () => Blobs; readonly databases?: () => Databases | undefined },
+): Endpoint[] {
+  const deps = { databases: () => undefined, ...given }
   const namespaces = namespaceRepository(deps)
   const values = new KeyValues(deps, MAX_KEYS)
   const objects = new Objects(deps)

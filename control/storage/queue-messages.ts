@@ -86,7 +86,10 @@ export function queueMessages({ store }: ControlDeps, repository: QueueRepositor
       async handle({ scope, params, body }) {
         const queue = repository.get(scope, params.queue_id)
         const messages = body.messages.map((one, at) =>
-          newMessage({ ...(body.delay_seconds !== undefined && { delay_seconds: body.delay_seconds }), ...one }, `/messages/${at}`),
+          newMessage(
+            { ...(body.delay_seconds !== undefined && { delay_seconds: body.delay_seconds }), ...one },
+            `/messages/${at}`,
+          ),
         )
         if (messages.reduce((sum, one) => sum + one.body.length, 0) > QUEUE_LIMITS.batchBytes)
           throw new ApiError('badQueue', '/messages', `has more than ${QUEUE_LIMITS.batchBytes} bytes`)

@@ -1,6 +1,7 @@
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import type { Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
+import { Databases } from '../../src/workers/runtime/databases.js'
 import { storage } from '../storage/index.js'
 import { accountSettings } from './account-settings.js'
 import { assets } from './assets.js'
@@ -43,11 +44,17 @@ const AREAS: readonly Area[] = [
   schedules,
   tails,
   accountSettings,
-  (deps) => storage({ ...deps, blobs: () => deps.workers().blobs }),
+  (deps) => storage({ ...deps, blobs: () => deps.workers().blobs, databases: () => databasesOf(deps) }),
 ]
 
 /** Worker scripts and all that belongs to them. */
 export function workers(deps: ControlDeps & { readonly workers: () => WorkersServices }): Endpoint[] {
   const shared: WorkersDeps = { ...deps, edits: new KeyedEdits() }
   return AREAS.flatMap((area) => area(shared))
+}
+
+/** Databases run in the processes of Workers. */
+function databasesOf({ workers, clock }: WorkersDeps): Databases | undefined {
+  const { runtime } = workers()
+  return runtime && new Databases(runtime, clock)
 }

@@ -208,7 +208,18 @@ async function start(
     limits: () => config.workers.assets,
   })
   const uploads = new MemoryBudget(config.workers.upload.memory)
-  const running = await openRuntime(config, { store, shelf, blobs, egress, zones, workers: sites, tails, clock, log })
+  const running = await openRuntime(config, {
+    store,
+    shelf,
+    blobs,
+    egress,
+    zones,
+    workers: sites,
+    tails,
+    emitter,
+    clock,
+    log,
+  })
   if (running) stack.use(running)
   const runtime = running?.runtime
   sites.runtime = runtime

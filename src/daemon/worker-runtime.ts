@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import type { Config } from '../config/schema.js'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
+import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
-import { WORKER_VERSIONS } from '../core/model/worker.js'
+import { WORKER_SCRIPTS, WORKER_VERSIONS } from '../core/model/worker.js'
 import type { Store } from '../core/store.js'
 import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
@@ -24,6 +25,7 @@ import { Objects } from '../workers/storage/objects.js'
 import { Queues } from '../workers/storage/queues.js'
 import { QueueConsumers } from '../workers/runtime/queue-consumers.js'
 import { queueResource } from '../workers/runtime/resources/queue.js'
+import { TRACE_DATASET, traceRecord } from '../workers/runtime/trace-record.js'
 import { assetsResource } from './worker-assets.js'
 import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
 import { outboundServer } from './worker-outbound.js'
@@ -40,6 +42,7 @@ export interface RuntimeParts {
   readonly zones: Zones
   readonly workers: WorkerRegistry
   readonly tails: Tails
+  readonly emitter: Emitter
   readonly clock: Clock
   readonly log: Log
 }
@@ -54,7 +57,7 @@ export interface RunningWorkers {
 
 /** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
 export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
-  const { store, shelf, blobs, egress, zones, workers, tails, clock, log } = parts
+  const { store, shelf, blobs, egress, zones, workers, tails, emitter, clock, log } = parts
   const binary = config.workers.runtime === 'off' ? undefined : findWorkerd()
   if (binary === undefined) {
     log.info({
@@ -73,7 +76,15 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     ['r2', r2Resource(objects, new ObjectUploads({ store, clock, objects }))],
     ['queue', queueResource(queues)],
     ['cache', emptyCache],
-    ['tail', tailResource((scope, script, event) => tails.send(scope, script, event))],
+    [
+      'tail',
+      tailResource((scope, script, event) => {
+        tails.send(scope, script, event)
+        const stored = store.get(WORKER_SCRIPTS, scope, script)?.value
+        if (stored?.logpush && emitter.wants(TRACE_DATASET, scope))
+          emitter.emit(TRACE_DATASET, scope, traceRecord(event, stored))
+      }),
+    ],
   ])
   const runtime = await Runtime.open({
     binary,
@@ -84,7 +95,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     objects: join(config.data, 'workers'),
     resources,
     outbound: (scope) => outboundServer({ zones, workers, egress, log }, scope),
-    isTraced: (scope, script) => tails.has(scope, script),
+    isTraced: (scope, script) => script.logpush || tails.has(scope, script),
     maxStallMs: () => config.workers.max_stall,
   })
   const cron = new CronScheduler({

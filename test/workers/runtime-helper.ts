@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { readConfig } from '../../src/config/load.js'
@@ -45,6 +47,8 @@ export interface WorkersDaemon {
     options?: { method?: string; headers?: Record<string, string>; body?: string },
   ): Promise<HttpResult>
   restart(): Promise<void>
+  /** Waits for a file with complete lines in the daemon's folder, and returns its content. */
+  file(name: string): Promise<string>
 }
 
 /** A daemon with one zone, example.test. */
@@ -84,6 +88,13 @@ ${more}`,
     async restart() {
       await base.daemon.close()
       base.daemon = await start()
+    },
+    async file(name) {
+      for (;;) {
+        const text = await readFile(join(folder, name), 'utf8').catch(() => '')
+        if (text.endsWith('\n')) return text
+        await sleep(50)
+      }
     },
     api: async (method, path, body) =>
       await call(method, `/accounts/${ACCOUNT}${path}`, {

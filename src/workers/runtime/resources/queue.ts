@@ -1,7 +1,7 @@
 import { MESSAGE_FORMATS, type MessageFormat, type StoredQueue } from '../../../core/model/queues.js'
 import type { Scope } from '../../../core/scope.js'
 import { QUEUE_LIMITS, TooManyMessages, type NewMessage, type Queues } from '../../storage/queues.js'
-import { ResourceError, type ResourceHandler } from '../resource-server.js'
+import { ResourceError, type ResourceHandler, type ResourceResponse } from '../resource-server.js'
 
 /** Base64 and the members around it. */
 const MAX_BATCH_BODY_BYTES = 2 * QUEUE_LIMITS.batchBytes
@@ -24,11 +24,6 @@ export function queueResource(queues: Queues): ResourceHandler {
     const { scope, id, headers, method, url } = call
     const queue = queues.named(scope, id)
     if (!queue) throw new ResourceError(404, `the queue ${id} does not exist`)
-    const json = (value: unknown) => ({
-      status: 200,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(value),
-    })
     if (method === 'GET' && url === '/metrics') return json(metrics(scope, queue))
     const delaySeconds = delay(headers['x-msg-delay-secs'])
     let messages: NewMessage[]
@@ -53,6 +48,12 @@ export function queueResource(queues: Queues): ResourceHandler {
     return json({ metadata: { metrics: metrics(scope, queue) } })
   }
 }
+
+const json = (value: unknown): ResourceResponse => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(value),
+})
 
 function assertSize(messages: readonly NewMessage[]): void {
   const { messageBytes, batch, batchBytes } = QUEUE_LIMITS

@@ -1,4 +1,5 @@
 import type { Scope } from '../../../core/scope.js'
+import type { TraceEvent } from '../trace-record.js'
 import type { ResourceHandler } from '../resource-server.js'
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -11,7 +12,7 @@ interface TailBody {
 }
 
 /** Receives trace events of scripts, and passes each on without secrets of the request. */
-export function tailResource(send: (scope: Scope, script: string, event: object) => void): ResourceHandler {
+export function tailResource(send: (scope: Scope, script: string, event: TraceEvent) => void): ResourceHandler {
   return async (call) => {
     const { source, events } = JSON.parse((await call.body(MAX_BODY_BYTES)).toString('utf8')) as TailBody
     for (const event of events)
