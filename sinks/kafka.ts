@@ -19,6 +19,11 @@ const PARAMS = Type.Object(
     username: Type.Optional(text('User for `sasl`.')),
     password: Type.Optional(secret('Password for `sasl`.')),
     compression: Type.Optional(choice('Compression of messages. Default: gzip.', ['gzip', 'none'])),
+    key: Type.Optional(
+      text(
+        'Field of the line, or JSON pointer such as /user/id, whose value is the key of its message. Lines without it have no key.',
+      ),
+    ),
     ...TRANSPORT,
   },
   strict,
@@ -46,6 +51,8 @@ interface Settings {
   readonly transport: Transport
   readonly sasl: Sasl | undefined
   readonly gzip: boolean
+  /** Names of the members that lead to the key, outermost first. */
+  readonly key: readonly string[] | undefined
 }
 
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
@@ -63,6 +70,7 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
     transport,
     sasl: saslOf(given),
     gzip: given.compression !== 'none',
+    key: given.key === undefined ? undefined : keyPath(given.key),
   }
 }
 
@@ -87,7 +95,7 @@ function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>):
 
 /** A connection per batch: between two of them brokers may have come and gone. */
 async function produce(
-  { brokers, topic, transport, sasl, gzip }: Settings,
+  { brokers, topic, transport, sasl, gzip, key }: Settings,
   batch: LineBatch,
   deps: SinkDeps,
   signal: AbortSignal,
@@ -134,7 +142,7 @@ async function produce(
   try {
     await producer.connect()
     const compression = gzip ? CompressionTypes.GZIP : CompressionTypes.None
-    for await (const messages of requests(batch))
+    for await (const messages of requests(batch, key))
       await producer.send({ topic, messages, acks: ALL, timeout: ANSWER_MS, compression })
   } catch (error) {
     signal.throwIfAborted()
@@ -152,25 +160,51 @@ const ANSWER_MS = 30_000
 const MAX_RECEIVED = 16 * 1024 * 1024
 
 /** Messages in the sizes of requests. Brokers take 1 MiB in one by default, after compression. */
-async function* requests({ name, groups }: LineBatch): AsyncGenerator<Message[]> {
+async function* requests({ name, groups }: LineBatch, path: readonly string[] | undefined): AsyncGenerator<Message[]> {
   let waiting: Message[] = []
   let bytes = 0
   let record = 0
   for await (const group of groups) {
     for (const line of group) {
-      const size = line.length + OVERHEAD
+      const key = path === undefined ? null : keyOf(line, path)
+      const size = line.length + (key?.length ?? 0) + OVERHEAD
       if (waiting.length > 0 && bytes + size > REQUEST_BYTES) {
         yield waiting
         waiting = []
         bytes = 0
       }
       // A copy: the line is a view of bytes that may change with the next group.
-      waiting.push({ key: null, value: Buffer.from(line), headers: { batch: name, record: String(record) } })
+      waiting.push({ key, value: Buffer.from(line), headers: { batch: name, record: String(record) } })
       bytes += size
       record += 1
     }
   }
   if (waiting.length > 0) yield waiting
+}
+
+/** RFC 6901, 4: what begins with a slash is a pointer. */
+const keyPath = (key: string): string[] =>
+  key.startsWith('/')
+    ? key
+        .slice(1)
+        .split('/')
+        .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+    : [key]
+
+/** Returns the key of a line: the text of a string, the JSON text of another value; null if the line has no such value. */
+function keyOf(line: Uint8Array, path: readonly string[]): string | null {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString())
+  } catch {
+    return null
+  }
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return null
+    value = (value as Readonly<Record<string, unknown>>)[name]
+  }
+  if (value === null) return null
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 const REQUEST_BYTES = 900_000
