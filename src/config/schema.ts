@@ -318,8 +318,8 @@ export const ConfigFile = Type.Object(
       default: 1,
       description:
         'Processes that serve clients of the proxy; auto: one per core. With more than 1 the daemon keeps the store, ' +
-        'the API, log push, deliveries and Workers, and each process gets its share of the memory and connection ' +
-        'limits below, rounded up.',
+        'the API, log push, deliveries and Workers, and each process gets its share of the limits on memory and ' +
+        'connections, rounded up; connections_per_address holds in each process.',
       'x-message': 'must be auto or a number from 1 to 256',
     }),
     proxy: Proxy,

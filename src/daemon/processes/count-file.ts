@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
@@ -18,7 +19,7 @@ interface OpenSegment {
   position: number
 }
 
-type Line = readonly [writer: number, number: number, event: Omit<CountEvent, 'foreign'>, foreign: 0 | 1]
+type Line = readonly [writer: string, number: number, event: Omit<CountEvent, 'foreign'>, foreign: 0 | 1]
 
 /**
  * Counts of rate limits in the order in which the processes of this machine made them: a file in memory that all of them
@@ -32,6 +33,7 @@ export class CountFile implements CountLog {
   readonly #log: Log
   /** Oldest first; the last one is appended to. Two while the processes change to a new file. */
   #segments: OpenSegment[]
+  readonly #writer = randomBytes(6).toString('hex')
   #number = 0
   #failing = false
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES)
@@ -68,7 +70,7 @@ export class CountFile implements CountLog {
   append(event: CountEvent): void {
     const number = ++this.#number
     const { foreign, ...rest } = event
-    const line = `\n${JSON.stringify([process.pid, number, rest, foreign ? 1 : 0] satisfies Line)}\n`
+    const line = `\n${JSON.stringify([this.#writer, number, rest, foreign ? 1 : 0] satisfies Line)}\n`
     try {
       writeSync(this.#segments.at(-1)!.file, line)
       this.#failing = false
@@ -129,7 +131,7 @@ export class CountFile implements CountLog {
     }
     const [writer, number, event, foreign] = line
     this.apply({ ...event, foreign: foreign === 1 })
-    return writer === process.pid ? number : undefined
+    return writer === this.#writer ? number : undefined
   }
 }
 

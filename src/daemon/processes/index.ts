@@ -32,6 +32,8 @@ const SCRAPE_MS = 1000
 const FOLLOW_MS = 50
 /** Added to `drain_timeout`. */
 const DRAIN_GRACE_MS = 10_000
+/** Processes that have loaded their code and wait; about 50 MB each. Loading takes up to a second. */
+const SPARES = 2
 
 export interface ProxyProcessesDeps {
   readonly count: number
@@ -82,8 +84,8 @@ export class ProxyProcesses {
   #following: NodeJS.Timeout | undefined
   /** Changes the files of counts; processes start before or after that. */
   #rotating: Promise<void> | undefined
-  /** Has loaded its code: a process that ends is replaced by it without that delay. */
-  #spare: ProxyProcess | undefined
+  /** Have loaded their code, oldest first: a process that ends is replaced by one of them without that delay. */
+  #spares: ProxyProcess[] = []
   #closing = false
 
   constructor(config: ProcessConfig, deps: ProxyProcessesDeps) {
@@ -127,7 +129,7 @@ export class ProxyProcesses {
     await Promise.all(numbers.map(async (number) => await this.#launch(number)))
     this.#checking = setInterval(() => this.#check(), CHECK_MS).unref()
     this.#following = setInterval(() => this.#followCounts(), FOLLOW_MS).unref()
-    this.#prepareSpare()
+    this.#prepareSpares()
   }
 
   /** Resolves when all changes of the store so far are in force; undefined if that is so now. */
@@ -187,7 +189,7 @@ export class ProxyProcesses {
     clearInterval(this.#checking)
     clearInterval(this.#following)
     this.#listeners.close()
-    this.#spare?.kill()
+    for (const spare of this.#spares) spare.kill()
     await this.#reconfiguring
     const timeoutMs = this.#config.proxy.drain_timeout + DRAIN_GRACE_MS
     await Promise.all(
@@ -216,8 +218,7 @@ export class ProxyProcesses {
   async #begin(number: number): Promise<void> {
     await Promise.all([this.#reconfiguring, this.#rotating])
     if (this.#closing) return
-    const process = this.#spare ?? this.#fork()
-    this.#spare = undefined
+    const process = this.#spares.shift() ?? this.#fork()
     process.number = number
     this.#processes.add(process)
     try {
@@ -227,7 +228,7 @@ export class ProxyProcesses {
       this.#listening = await process.channel.call('listen', undefined, { timeoutMs: START_TIMEOUT_MS })
       this.#delays.served(number)
       this.#deps.log.info({ event: 'proxy_process_started', process: number, pid: process.pid })
-      if (this.#checking !== undefined) this.#prepareSpare()
+      if (this.#checking !== undefined) this.#prepareSpares()
     } catch (error) {
       process.kill()
       throw error
@@ -241,8 +242,8 @@ export class ProxyProcesses {
     return process
   }
 
-  #prepareSpare(): void {
-    if (!this.#closing) this.#spare ??= this.#fork()
+  #prepareSpares(): void {
+    while (!this.#closing && this.#spares.length < SPARES) this.#spares.push(this.#fork())
   }
 
   async #prepare(process: ProxyProcess): Promise<void> {
@@ -291,7 +292,7 @@ export class ProxyProcesses {
     this.#processes.delete(process)
     this.#metrics.end(process.pid)
     // The next check starts another spare.
-    if (process === this.#spare) this.#spare = undefined
+    this.#spares = this.#spares.filter((spare) => spare !== process)
     if (process.number === 0 || process.retired || this.#closing) return
     const { number, pid } = process
     const { log, clock } = this.#deps
@@ -358,7 +359,7 @@ export class ProxyProcesses {
 
   #check(): void {
     const { ticketKeys } = this.#deps
-    this.#prepareSpare()
+    this.#prepareSpares()
     const keys = ticketKeys()
     if (keys !== this.#ticketKeys) {
       this.#ticketKeys = keys

@@ -22,11 +22,8 @@ export function sharedAmong(processes: number, config: ProcessConfig): ProcessCo
       rules_body: { ...proxy.rules_body, memory: part(proxy.rules_body.memory, processes) },
       buffer_memory: part(proxy.buffer_memory, processes),
       markdown_memory: part(proxy.markdown_memory, processes),
-      limits: {
-        ...limits,
-        connections: part(limits.connections, processes),
-        connections_per_address: part(limits.connections_per_address, processes),
-      },
+      // Not the limit per address: connections are spread unevenly, and a client must get what is configured.
+      limits: { ...limits, connections: part(limits.connections, processes) },
       origin: {
         ...origin,
         connections: part(origin.connections, processes),
