@@ -10,6 +10,7 @@ import type { LogpushDeps } from './logpush/services.js'
 import { manual } from './openapi/index.js'
 import { posture } from './webhooks/index.js'
 import { rulesets } from './rulesets/index.js'
+import { purge } from './zones/purge.js'
 import { settings } from './zones/settings.js'
 import { tokens } from './tokens/index.js'
 import { tracer, type TracerDeps } from './rulesets/tracer.js'
@@ -29,6 +30,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...accounts(deps),
   ...zones(deps),
   ...settings(deps),
+  ...purge(deps),
   ...hostnames(deps),
   ...fallbackOrigin(deps),
   ...rulesets(deps),

@@ -39,22 +39,23 @@ const ACTING: readonly SettingType[] = [
   setting('security_level', LEVELS, () => 'medium', {
     hasEffect: (value) => value === 'off' || value === 'essentially_off',
   }),
+  setting('always_online', ONOFF, () => 'off'),
+  setting('browser_cache_ttl', Seconds(31_536_000), () => 0),
+  setting('cache_level', Type.Enum(['aggressive', 'basic', 'simplified']), () => 'aggressive'),
+  setting('development_mode', ONOFF, () => 'off'),
+  setting('sort_query_string_for_cache', ONOFF, () => 'off'),
   setting('websockets', ONOFF, (zone) => (zone.websockets ? 'on' : 'off')),
 ]
 
 /** Settings without effect here. A setting that gets an effect loses its row here and gets one above. */
 const INERT: readonly SettingType[] = [
   inert('0rtt', ONOFF, 'off'),
-  inert('always_online', ONOFF, 'off'),
   inert('always_use_https', ONOFF, 'off'),
   inert('automatic_https_rewrites', ONOFF, 'off'),
   inert('brotli', ONOFF, 'off'),
-  inert('browser_cache_ttl', Seconds(31_536_000), 14_400),
   inert('browser_check', ONOFF, 'off'),
-  inert('cache_level', Type.Enum(['aggressive', 'basic', 'simplified']), 'aggressive'),
   inert('challenge_ttl', Seconds(31_536_000), 1800),
   inert('ciphers', Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }), []),
-  inert('development_mode', ONOFF, 'off'),
   inert('early_hints', ONOFF, 'off'),
   inert('email_obfuscation', ONOFF, 'off'),
   inert('fonts', ONOFF, 'off'),
@@ -92,7 +93,6 @@ const INERT: readonly SettingType[] = [
     },
   }),
   inert('server_side_exclude', ONOFF, 'off'),
-  inert('sort_query_string_for_cache', ONOFF, 'off'),
   inert('speed_brain', ONOFF, 'off'),
   inert('ssl', Type.Enum(['off', 'flexible', 'full', 'strict', 'origin_pull']), 'off'),
   inert('tls_1_3', Type.Enum(['on', 'off', 'zrt']), 'on'),

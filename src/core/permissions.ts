@@ -24,6 +24,7 @@ export const PERMISSIONS = [
   'L4 DDoS Managed Ruleset Write',
   'Logs Read',
   'Logs Write',
+  'Cache Purge',
   'Magic Firewall Read',
   'Magic Firewall Write',
   'Mass URL Redirects Read',

@@ -19,6 +19,7 @@ import type { Zones } from '../edge/zones.js'
 import { cachedResolve } from '../egress/name-cache.js'
 import { defaultRuleDeps } from '../rules/engine/default-deps.js'
 import { RulesetCache } from '../rules/engine/ruleset-cache.js'
+import { watchPurges } from './cache-purges.js'
 import { DaemonAccessLog } from './access-log.js'
 import { dialGuard } from './dial-guard.js'
 import { ListRegistry } from './list-registry.js'
@@ -93,6 +94,7 @@ export class Edge {
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
     const country = (address: string) => geo.find(address).city?.country?.iso_code
     this.#cache = new ResponseCache(config.cache, { facts: { country }, clock, metrics: deps.metrics })
+    stack.use(watchPurges(store, this.#cache))
     const lists = (this.#lists = stack.use(new ListRegistry(store, config.lists)))
     const named = {
       lists: (accountId: string) => lists.lists(accountId),

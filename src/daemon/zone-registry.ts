@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { ZoneConfig } from '../config/schema.js'
 import { FALLBACK_ORIGIN, FALLBACK_ORIGIN_ID, HOSTNAME, type Hostname } from '../core/model/hostname.js'
-import { SETTING } from '../core/model/setting.js'
+import { SETTING, type Setting } from '../core/model/setting.js'
 import { zone as zoneScope } from '../core/scope.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
+import type { CacheOptions } from '../edge/cache/types.js'
 import { Balancers } from '../edge/origins/balancer.js'
 import type { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import {
@@ -116,6 +117,7 @@ export class ZoneRegistry implements Zones {
       converter === 'on' || converter === 'off' ? { content_converter: converter } : config.settings
     const websockets = set('websockets')
     const level = set('security_level')
+    const cache = cacheOptions((id) => this.#store.get(SETTING, zoneScope(config.id), id)?.value)
     const ca = this.#authorities.get(config.origin_ca_file ?? '')
     return zoneOf(
       { ...config, settings, websockets: websockets === undefined ? config.websockets : websockets === 'on' },
@@ -124,10 +126,29 @@ export class ZoneRegistry implements Zones {
         balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
         ...(ca !== undefined && { ca }),
         fallbackOrigin: this.#store.get(FALLBACK_ORIGIN, zoneScope(config.id), FALLBACK_ORIGIN_ID)?.value.origin,
+        cache,
         // Other levels have no effect.
         ...((level === 'off' || level === 'essentially_off') && { settings: { security_level: level } }),
       },
     )
+  }
+}
+
+/** Development mode ends by itself after three hours. */
+const DEVELOPMENT_MS = 3 * 3_600_000
+
+/** Returns the cache options that settings of the API change. */
+function cacheOptions(set: (id: string) => Setting | undefined): Partial<CacheOptions> {
+  const value = (id: string): unknown => set(id)?.value
+  const development = set('development_mode')
+  const level = value('cache_level')
+  const browserTtl = value('browser_cache_ttl')
+  return {
+    query: level === 'basic' ? 'without' : level === 'simplified' ? 'ignore' : 'key',
+    sortQuery: value('sort_query_string_for_cache') === 'on',
+    browserTtl: typeof browserTtl === 'number' ? browserTtl : 0,
+    developmentUntil: development?.value === 'on' ? Date.parse(development.modified_on) + DEVELOPMENT_MS : 0,
+    alwaysOnline: value('always_online') === 'on',
   }
 }
 

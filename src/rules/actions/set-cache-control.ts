@@ -82,26 +82,33 @@ export const setCacheControl = action({
       ]),
     ),
 
-  inert: (params) =>
-    directives(params).flatMap(([name, { vendor_only, cloudflare_only }]) =>
-      (vendor_only ?? cloudflare_only) ? [`/${name}`] : [],
-    ),
-
   prepare(params) {
-    const changes = directives(params)
-      .filter(([, { vendor_only, cloudflare_only }]) => !(vendor_only ?? cloudflare_only))
-      .map(([name, given]) => [name, given.operation === 'set' ? directiveText(name, given) : undefined] as const)
+    const changes = directives(params).map(([name, given]) => ({
+      name,
+      text: given.operation === 'set' ? directiveText(name, given) : undefined,
+      isVendorOnly: (given.vendor_only ?? given.cloudflare_only) === true,
+    }))
+    const shared = changes.filter(({ isVendorOnly }) => !isVendorOnly)
+    const isSplit = shared.length < changes.length
     return (run) => {
       const { exchange } = run
       run.change(() => {
-        if (!exchange.response || changes.length === 0) return
-        const { headers } = exchange.response
-        const kept = headerValues(headers, NAME)
-          .flatMap((value) => [...members(value)])
-          .filter((directive) => !changes.some(([name]) => directive.split('=', 1)[0]!.trim().toLowerCase() === name))
-        const all = [...kept, ...changes.flatMap(([, text]) => text ?? [])]
-        const changed = all.length > 0 ? withHeader(headers, NAME, all.join(', ')) : withoutHeader(headers, NAME)
-        exchange.response = { ...exchange.response, headers: changed }
+        const { response } = exchange
+        if (!response || changes.length === 0) return
+        const values = headerValues(response.headers, NAME)
+        const sent = changed(values, shared)
+        const headers =
+          shared.length === 0
+            ? response.headers
+            : sent === ''
+              ? withoutHeader(response.headers, NAME)
+              : withHeader(response.headers, NAME, sent)
+        const { edgeControl } = response
+        if (!isSplit && edgeControl === undefined) exchange.response = { ...response, headers }
+        else {
+          const before = edgeControl === undefined ? values : [edgeControl]
+          exchange.response = { ...response, headers, edgeControl: changed(before, changes) }
+        }
       })
       return undefined
     }
@@ -118,6 +125,20 @@ export const setCacheControl = action({
     },
   ],
 })
+
+interface DirectiveChange {
+  readonly name: string
+  /** Undefined: the directive is removed. */
+  readonly text: string | undefined
+}
+
+/** Returns a value of Cache-Control with directives set and removed. */
+function changed(values: readonly string[], changes: readonly DirectiveChange[]): string {
+  const kept = values
+    .flatMap((value) => [...members(value)])
+    .filter((directive) => !changes.some(({ name }) => directive.split('=', 1)[0]!.trim().toLowerCase() === name))
+  return [...kept, ...changes.flatMap(({ text }) => text ?? [])].join(', ')
+}
 
 // RFC 9111, 5.2.
 function directiveText(name: string, { value, qualifiers }: Directive): string {

@@ -98,8 +98,8 @@ const Params = NotEmpty({
 
 const ON_RESPONSE = new Set(['strip_etags', 'strip_last_modified', 'strip_set_cookie'])
 
-/** Settings that have an effect without a cache. */
-const EFFECTIVE = new Set([...ON_RESPONSE, 'read_timeout'])
+/** Settings without effect here. */
+const INERT = new Set(['cache_reserve', 'respect_strong_etags', 'shared_dictionary'])
 
 export const setCacheSettings = action({
   name: 'set_cache_settings',
@@ -122,7 +122,7 @@ export const setCacheSettings = action({
     ]
   },
 
-  inert: (params) => Object.keys(params).flatMap((name) => (EFFECTIVE.has(name) ? [] : [`/${name}`])),
+  inert: (params) => Object.keys(params).flatMap((name) => (INERT.has(name) ? [`/${name}`] : [])),
 
   prepare: (params) => (run) => {
     const { exchange } = run

@@ -20,7 +20,7 @@ t.test('a fresh response is sent from the cache with its age, and HEAD is answer
   t.equal(first.headers.age, undefined)
   clock.forward(20)
   const second = await site.get('/page')
-  t.match(second, { cache: 'HIT', body: BODY, headers: { age: '20', 'content-length': '1000' } })
+  t.match(second, { cache: 'HIT', body: BODY, headers: { age: /^2\d$/, 'content-length': '1000' } })
   t.match(second.headers['cache-status'], /^edged; hit; ttl=\d+$/)
   t.equal(second.headers.date, first.headers.date)
   t.match(await site.get('/page', {}, 'HEAD'), { cache: 'HIT', body: '', headers: { 'content-length': '1000' } })
