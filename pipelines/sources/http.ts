@@ -8,6 +8,7 @@ import { messageOf } from '../../src/core/errors.js'
 import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
 import { MalformedArray } from './array-lines.js'
 import type { Input } from './input.js'
+import { addressOf } from './listen-address.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 import { CODINGS, decoded, UnknownCoding } from './content-coding.js'
 import { NotGzip } from './ndjson.js'
@@ -38,8 +39,7 @@ interface Rejected {
 /** Reads records from POST requests: NDJSON or JSON arrays, compressed or not. Rejects if it cannot listen on the address. */
 export async function httpInput(options: HttpOptions, deps: TakingDeps): Promise<Input> {
   const server = createServer({ requestTimeout: REQUEST_MS })
-  const port = Number(options.listen.slice(options.listen.lastIndexOf(':') + 1))
-  const host = options.listen.slice(0, options.listen.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+  const { host, port } = addressOf(options.listen)
   // Listens only after the spool is open, so that every request can be read.
   const input = await spoolInput(deps, {
     endless: true,

@@ -72,14 +72,23 @@ export function isBlank(bytes: Uint8Array, start: number, end: number): boolean 
   return end >= start
 }
 
-/** Commits, and waits where the spool is full: for sources that can be held up. */
-export async function commitPatiently(writer: FrameWriter, clock: Clock, signal: AbortSignal): Promise<void> {
+/**
+ * Commits, and waits while the spool is full: for sources that can be made to wait. `waiting` is called at each attempt,
+ * for example to show a server that its client still works.
+ */
+export async function commitPatiently(
+  writer: FrameWriter,
+  clock: Clock,
+  signal: AbortSignal,
+  waiting?: () => Promise<unknown>,
+): Promise<void> {
   for (;;) {
     try {
       return await writer.commit()
     } catch (error) {
       if (!(error instanceof SpoolFull)) throw error
     }
+    await waiting?.()
     await clock.sleep(FULL_MS, signal)
   }
 }

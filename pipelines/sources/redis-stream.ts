@@ -6,11 +6,10 @@ import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { writeDurably } from '../../src/disk/durable-write.js'
 import { messageOf } from '../../src/core/errors.js'
-import { MalformedRecord, UnfitRecord } from '../records/index.js'
+import { UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
-import { MAX_LINE_BYTES } from './line-blocks.js'
+import { MessageIntake } from './message-intake.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
-import { commitPatiently } from './record-intake.js'
 
 export interface RedisStreamOptions {
   readonly url: string
@@ -60,7 +59,7 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
   return await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
-      const writer = open()
+      const intake = new MessageIntake(open(), stats)
       // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
       let from = '0'
       let claimAt = clock.monotonic()
@@ -82,15 +81,10 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
             continue
           }
           for (const [id, fields] of entries) {
-            stats.read++
-            try {
-              add(writer, recordOf(fields, wanted, field))
-            } catch (error) {
-              if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
-              stats.reject(`${key} ${id.toString()}`, error.message)
-            }
+            const place = () => `${key} ${id.toString()}`
+            intake.add(place, () => recordOf(fields, wanted, field))
           }
-          if (writer.count > 0) await commitPatiently(writer, clock, signal)
+          await intake.commit(clock, signal)
           const ids = entries.map(([id]) => id)
           await redis.xack(key, group, ...ids)
           if (from !== '>') from = ids.at(-1)!.toString()
@@ -175,9 +169,4 @@ function recordOf(fields: readonly Buffer[] | null, wanted: Buffer, name: string
   const found = fields ?? []
   for (let at = 0; at < found.length; at += 2) if (found[at]!.equals(wanted)) return found[at + 1]!
   throw new UnfitRecord(`the entry has no ${name}`)
-}
-
-function add(writer: { add(bytes: Uint8Array): void }, record: Buffer): void {
-  if (record.length > MAX_LINE_BYTES) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
-  writer.add(record)
 }

@@ -9,15 +9,8 @@ import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
-import {
-  PipelineDocument,
-  PipelineList,
-  SOURCE_SCHEMAS,
-  type Pipeline,
-  type Source,
-  type SourceKind,
-  filesOf,
-} from './pipeline.js'
+import { PipelineDocument, PipelineList, type Pipeline } from './pipeline.js'
+import { INNER_SOURCES, resolveSource, SOURCE_KINDS, SOURCE_SCHEMAS, type SourceKind } from './pipeline-sources.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
@@ -195,7 +188,7 @@ const IDLE = {
   spool_bytes: 'is for records that come from outside; those of a zone or account are kept by logpush.retention_bytes',
 } as const
 
-const isOwnSource = (source: unknown): boolean => isObject(source) && INSIDE.some((kind) => kind in source)
+const isOwnSource = (source: unknown): boolean => isObject(source) && INNER_SOURCES.some((kind) => kind in source)
 
 function idleIssues(source: unknown, given: Readonly<Record<string, unknown>>): Issue[] {
   if (!isOwnSource(source)) return []
@@ -230,16 +223,14 @@ const SOURCE_ISSUES = Object.fromEntries(
   Object.entries(SOURCE_SCHEMAS).map(([kind, schema]) => [kind, issuesOf(schema)]),
 ) as Record<SourceKind, ReturnType<typeof issuesOf>>
 
-const KINDS = Object.keys(SOURCE_SCHEMAS) as SourceKind[]
-const INSIDE: readonly SourceKind[] = ['zone', 'account']
 const OUTSIDE: readonly SourceKind[] = ['stdin']
 
 function sourceIssues(source: unknown, inside: boolean): Issue[] {
-  const elsewhere = inside ? OUTSIDE : INSIDE
-  const allowed = KINDS.filter((kind) => !elsewhere.includes(kind))
+  const elsewhere = inside ? OUTSIDE : INNER_SOURCES
+  const allowed = SOURCE_KINDS.filter((kind) => !elsewhere.includes(kind))
   const asked = `must have one of ${allowed.join(', ')}`
   if (!isObject(source)) return [{ pointer: '/source', message: asked }]
-  const [kind, second] = KINDS.filter((kind) => kind in source)
+  const [kind, second] = SOURCE_KINDS.filter((kind) => kind in source)
   if (kind === undefined) {
     const [key] = Object.keys(source)
     if (key === undefined) return [{ pointer: '/source', message: asked }]
@@ -261,12 +252,6 @@ function sourceIssues(source: unknown, inside: boolean): Issue[] {
 function noDataset(name: string): string {
   const meant = nearest(name, DATASETS.keys())
   return `is no dataset: ${name}${meant === undefined ? '' : `, did you mean ${meant}`}`
-}
-
-function resolveSource(source: Source, folder: string): Source {
-  if (!('file' in source)) return source
-  const { paths, follow } = filesOf(source)
-  return { file: paths.map((path) => resolve(folder, path)), ...(follow && { follow }) }
 }
 
 /** `file:logs/{DATE}`, without a slash, is relative to the file. */

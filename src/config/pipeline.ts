@@ -3,6 +3,7 @@ import { orNull, orOff, strict } from '../core/schema.js'
 import { MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { ANY, DATASETS, OutputOptions } from '../../pipelines/records/index.js'
+import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
 import { Duration, Size } from './units.js'
 
 const limit = (minimum: number, maximum: number, description: string) =>
@@ -15,113 +16,6 @@ const limit = (minimum: number, maximum: number, description: string) =>
       }),
     ),
   )
-
-const Path = Type.String({ minLength: 1 })
-const Paths = Type.Array(Path, { minItems: 1 })
-const Follow = Type.Boolean({
-  description:
-    'Wait for more records: in every file that matches, in new ones, through rotations and truncations, and for files ' +
-    'that do not exist yet. Plain NDJSON only. Default: false.',
-})
-const FileSource = Type.Object(
-  {
-    file: Type.Union([Path, Paths, Type.Object({ paths: Paths, follow: Type.Optional(Follow) }, strict)], {
-      description:
-        'Path or glob, or a list of them, relative to this file; read in this order, each glob by name. Or ' +
-        '{ paths, follow }.',
-      'x-message': 'must be a path, a list of paths, or { paths: [..], follow: true }',
-    }),
-    follow: Type.Optional(Follow),
-  },
-  { ...strict, description: 'Files of NDJSON, or of one JSON array each, gzip or not.' },
-)
-
-const StdinSource = Type.Object(
-  { stdin: Type.Literal(true) },
-  { ...strict, description: 'Standard input: NDJSON or one JSON array, gzip or not.' },
-)
-
-const HttpSource = Type.Object(
-  {
-    http: Type.String({
-      pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$',
-      description: 'Address to listen on, as in 127.0.0.1:8600. POST takes NDJSON or a JSON array, gzip allowed.',
-      'x-message': 'must be an address and a port, as in 127.0.0.1:8600',
-    }),
-    token: Type.Optional(
-      Type.String({
-        minLength: 16,
-        description: 'What senders give as Authorization: Bearer. Default: nobody is asked.',
-      }),
-    ),
-  },
-  { ...strict, description: 'A listener. Answers 202 once the records are safe on disk.' },
-)
-
-const RedisSource = Type.Object(
-  {
-    redis_stream: Type.String({
-      pattern: '^rediss?://.+',
-      description: 'URL of the server, as in redis://127.0.0.1:6379/0.',
-      'x-message': 'must be a redis:// URL',
-    }),
-    key: Type.String({ minLength: 1, description: 'Key of the stream.' }),
-    group: Type.Optional(
-      Type.String({ minLength: 1, description: 'Consumer group, made when absent. Default: edged.' }),
-    ),
-    consumer: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description:
-          'Name in the group; no other reader may have it. Default: the name of the host and a random id, kept in the state of the run.',
-      }),
-    ),
-    field: Type.Optional(
-      Type.String({ minLength: 1, description: 'Field of an entry with the record, a JSON object. Default: record.' }),
-    ),
-  },
-  {
-    ...strict,
-    description: 'A Redis stream, read as a consumer group. Entries are acknowledged once they are safe on disk.',
-  },
-)
-
-const ID = '^[0-9a-f]{32}$'
-const OwnId = (description: string) =>
-  Type.String({ pattern: ID, description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
-const ZoneSource = Type.Object(
-  { zone: OwnId('Identifier of the zone.') },
-  { ...strict, description: "The daemon's own records of a zone. Only inside the daemon." },
-)
-const AccountSource = Type.Object(
-  { account: OwnId('Identifier of the account.') },
-  { ...strict, description: "The daemon's own records of an account. Only inside the daemon." },
-)
-
-/** Sources of records: the member that identifies a source, and its schema. */
-export const SOURCE_SCHEMAS = {
-  file: FileSource,
-  stdin: StdinSource,
-  http: HttpSource,
-  redis_stream: RedisSource,
-  zone: ZoneSource,
-  account: AccountSource,
-} as const
-export type SourceKind = keyof typeof SOURCE_SCHEMAS
-
-export type FileSource = Static<typeof FileSource>
-/** Returns the files of a source in any of its notations. */
-export function filesOf({ file, follow = false }: FileSource): {
-  readonly paths: readonly string[]
-  readonly follow: boolean
-} {
-  if (typeof file === 'string') return { paths: [file], follow }
-  return 'paths' in file ? { paths: file.paths, follow: file.follow ?? follow } : { paths: file, follow }
-}
-
-type HttpSource = Static<typeof HttpSource>
-type RedisSource = Static<typeof RedisSource>
-export type Source = Static<(typeof SOURCE_SCHEMAS)[SourceKind]>
 
 const PipelineTest = Type.Object(
   {
@@ -157,7 +51,7 @@ export const PipelineDocument = Type.Object(
     ),
     source: Type.Unsafe<Source>({
       oneOf: Object.values(SOURCE_SCHEMAS),
-      description: 'Where records come from: file, stdin, http, redis_stream; inside the daemon also zone and account.',
+      description: `Source of the records: ${OUTER_SOURCES.join(', ')}; inside the daemon also zone and account.`,
     }),
     dataset: Type.Enum([ANY, ...DATASETS.keys()], {
       description:

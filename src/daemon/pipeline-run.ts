@@ -2,34 +2,11 @@
 import { join } from 'node:path'
 import { openFolder, removeEmpty, removeFolder, removeStaging, run, type RunEnd } from '../../pipelines/run/run.js'
 import { lockFolder } from '../../pipelines/run/run-lock.js'
-import { FileSpool } from '../../pipelines/sources/file-spool.js'
-import { httpInput } from '../../pipelines/sources/http.js'
-import type { Input } from '../../pipelines/sources/input.js'
-import { inputPaths, totalSize } from '../../pipelines/sources/paths.js'
-import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
-import { stdinInput } from '../../pipelines/sources/stdin.js'
-import type { RunStats } from '../../pipelines/sources/run-stats.js'
 import { openSink } from '../../sinks/index.js'
-import { filesOf, type Pipeline } from '../config/pipeline.js'
-import type { Clock } from '../core/clock.js'
+import type { Pipeline } from '../config/pipeline.js'
 import { ClosingStack } from '../core/closing-stack.js'
-import type { Log } from '../core/log.js'
 import { ownDestinations } from './destinations.js'
-
-export interface PipelineRun {
-  /** Folder of the states of all pipelines. */
-  readonly state: string
-  /** Continue after the last record of an earlier run. */
-  readonly resume: boolean
-  readonly stats: RunStats
-  /** Called with messages for the user. */
-  readonly tell: (message: string) => void
-  /** Called with the size of the input in bytes, if it is known. */
-  readonly size: (bytes: number) => void
-  readonly stop: AbortSignal
-  readonly clock: Clock
-  readonly log: Log
-}
+import { openInput, type PipelineRun } from './pipeline-inputs.js'
 
 /** Returns the folder for the state of a pipeline while it has something to deliver. */
 export const stateFolder = (state: string, { name }: Pipeline): string => join(state, name)
@@ -59,31 +36,4 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     await unlock()
     await removeEmpty(folder)
   }
-}
-
-async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
-  const { source, job, spool_bytes: spoolBytes, name } = pipeline
-  const { stored: dataset } = job
-  const { stats, clock, log, resume, tell } = options
-  const taking = { dataset, folder, spoolBytes, stats, clock, log }
-  if ('file' in source) {
-    const { paths: given, follow } = filesOf(source)
-    const paths = follow ? given : await inputPaths(given)
-    if (!follow) options.size(await totalSize(paths))
-    const missing = (path: string) => tell(`${name}: waiting for ${path}, which does not exist`)
-    const leftOver = (what: string) =>
-      tell(`${name}: starting over; ${folder} has the state of an earlier run, ${what}; --resume continues that run`)
-    const lost = (path: string, message: string) => {
-      stats.losses++
-      tell(`${name}: ${path} ${message}`)
-    }
-    return await FileSpool.open({ dataset, paths, follow, missing, lost, leftOver, folder, resume, clock, stats })
-  }
-  if ('stdin' in source) return await stdinInput(process.stdin, taking)
-  if ('http' in source) {
-    const listening = (url: string) => tell(`${name}: listening on ${url}`)
-    return await httpInput({ listen: source.http, token: source.token, listening }, taking)
-  }
-  if ('redis_stream' in source) return await redisStreamInput({ ...source, url: source.redis_stream }, taking)
-  throw new Error(`${name}: its source is one of pipelines inside the daemon`)
 }

@@ -1,0 +1,104 @@
+/** Messages of a syslog connection (RFC 6587): octet counting (`LENGTH MESSAGE`) or lines, decided for each message. */
+
+/** A connection that cannot be read further: where a message ends is unknown. */
+export class BrokenFraming extends Error {
+  override readonly name = 'BrokenFraming'
+}
+
+/** Called with the bytes of a message, valid during the call; undefined for one that is too long. */
+type Found = (message: Uint8Array | undefined) => void
+
+const MAX_DIGITS = 9
+const LF = 0x0a
+const SPACE = 0x20
+
+/** Splits the bytes of one connection into messages. Buffers at most one message of the maximum size. */
+export class SyslogFrames {
+  readonly #max: number
+  readonly #found: Found
+  #rest: Uint8Array = new Uint8Array(0)
+  /** Bytes of a message that is too long and whose length is known. */
+  #skip = 0
+  /** Inside of a line that is too long. */
+  #skipLine = false
+
+  constructor(max: number, found: Found) {
+    this.#max = max
+    this.#found = found
+  }
+
+  /** Reads bytes. Throws BrokenFraming. */
+  read(chunk: Uint8Array): void {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    let at = 0
+    for (let next = this.#one(bytes, at); next > at; next = this.#one(bytes, at)) at = next
+    // A copy: the bytes of a chunk are reused.
+    this.#rest = Uint8Array.prototype.slice.call(bytes, at)
+  }
+
+  /** Ends the connection: a last line needs no end. Throws BrokenFraming inside of a counted message. */
+  end(): void {
+    const counted = this.#skip > 0 || startsWithDigit(this.#rest)
+    if (counted) throw new BrokenFraming('the connection ended inside of a message')
+    if (this.#rest.length > 0 && !this.#skipLine) this.#line(this.#rest)
+  }
+
+  /** Reads one message that begins at `at`. Returns where it ends, or `at` if more bytes are needed. */
+  #one(bytes: Uint8Array, at: number): number {
+    if (at >= bytes.length) return at
+    if (this.#skip > 0) {
+      const skipped = Math.min(this.#skip, bytes.length - at)
+      this.#skip -= skipped
+      return at + skipped
+    }
+    if (this.#skipLine) {
+      const end = bytes.indexOf(LF, at)
+      this.#skipLine = end < 0
+      return end < 0 ? bytes.length : end + 1
+    }
+    return startsWithDigit(bytes, at) ? this.#counted(bytes, at) : this.#upToEnd(bytes, at)
+  }
+
+  #counted(bytes: Uint8Array, at: number): number {
+    let length = 0
+    let next = at
+    while (next < bytes.length && isDigit(bytes[next]!) && next - at <= MAX_DIGITS)
+      length = length * 10 + bytes[next++]! - 0x30
+    if (next === bytes.length && next - at <= MAX_DIGITS) return at
+    if (next - at > MAX_DIGITS || bytes[next] !== SPACE) throw new BrokenFraming('a message has an invalid length')
+    next++
+    if (length > this.#max) {
+      this.#found(undefined)
+      this.#skip = length
+      return next
+    }
+    if (bytes.length - next < length) return at
+    this.#found(bytes.subarray(next, next + length))
+    return next + length
+  }
+
+  #upToEnd(bytes: Uint8Array, at: number): number {
+    const end = bytes.indexOf(LF, at)
+    if (end >= 0) {
+      this.#line(bytes.subarray(at, end))
+      return end + 1
+    }
+    if (bytes.length - at <= this.#max) return at
+    this.#found(undefined)
+    this.#skipLine = true
+    return bytes.length
+  }
+
+  #line(line: Uint8Array): void {
+    let end = line.length
+    // Some senders end lines with CR LF or NUL LF.
+    while (end > 0 && (line[end - 1] === 0x0d || line[end - 1] === 0)) end--
+    if (end > this.#max) this.#found(undefined)
+    else if (end > 0) this.#found(line.subarray(0, end))
+  }
+}
+
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
+/** A length has no leading zero; a message begins with `<`. */
+const startsWithDigit = (bytes: Uint8Array, at = 0): boolean =>
+  at < bytes.length && isDigit(bytes[at]!) && bytes[at] !== 0x30
