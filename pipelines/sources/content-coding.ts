@@ -44,3 +44,7 @@ export function decoded(body: AsyncIterable<Uint8Array>, header = ''): AsyncIter
   }
   return text
 }
+
+/** Whether an error is one of a body that cannot be decoded. */
+export const isDecodingError = (error: unknown): boolean =>
+  /^(Z_|ERR_BROTLI|ERR__ERROR|ZSTD_)/.test(String((error as NodeJS.ErrnoException).code))

@@ -23,8 +23,11 @@ export class MessageIntake {
     return this.#writer.size >= COMMIT_BYTES
   }
 
-  /** Adds the record that `read` returns; it may throw UnfitRecord. `place` names the message in reports. */
-  add(place: () => string, read: () => Uint8Array): void {
+  /**
+   * Adds the record that `read` returns; it may throw UnfitRecord. `place` names the message in reports; `rejected` is
+   * called if its record is invalid.
+   */
+  add(place: () => string, read: () => Uint8Array, rejected?: (message: string) => void): void {
     this.#stats.read++
     try {
       const record = read()
@@ -33,6 +36,7 @@ export class MessageIntake {
     } catch (error) {
       if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
       this.#stats.reject(place(), error.message)
+      rejected?.(error.message)
     }
   }
 

@@ -118,6 +118,16 @@ const SyslogSource = Type.Object(
   },
 )
 
+const OtlpSource = Type.Object(
+  { otlp: Type.Object({ listen: Listen('127.0.0.1:4318'), record: RecordOf('the body of the log record') }, strict) },
+  {
+    ...strict,
+    description:
+      'A listener for logs over OTLP/HTTP, JSON or protobuf, at /v1/logs. It responds with 200 once the records are safe ' +
+      'on disk.',
+  },
+)
+
 const ID = '^[0-9a-f]{32}$'
 const OwnId = (description: string) =>
   Type.String({ pattern: ID, description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
@@ -137,6 +147,7 @@ export const SOURCE_SCHEMAS = {
   http: HttpSource,
   redis_stream: RedisSource,
   syslog: SyslogSource,
+  otlp: OtlpSource,
   zone: ZoneSource,
   account: AccountSource,
 } as const

@@ -2,6 +2,7 @@
 import { FileSpool } from '../../pipelines/sources/file-spool.js'
 import { httpInput } from '../../pipelines/sources/http.js'
 import type { Input } from '../../pipelines/sources/input.js'
+import { otlpInput } from '../../pipelines/sources/otlp.js'
 import { inputPaths, totalSize } from '../../pipelines/sources/paths.js'
 import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
 import type { RunStats } from '../../pipelines/sources/run-stats.js'
@@ -42,6 +43,7 @@ const OPENERS: Openers = {
   http: async ({ http, token }, context) =>
     await httpInput({ listen: http, token, listening: listening(context) }, context),
   redis_stream: async (source, context) => await redisStreamInput({ ...source, url: source.redis_stream }, context),
+  otlp: async ({ otlp }, context) => await otlpInput({ ...otlp, listening: listening(context) }, context),
   syslog: async ({ syslog }, context) => await syslogInput({ ...syslog, listening: listening(context) }, context),
 }
 

@@ -1,0 +1,144 @@
+/** Log records of OTLP requests in their JSON form. */
+import { jsonText } from '../logpush/spool/json-text.js'
+import { UnfitRecord } from '../records/index.js'
+import type { RecordChoice } from './record-choice.js'
+
+/** A request is not one of OTLP logs. */
+export class NotLogs extends Error {
+  override readonly name = 'NotLogs'
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns a member that is an object; an empty one if it is absent. Throws NotLogs. */
+function membersOf(value: unknown, name: string): Members {
+  if (value === undefined || value === null) return {}
+  if (!isMembers(value)) throw new NotLogs(`${name} is not an object`)
+  return value
+}
+
+function listOf(value: unknown, name: string): readonly unknown[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) throw new NotLogs(`${name} is not an array`)
+  return value as readonly unknown[]
+}
+
+/** A function per log record that returns the text of its record; it throws UnfitRecord. Throws NotLogs. */
+export function* logRecords(request: unknown, choice: RecordChoice): Generator<() => string> {
+  if (!isMembers(request)) throw new NotLogs('the request is not an object')
+  for (const logs of listOf(request['resourceLogs'], 'resourceLogs')) {
+    const { resource, scopeLogs } = membersOf(logs, 'resourceLogs[]')
+    const resourceText = lazily(() => attributes(membersOf(resource, 'resource')['attributes']))
+    for (const scoped of listOf(scopeLogs, 'scopeLogs')) {
+      const { scope, logRecords } = membersOf(scoped, 'scopeLogs[]')
+      const scopeText = lazily(() => scopeOf(membersOf(scope, 'scope')))
+      for (const record of listOf(logRecords, 'logRecords')) {
+        const members = membersOf(record, 'logRecords[]')
+        yield () => (choice === 'message' ? body(members['body']) : event(members, resourceText(), scopeText()))
+      }
+    }
+  }
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+const scopeOf = ({ name, version, attributes: own }: Members) => ({
+  name: textOf(name),
+  version: textOf(version),
+  attributes: attributes(own),
+})
+
+function event(record: Members, resource: object, scope: object): string {
+  const observed = instant(record['observedTimeUnixNano'])
+  return jsonText({
+    timestamp: instant(record['timeUnixNano']) ?? observed,
+    observed_timestamp: observed,
+    severity_number: numberOf(record['severityNumber']),
+    severity_text: textOf(record['severityText']),
+    event_name: textOf(record['eventName']),
+    body: valueOf(record['body'], MAX_DEPTH),
+    attributes: attributes(record['attributes']),
+    resource,
+    scope,
+    trace_id: textOf(record['traceId']),
+    span_id: textOf(record['spanId']),
+    flags: numberOf(record['flags']),
+  })
+}
+
+/** Returns the body as a record: JSON text, or a list of keys and values. */
+function body(value: unknown): string {
+  const found = valueOf(value, MAX_DEPTH)
+  return typeof found === 'string' ? found : jsonText(found)
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+const numberOf = (value: unknown): number | null => (typeof value === 'number' && value !== 0 ? value : null)
+
+const NANOS = /^\d{1,20}$/
+/** Nanoseconds until the end of the year 9999. */
+const MAX_NANOS = 253_402_300_800n * 1_000_000_000n
+
+/** Returns nanoseconds since 1970 as RFC 3339; null for 0, which means unknown. */
+function instant(value: unknown): string | null {
+  if (value === undefined || value === null) return null
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+  if (!NANOS.test(text)) throw new UnfitRecord('a time is not a number of nanoseconds')
+  const nanos = BigInt(text)
+  if (nanos === 0n || nanos >= MAX_NANOS) return null
+  const seconds = new Date(Number(nanos / 1_000_000_000n) * 1000).toISOString().slice(0, 19)
+  return `${seconds}.${(nanos % 1_000_000_000n).toString().padStart(9, '0')}Z`
+}
+
+const MAX_DEPTH = 48
+
+function attributes(value: unknown, depth = MAX_DEPTH): object {
+  if (depth === 0) throw new UnfitRecord(`a value has more than ${MAX_DEPTH} levels`)
+  if (value === undefined || value === null) return {}
+  if (!Array.isArray(value)) throw new UnfitRecord('attributes are not a list')
+  return Object.fromEntries(
+    (value as readonly unknown[]).map((pair): [string, unknown] => {
+      if (!isMembers(pair) || typeof pair['key'] !== 'string') throw new UnfitRecord('an attribute has no key')
+      return [pair['key'], valueOf(pair['value'], depth - 1)]
+    }),
+  )
+}
+
+/** Returns an AnyValue as JSON; 64-bit integers with all digits. */
+function valueOf(value: unknown, depth: number): unknown {
+  if (value === undefined || value === null) return null
+  if (!isMembers(value)) throw new UnfitRecord('a value is not an object')
+  if (depth === 0) throw new UnfitRecord(`a value has more than ${MAX_DEPTH} levels`)
+  const [[type, inner] = []] = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
+  switch (type) {
+    case undefined:
+      return null
+    case 'stringValue':
+    case 'boolValue':
+    case 'bytesValue':
+      return inner
+    case 'intValue':
+      if (!/^-?\d{1,20}$/.test(String(inner))) throw new UnfitRecord('an intValue is not an integer')
+      return BigInt(inner as string)
+    case 'doubleValue':
+      return typeof inner === 'number' ? inner : null
+    case 'arrayValue':
+      return listIn(inner).map((item) => valueOf(item, depth - 1))
+    case 'kvlistValue':
+      return attributes(listIn(inner), depth - 1)
+    default:
+      throw new UnfitRecord('a value has an unknown type')
+  }
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  const values = isMembers(value) ? (value['values'] ?? []) : undefined
+  if (!Array.isArray(values)) throw new UnfitRecord('a value has no list of values')
+  return values as readonly unknown[]
+}

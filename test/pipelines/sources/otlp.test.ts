@@ -1,0 +1,129 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { decodeRequest, MalformedProtobuf } from '../../../pipelines/sources/otlp-protobuf.js'
+import { logRecords } from '../../../pipelines/sources/otlp-records.js'
+import { testFolder } from '../../helpers/folder.js'
+import { lines, recordOf, sourceRun } from './source-helper.js'
+
+const varint = (value: number): number[] => (value < 128 ? [value] : [(value % 128) | 128, ...varint(value >>> 7)])
+const part = (field: number, ...bytes: Uint8Array[]): Buffer => {
+  const body = Buffer.concat(bytes)
+  return Buffer.concat([Buffer.from([field * 8 + 2, ...varint(body.length)]), body])
+}
+const text = (field: number, value: string) => part(field, Buffer.from(value))
+const fixed64 = (field: number, value: bigint): Buffer => {
+  const bytes = Buffer.alloc(9, field * 8 + 1)
+  bytes.writeBigUInt64LE(value, 1)
+  return bytes
+}
+const attribute = (field: number, key: string, ...value: Uint8Array[]) => part(field, text(1, key), part(2, ...value))
+const request = (...records: Uint8Array[]) =>
+  part(1, part(1, attribute(1, 'service.name', text(1, 'shop'))), part(2, part(1, text(1, 'lib')), ...records))
+
+const MINUS_ONE = Buffer.from([0x18, ...Array.from({ length: 9 }, () => 0xff), 1])
+const RECORD = [
+  fixed64(1, 1795266000123456789n),
+  Buffer.from([0x10, 17]),
+  text(3, 'ERROR'),
+  part(5, text(1, 'failed')),
+  attribute(6, 'count', MINUS_ONE),
+  attribute(6, 'large', Buffer.from([0x18, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40])),
+  attribute(6, 'list', part(5, part(1, Buffer.from([0x10, 1])), part(1))),
+  part(9, Buffer.from('5b8efff798038103d269b633813fc60c', 'hex')),
+  // A field that this version does not know.
+  part(15, Buffer.from('later')),
+]
+const EVENT =
+  '{"timestamp":"2026-11-21T13:00:00.123456789Z","observed_timestamp":null,"severity_number":17,"severity_text":"ERROR",' +
+  '"event_name":null,"body":"failed","attributes":{"count":-1,"large":36028797018963968,"list":[true,null]},' +
+  '"resource":{"service.name":"shop"},"scope":{"name":"lib","version":null,"attributes":{}},' +
+  '"trace_id":"5b8efff798038103d269b633813fc60c","span_id":null,"flags":null}'
+const JSON_REQUEST = {
+  resourceLogs: [
+    {
+      resource: { attributes: [{ key: 'service.name', value: { stringValue: 'shop' } }] },
+      scopeLogs: [
+        {
+          scope: { name: 'lib' },
+          logRecords: [
+            {
+              timeUnixNano: '1795266000123456789',
+              severityNumber: 17,
+              severityText: 'ERROR',
+              body: { stringValue: 'failed' },
+              attributes: [
+                { key: 'count', value: { intValue: '-1' } },
+                { key: 'large', value: { intValue: '36028797018963968' } },
+                { key: 'list', value: { arrayValue: { values: [{ boolValue: true }, {}] } } },
+              ],
+              traceId: '5b8efff798038103d269b633813fc60c',
+            },
+          ],
+        },
+      ],
+    },
+  ],
+}
+
+t.test('protobuf and JSON give the same records', async (t) => {
+  const decoded = decodeRequest(request(part(2, ...RECORD)))
+  t.same(
+    [...logRecords(decoded, 'event')].map((record) => record()),
+    [EVENT],
+  )
+  t.same(
+    [...logRecords(JSON_REQUEST, 'event')].map((record) => record()),
+    [EVENT],
+  )
+})
+
+t.test('malformed protobuf is rejected, wherever it is cut', async (t) => {
+  const whole = request(part(2, ...RECORD))
+  for (let end = 1; end < whole.length; end++) t.throws(() => decodeRequest(whole.subarray(0, end)), MalformedProtobuf)
+  let deep = part(1)
+  for (let level = 0; level < 200; level++) deep = part(5, part(1, deep))
+  t.throws(() => decodeRequest(request(part(2, part(5, deep)))), { message: /levels/ })
+})
+
+t.test('an OTLP listener responds when its records are durable', async (t) => {
+  const folder = testFolder(t)
+  const { run, stats, listening, stop } = sourceRun(folder, { otlp: { listen: '127.0.0.1:0' } })
+  const running = run()
+  const url = `${await listening}v1/logs`
+  const post = async (body: string | Uint8Array, headers: Readonly<Record<string, string>>, to = url) => {
+    const response = await fetch(to, { method: 'POST', body: new Uint8Array(Buffer.from(body)), headers })
+    return { status: response.status, type: response.headers.get('content-type'), body: await response.text() }
+  }
+  const json = { 'content-type': 'application/json; charset=utf-8' }
+  const protobuf = { 'content-type': 'application/x-protobuf' }
+  const logs = (...bodies: object[]) =>
+    JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: bodies.map((body) => ({ body })) }] }] })
+  const members = { kvlistValue: { values: [{ key: 'RayID', value: { stringValue: 'b' } }] } }
+  t.match(await post(logs({ stringValue: recordOf('a', 500) }, members), json), { status: 200, body: '{}\n' })
+  const partial = await post(logs({ stringValue: recordOf('c') }, { stringValue: 'text' }), json)
+  t.match(partial, { status: 200, type: 'application/json' })
+  t.match(JSON.parse(partial.body), {
+    partialSuccess: {
+      rejectedLogRecords: '1',
+      errorMessage: /^1 of 2 records are invalid, .* a record is a JSON object/,
+    },
+  })
+  const one = request(part(2, part(5, text(1, recordOf('d')))))
+  t.match(await post(gzipSync(one), { ...protobuf, 'content-encoding': 'gzip' }), { status: 200, body: '' })
+  const rejected = await post(request(part(2, part(5, text(1, 'text')))), protobuf)
+  t.match(rejected, { status: 200, type: 'application/x-protobuf' })
+  t.ok(rejected.body.startsWith('\n') && rejected.body.includes('1 of 1 records'))
+  t.match(await post('{', json), { status: 400, body: /"code":3/ })
+  t.match(await post('[]', json), { status: 400 })
+  t.match(await post(one.subarray(0, 9), protobuf), { status: 400, type: 'application/x-protobuf' })
+  t.match(await post('{}', { ...json, 'content-encoding': 'gzip' }), { status: 400 })
+  t.match(await post('{}', { ...json, 'content-encoding': 'compress' }), { status: 415 })
+  t.match(await post('{}', { 'content-type': 'text/plain' }), { status: 415 })
+  t.match(await post('{}', json, url.replace('logs', 'traces')), { status: 404 })
+  t.match(await post(gzipSync(Buffer.alloc(2 ** 24 + 1)), { ...json, 'content-encoding': 'gzip' }), { status: 413 })
+  t.equal((await fetch(url)).status, 405)
+  stop()
+  t.same(await running, { end: 'done' })
+  t.same(lines(folder), ['"a",500', '"b",', '"c",200', '"d",200'])
+  t.match(stats, { read: 6, rejected: 2, delivered: 4 })
+})
