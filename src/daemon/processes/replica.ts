@@ -1,5 +1,5 @@
 import { ENTRY_POINTS, RULESETS } from '../../core/model/ruleset.js'
-import { HOSTNAME } from '../../core/model/hostname.js'
+import { FALLBACK_ORIGIN, HOSTNAME } from '../../core/model/hostname.js'
 import { LIST_ITEMS, LISTS } from '../../core/model/list.js'
 import { SETTING } from '../../core/model/setting.js'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../core/model/worker.js'
@@ -20,6 +20,7 @@ import type { RecordRow } from './protocol.js'
 /** The kinds of records that proxy processes read. Every other record stays in the daemon. */
 const REPLICATED: readonly Kind<unknown>[] = [
   HOSTNAME,
+  FALLBACK_ORIGIN,
   SETTING,
   RULESETS,
   ENTRY_POINTS,
