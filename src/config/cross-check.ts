@@ -36,6 +36,9 @@ export function crossCheck(config: Config): Issue[] {
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
     ...egressIssues(config.egress),
+    ...(config.proxy.tls && config.proxy.tls.certificates.length === 0 && !config.proxy.tls.acme
+      ? [{ pointer: '/proxy/tls/certificates', message: 'needs a certificate, or the section acme beside it' }]
+      : []),
     ...(portOf(config.proxy.tls?.listen ?? ':0') > 65_535
       ? [{ pointer: '/proxy/tls/listen', message: 'has a port above 65535' }]
       : []),

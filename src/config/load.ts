@@ -7,7 +7,7 @@ import { crossCheck, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { withNewNames } from './renamed.js'
-import type { ControlTls } from './tls.js'
+import type { ControlTls, ProxyTls } from './tls.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
@@ -97,7 +97,7 @@ function absolute(config: Config, folder: string): Config {
   const { ca_file: caFile, ...egress } = config.egress
   const { tls } = config.proxy
   const accessLog = config.access_log
-  const proxyTls = tls && { ...tls, certificates: tls.certificates.map((files) => absoluteFiles(files, folder)) }
+  const proxyTls = tls && absoluteTls(tls, folder)
   const controlTls = config.control.tls && absoluteFiles(config.control.tls, folder)
   return {
     ...config,
@@ -116,6 +116,14 @@ function absolute(config: Config, folder: string): Config {
 }
 
 /** A certificate and its key, by absolute paths. */
+function absoluteTls(tls: ProxyTls, folder: string): ProxyTls {
+  const { acme } = tls
+  const certificates = tls.certificates.map((files) => absoluteFiles(files, folder))
+  const caFile = acme?.ca_file
+  if (!acme || typeof caFile !== 'string') return { ...tls, certificates }
+  return { ...tls, certificates, acme: { ...acme, ca_file: resolve(folder, caFile) } }
+}
+
 const absoluteFiles = (files: ControlTls, folder: string): ControlTls => ({
   cert_file: resolve(folder, files.cert_file),
   key_file: resolve(folder, files.key_file),

@@ -8,6 +8,56 @@ const CertificateFiles = {
   key_file: Pem('PEM file of its private key.', './example.key'),
 }
 
+const Eab = Type.Object(
+  { key_id: Type.String({ minLength: 1 }), hmac_key: Type.String({ pattern: '^[A-Za-z0-9_-]+$' }) },
+  strict,
+)
+
+const Acme = Type.Object(
+  {
+    directory: Type.String({
+      pattern: '^https://[^\\s]+$',
+      default: 'https://acme-v02.api.letsencrypt.org/directory',
+      description: 'Directory URL of the certificate authority.',
+      'x-message': 'must be an https URL',
+    }),
+    email: Type.Optional(
+      Type.String({
+        pattern: '^[^@\\s]+@[^@\\s]+$',
+        description: 'Contact of the account.',
+        examples: ['ops@example.com'],
+      }),
+    ),
+    agree_to_terms: Type.Literal(true, {
+      description: 'You agree to the terms of service of the authority.',
+      examples: [true],
+      'x-message': 'must be true: the authority issues nothing before you agree to its terms of service',
+    }),
+    challenges: Type.Array(Type.Union([Type.Literal('tls-alpn-01'), Type.Literal('http-01')]), {
+      minItems: 1,
+      uniqueItems: true,
+      default: ['tls-alpn-01', 'http-01'],
+      description:
+        'Proofs of control, in the order of attempts. tls-alpn-01 needs port 443 of the host to reach this listener, ' +
+        'http-01 needs port 80 to reach `proxy.listen`.',
+    }),
+    ca_file: Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
+      default: null,
+      description: 'PEM file with the roots of a directory that has its own certificate.',
+    }),
+    eab: Type.Union([Eab, Type.Null()], {
+      default: null,
+      description: 'External account binding: { key_id, hmac_key } of the authority; the key is base64url.',
+    }),
+  },
+  {
+    ...strict,
+    description:
+      'Certificates by ACME (RFC 8555) for the exact host names of zones and for custom hostnames that no certificate ' +
+      'file covers. They are renewed with a third of their lifetime left.',
+  },
+)
+
 /** The section `proxy.tls`. */
 export const ProxyTls = Type.Object(
   {
@@ -28,12 +78,13 @@ export const ProxyTls = Type.Object(
       description: 'Lowest TLS version that is accepted.',
     }),
     certificates: Type.Array(Type.Object(CertificateFiles, strict), {
-      minItems: 1,
+      default: [],
       description:
         'Certificates, chosen by the server name that the client asks for; the first one serves all other clients. ' +
         'The files are watched: a changed pair is used without a restart.',
       'x-shown': true,
     }),
+    acme: Type.Optional(Acme),
   },
   { ...strict, description: 'HTTPS. Without this section the proxy speaks HTTP only.' },
 )

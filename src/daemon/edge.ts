@@ -8,6 +8,8 @@ import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
 import type { StoreReader } from '../core/store.js'
 import { ResponseCache } from '../edge/cache/cache.js'
+import { Keyring } from '../store/keyring.js'
+import { IssuedCertificates } from '../tls/acme/issued.js'
 import { Challenges } from '../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../edge/client/server.js'
 import { Geo, readDatabases } from '../edge/geo.js'
@@ -45,6 +47,8 @@ export interface EdgeDeps {
   readonly challengeKey: Buffer
   /** 48 bytes for TLS session tickets, replaced daily. */
   readonly ticketKeys: () => Buffer
+  /** Keys that decrypt the keys of ACME certificates, the current one first. */
+  readonly certificateKeys: readonly [Buffer, ...Buffer[]]
   /** Where counts of rate limits are shared. */
   readonly counts: Pick<RateLimitOptions, 'url' | 'countLog' | 'state'>
   /** URL of the bundled sample site. */
@@ -72,6 +76,7 @@ export class Edge {
   readonly #markdownMemory: MemoryBudget
   readonly #accessLog: DaemonAccessLog
   readonly #cache: ResponseCache
+  readonly #issued: IssuedCertificates
 
   private constructor(
     config: EdgeConfig,
@@ -90,6 +95,7 @@ export class Edge {
     this.limits = limits
     this.#accessLog = accessLog
     this.geo = geo
+    this.#issued = stack.use(new IssuedCertificates(store, new Keyring(deps.certificateKeys), log))
     this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
     const country = (address: string) => geo.find(address).city?.country?.iso_code
@@ -142,6 +148,7 @@ export class Edge {
       emitter,
       accessLog: this.#accessLog.entries,
       ticketKeys,
+      issued: this.#issued,
       clock,
       log,
       metrics,

@@ -3,6 +3,7 @@ import { endpoints, startControl } from '../../control/index.js'
 import type { ControlDeps } from '../../control/http/context.js'
 import type { TracerDeps } from '../../control/rulesets/tracer.js'
 import { Tails } from '../../control/workers/services/tail-sessions.js'
+import { startAcme } from './acme.js'
 import { listenAdmin } from './admin.js'
 import { AuditedStore, auditLog } from './audit-log.js'
 import type { Config } from '../config/schema.js'
@@ -37,6 +38,7 @@ import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
 import { openStore } from '../store/index.js'
 import { openRuntime } from './worker-runtime.js'
 import { openBlobs } from '../store/open-blobs.js'
+import { Keyring } from '../store/keyring.js'
 import { openVault, secretKeys } from '../store/vault.js'
 import { startWebhooks } from '../webhooks/index.js'
 import { AssetUploads } from '../workers/assets/uploads.js'
@@ -159,6 +161,7 @@ async function start(
     blobs,
     emitter,
     challengeKey: keys.derive('challenge'),
+    certificateKeys: keys.deriveAll('acme certificates'),
     ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
     demoOrigin: demo?.origin,
     ports,
@@ -237,6 +240,10 @@ async function start(
     await logpush.follow(async (wanted) => await processes?.want(wanted))
     await processes.start()
   }
+  const certificateVault = new Keyring(shared.certificateKeys)
+  const acme = stack.use(
+    startAcme({ store, vault: certificateVault, config: () => config, zones, clock, log, metrics }),
+  )
   const reload = async (next: Config): Promise<ConfigChanges> => {
     const ways = await readEgress(next.egress)
     await edge.reconfigure(next)
@@ -254,6 +261,7 @@ async function start(
     uploads.limit = next.workers.upload.memory
     log.level = next.log.level
     config = next
+    acme.check()
     return changes
   }
   const turns = new KeyedMutex()

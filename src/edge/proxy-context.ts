@@ -9,6 +9,7 @@ import type { Trust } from './client/client-address.js'
 import type { FieldDeps } from '../rules/fields/source.js'
 import type { TrustedFields } from '../rules/fields/trusted.js'
 import type { MemoryBudget } from '../core/memory-budget.js'
+import type { IssuedCertificates } from '../tls/acme/issued.js'
 import type { ProxyMetrics } from './metrics.js'
 import type { AccessLog } from './records/access-log.js'
 import type { Recorder } from './records/recorder.js'
@@ -43,6 +44,8 @@ export interface ProxyContext {
   readonly recorder: Recorder | undefined
   /** Undefined: finished requests are not logged. */
   readonly accessLog: AccessLog | undefined
+  /** Responses to validations of ACME, if present. */
+  readonly issued: Pick<IssuedCertificates, 'authorization' | 'find' | 'challenge'> | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: ProxyMetrics

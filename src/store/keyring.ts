@@ -57,6 +57,14 @@ export class Keyring implements Vault {
     return Buffer.from(hkdfSync('sha256', this.#keys.get(this.#current)!, '', `edged ${purpose}`, 32))
   }
 
+  /** Derives a key from each key, the current one first: for a ring of a part that may open nothing else. */
+  deriveAll(purpose: string): [Buffer, ...Buffer[]] {
+    const [first, ...rest] = [...this.#keys.values()].map((key) =>
+      Buffer.from(hkdfSync('sha256', key, '', `edged ${purpose}`, 32)),
+    )
+    return [first!, ...rest]
+  }
+
   /** Returns whether a text is encrypted with another key than the current one. */
   stale(sealed: string): boolean {
     return keyIdOf(sealed) !== this.#current

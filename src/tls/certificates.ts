@@ -86,11 +86,17 @@ export function loadCertificate({ cert_file: certFile, key_file: keyFile }: Cert
   const leaf = leafOf(cert, certFile)
   if (!leaf.checkPrivateKey(privateKey(key, keyFile)))
     throw new Error(`${keyFile} is not the private key of the first certificate in ${certFile}`)
+  return certificateOf({ cert, key, source: certFile })
+}
+
+/** Creates a certificate from PEM texts whose key fits. `source` names it in messages. Throws if it names no host. */
+export function certificateOf({ cert, key, source }: { cert: string; key: string; source: string }): Certificate {
+  const leaf = leafOf(cert, source)
   const names = namesOf(leaf)
   if (names.length === 0)
-    throw new Error(`${certFile} has no DNS name; the certificate must name the hosts that it is for`)
+    throw new Error(`${source} has no DNS name; the certificate must name the hosts that it is for`)
   const [notBefore, notAfter] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)]
-  return new Certificate({ names, notBefore, notAfter, source: certFile, cert, key })
+  return new Certificate({ names, notBefore, notAfter, source, cert, key })
 }
 
 /** Returns why a certificate cannot be loaded, undefined if it can. */

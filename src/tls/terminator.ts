@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { CertificateTable, TlsVersion } from './certificates.js'
+import type { Certificate, TlsVersion } from './certificates.js'
 import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
+
+/** Protocol of validations by tls-alpn-01 (RFC 8737, 4). */
+const ACME_PROTOCOL = 'acme-tls/1'
 
 /** Protocols above TLS that a listener offers. */
 export type AlpnProtocol = 'h2' | 'http/1.1'
@@ -22,8 +25,10 @@ export interface SecureConnection {
 }
 
 export interface TerminatorOptions {
-  /** The table in force; read at each handshake. */
-  certificates(): CertificateTable
+  /** Returns the certificate for a server name; called at each handshake. */
+  certificate(serverName: string | undefined): Certificate | undefined
+  /** Returns the certificate that answers a challenge for a name (RFC 8737). */
+  challenge(serverName: string): Certificate | undefined
   minVersion(serverName: string | undefined): TlsVersion
   /** The protocols for a server name, the preferred one first. */
   protocols(serverName: string | undefined): readonly AlpnProtocol[]
@@ -81,7 +86,8 @@ export class TlsTerminator {
       if (typeof hello === 'string') return fail('not_tls')
       transport.off('readable', read)
       transport.unshift(received)
-      this.#handshake(transport, hello, { end, fail })
+      if (hello.protocols.includes(ACME_PROTOCOL)) this.#prove(transport, hello, { end, fail })
+      else this.#handshake(transport, hello, { end, fail })
     }
     transport.on('readable', read)
     transport.once('error', end)
@@ -94,13 +100,35 @@ export class TlsTerminator {
     for (const transport of this.#pending) transport.destroy()
   }
 
+  /** Answers the validation of an authority: a handshake with the challenge's certificate, then the end (RFC 8737, 3). */
+  #prove(
+    transport: Socket,
+    { serverName }: ClientHello,
+    { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
+  ): void {
+    const certificate = serverName === undefined ? undefined : this.#options.challenge(serverName)
+    if (!certificate) return fail('no_certificate')
+    const secureContext = certificate.context('1.2', this.#options.ticketKeys())
+    const socket = new TLSSocket(transport, { isServer: true, secureContext, ALPNProtocols: [ACME_PROTOCOL] })
+    const rejected = (): void => {
+      fail('rejected')
+      socket.destroy()
+    }
+    socket.on('error', rejected)
+    socket.on('_tlsError', rejected)
+    socket.once('secure', () => {
+      end()
+      socket.end()
+    })
+  }
+
   #handshake(
     transport: Socket,
     { serverName, length }: ClientHello,
     { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
   ): void {
     const options = this.#options
-    const certificate = options.certificates().find(serverName)
+    const certificate = options.certificate(serverName)
     if (!certificate) return fail('no_certificate')
     const secureContext = certificate.context(options.minVersion(serverName), options.ticketKeys())
     const socket = new TLSSocket(transport, {

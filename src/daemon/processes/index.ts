@@ -41,6 +41,7 @@ export interface ProxyProcessesDeps {
   readonly blobs: Pick<Blobs, 'get'>
   readonly emitter: Pick<SpoolEmitter, 'adopt'>
   readonly challengeKey: Buffer
+  readonly certificateKeys: readonly Buffer[]
   readonly ticketKeys: () => Buffer
   readonly demoOrigin: string | undefined
   readonly counts: SharedCounts
@@ -247,7 +248,7 @@ export class ProxyProcesses {
   }
 
   async #prepare(process: ProxyProcess): Promise<void> {
-    const { challengeKey, demoOrigin, ports, runtime, store, count, counts, limiter } = this.#deps
+    const { challengeKey, certificateKeys, demoOrigin, ports, runtime, store, count, counts, limiter } = this.#deps
     const { channel } = process
     const timed = { timeoutMs: START_TIMEOUT_MS }
     const backlog: (readonly RecordRow[])[] = []
@@ -257,6 +258,7 @@ export class ProxyProcesses {
         number: process.number,
         config: sharedAmong(count, this.#config),
         challengeKey,
+        certificateKeys,
         ticketKeys: this.#ticketKeys,
         demoOrigin,
         ports: [...ports],

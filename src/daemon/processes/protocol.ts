@@ -26,6 +26,7 @@ export interface ProcessStart {
   readonly number: number
   readonly config: ProcessConfig
   readonly challengeKey: Uint8Array
+  readonly certificateKeys: readonly Uint8Array[]
   readonly ticketKeys: Uint8Array
   readonly demoOrigin: string | undefined
   /** Ports of the daemon's other listeners. */

@@ -13,6 +13,7 @@ import {
 import type { Log } from '../../core/log.js'
 import type { Scope } from '../../core/scope.js'
 import type { Change, Kind, Stored, StoreReader } from '../../core/store.js'
+import { ACME_CHALLENGES, MANAGED_CERTIFICATES } from '../../tls/acme/records.js'
 import { MemoryIndex } from '../../store/memory-index.js'
 import { recordName, Row } from '../../store/record.js'
 import type { RecordRow } from './protocol.js'
@@ -21,6 +22,8 @@ import type { RecordRow } from './protocol.js'
 const REPLICATED: readonly Kind<unknown>[] = [
   HOSTNAME,
   FALLBACK_ORIGIN,
+  MANAGED_CERTIFICATES,
+  ACME_CHALLENGES,
   SETTING,
   RULESETS,
   ENTRY_POINTS,

@@ -96,6 +96,7 @@ export class ServingProcess {
       resolve: fairResolve(systemResolve),
       emitter,
       challengeKey: Buffer.from(start.challengeKey),
+      certificateKeys: start.certificateKeys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]],
       ticketKeys: () => this.#ticketKeys,
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
       demoOrigin,

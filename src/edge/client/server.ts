@@ -18,6 +18,7 @@ import type { ClientStream, ConnectionEvents, OpenConnection } from './client-st
 import { Http2Connection, type Http2Deps } from './http2-connection.js'
 import { ResetLimit } from './reset-limit.js'
 import { plainAddress } from '../../expr/index.js'
+import type { IssuedCertificates } from '../../tls/acme/issued.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import { TlsListener, type TlsListenerDeps } from './tls-listener.js'
 import { Geo } from '../geo.js'
@@ -56,6 +57,8 @@ export interface ProxyParts {
   readonly cache?: ResponseCache
   /** 48 bytes for TLS session tickets, replaced daily; required for HTTPS. */
   readonly ticketKeys?: () => Buffer
+  /** Certificates and challenges of ACME, if present. */
+  readonly issued?: IssuedCertificates
   /** Makes a server listen; default: {@link bind}. */
   readonly bind?: Bind
   readonly clock: Clock
@@ -158,6 +161,7 @@ class ReverseProxy implements Proxy {
       challenges,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       accessLog,
+      issued: parts.issued,
       clock,
       log,
       metrics: new ProxyMetrics(metrics, { bodies: bodyMemory, buffers: bufferMemory }),
@@ -327,6 +331,7 @@ class ReverseProxy implements Proxy {
       clock,
       log,
       ticketKeys: this.#ticketKeys,
+      issued: this.#context.issued,
       bind: this.#bind,
       handshakeTimeout: () => this.#context.config.limits.header_timeout,
       admit: (transport) => this.#admit(transport),

@@ -3,6 +3,8 @@ import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import type { Bind } from '../../http/listen.js'
+import type { IssuedCertificates } from '../../tls/acme/issued.js'
+import type { Certificate } from '../../tls/certificates.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
 import { http2IsOn } from './http2-support.js'
 import { TlsTerminator, type AlpnProtocol, type SecureConnection } from '../../tls/terminator.js'
@@ -15,6 +17,8 @@ type TlsConfig = NonNullable<ProxyConfig['tls']>
 export interface TlsListenerDeps {
   readonly clock: Clock
   readonly log: Log
+  /** Certificates and challenges of ACME, if present. */
+  readonly issued?: Pick<IssuedCertificates, 'find' | 'challenge'> | undefined
   /** Makes a server listen on an address. */
   readonly bind: Bind
   /** 48 bytes for session tickets; the same on all machines of an installation, replaced daily. */
@@ -42,7 +46,8 @@ export class TlsListener {
     this.#deps = deps
     this.#terminator = new TlsTerminator(
       {
-        certificates: () => this.#certificates.table,
+        certificate: (name) => this.#certificate(name),
+        challenge: (name) => deps.issued?.challenge(name),
         minVersion: () => this.#config.min_version,
         protocols: () => (http2IsOn(this.#config.http2) ? WITH_HTTP2 : HTTP1_ONLY),
         handshakeTimeout: () => deps.handshakeTimeout(),
@@ -103,6 +108,13 @@ export class TlsListener {
   close(): void {
     this.#server?.close()
     this.#certificates.close()
+  }
+
+  /** A certificate of a file goes before one that was issued by ACME; without either, the first file's. */
+  #certificate(name: string | undefined): Certificate | undefined {
+    const { table } = this.#certificates
+    if (name === undefined || table.covers(name)) return table.find(name)
+    return this.#deps.issued?.find(name) ?? table.find(name)
   }
 
   /** Ends the handshakes in progress, for a proxy that stops. */

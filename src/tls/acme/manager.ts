@@ -1,0 +1,308 @@
+import { randomUUID, webcrypto, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { Counter, Gauge } from 'prom-client'
+import type { JWK } from 'jose'
+import type { Clock } from '../../core/clock.js'
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import type { Metrics } from '../../core/metrics.js'
+import { DAEMON } from '../../core/scope.js'
+import type { Store } from '../../core/store.js'
+import { secretOf, type Vault } from '../../core/vault.js'
+import { AcmeClient, AcmeError, type Authority, type Challenge, type Proof } from './client.js'
+import {
+  ACME_ACCOUNTS,
+  ACME_CHALLENGES,
+  challengeId,
+  MANAGED_CERTIFICATES,
+  type AcmeChallengeType,
+  type ManagedCertificate,
+} from './records.js'
+
+/** Options of the authority and its challenges. */
+export interface AcmeOptions extends Authority {
+  readonly challenges: readonly AcmeChallengeType[]
+}
+
+export interface AcmeDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Options in force; undefined: nothing is ordered. */
+  options(): AcmeOptions | undefined
+  /** Host names that need a certificate. */
+  names(): Iterable<string>
+}
+
+const CONCURRENCY = 4
+/** Names are compared at least this often; a change of the store wakes the loop before that. */
+const INTERVAL_MS = 30_000
+/** Orders of a name within 24 hours. */
+const MAX_ORDERS = 5
+/** Orders of all names within an hour, below the limits of public authorities. */
+const MAX_HOURLY_ORDERS = 250
+const FIRST_BACKOFF_MS = 60_000
+const MAX_BACKOFF_MS = 86_400_000
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+/** An order ends within this time, or its machine is gone. */
+const LEASE_MS = 600_000
+const EMPTY: ManagedCertificate = { orders: [], failures: 0 }
+
+/**
+ * Orders certificates for the host names of an installation and renews them with a third of their lifetime left. Of
+ * several machines on one store one orders each name. After a failure the last certificate stays in use, and the next
+ * order waits: 1 minute, doubled up to a day, or as long as the authority asks.
+ */
+export class AcmeManager {
+  readonly #deps: AcmeDeps
+  readonly #self = randomUUID()
+  readonly #closing = new AbortController()
+  readonly #unwatch: () => void
+  readonly #orders: Counter<'result'>
+  /** Times of the orders of all names, on the monotonic clock. */
+  #recent: number[] = []
+  #client: { readonly key: string; readonly client: Promise<AcmeClient> } | undefined
+  #wake: () => void = () => undefined
+  readonly #running: Promise<void>
+
+  constructor(deps: AcmeDeps) {
+    this.#deps = deps
+    const { metrics, store, clock } = deps
+    this.#orders = new Counter({
+      name: 'edged_acme_orders_total',
+      help: 'ACME orders by result: issued or failed.',
+      labelNames: ['result'],
+      registers: [metrics],
+    })
+    const days = new Gauge({
+      name: 'edged_acme_certificate_days_left',
+      help: 'Days until the ACME certificate of a host name expires.',
+      labelNames: ['name'],
+      registers: [metrics],
+      collect: () => {
+        days.reset()
+        for (const { id, value } of store.list(MANAGED_CERTIFICATES))
+          if (value.not_after !== undefined)
+            days.set({ name: id }, (Date.parse(value.not_after) - clock.now()) / DAY_MS)
+      },
+    })
+    this.#unwatch = store.watch((changes) => {
+      // Own progress does not count: only what may bring or remove a host name.
+      if (changes.some(({ kind }) => kind !== MANAGED_CERTIFICATES.name && kind !== ACME_CHALLENGES.name)) this.#wake()
+    })
+    this.#running = this.#run()
+  }
+
+  /** Looks for names without a certificate now, after a reload. */
+  check(): void {
+    this.#wake()
+  }
+
+  async close(): Promise<void> {
+    this.#unwatch()
+    this.#closing.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const woken = new AbortController()
+      this.#wake = () => woken.abort()
+      try {
+        await this.#pass()
+      } catch (error) {
+        this.#deps.log.error({ event: 'acme_failed', error: messageOf(error) })
+      }
+      if (signal.aborted) return
+      await this.#deps.clock.sleep(INTERVAL_MS, AbortSignal.any([signal, woken.signal])).catch(() => undefined)
+    }
+  }
+
+  /** Orders what is due now. */
+  async #pass(): Promise<void> {
+    const options = this.#deps.options()
+    if (!options || !this.#deps.store.writable) return
+    const due = [...new Set(this.#deps.names())].filter((name) => isPublicName(name) && this.#isDue(name))
+    const next = due.values()
+    const worker = async (): Promise<void> => {
+      for (const name of next) {
+        if (this.#closing.signal.aborted || !this.#hasRoom()) return
+        if (await this.#claim(name)) await this.#order(name, options)
+      }
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+  }
+
+  #isDue(name: string): boolean {
+    const now = this.#deps.clock.now()
+    const record = this.#deps.store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value ?? EMPTY
+    if (record.next_order !== undefined && Date.parse(record.next_order) > now) return false
+    if (record.owner && record.owner.id !== this.#self && Date.parse(record.owner.until) > now) return false
+    if (recentOf(record, now).length >= MAX_ORDERS) return false
+    return record.chain === undefined || now >= renewalTime(record)
+  }
+
+  #hasRoom(): boolean {
+    const now = this.#deps.clock.monotonic()
+    this.#recent = this.#recent.filter((at) => now - at < HOUR_MS)
+    return this.#recent.length < MAX_HOURLY_ORDERS
+  }
+
+  /** Takes the lease of a name and counts the order. Returns false if another machine was faster. */
+  async #claim(name: string): Promise<boolean> {
+    const { store, clock } = this.#deps
+    const now = clock.now()
+    const stored = await store.change(MANAGED_CERTIFICATES, DAEMON, name, (old = EMPTY) => {
+      if (old.owner && old.owner.id !== this.#self && Date.parse(old.owner.until) > now) return old
+      return {
+        ...old,
+        orders: [...recentOf(old, now), iso(now)],
+        owner: { id: this.#self, until: iso(now + LEASE_MS) },
+      }
+    })
+    const taken = stored?.value.owner?.id === this.#self
+    if (taken) this.#recent.push(clock.monotonic())
+    return taken
+  }
+
+  async #order(name: string, options: AcmeOptions): Promise<void> {
+    const { store, vault, clock, log } = this.#deps
+    const aad = secretOf(MANAGED_CERTIFICATES, DAEMON, name)
+    try {
+      const client = await this.#account(options)
+      const { certificateRequest } = await import('./key-material.js')
+      const { csr, key } = await certificateRequest(name)
+      const failures = store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value.failures ?? 0
+      const chain = await client.order(name, {
+        csr,
+        proof: this.#proof(name),
+        choose: (offered) => chosen(offered, options.challenges, failures),
+      })
+      const { validFrom, validTo } = new X509Certificate(chain)
+      await this.#settle(name, (old) => ({
+        chain,
+        key: vault.seal(key, aad),
+        not_before: iso(Date.parse(validFrom)),
+        not_after: iso(Date.parse(validTo)),
+        orders: old.orders,
+        failures: 0,
+      }))
+      this.#orders.inc({ result: 'issued' })
+      log.info({ event: 'certificate_issued', name, until: iso(Date.parse(validTo)) })
+    } catch (error) {
+      const reason = messageOf(error)
+      // An account that the authority does not know is created again.
+      if (error instanceof AcmeError && error.type.endsWith(':accountDoesNotExist')) await this.#forget(options)
+      let next = ''
+      await this.#settle(name, ({ owner: _owner, ...old }) => {
+        const failures = old.failures + 1
+        const asked = error instanceof AcmeError ? (error.retryAfter ?? 0) : 0
+        next = iso(clock.now() + Math.max(asked, backoff(failures)))
+        return { ...old, failures, last_error: reason, next_order: next }
+      })
+      this.#orders.inc({ result: 'failed' })
+      log.warn({ event: 'certificate_not_issued', name, error: reason, next_order: next })
+    }
+  }
+
+  async #settle(name: string, edit: (old: ManagedCertificate) => ManagedCertificate): Promise<void> {
+    await this.#deps.store.change(MANAGED_CERTIFICATES, DAEMON, name, (old = EMPTY) => edit(old))
+  }
+
+  /** Publishes challenges of a name in the store, where every machine and process finds them. */
+  #proof(name: string): Proof {
+    const { store, vault, clock } = this.#deps
+    const ids = new Set<string>()
+    return {
+      async publish({ type: offered, token = '' }: Challenge, authorization) {
+        const type = offered as AcmeChallengeType
+        const id = challengeId(type, name, token)
+        ids.add(id)
+        if (type === 'http-01') {
+          await store.change(ACME_CHALLENGES, DAEMON, id, () => ({ type, authorization }))
+          return
+        }
+        const { challengeCertificate } = await import('./key-material.js')
+        const { chain, key } = await challengeCertificate(name, authorization, clock.now())
+        const sealed = vault.seal(key, secretOf(ACME_CHALLENGES, DAEMON, id))
+        await store.change(ACME_CHALLENGES, DAEMON, id, () => ({ type, chain, key: sealed }))
+      },
+      async undo() {
+        for (const id of ids) await store.change(ACME_CHALLENGES, DAEMON, id, () => undefined)
+      },
+    }
+  }
+
+  /** Returns the client of the account at the configured authority. The account is created at first use. */
+  async #account(options: AcmeOptions): Promise<AcmeClient> {
+    const key = JSON.stringify([options.directory, options.email, options.caFile, options.eab])
+    if (this.#client?.key !== key) this.#client = { key, client: this.#openAccount(options) }
+    const { client } = this.#client
+    try {
+      return await client
+    } catch (error) {
+      this.#client = undefined
+      throw error
+    }
+  }
+
+  async #openAccount(options: AcmeOptions): Promise<AcmeClient> {
+    const { store, vault, clock } = this.#deps
+    const { directory: id } = options
+    const aad = secretOf(ACME_ACCOUNTS, DAEMON, id)
+    const created = vault.seal(JSON.stringify(await newKey()), aad)
+    const stored = await store.change(ACME_ACCOUNTS, DAEMON, id, (old) => old ?? { key: created })
+    const account = stored?.value ?? { key: created }
+    const client = await AcmeClient.open(options, JSON.parse(vault.open(account.key, aad)) as JWK, clock)
+    if (account.url === undefined) {
+      const url = await client.register()
+      await store.change(ACME_ACCOUNTS, DAEMON, id, (old) => old && { ...old, url })
+    } else client.account = account.url
+    return client
+  }
+
+  async #forget({ directory: id }: AcmeOptions): Promise<void> {
+    this.#client = undefined
+    await this.#deps.store.change(ACME_ACCOUNTS, DAEMON, id, (old) => old && { key: old.key })
+  }
+}
+
+/** Returns the challenge to use: after each failure the next configured type that is offered. */
+function chosen(offered: readonly Challenge[], wanted: readonly string[], failures: number): Challenge {
+  const usable = wanted.flatMap((type) => offered.find((one) => one.type === type) ?? [])
+  const challenge = usable[failures % Math.max(usable.length, 1)]
+  if (!challenge)
+    throw new AcmeError(
+      `the authority offers ${offered.map(({ type }) => type).join(', ')}; proxy.tls.acme.challenges has ${wanted.join(', ')}`,
+    )
+  return challenge
+}
+
+/** Returns whether a public authority can issue a certificate for this host name without DNS records. */
+function isPublicName(name: string): boolean {
+  return name.includes('.') && !name.includes('*') && isIP(name) === 0
+}
+
+const recentOf = ({ orders }: ManagedCertificate, now: number): readonly string[] =>
+  orders.filter((at) => now - Date.parse(at) < DAY_MS)
+
+/** Returns when a third of the lifetime is left. */
+const renewalTime = ({ not_before: from = '', not_after: until = '' }: ManagedCertificate): number =>
+  Date.parse(until) - (Date.parse(until) - Date.parse(from)) / 3
+
+const backoff = (failures: number): number => {
+  const ms = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS)
+  return ms * (0.9 + Math.random() * 0.2)
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+async function newKey(): Promise<JWK> {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+  const { privateKey } = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  return await webcrypto.subtle.exportKey('jwk', privateKey)
+}

@@ -1,0 +1,48 @@
+import { kind } from '../../core/store.js'
+
+/** Account at a certificate authority. Id: its directory URL. */
+export interface AcmeAccount {
+  /** Sealed JWK of the account key. */
+  readonly key: string
+  /** URL of the account; undefined before it was created. */
+  readonly url?: string
+}
+
+/** A host name that gets its certificates by ACME, with the last certificate. Id: the name. */
+export interface ManagedCertificate {
+  /** PEM chain, leaf first; undefined before the first order succeeded. */
+  readonly chain?: string
+  /** Sealed PEM of the private key. */
+  readonly key?: string
+  readonly not_before?: string
+  readonly not_after?: string
+  /** Times of the orders of the last 24 hours. */
+  readonly orders: readonly string[]
+  /** Failed orders since the last success. */
+  readonly failures: number
+  readonly last_error?: string
+  /** No order before this time. */
+  readonly next_order?: string
+  /** The daemon that orders now, and until when no other one does. */
+  readonly owner?: { readonly id: string; readonly until: string }
+}
+
+/** A pending challenge. Id: the token (http-01) or the host name (tls-alpn-01), see {@link challengeId}. */
+export interface AcmeChallenge {
+  readonly type: AcmeChallengeType
+  /** Key authorization that is the body of the response (RFC 8555, 8.3); for http-01. */
+  readonly authorization?: string
+  /** Certificate that proves control (RFC 8737, 3) with its sealed key; for tls-alpn-01. */
+  readonly chain?: string
+  readonly key?: string
+}
+
+export type AcmeChallengeType = 'http-01' | 'tls-alpn-01'
+
+export const ACME_ACCOUNTS = kind<AcmeAccount>('acme_account')
+export const MANAGED_CERTIFICATES = kind<ManagedCertificate>('managed_certificate')
+export const ACME_CHALLENGES = kind<AcmeChallenge>('acme_challenge')
+
+/** Returns the id of a challenge: what a validation request names. */
+export const challengeId = (type: AcmeChallengeType, name: string, token: string): string =>
+  `${type} ${type === 'http-01' ? token : name}`
