@@ -1,5 +1,6 @@
 import { Type, type TSchema } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
+import { ZoneSettingValues } from '../../src/core/model/zone-settings.js'
 import { issuesOf, strict } from '../../src/core/schema.js'
 import type { Issue } from '../../src/core/errors.js'
 
@@ -31,6 +32,17 @@ const setting = (
 const inert = (id: string, schema: TSchema, initial: unknown): SettingType =>
   setting(id, schema, () => initial, { hasEffect: () => false })
 
+/** A setting that the configuration file can set too. */
+const configured = (
+  id: keyof typeof ZoneSettingValues,
+  initial: (zone: ZoneConfig) => unknown,
+  options: Partial<Pick<SettingType, 'hasEffect'>> = {},
+): SettingType => setting(id, ZoneSettingValues[id], (zone) => zone.settings[id] ?? initial(zone), options)
+
+const NO_SECURITY_HEADER = {
+  strict_transport_security: { enabled: false, max_age: 0, include_subdomains: false, preload: false, nosniff: false },
+}
+
 /** Settings that act on requests. */
 const ACTING: readonly SettingType[] = [
   setting('content_converter', ONOFF, (zone) => zone.settings.content_converter, {
@@ -44,13 +56,17 @@ const ACTING: readonly SettingType[] = [
   setting('cache_level', Type.Enum(['aggressive', 'basic', 'simplified']), () => 'aggressive'),
   setting('development_mode', ONOFF, () => 'off'),
   setting('sort_query_string_for_cache', ONOFF, () => 'off'),
-  setting('websockets', ONOFF, (zone) => (zone.websockets ? 'on' : 'off')),
+  configured('always_use_https', () => 'off'),
+  configured('http2', () => 'on'),
+  configured('min_tls_version', () => '1.2', { hasEffect: (value) => value === '1.2' || value === '1.3' }),
+  configured('security_header', () => NO_SECURITY_HEADER),
+  configured('ssl', ({ origin }) => (origin.startsWith('https:') ? 'strict' : 'flexible')),
+  configured('websockets', ({ websockets }) => (websockets ? 'on' : 'off')),
 ]
 
 /** Settings without effect here. A setting that gets an effect loses its row here and gets one above. */
 const INERT: readonly SettingType[] = [
   inert('0rtt', ONOFF, 'off'),
-  inert('always_use_https', ONOFF, 'off'),
   inert('automatic_https_rewrites', ONOFF, 'off'),
   inert('brotli', ONOFF, 'off'),
   inert('browser_check', ONOFF, 'off'),
@@ -61,13 +77,11 @@ const INERT: readonly SettingType[] = [
   inert('fonts', ONOFF, 'off'),
   inert('h2_prioritization', Type.Enum(['on', 'off', 'custom']), 'off'),
   inert('hotlink_protection', ONOFF, 'off'),
-  inert('http2', ONOFF, 'off'),
   inert('http3', ONOFF, 'off'),
   inert('image_resizing', Type.Enum(['on', 'off', 'open']), 'off'),
   inert('ip_geolocation', ONOFF, 'off'),
   inert('ipv6', ONOFF, 'off'),
   inert('max_upload', Type.Integer({ minimum: 1, maximum: 5000 }), 100),
-  inert('min_tls_version', Type.Enum(['1.0', '1.1', '1.2', '1.3']), '1.2'),
   inert('mirage', ONOFF, 'off'),
   inert('nel', Type.Object({ enabled: Type.Boolean() }, strict), { enabled: false }),
   inert('opportunistic_encryption', ONOFF, 'off'),
@@ -83,18 +97,8 @@ const INERT: readonly SettingType[] = [
   inert('replace_insecure_js', ONOFF, 'off'),
   inert('response_buffering', ONOFF, 'off'),
   inert('rocket_loader', ONOFF, 'off'),
-  inert('security_header', Type.Object({ strict_transport_security: Type.Object({}) }, strict), {
-    strict_transport_security: {
-      enabled: false,
-      max_age: 0,
-      include_subdomains: false,
-      preload: false,
-      nosniff: false,
-    },
-  }),
   inert('server_side_exclude', ONOFF, 'off'),
   inert('speed_brain', ONOFF, 'off'),
-  inert('ssl', Type.Enum(['off', 'flexible', 'full', 'strict', 'origin_pull']), 'off'),
   inert('tls_1_3', Type.Enum(['on', 'off', 'zrt']), 'on'),
   inert('tls_client_auth', ONOFF, 'off'),
   inert('true_client_ip_header', ONOFF, 'off'),

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { LIST_KINDS } from '../core/model/list.js'
+import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { strict } from '../core/schema.js'
 
 import { Cache, ZoneCache } from './cache.js'
@@ -205,8 +206,9 @@ const Zone = Type.Object(
           default: 'off',
           description: 'Answer in Markdown where the client asks for it. In force until the API sets another value.',
         }),
+        ...Type.Partial(Type.Object(ZoneSettingValues)).properties,
       },
-      { ...strict, default: {}, description: 'Settings of the zone.' },
+      { ...strict, default: {}, description: 'Settings of the zone. In force until the API sets other values.' },
     ),
     negotiation: Type.Union([Type.Literal('listed'), Type.Literal('preferred')], {
       default: 'listed',

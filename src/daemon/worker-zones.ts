@@ -1,3 +1,4 @@
+import { httpsSettings } from '../edge/https-settings.js'
 import { createHash } from 'node:crypto'
 import type { StoreReader } from '../core/store.js'
 import { Balancer } from '../edge/origins/balancer.js'
@@ -76,6 +77,7 @@ export class WorkerZones implements Zones {
       settings: { content_converter: false },
       negotiation: 'listed',
       websockets: true,
+      https: httpsSettings({}),
       customHostnames: 'selected',
       cache: NO_CACHE,
       rules: undefined,

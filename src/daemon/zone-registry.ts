@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ZoneConfig } from '../config/schema.js'
 import { FALLBACK_ORIGIN, FALLBACK_ORIGIN_ID, HOSTNAME, type Hostname } from '../core/model/hostname.js'
 import { SETTING, type Setting } from '../core/model/setting.js'
+import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { zone as zoneScope } from '../core/scope.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { CacheOptions } from '../edge/cache/types.js'
@@ -110,17 +111,22 @@ export class ZoneRegistry implements Zones {
     return zoneTable(zones, this.#customHostnames)
   }
 
+  /** The settings of the configuration, replaced by those of the API, whose values the API has checked. */
+  #settings({ id: zone, settings }: ZoneConfig): ZoneConfig['settings'] {
+    const set = SETTING_IDS.flatMap((id) => {
+      const value = this.#store.get(SETTING, zoneScope(zone), id)?.value.value
+      return value === undefined ? [] : [[id, value] as const]
+    })
+    return set.length === 0 ? settings : { ...settings, ...(Object.fromEntries(set) as Partial<typeof settings>) }
+  }
+
   #zone(config: ZoneConfig): Zone {
     const set = (id: string): unknown => this.#store.get(SETTING, zoneScope(config.id), id)?.value.value
-    const converter = set('content_converter')
-    const settings: ZoneConfig['settings'] =
-      converter === 'on' || converter === 'off' ? { content_converter: converter } : config.settings
-    const websockets = set('websockets')
     const level = set('security_level')
     const cache = cacheOptions((id) => this.#store.get(SETTING, zoneScope(config.id), id)?.value)
     const ca = this.#authorities.get(config.origin_ca_file ?? '')
     return zoneOf(
-      { ...config, settings, websockets: websockets === undefined ? config.websockets : websockets === 'on' },
+      { ...config, settings: this.#settings(config) },
       {
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
         balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
@@ -151,6 +157,8 @@ function cacheOptions(set: (id: string) => Setting | undefined): Partial<CacheOp
     alwaysOnline: value('always_online') === 'on',
   }
 }
+
+const SETTING_IDS = ['content_converter', ...Object.keys(ZoneSettingValues)]
 
 function authorities(config: readonly ZoneConfig[]): Map<string, string> {
   const files = new Set(config.flatMap(({ origin_ca_file: file }) => file ?? []))

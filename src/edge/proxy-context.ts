@@ -23,6 +23,8 @@ export interface ProxyContext {
   trustedFields: TrustedFields
   /** The log has the warning about X-Forwarded-For from a peer that is not trusted. */
   forwardedReported: boolean
+  /** Ports of the listeners. */
+  ports(): { readonly http: number; readonly https: number | undefined }
   /** The proxy is stopping: each connection is closed after its current response. */
   draining: boolean
   /** Source of location fields in expressions. */

@@ -9,6 +9,7 @@ import { ClientResponse } from './client/client-response.js'
 import { CompressedResponse } from './compressed-response.js'
 import type { ClientStream } from './client/client-stream.js'
 import { Exchange } from './exchange.js'
+import { httpsAddress } from './https-settings.js'
 import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
 import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
@@ -56,10 +57,30 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
   )
   const proof = target.startsWith(ACME_PATH) ? context.issued?.authorization(target.slice(ACME_PATH.length)) : undefined
   if (proof !== undefined) provesControl(client, proof)
+  else if (isMisdirected(exchange)) client.page({ status: 421 })
+  else if (served.zone.https.always && exchange.scheme === 'http') redirectToHttps(client, exchange, fields, context)
   else if (target === '*') serverOptions(client)
   else if (context.challenges?.takes(exchange))
     respondToSolution(client, exchange, context.challenges, requestBody(connection, exchange, fields))
   else forward(client, exchange, fields, context)
+}
+
+/**
+ * Returns whether the request came on a connection that is less secure than its zone asks for: it was opened for another
+ * name (RFC 9110, 15.5.20).
+ */
+const isMisdirected = ({ tls, zone }: Exchange): boolean =>
+  zone.https.minVersion === '1.3' && tls !== undefined && tls.version !== 'TLSv1.3'
+
+/** RFC 9110, 15.4.2: clients repeat GET and HEAD at the new address. */
+function redirectToHttps(
+  client: ClientResponse,
+  { target }: Exchange,
+  { host = '' }: RequestFields,
+  { ports }: ProxyContext,
+): void {
+  client.head(301, ['location', httpsAddress(host, target === '*' ? '/' : target, ports()), 'content-length', '0'])
+  client.end()
 }
 
 /** Methods that a gateway does not support. */

@@ -1,5 +1,6 @@
 import type { ZoneConfig } from '../config/schema.js'
 import { Balancer, type BalancerOptions } from './origins/balancer.js'
+import { httpsSettings, type HttpsSettings } from './https-settings.js'
 import type { Settings } from '../rules/types.js'
 import type { CacheOptions } from './cache/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
@@ -24,6 +25,7 @@ export interface Zone {
   readonly llmsTxt?: ZoneConfig['markdown']['llms_txt']
   readonly websockets: boolean
   readonly cache: CacheOptions
+  readonly https: HttpsSettings
   /** `all`: conversion is on for each custom hostname of the zone, regardless of its metadata. */
   readonly customHostnames: ZoneConfig['custom_hostnames']
   /** Undefined if no rules are configured. */
@@ -159,13 +161,15 @@ export function zoneOf(
     settings: {
       content_converter: config.settings.content_converter === 'on' && config.plan !== 'free',
       content_converter_content: config.markdown.content,
+      ...(config.settings.ssl && { ssl: config.settings.ssl }),
       ...settings,
     },
     negotiation: config.negotiation,
     mdAddresses: config.markdown.md_addresses,
     llmsTxt: config.markdown.llms_txt,
-    websockets: config.websockets,
     cache: { ...NO_CACHE, mode: config.cache, ...cache },
+    websockets: config.settings.websockets === undefined ? config.websockets : config.settings.websockets === 'on',
+    https: httpsSettings(config.settings),
     customHostnames: config.custom_hostnames,
     fallbackOrigin,
     rules,

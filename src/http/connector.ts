@@ -25,6 +25,8 @@ export interface OriginTarget {
   readonly ca?: string | undefined
   /** The name that the certificate must have; undefined: the host of the URL. */
   readonly serverName?: string | undefined
+  /** The certificate is not checked. */
+  readonly unverified?: boolean
   /** The part that was named through the API, and not by the configuration. */
   readonly named?: NamedPart | undefined
 }
@@ -52,6 +54,7 @@ export class Connector {
   readonly #port: number
   readonly #serverName: string | undefined
   readonly #ca: string | undefined
+  readonly #unverified: boolean
   /** Created once, when first needed: reading a few hundred certificates takes milliseconds. */
   #context: SecureContext | undefined
   /** Session of the last connection, which shortens the next handshake. */
@@ -61,13 +64,17 @@ export class Connector {
   readonly #rules: object | undefined
   readonly #lookup: LookupFunction
 
-  constructor({ url, ca, serverName, named }: OriginTarget, deps: ConnectorDeps & { readonly zone: string }) {
+  constructor(
+    { url, ca, serverName, named, unverified = false }: OriginTarget,
+    deps: ConnectorDeps & { readonly zone: string },
+  ) {
     const { protocol, hostname, port, pathname } = new URL(url)
     this.#path = protocol === 'unix:' ? decodeURIComponent(pathname) : undefined
     this.tls = protocol === 'https:'
     this.#host = plain(hostname)
     this.#port = Number(port) || (this.tls ? 443 : 80)
     this.#ca = ca
+    this.#unverified = unverified
     const certified = plain(serverName ?? hostname)
     // RFC 6066, 3: an address is not a server name.
     this.#serverName = isIP(certified) ? undefined : certified
@@ -118,6 +125,7 @@ export class Connector {
       ...options,
       secureContext: this.#context,
       ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: !this.#unverified,
       ...(this.#serverName !== undefined && { servername: this.#serverName }),
       ...(this.#session && { session: this.#session }),
     })

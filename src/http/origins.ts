@@ -29,11 +29,12 @@ export class Origins {
 
   /** Returns a zone's connections to a target. Throws {@link Overloaded} if there are too many. */
   get(zone: string, target: OriginTarget): Origin {
-    const { url, ca, serverName, named, connections } = target
+    const { url, ca, serverName, named, connections, unverified = false } = target
+    const isPlain = ca === undefined && serverName === undefined && named === undefined && connections === undefined
     const key =
-      ca === undefined && serverName === undefined && named === undefined && connections === undefined
+      isPlain && !unverified
         ? url
-        : `${url} ${named ?? ''} ${serverName ?? ''} ${connections ?? ''} ${ca ?? ''}`
+        : `${url} ${named ?? ''} ${unverified ? 'unverified' : ''} ${serverName ?? ''} ${connections ?? ''} ${ca ?? ''}`
     const origins = this.#byZone.get(zone)
     const known = origins?.get(key)
     if (known && !(named && known.outdated)) return known

@@ -5,6 +5,7 @@ import type { RawHeaders } from '../../http/headers.js'
 import type { ClientStream, Responding } from './client-stream.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
+import { withSecurityHeaders } from '../https-settings.js'
 import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
 import type { ProxyContext } from '../proxy-context.js'
@@ -60,6 +61,8 @@ export class ClientResponse implements ResponseSink, Responding {
     const { writer, reusable } = this.connection
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
+    const { scheme, zone } = this.#exchange
+    if (zone.https.headers.length > 0 && scheme === 'https') headers = withSecurityHeaders(headers, zone.https)
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
       close: draining || !reusable,
       now: clock.now(),

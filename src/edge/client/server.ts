@@ -150,6 +150,7 @@ class ReverseProxy implements Proxy {
       trustedFields: new TrustedFields(config.trusted_fields),
       forwardedReported: false,
       draining: false,
+      ports: () => ({ http: this.port, https: this.tls?.port }),
       fields: { clock, geo },
       bufferMemory,
       bodyMemory,
@@ -336,6 +337,7 @@ class ReverseProxy implements Proxy {
       handshakeTimeout: () => this.#context.config.limits.header_timeout,
       admit: (transport) => this.#admit(transport),
       secured: (connection) => this.#connected(connection.socket, connection),
+      zone: (name) => this.#context.zones.current.find(name)?.zone.https,
       handshakeFailed: () => metrics.handshakeFailures++,
     }
   }

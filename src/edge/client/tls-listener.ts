@@ -3,8 +3,9 @@ import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import type { Bind } from '../../http/listen.js'
+import type { HttpsSettings } from '../https-settings.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
-import type { Certificate } from '../../tls/certificates.js'
+import type { Certificate, TlsVersion } from '../../tls/certificates.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
 import { http2IsOn } from './http2-support.js'
 import { TlsTerminator, type AlpnProtocol, type SecureConnection } from '../../tls/terminator.js'
@@ -28,6 +29,8 @@ export interface TlsListenerDeps {
   /** Returns whether a new connection is accepted. */
   admit(transport: Socket): boolean
   secured(connection: SecureConnection): void
+  /** What the zone of a server name asks for; undefined if no zone has it. */
+  zone(serverName: string): Pick<HttpsSettings, 'minVersion' | 'http2'> | undefined
   handshakeFailed(): void
 }
 
@@ -48,8 +51,8 @@ export class TlsListener {
       {
         certificate: (name) => this.#certificate(name),
         challenge: (name) => deps.issued?.challenge(name),
-        minVersion: () => this.#config.min_version,
-        protocols: () => (http2IsOn(this.#config.http2) ? WITH_HTTP2 : HTTP1_ONLY),
+        minVersion: (name) => this.#minVersion(name),
+        protocols: (name) => this.#protocols(name),
         handshakeTimeout: () => deps.handshakeTimeout(),
         ticketKeys: () => deps.ticketKeys(),
       },
@@ -73,6 +76,17 @@ export class TlsListener {
         'this version of Node.js has a crash in HTTP/2 (CVE-2026-27135): use Node.js 22.23 or 24.17 or newer, or set proxy.tls.http2 to on',
       )
     return listener
+  }
+
+  /** The higher one of the listener's and the zone's. */
+  #minVersion(name: string | undefined): TlsVersion {
+    const { min_version: common } = this.#config
+    return common === '1.3' || name === undefined ? common : (this.#deps.zone(name)?.minVersion ?? common)
+  }
+
+  #protocols(name: string | undefined): readonly AlpnProtocol[] {
+    if (!http2IsOn(this.#config.http2)) return HTTP1_ONLY
+    return name !== undefined && this.#deps.zone(name)?.http2 === false ? HTTP1_ONLY : WITH_HTTP2
   }
 
   get address(): string {

@@ -1,12 +1,17 @@
 import type { OriginTarget } from '../../http/connector.js'
 import type { Exchange } from '../exchange.js'
 import { withHeader } from '../../http/headers.js'
+import { withSsl } from './origin-ssl.js'
 
 /**
  * Returns where a request is sent: to `own`, an origin of the zone, or where origin rules send it. Sets the Host field
  * if a rule does.
  */
 export function originTarget(exchange: Exchange, own: string): OriginTarget {
+  return withSsl(routedTarget(exchange, own), exchange.settings.ssl)
+}
+
+function routedTarget(exchange: Exchange, own: string): OriginTarget {
   const { route, zone } = exchange
   const ca = zone.originCa
   if (!route) return { url: own, ca }

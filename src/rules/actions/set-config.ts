@@ -50,6 +50,7 @@ const EFFECTIVE: Readonly<Record<string, (value: unknown) => boolean>> = {
   content_converter: () => true,
   content_converter_content: () => true,
   request_body_buffering: () => true,
+  ssl: () => true,
   security_level: (value) => value === 'off' || value === 'essentially_off',
 }
 
