@@ -60,7 +60,9 @@ const ACTING: readonly SettingType[] = [
   configured('http2', () => 'on'),
   configured('min_tls_version', () => '1.2', { hasEffect: (value) => value === '1.2' || value === '1.3' }),
   configured('security_header', () => NO_SECURITY_HEADER),
-  configured('ssl', ({ origin }) => (origin.startsWith('https:') ? 'strict' : 'flexible')),
+  configured('ssl', ({ origin, origins }) =>
+    (origin ?? origins?.[0]?.url)?.startsWith('https:') ? 'strict' : 'flexible',
+  ),
   configured('websockets', ({ websockets }) => (websockets ? 'on' : 'off')),
 ]
 

@@ -9,11 +9,16 @@ const SETTINGS = `/zones/${ZONE}/settings`
 
 const ACTING = [
   'always_online',
+  'always_use_https',
   'browser_cache_ttl',
   'cache_level',
   'content_converter',
   'development_mode',
+  'http2',
+  'min_tls_version',
+  'security_header',
   'sort_query_string_for_cache',
+  'ssl',
   'websockets',
 ]
 
