@@ -77,9 +77,14 @@ function redirectToHttps(
   client: ClientResponse,
   { target }: Exchange,
   { host = '' }: RequestFields,
-  { ports }: ProxyContext,
+  context: ProxyContext,
 ): void {
-  client.head(301, ['location', httpsAddress(host, target === '*' ? '/' : target, ports()), 'content-length', '0'])
+  client.head(301, [
+    'location',
+    httpsAddress(host, target === '*' ? '/' : target, context.ports()),
+    'content-length',
+    '0',
+  ])
   client.end()
 }
 
