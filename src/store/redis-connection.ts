@@ -68,19 +68,39 @@ export async function commit(redis: Redis, keys: readonly string[], args: readon
   }
 }
 
-/** Logs a warning if the configuration of Redis may lose confirmed data. */
-async function warnOfLoss(redis: Redis, log: Log): Promise<void> {
-  const wanted: [name: string, value: string, otherwise: string][] = [
-    ['appendonly', 'yes', 'a restart of Redis loses what was written since its last snapshot'],
-    ['appendfsync', 'always', 'a crash of its machine loses up to a second of confirmed writes'],
-    ['maxmemory-policy', 'noeviction', 'Redis may drop records when its memory is full'],
-  ]
-  for (const [name, value, otherwise] of wanted) {
+/** A setting of Redis that may lose confirmed data. */
+export interface RiskySetting {
+  readonly setting: string
+  readonly wanted: string
+  /** Undefined if it cannot be read. */
+  readonly found: string | undefined
+  /** What can happen, or why the setting cannot be read. */
+  readonly risk: string
+}
+
+const SAFE_SETTINGS: readonly (readonly [setting: string, wanted: string, risk: string])[] = [
+  ['appendonly', 'yes', 'a restart of Redis loses what was written since its last snapshot'],
+  ['appendfsync', 'always', 'a crash of its machine loses up to a second of confirmed writes'],
+  ['maxmemory-policy', 'noeviction', 'Redis may drop records when its memory is full'],
+]
+
+/** Returns the settings of Redis that may lose confirmed data. */
+export async function riskySettings(redis: Redis): Promise<RiskySetting[]> {
+  const risky: RiskySetting[] = []
+  for (const [setting, wanted, risk] of SAFE_SETTINGS) {
     try {
-      const [, found] = (await redis.config('GET', name)) as [string, string]
-      if (found !== value) log.warn({ event: 'redis_may_lose', setting: name, found, wanted: value, otherwise })
+      const [, found] = (await redis.config('GET', setting)) as [string, string]
+      if (found !== wanted) risky.push({ setting, wanted, found, risk })
     } catch (error) {
-      log.warn({ event: 'redis_setting_unknown', setting: name, wanted: value, error: messageOf(error) })
+      risky.push({ setting, wanted, found: undefined, risk: messageOf(error) })
     }
+  }
+  return risky
+}
+
+async function warnOfLoss(redis: Redis, log: Log): Promise<void> {
+  for (const { setting, wanted, found, risk } of await riskySettings(redis)) {
+    if (found === undefined) log.warn({ event: 'redis_setting_unknown', setting, wanted, error: risk })
+    else log.warn({ event: 'redis_may_lose', setting, found, wanted, otherwise: risk })
   }
 }

@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, open, rm, stat, statfs } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { Redis } from 'ioredis'
+import type { Config } from '../config/schema.js'
+import { messageOf } from '../core/errors.js'
+import { bind, socketPath } from '../http/listen.js'
+import { PACKAGE_ROOT } from '../package.js'
+import { OPTIONS, riskySettings } from '../store/redis-connection.js'
+
+/** One line of the doctor. `warn`: works, with a limit that the message names. */
+export interface Finding {
+  readonly check: string
+  readonly level: 'ok' | 'warn' | 'FAIL'
+  readonly message: string
+}
+
+type Result = Omit<Finding, 'check'>
+type Check = (config: Config) => Result[] | Promise<Result[]>
+
+const ok = (message: string): Result => ({ level: 'ok', message })
+const warn = (message: string): Result => ({ level: 'warn', message })
+const fail = (message: string): Result => ({ level: 'FAIL', message })
+
+/** Every check, by the name that is shown, in order. */
+export const CHECKS: Readonly<Record<string, Check>> = { runtime, descriptors, clock, disk, redis, ports }
+
+const MIN_NODE = [20, 20] as const
+
+function runtime(): Result[] {
+  const { node, nghttp2 = '0' } = process.versions
+  if (isBelow(node, MIN_NODE)) return [fail(`Node ${node} is too old; install Node ${MIN_NODE.join('.')} or newer`)]
+  if (isBelow(nghttp2, [1, 68, 1]))
+    return [
+      warn(`Node ${node} has nghttp2 ${nghttp2}, so http2: auto is off; use Node 22.23 or 24.21 or newer for HTTP/2`),
+    ]
+  return [ok(`Node ${node}`)]
+}
+
+/** Compares versions by number, not by text. */
+function isBelow(version: string, wanted: readonly number[]): boolean {
+  const parts = version.split('.').map((part) => Number.parseInt(part, 10))
+  const differs = wanted.findIndex((part, i) => (parts[i] ?? 0) !== part)
+  return differs >= 0 && (parts[differs] ?? 0) < wanted[differs]!
+}
+
+/** Descriptors besides those of connections: store, spool, log files, listeners. */
+const OTHER_DESCRIPTORS = 1024
+
+function descriptors({ proxy: { limits, origin } }: Config): Result[] {
+  let text
+  try {
+    text = readFileSync('/proc/self/limits', 'utf8')
+  } catch {
+    return [warn('the limit cannot be read on this system; check that ulimit -n is high enough')]
+  }
+  const [, soft = ''] = /^Max open files\s+(\d+|unlimited)/m.exec(text) ?? []
+  const limit = soft === 'unlimited' ? Infinity : Number(soft)
+  const wanted = limits.connections + origin.connections + OTHER_DESCRIPTORS
+  if (limit >= wanted) return [ok(`${soft} open files are allowed, ${wanted} are enough`)]
+  return [
+    fail(
+      `${soft} open files are allowed, but proxy.limits.connections: ${limits.connections} needs ${wanted}; set ` +
+        `LimitNOFILE=${wanted} in the service, or ulimit -n ${wanted}, or lower the option`,
+    ),
+  ]
+}
+
+/** Time by which a clock may differ from that of Redis: tokens, leases and batches carry times. */
+const MAX_SKEW_MS = 1000
+
+async function clock({ store }: Config): Promise<Result[]> {
+  const { mtimeMs } = await stat(join(PACKAGE_ROOT, 'package.json'))
+  if (Date.now() < mtimeMs - 86_400_000)
+    return [
+      fail(`the time is ${new Date().toISOString()}, before edged was installed; start a time service such as chrony`),
+    ]
+  if (!isRedis(store)) return [ok(`the time is ${new Date().toISOString()}`)]
+  return await withRedis(store, async (connection) => {
+    const before = Date.now()
+    const [seconds, micros] = await connection.time()
+    const middle = (before + Date.now()) / 2
+    const skew = Math.round(Math.abs(Number(seconds) * 1000 + Number(micros) / 1000 - middle))
+    if (skew <= MAX_SKEW_MS) return [ok(`differs from that of Redis by ${skew} ms`)]
+    return [fail(`differs from that of Redis by ${skew} ms; start a time service such as chrony on both machines`)]
+  })
+}
+
+const MIN_FREE_BYTES = 1e9
+
+async function disk({ data, logpush }: Config): Promise<Result[]> {
+  const probe = join(data, `.doctor-${process.pid}`)
+  try {
+    await mkdir(data, { recursive: true })
+    const file = await open(probe, 'wx')
+    await file.sync()
+    await file.close()
+  } catch (error) {
+    return [
+      fail(`data: ${data} cannot be written (${messageOf(error)}); change its owner, or set data to another folder`),
+    ]
+  } finally {
+    await rm(probe, { force: true }).catch(() => undefined)
+  }
+  const { bavail, bsize } = await statfs(data)
+  const free = bavail * bsize
+  const size = `${(free / 1e9).toFixed(1)} GB are free at ${data}`
+  if (free < MIN_FREE_BYTES) return [fail(`${size}; free at least 1 GB, or set data to another disk`)]
+  if (free < logpush.retention_bytes)
+    return [warn(`${size}, less than logpush.retention_bytes; lower the option, or free space`)]
+  return [ok(size)]
+}
+
+async function redis({ store }: Config): Promise<Result[]> {
+  if (!isRedis(store))
+    return store === 'memory' ? [warn('store: memory loses everything at the end of the daemon')] : []
+  return await withRedis(store, async (connection) => {
+    const risky = await riskySettings(connection)
+    if (risky.length === 0) return [ok('confirmed writes survive a crash')]
+    return risky.map(({ setting, wanted, found, risk }) =>
+      found === undefined
+        ? warn(`${setting} cannot be read (${risk}); it should be ${wanted}`)
+        : fail(`${setting} is ${found}: ${risk}; set ${setting} ${wanted} in redis.conf`),
+    )
+  })
+}
+
+async function ports(config: Config): Promise<Result[]> {
+  const addresses = [
+    ['proxy.listen', config.proxy.listen],
+    ...(config.proxy.tls ? [['proxy.tls.listen', config.proxy.tls.listen]] : []),
+    ['control.listen', config.control.listen],
+    ['admin.listen', config.admin.listen],
+  ] as [option: string, address: string][]
+  const results: Result[] = []
+  for (const [option, address] of addresses) results.push(await portResult(option, address))
+  return results
+}
+
+async function portResult(option: string, address: string): Promise<Result> {
+  const path = socketPath(address)
+  if (path !== undefined) {
+    const found = await stat(dirname(path)).catch(() => undefined)
+    return found ? ok(`${option}: ${address}`) : fail(`${option}: the folder of ${path} does not exist; create it`)
+  }
+  const server = createServer()
+  try {
+    await bind(server, address)
+    await new Promise((resolve) => server.close(resolve))
+    return ok(`${option}: ${address} is free`)
+  } catch (error) {
+    return fail(`${option}: ${messageOf(error)} (expected if this daemon is running already)`)
+  }
+}
+
+const isRedis = (store: string): boolean => /^rediss?:/.test(store)
+
+/** Runs checks on a connection to Redis. */
+async function withRedis(url: string, run: (connection: Redis) => Promise<Result[]>): Promise<Result[]> {
+  const connection = new Redis(url, { ...OPTIONS, retryStrategy: () => null })
+  let fault: unknown
+  connection.on('error', (error) => (fault = error))
+  try {
+    await connection.connect()
+    return await run(connection)
+  } catch (error) {
+    return [
+      fail(`Redis at ${new URL(url).host} cannot be used (${messageOf(fault ?? error)}); start it, or change store`),
+    ]
+  } finally {
+    connection.disconnect()
+  }
+}
