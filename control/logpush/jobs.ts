@@ -27,7 +27,15 @@ export interface Parts {
 }
 
 /** The jobs of an account or zone. */
-export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: Parts): Endpoint[] {
+export function jobs(deps: LogpushDeps, p1: Parts): Endpoint[] {
+  const context = contextOf(deps, p1)
+  return [listJobs(context), createJob(context), readJob(context), replaceJob(context), removeJob(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ logpush }: LogpushDeps, { book, destinations, tokens }: Parts) {
   const assertOwned = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
     if (!logpush().destinations.needsOwnership(destination)) return
     if (challenge === undefined)
@@ -55,88 +63,101 @@ export function jobs({ logpush }: LogpushDeps, { book, destinations, tokens }: P
     if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
     return job
   }
+  return { book, logpush, destinations, assertOwned, decided }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'List the log push jobs',
-      result: Type.Array(JobResult),
-      handle: ({ scope }) => whole(book.list(scope).map((job) => book.toApiErrors(scope, job))),
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Create a log push job; its destination is tried out first',
-      body: JobInput,
-      maxBytes: 1_000_000,
-      result: JobResult,
-      refusal: 'badLogpush',
-      further: ({ scope, body }, given) =>
-        furtherIssues(newJob({ destination_conf: '', ...body }, scope), given, scope, logpush().limits().filter),
-      async handle(call) {
-        const { scope, body } = call
-        const job = newJob(body, scope)
-        checkJob(job, scope, logpush().limits().filter)
-        destinations.form(job.destination_conf)
-        book.assertQuota(scope)
-        await assertOwned(scope, job.destination_conf, body.ownership_challenge)
-        await destinations.reach(job.destination_conf)
-        return await book.create(call, job)
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:job_id`,
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Read a log push job',
-      result: JobResult,
-      handle: ({ scope, params }) => book.toApiErrors(scope, book.get(scope, params.job_id).value),
-    }),
-    endpoint({
-      method: 'put',
-      path: `${PATH}/:job_id`,
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Change a log push job; what is left out stays',
-      body: JobChange,
-      maxBytes: 1_000_000,
-      result: JobResult,
-      refusal: 'badLogpush',
-      further({ scope, params, body }, given) {
-        const old = book.plain(scope, book.get(scope, params.job_id).value)
-        return furtherIssues(changedJob(old, body), given, scope, logpush().limits().filter)
-      },
-      async handle(call) {
-        const { scope, params } = call
-        for (let tries = 1; ; tries++) {
-          const before = book.get(scope, params.job_id)
-          const job = await decided(call, book.plain(scope, before.value))
-          try {
-            return await book.replace(call, before, job)
-          } catch (error) {
-            if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
-          }
+function listJobs({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.logpush.read,
+    summary: 'List the log push jobs',
+    result: Type.Array(JobResult),
+    handle: ({ scope }) => whole(book.list(scope).map((job) => book.toApiErrors(scope, job))),
+  })
+}
+
+function createJob({ logpush, book, destinations, assertOwned }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.logpush.write,
+    summary: 'Create a log push job; its destination is tried out first',
+    body: JobInput,
+    maxBytes: 1_000_000,
+    result: JobResult,
+    refusal: 'badLogpush',
+    further: ({ scope, body }, given) =>
+      furtherIssues(newJob({ destination_conf: '', ...body }, scope), given, scope, logpush().limits().filter),
+    async handle(call) {
+      const { scope, body } = call
+      const job = newJob(body, scope)
+      checkJob(job, scope, logpush().limits().filter)
+      destinations.form(job.destination_conf)
+      book.assertQuota(scope)
+      await assertOwned(scope, job.destination_conf, body.ownership_challenge)
+      await destinations.reach(job.destination_conf)
+      return await book.create(call, job)
+    },
+  })
+}
+
+function readJob({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:job_id`,
+    scopes,
+    permissions: ACCESS.logpush.read,
+    summary: 'Read a log push job',
+    result: JobResult,
+    handle: ({ scope, params }) => book.toApiErrors(scope, book.get(scope, params.job_id).value),
+  })
+}
+
+function replaceJob({ logpush, book, decided }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: `${PATH}/:job_id`,
+    scopes,
+    permissions: ACCESS.logpush.write,
+    summary: 'Change a log push job; what is left out stays',
+    body: JobChange,
+    maxBytes: 1_000_000,
+    result: JobResult,
+    refusal: 'badLogpush',
+    further({ scope, params, body }, given) {
+      const old = book.plain(scope, book.get(scope, params.job_id).value)
+      return furtherIssues(changedJob(old, body), given, scope, logpush().limits().filter)
+    },
+    async handle(call) {
+      const { scope, params } = call
+      for (let tries = 1; ; tries++) {
+        const before = book.get(scope, params.job_id)
+        const job = await decided(call, book.plain(scope, before.value))
+        try {
+          return await book.replace(call, before, job)
+        } catch (error) {
+          if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:job_id`,
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Delete a log push job; what it has not delivered yet is given up',
-      result: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
-      async handle(call) {
-        const id = call.params.job_id
-        await book.remove(call, id)
-        return { id: Number(id) }
-      },
-    }),
-  ]
+      }
+    },
+  })
+}
+
+function removeJob({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:job_id`,
+    scopes,
+    permissions: ACCESS.logpush.write,
+    summary: 'Delete a log push job; what it has not delivered yet is given up',
+    result: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
+    async handle(call) {
+      const id = call.params.job_id
+      await book.remove(call, id)
+      return { id: Number(id) }
+    },
+  })
 }

@@ -14,86 +14,106 @@ const OWNERSHIP_FILE = 'ownership-challenge.txt'
 const OnlyDestination = Type.Object({ destination_conf: Destination }, strict)
 
 /** Checks of destinations and options, and proofs that the caller owns a destination. */
-export function validation({ book, destinations, tokens }: Parts): Endpoint[] {
+export function validation(deps: Parts): Endpoint[] {
   return [
-    endpoint({
-      method: 'post',
-      path: '/logpush/ownership',
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Write a challenge to a destination that proves whose it is; valid for seven days',
-      body: OnlyDestination,
-      result: Type.Object({ filename: Type.String(), message: Type.String(), valid: Type.Boolean() }),
-      refusal: 'badLogpush',
-      async handle({ scope, body: { destination_conf: destination } }) {
-        destinations.form(destination)
-        const token = await tokens().issue(scope, destination)
-        const filename = await destinations.with(destination, async (sink, signal) => {
-          if (sink.put === undefined)
-            throw new ApiError('badDestination', '/destination_conf', 'the destination takes no ownership challenge')
-          return await sink.put(OWNERSHIP_FILE, token, signal)
-        })
-        return { filename, message: '', valid: true }
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: '/logpush/ownership/validate',
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Tell whether a challenge is one for this destination',
-      body: Type.Object({ destination_conf: Destination, ownership_challenge: Challenge }, strict),
-      result: Type.Object({ valid: Type.Boolean() }),
-      refusal: 'badLogpush',
-      handle: async ({ scope, body }) => ({
-        valid: await tokens().valid(body.ownership_challenge, scope, body.destination_conf),
-      }),
-    }),
-    endpoint({
-      method: 'post',
-      path: '/logpush/validate/destination',
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Try a destination out',
-      body: OnlyDestination,
-      result: Verdict,
-      refusal: 'badLogpush',
-      handle: async ({ body: { destination_conf: destination } }) =>
-        await verdict(async () => {
-          destinations.form(destination)
-          await destinations.reach(destination)
-        }),
-    }),
-    endpoint({
-      method: 'post',
-      path: '/logpush/validate/destination/exists',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Tell whether a job pushes to this destination already',
-      body: OnlyDestination,
-      result: Type.Object({ exists: Type.Boolean() }),
-      refusal: 'badLogpush',
-      handle({ scope, body: { destination_conf: destination } }) {
-        destinations.form(destination)
-        return { exists: book.list(scope).some((job) => book.plain(scope, job).destination_conf === destination) }
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: '/logpush/validate/origin',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Tell whether logpull_options fit a dataset, http_requests unless said',
-      body: Type.Object(
-        { logpull_options: LogpullOptions, dataset: Type.Optional(Type.Enum([...DATASETS.keys()])) },
-        strict,
-      ),
-      result: Verdict,
-      refusal: 'badLogpush',
-      handle: async ({ body: { logpull_options, dataset = 'http_requests' } }) =>
-        await verdict(() => void parseLogpullOptions(known(dataset), logpull_options)),
-    }),
+    validateOwnership(deps),
+    askOwnership(deps),
+    validateDestination(deps),
+    destinationExists(deps),
+    validateOrigin(),
   ]
+}
+
+function validateOwnership({ destinations, tokens }: Parts): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/logpush/ownership',
+    scopes,
+    permissions: ACCESS.logpush.write,
+    summary: 'Write a challenge to a destination that proves whose it is; valid for seven days',
+    body: OnlyDestination,
+    result: Type.Object({ filename: Type.String(), message: Type.String(), valid: Type.Boolean() }),
+    refusal: 'badLogpush',
+    async handle({ scope, body: { destination_conf: destination } }) {
+      destinations.form(destination)
+      const token = await tokens().issue(scope, destination)
+      const filename = await destinations.with(destination, async (sink, signal) => {
+        if (sink.put === undefined)
+          throw new ApiError('badDestination', '/destination_conf', 'the destination takes no ownership challenge')
+        return await sink.put(OWNERSHIP_FILE, token, signal)
+      })
+      return { filename, message: '', valid: true }
+    },
+  })
+}
+
+function askOwnership({ tokens }: Parts): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/logpush/ownership/validate',
+    scopes,
+    permissions: ACCESS.logpush.write,
+    summary: 'Tell whether a challenge is one for this destination',
+    body: Type.Object({ destination_conf: Destination, ownership_challenge: Challenge }, strict),
+    result: Type.Object({ valid: Type.Boolean() }),
+    refusal: 'badLogpush',
+    handle: async ({ scope, body }) => ({
+      valid: await tokens().valid(body.ownership_challenge, scope, body.destination_conf),
+    }),
+  })
+}
+
+function validateDestination({ destinations }: Parts): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/logpush/validate/destination',
+    scopes,
+    permissions: ACCESS.logpush.write,
+    summary: 'Try a destination out',
+    body: OnlyDestination,
+    result: Verdict,
+    refusal: 'badLogpush',
+    handle: async ({ body: { destination_conf: destination } }) =>
+      await verdict(async () => {
+        destinations.form(destination)
+        await destinations.reach(destination)
+      }),
+  })
+}
+
+function destinationExists({ book, destinations }: Parts): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/logpush/validate/destination/exists',
+    scopes,
+    permissions: ACCESS.logpush.read,
+    summary: 'Tell whether a job pushes to this destination already',
+    body: OnlyDestination,
+    result: Type.Object({ exists: Type.Boolean() }),
+    refusal: 'badLogpush',
+    handle({ scope, body: { destination_conf: destination } }) {
+      destinations.form(destination)
+      return { exists: book.list(scope).some((job) => book.plain(scope, job).destination_conf === destination) }
+    },
+  })
+}
+
+function validateOrigin(): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/logpush/validate/origin',
+    scopes,
+    permissions: ACCESS.logpush.read,
+    summary: 'Tell whether logpull_options fit a dataset, http_requests unless said',
+    body: Type.Object(
+      { logpull_options: LogpullOptions, dataset: Type.Optional(Type.Enum([...DATASETS.keys()])) },
+      strict,
+    ),
+    result: Verdict,
+    refusal: 'badLogpush',
+    handle: async ({ body: { logpull_options, dataset = 'http_requests' } }) =>
+      await verdict(() => void parseLogpullOptions(known(dataset), logpull_options)),
+  })
 }
 
 /** What is wrong, as a response rather than as a refusal. Throws what says nothing about the input. */

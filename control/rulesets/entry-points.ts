@@ -20,6 +20,14 @@ const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
 
 /** Entry points of phases: read, and put, which creates a missing one. */
 export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
+  const context = contextOf(shelf, check)
+  return [readEntrypoint(context), replaceEntrypoint(context), listVersions(context), readVersion(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(shelf: RulesetRepository, check: RulesCheck) {
   const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
     const found = shelf.entryPoint(scope, phaseOf(name).name)
     if (found) return found
@@ -46,54 +54,64 @@ export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoi
     const next = replaceRuleset(old, given, shelf.making())
     return { ...shelf.changed(actor, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
   }
+  return { existing, shelf, check, put }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.rulesets.read,
-      summary: 'Read the entry point of a phase',
-      result: RulesetResult,
-      handle: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
-    }),
-    endpoint({
-      method: 'put',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Replace the entry point of a phase, or create it',
-      query: DryRun,
-      body: RulesetChange,
-      maxBytes: 5_000_000,
-      result: WrittenRuleset,
-      refusal: 'badRuleset',
-      further(call) {
-        const fixed = { kind: ENTRY_KIND[levelOf(call.scope)], phase: phaseOf(call.params.ruleset_phase).name }
-        return [...changedFixed(fixed, call.body, ['kind', 'phase']), ...check.issues(call, fixed, call.body.rules)]
-      },
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/versions`,
-      scopes,
-      permissions: ACCESS.rulesets.read,
-      summary: 'List the versions of the entry point of a phase',
-      result: Type.Array(RulesetSummary),
-      handle: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/versions/:ruleset_version`,
-      scopes,
-      permissions: ACCESS.rulesets.read,
-      summary: 'Read a version of the entry point of a phase',
-      result: RulesetResult,
-      handle: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),
-    }),
-  ]
+function readEntrypoint({ existing }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.rulesets.read,
+    summary: 'Read the entry point of a phase',
+    result: RulesetResult,
+    handle: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
+  })
+}
+
+function replaceEntrypoint({ shelf, check, put }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Replace the entry point of a phase, or create it',
+    query: DryRun,
+    body: RulesetChange,
+    maxBytes: 5_000_000,
+    result: WrittenRuleset,
+    refusal: 'badRuleset',
+    further(call) {
+      const fixed = { kind: ENTRY_KIND[levelOf(call.scope)], phase: phaseOf(call.params.ruleset_phase).name }
+      return [...changedFixed(fixed, call.body, ['kind', 'phase']), ...check.issues(call, fixed, call.body.rules)]
+    },
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
+  })
+}
+
+function listVersions({ existing }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/versions`,
+    scopes,
+    permissions: ACCESS.rulesets.read,
+    summary: 'List the versions of the entry point of a phase',
+    result: Type.Array(RulesetSummary),
+    handle: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
+  })
+}
+
+function readVersion({ shelf, existing }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/versions/:ruleset_version`,
+    scopes,
+    permissions: ACCESS.rulesets.read,
+    summary: 'Read a version of the entry point of a phase',
+    result: RulesetResult,
+    handle: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),
+  })
 }
 
 function phaseOf(name: string): Phase {

@@ -16,73 +16,89 @@ const PATH = '/rulesets/:ruleset_id/rules'
 
 /** Endpoints for single rules: add, change, move, delete. Each creates a ruleset version and returns all of it. */
 export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
-  return [
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Add a rule to a ruleset, at its end or at a position',
-      query: DryRun,
-      body: PlacedRule,
-      maxBytes: 1_000_000,
-      result: WrittenRuleset,
-      refusal: 'badRuleset',
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () => {
-          const stored = shelf.get(call.scope, call.params.ruleset_id)
-          const old = stored.value.ruleset
-          check.room(old.rules.length + 1)
-          const { members, position } = apart(call.body)
-          const rule = checked(position, () => check.rule(call, old, members))
-          const next = addRule(old, rule, position.value, shelf.making())
-          const added = next.rules.find(({ id }) => !ruleIn(old, id))
-          return { ...shelf.changed(call, stored, next), hints: ownHints(next, added?.id) }
-        }),
-    }),
-    endpoint({
-      method: 'patch',
-      path: `${PATH}/:rule_id`,
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Change or move a rule of a ruleset; members that are not sent stay',
-      query: DryRun,
-      body: RulePatch,
-      maxBytes: 1_000_000,
-      result: WrittenRuleset,
-      refusal: 'badRuleset',
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () => {
-          const { scope, params, body } = call
-          const stored = shelf.get(scope, params.ruleset_id)
-          const old = stored.value.ruleset
-          const rule = known(old, params.rule_id)
-          const { members, position } = apart(body)
-          if (members['id'] !== undefined && members['id'] !== rule.id)
-            position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
-          const input = checked(position, () => check.rule(call, old, patched(rule, members)))
-          const next = changeRule(old, rule.id, input, position.value, shelf.making())
-          const hints = ownHints(next, rule.id)
-          return next === old ? { ...UNCHANGED, result: old, hints } : { ...shelf.changed(call, stored, next), hints }
-        }),
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:rule_id`,
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Delete a rule of a ruleset',
-      query: DryRun,
-      result: WrittenRuleset,
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () => {
-          const stored = shelf.get(call.scope, call.params.ruleset_id)
-          const old = stored.value.ruleset
-          const { id } = known(old, call.params.rule_id)
-          return shelf.changed(call, stored, removeRule(old, id, shelf.making()))
-        }),
-    }),
-  ]
+  const context = contextOf(shelf, check)
+  return [createRule(context), changeRulesetRule(context), removeRulesetRule(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(shelf: RulesetRepository, check: RulesCheck) {
+  return { shelf, check }
+}
+
+function createRule({ shelf, check }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Add a rule to a ruleset, at its end or at a position',
+    query: DryRun,
+    body: PlacedRule,
+    maxBytes: 1_000_000,
+    result: WrittenRuleset,
+    refusal: 'badRuleset',
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () => {
+        const stored = shelf.get(call.scope, call.params.ruleset_id)
+        const old = stored.value.ruleset
+        check.room(old.rules.length + 1)
+        const { members, position } = apart(call.body)
+        const rule = checked(position, () => check.rule(call, old, members))
+        const next = addRule(old, rule, position.value, shelf.making())
+        const added = next.rules.find(({ id }) => !ruleIn(old, id))
+        return { ...shelf.changed(call, stored, next), hints: ownHints(next, added?.id) }
+      }),
+  })
+}
+
+function changeRulesetRule({ shelf, check }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: `${PATH}/:rule_id`,
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Change or move a rule of a ruleset; members that are not sent stay',
+    query: DryRun,
+    body: RulePatch,
+    maxBytes: 1_000_000,
+    result: WrittenRuleset,
+    refusal: 'badRuleset',
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () => {
+        const { scope, params, body } = call
+        const stored = shelf.get(scope, params.ruleset_id)
+        const old = stored.value.ruleset
+        const rule = known(old, params.rule_id)
+        const { members, position } = apart(body)
+        if (members['id'] !== undefined && members['id'] !== rule.id)
+          position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
+        const input = checked(position, () => check.rule(call, old, patched(rule, members)))
+        const next = changeRule(old, rule.id, input, position.value, shelf.making())
+        const hints = ownHints(next, rule.id)
+        return next === old ? { ...UNCHANGED, result: old, hints } : { ...shelf.changed(call, stored, next), hints }
+      }),
+  })
+}
+
+function removeRulesetRule({ shelf }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:rule_id`,
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Delete a rule of a ruleset',
+    query: DryRun,
+    result: WrittenRuleset,
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () => {
+        const stored = shelf.get(call.scope, call.params.ruleset_id)
+        const old = stored.value.ruleset
+        const { id } = known(old, call.params.rule_id)
+        return shelf.changed(call, stored, removeRule(old, id, shelf.making()))
+      }),
+  })
 }
 
 /** A write that changes nothing creates no version and no audit entry. */

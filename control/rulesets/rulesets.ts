@@ -24,108 +24,132 @@ const scopes = ['account', 'zone'] as const
 
 /** Endpoints for whole rulesets: list, create, read, replace, delete. */
 export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
+  const context = contextOf(shelf, check)
   return [
-    endpoint({
-      method: 'get',
-      path: '/rulesets',
-      scopes,
-      permissions: ACCESS.rulesets.read,
-      summary: 'List the rulesets of an account or zone',
-      query: ListQuery,
-      result: Type.Array(RulesetSummary),
-      handle({ scope, query: { cursor, per_page } }) {
-        const all = shelf.list(scope)
-        const start = cursor === undefined ? 0 : behind(all, idOf(cursor))
-        const shown = all.slice(start, start + per_page)
-        const last = start + per_page < all.length ? shown.at(-1) : undefined
-        const after = last && Buffer.from(last.id).toString('base64url')
-        return new ApiResponse(
-          shown.map(({ value: { ruleset } }) => summaryOf(ruleset, ruleset)),
-          { result_info: { count: shown.length, per_page, ...(after && { cursor: after, cursors: { after } }) } },
-        )
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: '/rulesets',
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Create a ruleset',
-      query: DryRun,
-      body: NewRuleset,
-      maxBytes: 5_000_000,
-      result: WrittenRuleset,
-      refusal: 'badRuleset',
-      further: (call) => [
-        ...placementIssues(call.body, levelOf(call.scope)),
-        ...check.issues(call, call.body, call.body.rules),
-      ],
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () => {
-          const { scope, body } = call
-          const level = levelOf(scope)
-          const misplaced = placementIssues(body, level)
-          if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
-            throw new ApiError(
-              'entryPointExists',
-              '/phase',
-              `the ${level} has an entry point for ${body.phase} already`,
-            )
-          const rules = check.rules(call, body, body.rules, misplaced)
-          const made = createRuleset({ ...body, rules: rules ?? [] }, shelf.making())
-          return { ...shelf.created(call, made), hints: rulesHints(made.rules, made.phase) }
-        }),
-    }),
-    endpoint({
-      method: 'get',
-      path: '/rulesets/:ruleset_id',
-      scopes,
-      permissions: ACCESS.rulesets.read,
-      summary: 'Read a ruleset with its rules',
-      result: RulesetResult,
-      handle: ({ scope, params }) => shelf.get(scope, params.ruleset_id).value.ruleset,
-    }),
-    endpoint({
-      method: 'put',
-      path: '/rulesets/:ruleset_id',
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Replace the description and the rules of a ruleset; what is not sent stays',
-      query: DryRun,
-      body: RulesetChange,
-      maxBytes: 5_000_000,
-      result: WrittenRuleset,
-      refusal: 'badRuleset',
-      further(call) {
-        const old = shelf.get(call.scope, call.params.ruleset_id).value.ruleset
-        return [...changedFixed(old, call.body, FIXED), ...check.issues(call, old, call.body.rules)]
-      },
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () => {
-          const { scope, params, body } = call
-          const stored = shelf.get(scope, params.ruleset_id)
-          const old = stored.value.ruleset
-          const rules = check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
-          const { description } = body
-          const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
-          const next = replaceRuleset(old, change, shelf.making())
-          return { ...shelf.changed(call, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
-        }),
-    }),
-    endpoint({
-      method: 'delete',
-      path: '/rulesets/:ruleset_id',
-      scopes,
-      permissions: ACCESS.rulesets.write,
-      summary: 'Delete a ruleset with all of its versions; refused while execute rules run it',
-      query: DryRun,
-      status: 204,
-      handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () =>
-          shelf.removed(call, shelf.get(call.scope, call.params.ruleset_id)),
-        ),
-    }),
+    listRulesets(context),
+    postRuleset(context),
+    readRuleset(context),
+    putRuleset(context),
+    removeRuleset(context),
   ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(shelf: RulesetRepository, check: RulesCheck) {
+  return { shelf, check }
+}
+
+function listRulesets({ shelf }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/rulesets',
+    scopes,
+    permissions: ACCESS.rulesets.read,
+    summary: 'List the rulesets of an account or zone',
+    query: ListQuery,
+    result: Type.Array(RulesetSummary),
+    handle({ scope, query: { cursor, per_page } }) {
+      const all = shelf.list(scope)
+      const start = cursor === undefined ? 0 : behind(all, idOf(cursor))
+      const shown = all.slice(start, start + per_page)
+      const last = start + per_page < all.length ? shown.at(-1) : undefined
+      const after = last && Buffer.from(last.id).toString('base64url')
+      return new ApiResponse(
+        shown.map(({ value: { ruleset } }) => summaryOf(ruleset, ruleset)),
+        { result_info: { count: shown.length, per_page, ...(after && { cursor: after, cursors: { after } }) } },
+      )
+    },
+  })
+}
+
+function postRuleset({ shelf, check }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/rulesets',
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Create a ruleset',
+    query: DryRun,
+    body: NewRuleset,
+    maxBytes: 5_000_000,
+    result: WrittenRuleset,
+    refusal: 'badRuleset',
+    further: (call) => [
+      ...placementIssues(call.body, levelOf(call.scope)),
+      ...check.issues(call, call.body, call.body.rules),
+    ],
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () => {
+        const { scope, body } = call
+        const level = levelOf(scope)
+        const misplaced = placementIssues(body, level)
+        if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
+          throw new ApiError('entryPointExists', '/phase', `the ${level} has an entry point for ${body.phase} already`)
+        const rules = check.rules(call, body, body.rules, misplaced)
+        const made = createRuleset({ ...body, rules: rules ?? [] }, shelf.making())
+        return { ...shelf.created(call, made), hints: rulesHints(made.rules, made.phase) }
+      }),
+  })
+}
+
+function readRuleset({ shelf }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/rulesets/:ruleset_id',
+    scopes,
+    permissions: ACCESS.rulesets.read,
+    summary: 'Read a ruleset with its rules',
+    result: RulesetResult,
+    handle: ({ scope, params }) => shelf.get(scope, params.ruleset_id).value.ruleset,
+  })
+}
+
+function putRuleset({ shelf, check }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: '/rulesets/:ruleset_id',
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Replace the description and the rules of a ruleset; what is not sent stays',
+    query: DryRun,
+    body: RulesetChange,
+    maxBytes: 5_000_000,
+    result: WrittenRuleset,
+    refusal: 'badRuleset',
+    further(call) {
+      const old = shelf.get(call.scope, call.params.ruleset_id).value.ruleset
+      return [...changedFixed(old, call.body, FIXED), ...check.issues(call, old, call.body.rules)]
+    },
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () => {
+        const { scope, params, body } = call
+        const stored = shelf.get(scope, params.ruleset_id)
+        const old = stored.value.ruleset
+        const rules = check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
+        const { description } = body
+        const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
+        const next = replaceRuleset(old, change, shelf.making())
+        return { ...shelf.changed(call, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
+      }),
+  })
+}
+
+function removeRuleset({ shelf }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: '/rulesets/:ruleset_id',
+    scopes,
+    permissions: ACCESS.rulesets.write,
+    summary: 'Delete a ruleset with all of its versions; refused while execute rules run it',
+    query: DryRun,
+    status: 204,
+    handle: async (call) =>
+      await shelf.write(call, call.query.dry_run, () =>
+        shelf.removed(call, shelf.get(call.scope, call.params.ruleset_id)),
+      ),
+  })
 }
 
 const FIXED = ['id', 'name', 'kind', 'phase'] as const

@@ -50,58 +50,13 @@ const Database = Type.Object({
 export function d1(
   deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined },
 ): Endpoint[] {
-  const databases = new NamedRepository<StoredDatabase>(deps, {
-    kind: D1_DATABASES,
-    names: D1_NAMES,
-    idOf: ({ uuid }) => uuid,
-    nameOf: (database) => database.name,
-    most: 50_000,
-    notFound: 'databaseNotFound',
-    taken: 'databaseExists',
-    tooMany: 'tooManyDatabases',
-  })
-  const row = { scopes, refusal: 'badDatabase' } as const
-  const { store, clock, blobs } = deps
-  const assertDatabase = (scope: Scope, id: string): void => void databases.get(scope, id)
+  const context = contextOf(deps)
+  const { store, clock, blobs, assertDatabase, databases, row } = context
   return [
     ...d1Queries({ store, clock, blobs, databases: deps.databases, assertDatabase }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: PATH,
-      permissions: ACCESS.d1.read,
-      summary: 'List the databases of an account',
-      query: Type.Object({ ...paging({ most: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
-      result: Type.Array(Database),
-      handle({ scope, query }) {
-        const wanted = databases.all(scope).filter((one) => one.name.includes(query.name ?? ''))
-        return page(wanted, query, shown)
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: PATH,
-      permissions: ACCESS.d1.write,
-      summary: 'Create a database',
-      body: NewDatabase,
-      result: Database,
-      async handle(call) {
-        const { read_replication, ...body } = call.body
-        const created_at = new Date(deps.clock.now()).toISOString()
-        const mode = read_replication?.mode ?? 'disabled'
-        return shown(await databases.create(call, { uuid: newUuid(), created_at, read_replication: mode, ...body }))
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: `${PATH}/:database_id`,
-      permissions: ACCESS.d1.read,
-      summary: 'Read a database',
-      result: Database,
-      handle: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
-    }),
+    listDatabases(context),
+    createDatabase(context),
+    readDatabase(context),
     ...(['put', 'patch'] as const).map((method) =>
       endpoint({
         ...row,
@@ -122,19 +77,91 @@ export function d1(
         },
       }),
     ),
-    endpoint({
-      ...row,
-      method: 'delete',
-      path: `${PATH}/:database_id`,
-      permissions: ACCESS.d1.write,
-      summary: 'Delete a database',
-      result: Type.Null(),
-      async handle(call) {
-        await databases.remove(call, call.params.database_id)
-        return null
-      },
-    }),
+    removeDatabase(context),
   ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(
+  deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined },
+) {
+  const databases = new NamedRepository<StoredDatabase>(deps, {
+    kind: D1_DATABASES,
+    names: D1_NAMES,
+    idOf: ({ uuid }) => uuid,
+    nameOf: (database) => database.name,
+    most: 50_000,
+    notFound: 'databaseNotFound',
+    taken: 'databaseExists',
+    tooMany: 'tooManyDatabases',
+  })
+  const row = { scopes, refusal: 'badDatabase' } as const
+  const { store, clock, blobs } = deps
+  const assertDatabase = (scope: Scope, id: string): void => void databases.get(scope, id)
+  return { deps, store, clock, blobs, assertDatabase, databases, row }
+}
+
+function listDatabases({ databases, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: PATH,
+    permissions: ACCESS.d1.read,
+    summary: 'List the databases of an account',
+    query: Type.Object({ ...paging({ most: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
+    result: Type.Array(Database),
+    handle({ scope, query }) {
+      const wanted = databases.all(scope).filter((one) => one.name.includes(query.name ?? ''))
+      return page(wanted, query, shown)
+    },
+  })
+}
+
+function createDatabase({ deps, databases, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: PATH,
+    permissions: ACCESS.d1.write,
+    summary: 'Create a database',
+    body: NewDatabase,
+    result: Database,
+    async handle(call) {
+      const { read_replication, ...body } = call.body
+      const created_at = new Date(deps.clock.now()).toISOString()
+      const mode = read_replication?.mode ?? 'disabled'
+      return shown(await databases.create(call, { uuid: newUuid(), created_at, read_replication: mode, ...body }))
+    },
+  })
+}
+
+function readDatabase({ databases, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: `${PATH}/:database_id`,
+    permissions: ACCESS.d1.read,
+    summary: 'Read a database',
+    result: Database,
+    handle: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
+  })
+}
+
+function removeDatabase({ databases, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'delete',
+    path: `${PATH}/:database_id`,
+    permissions: ACCESS.d1.write,
+    summary: 'Delete a database',
+    result: Type.Null(),
+    async handle(call) {
+      await databases.remove(call, call.params.database_id)
+      return null
+    },
+  })
 }
 
 const shown = ({

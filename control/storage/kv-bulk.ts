@@ -40,42 +40,14 @@ const MAX_READ_BYTES = 25 * 1024 * 1024
 
 /** Many keys of a namespace in one request. */
 export function kvBulk(
-  { clock }: Pick<ControlDeps, 'clock'>,
+  deps: Pick<ControlDeps, 'clock'>,
   namespaces: NamespaceRepository,
   values: KeyValues,
 ): Endpoint[] {
-  const row = { scopes, result: Done, refusal: 'badValue' } as const
+  const context = contextOf(deps, namespaces, values)
+  const { row } = context
   return [
-    endpoint({
-      ...row,
-      method: 'put',
-      path: `${NAMESPACE}/bulk`,
-      permissions: ACCESS.kv.write,
-      summary: 'Store many values, all or none',
-      body: NewValues,
-      maxBytes: 10_000_000,
-      async handle({ scope, params: { namespace_id }, body }) {
-        namespaces.get(scope, namespace_id)
-        const now = clock.now()
-        refuse(
-          body.flatMap((value, at) => [
-            ...keyIssues(value.key, `/${at}/key`),
-            ...termIssues(value, now, `/${at}`),
-            ...(value.base64 === true && !BASE64.test(value.value)
-              ? [{ pointer: `/${at}/value`, message: 'must be base64' }]
-              : []),
-          ]),
-        )
-        const all = body.map((value) => ({
-          key: value.key,
-          bytes: Buffer.from(value.value, value.base64 === true ? 'base64' : 'utf8'),
-          ...stay(value, now),
-        }))
-        await put(values, scope, namespace_id, all)
-        return { successful_key_count: body.length, unsuccessful_keys: [] }
-      },
-    }),
-    // The same by two names: clients of either age are about.
+    writeBulk(context),
     ...[['delete', `${NAMESPACE}/bulk`] as const, ['post', `${NAMESPACE}/bulk/delete`] as const].map(([method, path]) =>
       endpoint({
         ...row,
@@ -92,45 +64,89 @@ export function kvBulk(
         },
       }),
     ),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${NAMESPACE}/bulk/get`,
-      permissions: ACCESS.kv.read,
-      summary: 'Read up to a hundred values; null stands for a key that is not there',
-      body: Wanted,
-      maxBytes: 10_000_000,
-      result: Type.Object({ values: Type.Object({}) }),
-      async handle({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
-        namespaces.get(scope, namespace_id)
-        // Keys may have any name, such as one that a plain object has already.
-        const toApiErrors = new Map<string, unknown>()
-        let size = 0
-        for (const [at, key] of keys.entries()) {
-          const found = values.find(scope, namespace_id, key)
-          if (!found || toApiErrors.has(key)) {
-            if (!found) toApiErrors.set(key, null)
-            continue
-          }
-          size += found.size
-          if (size > MAX_READ_BYTES)
-            throw new ApiError(
-              'valueTooLarge',
-              `/keys/${at}`,
-              `the values have more than ${MAX_READ_BYTES} bytes together`,
-            )
-          const text = (await values.bytes(found)).toString()
-          const value = type === 'text' ? text : parsed(text, at)
-          const { expiration, metadata = null } = found
-          toApiErrors.set(
-            key,
-            withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value,
-          )
-        }
-        return { values: Object.fromEntries(toApiErrors) }
-      },
-    }),
+    readBulk(context),
   ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) {
+  const row = { scopes, result: Done, refusal: 'badValue' } as const
+  return { clock, namespaces, values, row }
+}
+
+function writeBulk({ clock, namespaces, values, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'put',
+    path: `${NAMESPACE}/bulk`,
+    permissions: ACCESS.kv.write,
+    summary: 'Store many values, all or none',
+    body: NewValues,
+    maxBytes: 10_000_000,
+    async handle({ scope, params: { namespace_id }, body }) {
+      namespaces.get(scope, namespace_id)
+      const now = clock.now()
+      refuse(
+        body.flatMap((value, at) => [
+          ...keyIssues(value.key, `/${at}/key`),
+          ...termIssues(value, now, `/${at}`),
+          ...(value.base64 === true && !BASE64.test(value.value)
+            ? [{ pointer: `/${at}/value`, message: 'must be base64' }]
+            : []),
+        ]),
+      )
+      const all = body.map((value) => ({
+        key: value.key,
+        bytes: Buffer.from(value.value, value.base64 === true ? 'base64' : 'utf8'),
+        ...stay(value, now),
+      }))
+      await put(values, scope, namespace_id, all)
+      return { successful_key_count: body.length, unsuccessful_keys: [] }
+    },
+  })
+}
+
+function readBulk({ namespaces, values, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${NAMESPACE}/bulk/get`,
+    permissions: ACCESS.kv.read,
+    summary: 'Read up to a hundred values; null stands for a key that is not there',
+    body: Wanted,
+    maxBytes: 10_000_000,
+    result: Type.Object({ values: Type.Object({}) }),
+    async handle({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
+      namespaces.get(scope, namespace_id)
+      // Keys may have any name, such as one that a plain object has already.
+      const toApiErrors = new Map<string, unknown>()
+      let size = 0
+      for (const [at, key] of keys.entries()) {
+        const found = values.find(scope, namespace_id, key)
+        if (!found || toApiErrors.has(key)) {
+          if (!found) toApiErrors.set(key, null)
+          continue
+        }
+        size += found.size
+        if (size > MAX_READ_BYTES)
+          throw new ApiError(
+            'valueTooLarge',
+            `/keys/${at}`,
+            `the values have more than ${MAX_READ_BYTES} bytes together`,
+          )
+        const text = (await values.bytes(found)).toString()
+        const value = type === 'text' ? text : parsed(text, at)
+        const { expiration, metadata = null } = found
+        toApiErrors.set(
+          key,
+          withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value,
+        )
+      }
+      return { values: Object.fromEntries(toApiErrors) }
+    },
+  })
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/

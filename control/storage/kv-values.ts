@@ -21,98 +21,118 @@ const ListedKey = Type.Object({
 
 /** Keys of a namespace, one by one. */
 export function kvValues(
-  { clock }: Pick<ControlDeps, 'clock'>,
+  deps: Pick<ControlDeps, 'clock'>,
   namespaces: NamespaceRepository,
   values: KeyValues,
 ): Endpoint[] {
-  return [
-    endpoint({
-      method: 'get',
-      path: `${NAMESPACE}/keys`,
-      scopes,
-      permissions: ACCESS.kv.read,
-      summary: 'List the keys of a namespace',
-      query: Type.Object({
-        prefix: Type.Optional(Type.String({ maxLength: 512 })),
-        limit: Type.Integer({ minimum: 10, maximum: 1000, default: 1000 }),
-        cursor: Type.Optional(
-          Type.String({ maxLength: 1024, description: 'Of the page before, from its result_info.' }),
-        ),
-      }),
-      result: Type.Array(ListedKey),
-      handle({ scope, params, query: { prefix, limit, cursor } }) {
-        namespaces.get(scope, params.namespace_id)
-        const after = cursor === undefined || cursor === '' ? undefined : Buffer.from(cursor, 'base64url').toString()
-        const { keys, more } = values.list(scope, params.namespace_id, { prefix, after, limit })
-        const next = more ? Buffer.from(keys.at(-1)?.name ?? '').toString('base64url') : ''
-        return new ApiResponse(keys, { result_info: { count: keys.length, per_page: limit, cursor: next } })
-      },
+  const context = contextOf(deps, namespaces, values)
+  return [listKeys(context), readValue(context), readMetadata(context), replaceValue(context), removeValue(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) {
+  return { namespaces, values, clock }
+}
+
+function listKeys({ namespaces, values }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${NAMESPACE}/keys`,
+    scopes,
+    permissions: ACCESS.kv.read,
+    summary: 'List the keys of a namespace',
+    query: Type.Object({
+      prefix: Type.Optional(Type.String({ maxLength: 512 })),
+      limit: Type.Integer({ minimum: 10, maximum: 1000, default: 1000 }),
+      cursor: Type.Optional(Type.String({ maxLength: 1024, description: 'Of the page before, from its result_info.' })),
     }),
-    endpoint({
-      method: 'get',
-      path: VALUE,
-      scopes,
-      permissions: ACCESS.kv.read,
-      summary: 'Read the value of a key; the header expiration tells when it is over',
-      file: 'application/octet-stream',
-      async handle({ scope, params: { namespace_id, key_name } }) {
-        namespaces.get(scope, namespace_id)
-        const value = found(values, scope, namespace_id, key_name)
-        const { expiration } = value
-        const headers = expiration === undefined ? undefined : { expiration: String(expiration) }
-        return new FileResponse('application/octet-stream', await values.bytes(value), headers)
-      },
+    result: Type.Array(ListedKey),
+    handle({ scope, params, query: { prefix, limit, cursor } }) {
+      namespaces.get(scope, params.namespace_id)
+      const after = cursor === undefined || cursor === '' ? undefined : Buffer.from(cursor, 'base64url').toString()
+      const { keys, more } = values.list(scope, params.namespace_id, { prefix, after, limit })
+      const next = more ? Buffer.from(keys.at(-1)?.name ?? '').toString('base64url') : ''
+      return new ApiResponse(keys, { result_info: { count: keys.length, per_page: limit, cursor: next } })
+    },
+  })
+}
+
+function readValue({ namespaces, values }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: VALUE,
+    scopes,
+    permissions: ACCESS.kv.read,
+    summary: 'Read the value of a key; the header expiration tells when it is over',
+    file: 'application/octet-stream',
+    async handle({ scope, params: { namespace_id, key_name } }) {
+      namespaces.get(scope, namespace_id)
+      const value = found(values, scope, namespace_id, key_name)
+      const { expiration } = value
+      const headers = expiration === undefined ? undefined : { expiration: String(expiration) }
+      return new FileResponse('application/octet-stream', await values.bytes(value), headers)
+    },
+  })
+}
+
+function readMetadata({ namespaces, values }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${NAMESPACE}/metadata/:key_name`,
+    scopes,
+    permissions: ACCESS.kv.read,
+    summary: 'Read the metadata of a key',
+    handle({ scope, params: { namespace_id, key_name } }) {
+      namespaces.get(scope, namespace_id)
+      return found(values, scope, namespace_id, key_name).metadata ?? null
+    },
+  })
+}
+
+function replaceValue({ clock, namespaces, values }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: VALUE,
+    scopes,
+    permissions: ACCESS.kv.write,
+    summary: 'Store the value of a key: the body, or the field value of a form beside a field metadata of JSON',
+    query: Type.Object({
+      expiration: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix time in seconds.' })),
+      expiration_ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds.' })),
     }),
-    endpoint({
-      method: 'get',
-      path: `${NAMESPACE}/metadata/:key_name`,
-      scopes,
-      permissions: ACCESS.kv.read,
-      summary: 'Read the metadata of a key',
-      handle({ scope, params: { namespace_id, key_name } }) {
-        namespaces.get(scope, namespace_id)
-        return found(values, scope, namespace_id, key_name).metadata ?? null
-      },
-    }),
-    endpoint({
-      method: 'put',
-      path: VALUE,
-      scopes,
-      permissions: ACCESS.kv.write,
-      summary: 'Store the value of a key: the body, or the field value of a form beside a field metadata of JSON',
-      query: Type.Object({
-        expiration: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix time in seconds.' })),
-        expiration_ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds.' })),
-      }),
-      raw: { types: ['application/octet-stream', 'multipart/form-data', '*/*'], optional: true },
-      result: Type.Object({}),
-      refusal: 'badValue',
-      async handle({ scope, params: { namespace_id, key_name: key }, query, request }) {
-        namespaces.get(scope, namespace_id)
-        refuse(keyIssues(key, '/key_name'))
-        refuse(termIssues(query, clock.now(), ''))
-        const { bytes, metadata: text } = await sentValue(request)
-        const metadata = text === undefined || text === '' ? undefined : fromJson(text)
-        const now = clock.now()
-        refuse(termIssues({ metadata }, now, ''))
-        await put(values, scope, namespace_id, [{ key, bytes, ...stay({ ...query, metadata }, now) }])
-        return {}
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: VALUE,
-      scopes,
-      permissions: ACCESS.kv.write,
-      summary: 'Delete a key; one that is not there is deleted already',
-      result: Type.Object({}),
-      async handle({ scope, params: { namespace_id, key_name } }) {
-        namespaces.get(scope, namespace_id)
-        await values.remove(scope, namespace_id, [key_name])
-        return {}
-      },
-    }),
-  ]
+    raw: { types: ['application/octet-stream', 'multipart/form-data', '*/*'], optional: true },
+    result: Type.Object({}),
+    refusal: 'badValue',
+    async handle({ scope, params: { namespace_id, key_name: key }, query, request }) {
+      namespaces.get(scope, namespace_id)
+      refuse(keyIssues(key, '/key_name'))
+      refuse(termIssues(query, clock.now(), ''))
+      const { bytes, metadata: text } = await sentValue(request)
+      const metadata = text === undefined || text === '' ? undefined : fromJson(text)
+      const now = clock.now()
+      refuse(termIssues({ metadata }, now, ''))
+      await put(values, scope, namespace_id, [{ key, bytes, ...stay({ ...query, metadata }, now) }])
+      return {}
+    },
+  })
+}
+
+function removeValue({ namespaces, values }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: VALUE,
+    scopes,
+    permissions: ACCESS.kv.write,
+    summary: 'Delete a key; one that is not there is deleted already',
+    result: Type.Object({}),
+    async handle({ scope, params: { namespace_id, key_name } }) {
+      namespaces.get(scope, namespace_id)
+      await values.remove(scope, namespace_id, [key_name])
+      return {}
+    },
+  })
 }
 
 function fromJson(text: string): unknown {

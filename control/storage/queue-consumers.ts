@@ -52,7 +52,21 @@ const ConsumerInput = Type.Object(
 const Consumer = Type.Object({ consumer_id: Type.String(), type: Type.String(), queue_name: Type.String() })
 
 /** The consumer of a queue: a Worker, or clients that pull. */
-export function queueConsumers({ store, clock }: ControlDeps, queues: QueueRepository): Endpoint[] {
+export function queueConsumers(deps: ControlDeps, queues: QueueRepository): Endpoint[] {
+  const context = contextOf(deps, queues)
+  return [
+    listConsumers(context),
+    createConsumer(context),
+    readConsumer(context),
+    replaceConsumer(context),
+    removeConsumer(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ store, clock }: ControlDeps, queues: QueueRepository) {
   const stored = (scope: Scope, queueId: string, id: string) => {
     const found = store.get(QUEUE_CONSUMERS, scope, queueId)
     if (found?.value.id !== id) throw new ApiError('consumerNotFound')
@@ -85,83 +99,97 @@ export function queueConsumers({ store, clock }: ControlDeps, queues: QueueRepos
     }
   }
   const row = { scopes, refusal: 'badQueue' } as const
-  return [
-    endpoint({
-      ...row,
-      method: 'get',
-      path: PATH,
-      permissions: ACCESS.queues.read,
-      summary: 'List the consumers of a queue: at most one',
-      result: Type.Array(Consumer),
-      handle({ scope, params }) {
-        const queue = queues.get(scope, params.queue_id)
-        const found = store.get(QUEUE_CONSUMERS, scope, queue.id)
-        return whole(found ? [consumerResponse(found.value, queue)] : [])
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: PATH,
-      permissions: ACCESS.queues.write,
-      summary: 'Create the consumer of a queue',
-      body: ConsumerInput,
-      jsonAs: ['text/plain'],
-      result: Consumer,
-      async handle(call) {
-        const { scope, params, body } = call
-        const queue = queues.get(scope, params.queue_id)
-        if (store.get(QUEUE_CONSUMERS, scope, queue.id)) throw new ApiError('consumerExists')
-        const after = consumerOf(scope, body)
-        await store.batch(...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id: queue.id, after }))
-        return consumerResponse(after, queue)
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: ONE,
-      permissions: ACCESS.queues.read,
-      summary: 'Read the consumer of a queue',
-      result: Consumer,
-      handle({ scope, params }) {
-        const queue = queues.get(scope, params.queue_id)
-        return consumerResponse(stored(scope, queue.id, params.consumer_id).value, queue)
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'put',
-      path: ONE,
-      permissions: ACCESS.queues.write,
-      summary: 'Replace the settings of a consumer',
-      body: ConsumerInput,
-      jsonAs: ['text/plain'],
-      result: Consumer,
-      async handle(call) {
-        const { scope, params, body } = call
-        const queue = queues.get(scope, params.queue_id)
-        const { value: before, version: ifVersion } = stored(scope, queue.id, params.consumer_id)
-        const after = consumerOf(scope, body, before)
-        await store.batch(
-          ...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id: queue.id, before, after, ifVersion }),
-        )
-        return consumerResponse(after, queue)
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'delete',
-      path: ONE,
-      permissions: ACCESS.queues.write,
-      summary: 'Delete the consumer of a queue; messages stay',
-      bare: true,
-      async handle(call) {
-        const { scope, params } = call
-        const { id } = queues.get(scope, params.queue_id)
-        const { value: before, version: ifVersion } = stored(scope, id, params.consumer_id)
-        await store.batch(...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id, before, ifVersion }))
-      },
-    }),
-  ]
+  return { store, queues, row, clock, consumerOf, stored }
+}
+
+function listConsumers({ store, queues, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: PATH,
+    permissions: ACCESS.queues.read,
+    summary: 'List the consumers of a queue: at most one',
+    result: Type.Array(Consumer),
+    handle({ scope, params }) {
+      const queue = queues.get(scope, params.queue_id)
+      const found = store.get(QUEUE_CONSUMERS, scope, queue.id)
+      return whole(found ? [consumerResponse(found.value, queue)] : [])
+    },
+  })
+}
+
+function createConsumer({ store, clock, queues, consumerOf, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: PATH,
+    permissions: ACCESS.queues.write,
+    summary: 'Create the consumer of a queue',
+    body: ConsumerInput,
+    jsonAs: ['text/plain'],
+    result: Consumer,
+    async handle(call) {
+      const { scope, params, body } = call
+      const queue = queues.get(scope, params.queue_id)
+      if (store.get(QUEUE_CONSUMERS, scope, queue.id)) throw new ApiError('consumerExists')
+      const after = consumerOf(scope, body)
+      await store.batch(...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id: queue.id, after }))
+      return consumerResponse(after, queue)
+    },
+  })
+}
+
+function readConsumer({ queues, stored, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: ONE,
+    permissions: ACCESS.queues.read,
+    summary: 'Read the consumer of a queue',
+    result: Consumer,
+    handle({ scope, params }) {
+      const queue = queues.get(scope, params.queue_id)
+      return consumerResponse(stored(scope, queue.id, params.consumer_id).value, queue)
+    },
+  })
+}
+
+function replaceConsumer({ store, clock, queues, stored, consumerOf, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'put',
+    path: ONE,
+    permissions: ACCESS.queues.write,
+    summary: 'Replace the settings of a consumer',
+    body: ConsumerInput,
+    jsonAs: ['text/plain'],
+    result: Consumer,
+    async handle(call) {
+      const { scope, params, body } = call
+      const queue = queues.get(scope, params.queue_id)
+      const { value: before, version: ifVersion } = stored(scope, queue.id, params.consumer_id)
+      const after = consumerOf(scope, body, before)
+      await store.batch(
+        ...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id: queue.id, before, after, ifVersion }),
+      )
+      return consumerResponse(after, queue)
+    },
+  })
+}
+
+function removeConsumer({ store, clock, queues, stored, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'delete',
+    path: ONE,
+    permissions: ACCESS.queues.write,
+    summary: 'Delete the consumer of a queue; messages stay',
+    bare: true,
+    async handle(call) {
+      const { scope, params } = call
+      const { id } = queues.get(scope, params.queue_id)
+      const { value: before, version: ifVersion } = stored(scope, id, params.consumer_id)
+      await store.batch(...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id, before, ifVersion }))
+    },
+  })
 }

@@ -47,7 +47,23 @@ const Pulled = Type.Object({
 })
 
 /** Messages of a queue for clients without a Worker. */
-export function queueMessages({ store }: ControlDeps, repository: QueueRepository, queues: Queues): Endpoint[] {
+export function queueMessages(deps: ControlDeps, repository: QueueRepository, queues: Queues): Endpoint[] {
+  const context = contextOf(deps, repository, queues)
+  return [
+    sendMessage(context),
+    sendMessages(context),
+    pullMessages(context),
+    acknowledgeMessages(context),
+    peekMessages(context),
+    purgeMessages(context),
+    readMetrics(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ store }: ControlDeps, repository: QueueRepository, queues: Queues) {
   const metrics = (scope: Scope, { id }: StoredQueue): Static<typeof Metrics> => {
     const { count, bytes, oldest } = queues.metrics(scope, id)
     return { backlog_count: count, backlog_bytes: bytes, oldest_message_timestamp_ms: oldest }
@@ -60,146 +76,166 @@ export function queueMessages({ store }: ControlDeps, repository: QueueRepositor
   }
   const row = { scopes, refusal: 'badQueue', jsonAs: ['text/plain'], maxBytes: MAX_BODY_BYTES } as const
   const Sent = Type.Object({ metadata: Type.Object({ metrics: Metrics }) })
-  return [
-    endpoint({
-      ...row,
-      method: 'post',
-      path: MESSAGES,
-      permissions: ACCESS.queues.write,
-      summary: 'Send a message',
-      body: Message,
-      result: Sent,
-      handle: async ({ scope, params, body }) =>
-        await send(scope, repository.get(scope, params.queue_id), [newMessage(body, '')]),
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${MESSAGES}/batch`,
-      permissions: ACCESS.queues.write,
-      summary: 'Send messages, all or none',
-      body: Type.Object(
-        { messages: Type.Array(Message, { minItems: 1, maxItems: QUEUE_LIMITS.batch }), delay_seconds },
-        strict,
-      ),
-      result: Sent,
-      async handle({ scope, params, body }) {
-        const queue = repository.get(scope, params.queue_id)
-        const messages = body.messages.map((one, at) =>
-          newMessage(
-            { ...(body.delay_seconds !== undefined && { delay_seconds: body.delay_seconds }), ...one },
-            `/messages/${at}`,
-          ),
-        )
-        if (messages.reduce((sum, one) => sum + one.body.length, 0) > QUEUE_LIMITS.batchBytes)
-          throw new ApiError('badQueue', '/messages', `has more than ${QUEUE_LIMITS.batchBytes} bytes`)
-        return await send(scope, queue, messages)
+  return { repository, send, row, Sent, store, queues, metrics }
+}
+
+function sendMessage({ repository, send, row, Sent }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: MESSAGES,
+    permissions: ACCESS.queues.write,
+    summary: 'Send a message',
+    body: Message,
+    result: Sent,
+    handle: async ({ scope, params, body }) =>
+      await send(scope, repository.get(scope, params.queue_id), [newMessage(body, '')]),
+  })
+}
+
+function sendMessages({ repository, send, row, Sent }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${MESSAGES}/batch`,
+    permissions: ACCESS.queues.write,
+    summary: 'Send messages, all or none',
+    body: Type.Object(
+      { messages: Type.Array(Message, { minItems: 1, maxItems: QUEUE_LIMITS.batch }), delay_seconds },
+      strict,
+    ),
+    result: Sent,
+    async handle({ scope, params, body }) {
+      const queue = repository.get(scope, params.queue_id)
+      const messages = body.messages.map((one, at) =>
+        newMessage(
+          { ...(body.delay_seconds !== undefined && { delay_seconds: body.delay_seconds }), ...one },
+          `/messages/${at}`,
+        ),
+      )
+      if (messages.reduce((sum, one) => sum + one.body.length, 0) > QUEUE_LIMITS.batchBytes)
+        throw new ApiError('badQueue', '/messages', `has more than ${QUEUE_LIMITS.batchBytes} bytes`)
+      return await send(scope, queue, messages)
+    },
+  })
+}
+
+function pullMessages({ store, repository, queues, metrics, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${MESSAGES}/pull`,
+    permissions: ACCESS.queues.write,
+    summary: 'Lease messages; what is not acknowledged in time is delivered again',
+    body: Type.Object(
+      {
+        batch_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+        visibility_timeout_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_VISIBILITY_MS })),
+        visibility_timeout: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_VISIBILITY_MS })),
       },
+      strict,
+    ),
+    bodyOptional: true,
+    result: Type.Object({
+      message_backlog_count: Type.Integer(),
+      metadata: Type.Object({ metrics: Metrics }),
+      messages: Type.Array(Pulled),
     }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${MESSAGES}/pull`,
-      permissions: ACCESS.queues.write,
-      summary: 'Lease messages; what is not acknowledged in time is delivered again',
-      body: Type.Object(
-        {
-          batch_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-          visibility_timeout_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_VISIBILITY_MS })),
-          visibility_timeout: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_VISIBILITY_MS })),
-        },
-        strict,
-      ),
-      bodyOptional: true,
-      result: Type.Object({
-        message_backlog_count: Type.Integer(),
-        metadata: Type.Object({ metrics: Metrics }),
-        messages: Type.Array(Pulled),
-      }),
-      async handle({ scope, params, body }) {
-        const queue = repository.get(scope, params.queue_id)
-        const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
-        if (consumer?.type !== 'http_pull')
-          throw new ApiError('badQueue', undefined, 'the queue has no consumer of the type http_pull; create one first')
-        const { batch_size: size = consumer.batch_size, visibility_timeout: short } = body
-        const visibility = body.visibility_timeout_ms ?? short ?? consumer.visibility_timeout_ms
-        const messages = await queues.lease(scope, queue.id, size, visibility)
-        const current = metrics(scope, queue)
-        return {
-          message_backlog_count: current.backlog_count,
-          metadata: { metrics: current },
-          messages: messages.map((message) => ({ ...pulled(message), lease_id: message.lease })),
-        }
+    async handle({ scope, params, body }) {
+      const queue = repository.get(scope, params.queue_id)
+      const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
+      if (consumer?.type !== 'http_pull')
+        throw new ApiError('badQueue', undefined, 'the queue has no consumer of the type http_pull; create one first')
+      const { batch_size: size = consumer.batch_size, visibility_timeout: short } = body
+      const visibility = body.visibility_timeout_ms ?? short ?? consumer.visibility_timeout_ms
+      const messages = await queues.lease(scope, queue.id, size, visibility)
+      const current = metrics(scope, queue)
+      return {
+        message_backlog_count: current.backlog_count,
+        metadata: { metrics: current },
+        messages: messages.map((message) => ({ ...pulled(message), lease_id: message.lease })),
+      }
+    },
+  })
+}
+
+function acknowledgeMessages({ repository, queues, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${MESSAGES}/ack`,
+    permissions: ACCESS.queues.write,
+    summary: 'Acknowledge leased messages, or have them delivered again',
+    body: Type.Object(
+      {
+        acks: Type.Optional(Type.Array(Leases, { maxItems: 1000 })),
+        retries: Type.Optional(
+          Type.Array(Type.Object({ lease_id: Type.String(), delay_seconds }, strict), { maxItems: 1000 }),
+        ),
       },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${MESSAGES}/ack`,
-      permissions: ACCESS.queues.write,
-      summary: 'Acknowledge leased messages, or have them delivered again',
-      body: Type.Object(
-        {
-          acks: Type.Optional(Type.Array(Leases, { maxItems: 1000 })),
-          retries: Type.Optional(
-            Type.Array(Type.Object({ lease_id: Type.String(), delay_seconds }, strict), { maxItems: 1000 }),
-          ),
-        },
-        strict,
-      ),
-      result: Type.Object({ ackCount: Type.Integer(), retryCount: Type.Integer(), warnings: Type.Object({}) }),
-      async handle({ scope, params, body: { acks = [], retries = [] } }) {
-        const { id } = repository.get(scope, params.queue_id)
-        const { acked, retried } = await queues.settle(scope, id, {
-          acks: acks.map(({ lease_id: lease }) => lease),
-          retries: retries.map(({ lease_id: lease, delay_seconds: delaySeconds }) => ({ lease, delaySeconds })),
-        })
-        return { ackCount: acked, retryCount: retried, warnings: {} }
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${MESSAGES}/peek`,
-      permissions: ACCESS.queues.read,
-      summary: 'Read the oldest messages without leasing them',
-      body: Type.Object({ batch_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })) }, strict),
-      bodyOptional: true,
-      result: Type.Object({ messages: Type.Array(Pulled) }),
-      async handle({ scope, params, body }) {
-        const { id } = repository.get(scope, params.queue_id)
-        const found = await queues.peek(scope, id, body.batch_size ?? 10)
-        return { messages: found.map((message) => ({ ...pulled(message), ref: message.id })) }
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${MESSAGES}/purge`,
-      permissions: ACCESS.queues.write,
-      summary: 'Delete messages by the refs of `peek`',
-      body: Type.Object({ refs: Type.Array(Type.Object({ ref: Type.String() }, strict), { maxItems: 100 }) }, strict),
-      result: Type.Object({ errors: Type.Array(Type.Object({})), warnings: Type.Object({}) }),
-      async handle({ scope, params, body }) {
-        const { id } = repository.get(scope, params.queue_id)
-        await queues.purge(
-          scope,
-          id,
-          body.refs.map(({ ref }) => ref),
-        )
-        return { errors: [], warnings: {} }
-      },
-    }),
-    endpoint({
-      scopes,
-      method: 'get',
-      path: `${QUEUE}/metrics`,
-      permissions: ACCESS.queues.read,
-      summary: 'Read how many messages wait in a queue',
-      result: Metrics,
-      handle: ({ scope, params }) => metrics(scope, repository.get(scope, params.queue_id)),
-    }),
-  ]
+      strict,
+    ),
+    result: Type.Object({ ackCount: Type.Integer(), retryCount: Type.Integer(), warnings: Type.Object({}) }),
+    async handle({ scope, params, body: { acks = [], retries = [] } }) {
+      const { id } = repository.get(scope, params.queue_id)
+      const { acked, retried } = await queues.settle(scope, id, {
+        acks: acks.map(({ lease_id: lease }) => lease),
+        retries: retries.map(({ lease_id: lease, delay_seconds: delaySeconds }) => ({ lease, delaySeconds })),
+      })
+      return { ackCount: acked, retryCount: retried, warnings: {} }
+    },
+  })
+}
+
+function peekMessages({ repository, queues, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${MESSAGES}/peek`,
+    permissions: ACCESS.queues.read,
+    summary: 'Read the oldest messages without leasing them',
+    body: Type.Object({ batch_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })) }, strict),
+    bodyOptional: true,
+    result: Type.Object({ messages: Type.Array(Pulled) }),
+    async handle({ scope, params, body }) {
+      const { id } = repository.get(scope, params.queue_id)
+      const found = await queues.peek(scope, id, body.batch_size ?? 10)
+      return { messages: found.map((message) => ({ ...pulled(message), ref: message.id })) }
+    },
+  })
+}
+
+function purgeMessages({ repository, queues, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${MESSAGES}/purge`,
+    permissions: ACCESS.queues.write,
+    summary: 'Delete messages by the refs of `peek`',
+    body: Type.Object({ refs: Type.Array(Type.Object({ ref: Type.String() }, strict), { maxItems: 100 }) }, strict),
+    result: Type.Object({ errors: Type.Array(Type.Object({})), warnings: Type.Object({}) }),
+    async handle({ scope, params, body }) {
+      const { id } = repository.get(scope, params.queue_id)
+      await queues.purge(
+        scope,
+        id,
+        body.refs.map(({ ref }) => ref),
+      )
+      return { errors: [], warnings: {} }
+    },
+  })
+}
+
+function readMetrics({ repository, metrics }: Context): Endpoint {
+  return endpoint({
+    scopes,
+    method: 'get',
+    path: `${QUEUE}/metrics`,
+    permissions: ACCESS.queues.read,
+    summary: 'Read how many messages wait in a queue',
+    result: Metrics,
+    handle: ({ scope, params }) => metrics(scope, repository.get(scope, params.queue_id)),
+  })
 }
 
 function newMessage(

@@ -73,80 +73,13 @@ export const queueRepository = (deps: ControlDeps): QueueRepository =>
   })
 
 /** Queues. Messages and consumers have endpoints of their own. */
-export function queueEndpoints({ store, clock }: ControlDeps, repository: QueueRepository, queues: Queues): Endpoint[] {
-  const shown = (scope: Scope, queue: StoredQueue): Static<typeof Queue> => {
-    const producers = producersOf(store, scope, queue.name)
-    const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
-    const { delivery_delay, delivery_paused, message_retention_period } = queue
-    return {
-      queue_id: queue.id,
-      queue_name: queue.name,
-      created_on: queue.created_on,
-      modified_on: queue.modified_on,
-      settings: { delivery_delay, delivery_paused, message_retention_period },
-      producers: producers.map((script) => ({ type: 'worker', script })),
-      producers_total_count: producers.length,
-      consumers: consumer ? [consumerResponse(consumer, queue)] : [],
-      consumers_total_count: consumer ? 1 : 0,
-    }
-  }
-  const row = { scopes: ACCOUNT_ONLY, refusal: 'badQueue' } as const
-  const now = () => new Date(clock.now()).toISOString()
+export function queueEndpoints(deps: ControlDeps, repository: QueueRepository, queues: Queues): Endpoint[] {
+  const context = contextOf(deps, repository, queues)
+  const { shown, row, now } = context
   return [
-    endpoint({
-      ...row,
-      method: 'get',
-      path: PATH,
-      permissions: ACCESS.queues.read,
-      summary: 'List the queues of an account',
-      query: Type.Object({
-        ...paging({ most: 1000, usual: 100 }),
-        name: Type.Optional(Type.Array(Type.String(), { description: 'Only queues with these names.' })),
-      }),
-      result: Type.Array(Queue),
-      handle({ scope, query }) {
-        const found = repository.all(scope).filter(({ name }) => query.name?.includes(name) ?? true)
-        return page(
-          found.sort((a, b) => (a.name < b.name ? -1 : 1)),
-          query,
-          (queue) => shown(scope, queue),
-        )
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: PATH,
-      permissions: ACCESS.queues.write,
-      summary: 'Create a queue',
-      body: NewQueue,
-      jsonAs: ['text/plain'],
-      result: Queue,
-      async handle(call) {
-        const { queue_name: name, settings, ...more } = call.body
-        const queue = await repository.create(call, {
-          id: newId(),
-          name,
-          created_on: now(),
-          modified_on: now(),
-          delivery_delay: 0,
-          delivery_paused: false,
-          message_retention_period: 4 * DAY_SECONDS,
-          ...settings,
-          ...more,
-        })
-        return shown(call.scope, queue)
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: QUEUE,
-      permissions: ACCESS.queues.read,
-      summary: 'Read a queue',
-      result: Queue,
-      handle: ({ scope, params }) => shown(scope, repository.get(scope, params.queue_id)),
-    }),
+    listQueues(context),
+    createQueue(context),
+    readQueue(context),
     ...(['put', 'patch'] as const).map((method) =>
       endpoint({
         ...row,
@@ -169,52 +102,152 @@ export function queueEndpoints({ store, clock }: ControlDeps, repository: QueueR
         },
       }),
     ),
-    endpoint({
-      ...row,
-      method: 'delete',
-      path: QUEUE,
-      permissions: ACCESS.queues.write,
-      summary: 'Delete a queue with its messages and its consumer',
-      bare: true,
-      async handle(call) {
-        const { scope, params } = call
-        const id = params.queue_id
-        await repository.remove(call, id, () => [
-          ...queues.removal(scope, id),
-          { kind: QUEUE_CONSUMERS, scope, id, value: undefined },
-        ])
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${QUEUE}/purge`,
-      permissions: ACCESS.queues.write,
-      summary: 'Delete all messages of a queue',
-      body: Type.Object({ delete_messages_permanently: Type.Optional(Type.Boolean()) }, strict),
-      jsonAs: ['text/plain'],
-      result: Queue,
-      async handle(call) {
-        const id = call.params.queue_id
-        if (call.body.delete_messages_permanently !== true) return shown(call.scope, repository.get(call.scope, id))
-        const queue = await repository.change(call, id, (old) => ({ ...old, purged_at: now() }))
-        await queues.purge(call.scope, id)
-        return shown(call.scope, queue)
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: `${QUEUE}/purge`,
-      permissions: ACCESS.queues.read,
-      summary: 'Read when a queue was purged last',
-      result: Type.Object({ completed: Type.String(), started_at: Type.String() }),
-      handle({ scope, params }) {
-        const { purged_at: at = '' } = repository.get(scope, params.queue_id)
-        return { completed: at === '' ? 'false' : 'true', started_at: at }
-      },
-    }),
+    removeQueue(context),
+    purgeQueue(context),
+    readPurge(context),
   ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ store, clock }: ControlDeps, repository: QueueRepository, queues: Queues) {
+  const shown = (scope: Scope, queue: StoredQueue): Static<typeof Queue> => {
+    const producers = producersOf(store, scope, queue.name)
+    const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
+    const { delivery_delay, delivery_paused, message_retention_period } = queue
+    return {
+      queue_id: queue.id,
+      queue_name: queue.name,
+      created_on: queue.created_on,
+      modified_on: queue.modified_on,
+      settings: { delivery_delay, delivery_paused, message_retention_period },
+      producers: producers.map((script) => ({ type: 'worker', script })),
+      producers_total_count: producers.length,
+      consumers: consumer ? [consumerResponse(consumer, queue)] : [],
+      consumers_total_count: consumer ? 1 : 0,
+    }
+  }
+  const row = { scopes: ACCOUNT_ONLY, refusal: 'badQueue' } as const
+  const now = () => new Date(clock.now()).toISOString()
+  return { repository, shown, row, now, queues }
+}
+
+function listQueues({ repository, shown, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: PATH,
+    permissions: ACCESS.queues.read,
+    summary: 'List the queues of an account',
+    query: Type.Object({
+      ...paging({ most: 1000, usual: 100 }),
+      name: Type.Optional(Type.Array(Type.String(), { description: 'Only queues with these names.' })),
+    }),
+    result: Type.Array(Queue),
+    handle({ scope, query }) {
+      const found = repository.all(scope).filter(({ name }) => query.name?.includes(name) ?? true)
+      return page(
+        found.sort((a, b) => (a.name < b.name ? -1 : 1)),
+        query,
+        (queue) => shown(scope, queue),
+      )
+    },
+  })
+}
+
+function createQueue({ repository, shown, row, now }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: PATH,
+    permissions: ACCESS.queues.write,
+    summary: 'Create a queue',
+    body: NewQueue,
+    jsonAs: ['text/plain'],
+    result: Queue,
+    async handle(call) {
+      const { queue_name: name, settings, ...more } = call.body
+      const queue = await repository.create(call, {
+        id: newId(),
+        name,
+        created_on: now(),
+        modified_on: now(),
+        delivery_delay: 0,
+        delivery_paused: false,
+        message_retention_period: 4 * DAY_SECONDS,
+        ...settings,
+        ...more,
+      })
+      return shown(call.scope, queue)
+    },
+  })
+}
+
+function readQueue({ repository, shown, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: QUEUE,
+    permissions: ACCESS.queues.read,
+    summary: 'Read a queue',
+    result: Queue,
+    handle: ({ scope, params }) => shown(scope, repository.get(scope, params.queue_id)),
+  })
+}
+
+function removeQueue({ repository, queues, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'delete',
+    path: QUEUE,
+    permissions: ACCESS.queues.write,
+    summary: 'Delete a queue with its messages and its consumer',
+    bare: true,
+    async handle(call) {
+      const { scope, params } = call
+      const id = params.queue_id
+      await repository.remove(call, id, () => [
+        ...queues.removal(scope, id),
+        { kind: QUEUE_CONSUMERS, scope, id, value: undefined },
+      ])
+    },
+  })
+}
+
+function purgeQueue({ repository, queues, shown, row, now }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${QUEUE}/purge`,
+    permissions: ACCESS.queues.write,
+    summary: 'Delete all messages of a queue',
+    body: Type.Object({ delete_messages_permanently: Type.Optional(Type.Boolean()) }, strict),
+    jsonAs: ['text/plain'],
+    result: Queue,
+    async handle(call) {
+      const id = call.params.queue_id
+      if (call.body.delete_messages_permanently !== true) return shown(call.scope, repository.get(call.scope, id))
+      const queue = await repository.change(call, id, (old) => ({ ...old, purged_at: now() }))
+      await queues.purge(call.scope, id)
+      return shown(call.scope, queue)
+    },
+  })
+}
+
+function readPurge({ repository, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: `${QUEUE}/purge`,
+    permissions: ACCESS.queues.read,
+    summary: 'Read when a queue was purged last',
+    result: Type.Object({ completed: Type.String(), started_at: Type.String() }),
+    handle({ scope, params }) {
+      const { purged_at: at = '' } = repository.get(scope, params.queue_id)
+      return { completed: at === '' ? 'false' : 'true', started_at: at }
+    },
+  })
 }
 
 /** A consumer as the API shows it. */

@@ -61,7 +61,21 @@ const Uploaded = Type.Object({
 })
 
 /** The objects of a bucket. Workers see the same ones. */
-export function r2Objects({ store }: ControlDeps, objects: Objects): Endpoint[] {
+export function r2Objects(deps: ControlDeps, objects: Objects): Endpoint[] {
+  const context = contextOf(deps, objects)
+  return [
+    listObjects(context),
+    removeObjects(context),
+    readObject(context),
+    writeObject(context),
+    removeObject(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ store }: ControlDeps, objects: Objects) {
   const bucketOf = ({ scope, request, params }: Call<'bucket_name'>): string => {
     const id = bucketId(jurisdictionOf(request), params.bucket_name)
     if (!store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketNotFound')
@@ -72,136 +86,143 @@ export function r2Objects({ store }: ControlDeps, objects: Objects): Endpoint[] 
     bucket: bucketOf(call),
     key: call.params.object_key,
   })
-  return [
-    endpoint({
-      method: 'get',
-      path: OBJECTS,
-      scopes,
-      permissions: ACCESS.r2.read,
-      summary: 'List the objects of a bucket',
-      query: Type.Object({
-        prefix: Type.Optional(Type.String({ maxLength: 1024 })),
-        delimiter: Type.Optional(
-          Type.String({ maxLength: 1024, description: 'Keys with it behind the prefix are listed as one prefix.' }),
-        ),
-        start_after: Type.Optional(Type.String({ maxLength: 1024 })),
-        cursor: Type.Optional(
-          Type.String({ maxLength: 2048, description: 'Of the page before, from its result_info.' }),
-        ),
-        per_page: Type.Integer({ minimum: 1, maximum: 1000, default: 1000 }),
-      }),
-      result: Type.Array(ListedObject),
-      handle(call) {
-        const { prefix, delimiter, start_after, cursor, per_page: limit } = call.query
-        const after = cursor === undefined || cursor === '' ? start_after : Buffer.from(cursor, 'base64url').toString()
-        const listed = objects.list(call.scope, bucketOf(call), { prefix, delimiter, after, limit })
-        const next = listed.next === undefined ? '' : Buffer.from(listed.next).toString('base64url')
-        return new ApiResponse(
-          listed.objects.map(([key, object]) => listedObject(key, object)),
-          {
-            result_info: {
-              count: listed.objects.length,
-              cursor: next,
-              is_truncated: next !== '',
-              per_page: limit,
-              ...(delimiter !== undefined && { delimited: listed.prefixes }),
-            },
+  return { objects, bucketOf, placeOf }
+}
+
+function listObjects({ objects, bucketOf }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: OBJECTS,
+    scopes,
+    permissions: ACCESS.r2.read,
+    summary: 'List the objects of a bucket',
+    query: Type.Object({
+      prefix: Type.Optional(Type.String({ maxLength: 1024 })),
+      delimiter: Type.Optional(
+        Type.String({ maxLength: 1024, description: 'Keys with it behind the prefix are listed as one prefix.' }),
+      ),
+      start_after: Type.Optional(Type.String({ maxLength: 1024 })),
+      cursor: Type.Optional(Type.String({ maxLength: 2048, description: 'Of the page before, from its result_info.' })),
+      per_page: Type.Integer({ minimum: 1, maximum: 1000, default: 1000 }),
+    }),
+    result: Type.Array(ListedObject),
+    handle(call) {
+      const { prefix, delimiter, start_after, cursor, per_page: limit } = call.query
+      const after = cursor === undefined || cursor === '' ? start_after : Buffer.from(cursor, 'base64url').toString()
+      const listed = objects.list(call.scope, bucketOf(call), { prefix, delimiter, after, limit })
+      const next = listed.next === undefined ? '' : Buffer.from(listed.next).toString('base64url')
+      return new ApiResponse(
+        listed.objects.map(([key, object]) => listedObject(key, object)),
+        {
+          result_info: {
+            count: listed.objects.length,
+            cursor: next,
+            is_truncated: next !== '',
+            per_page: limit,
+            ...(delimiter !== undefined && { delimited: listed.prefixes }),
           },
+        },
+      )
+    },
+  })
+}
+
+function removeObjects({ objects, bucketOf }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: OBJECTS,
+    scopes,
+    permissions: ACCESS.r2.write,
+    summary: 'Delete objects by their keys',
+    body: Type.Array(Type.String({ maxLength: 1024 }), { maxItems: MAX_DELETE }),
+    bodyOptional: false,
+    maxBytes: 2 * 2 ** 20,
+    result: Type.Array(Type.Object({ key: Type.String() })),
+    async handle(call) {
+      await objects.remove(call.scope, bucketOf(call), call.body)
+      return call.body.map((key) => ({ key }))
+    },
+  })
+}
+
+function readObject({ objects, placeOf }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: OBJECT,
+    scopes,
+    permissions: ACCESS.r2.read,
+    summary: 'Read an object',
+    file: 'application/octet-stream',
+    handle(call) {
+      const place = placeOf(call)
+      const object = objects.find(place)
+      if (!object) throw new ApiError('objectNotFound')
+      const { headers } = call.request
+      if (!meets(conditionOf(headers), object)) {
+        const isCached = headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined
+        return new FileResponse('application/octet-stream', '', headersOf(object), isCached ? 304 : 412)
+      }
+      const type = object.http.contentType ?? 'application/octet-stream'
+      const asked = headers.range === undefined ? undefined : wantedRange(headers.range)
+      const range = asked && byteRange(asked, object.size)
+      if (asked && !range) throw new ApiError('badRange')
+      if (!range)
+        return new FileResponse(type, Readable.from(objects.read(object)), {
+          ...headersOf(object),
+          'content-length': String(object.size),
+        })
+      const { offset, length } = range
+      const part = {
+        'content-length': String(length),
+        'content-range': `bytes ${offset}-${offset + length - 1}/${object.size}`,
+      }
+      return new FileResponse(type, Readable.from(objects.read(object, range)), { ...headersOf(object), ...part }, 206)
+    },
+  })
+}
+
+function writeObject({ objects, placeOf }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: OBJECT,
+    scopes,
+    permissions: ACCESS.r2.write,
+    summary: 'Store an object: the body, with its header fields',
+    raw: { types: ['application/octet-stream', '*/*'], optional: true },
+    result: Uploaded,
+    async handle(call) {
+      const place = placeOf(call)
+      const { request } = call
+      const storageClass = headerOf(request, 'cf-r2-storage-class')
+      if (storageClass !== undefined && !(CLASSES as readonly string[]).includes(storageClass))
+        throw new ApiError(
+          'badObject',
+          undefined,
+          `the header cf-r2-storage-class must be one of ${CLASSES.join(', ')}`,
         )
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: OBJECTS,
-      scopes,
-      permissions: ACCESS.r2.write,
-      summary: 'Delete objects by their keys',
-      body: Type.Array(Type.String({ maxLength: 1024 }), { maxItems: MAX_DELETE }),
-      bodyOptional: false,
-      maxBytes: 2 * 2 ** 20,
-      result: Type.Array(Type.Object({ key: Type.String() })),
-      async handle(call) {
-        await objects.remove(call.scope, bucketOf(call), call.body)
-        return call.body.map((key) => ({ key }))
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: OBJECT,
-      scopes,
-      permissions: ACCESS.r2.read,
-      summary: 'Read an object',
-      file: 'application/octet-stream',
-      handle(call) {
-        const place = placeOf(call)
-        const object = objects.find(place)
-        if (!object) throw new ApiError('objectNotFound')
-        const { headers } = call.request
-        if (!meets(conditionOf(headers), object)) {
-          const isCached = headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined
-          return new FileResponse('application/octet-stream', '', headersOf(object), isCached ? 304 : 412)
-        }
-        const type = object.http.contentType ?? 'application/octet-stream'
-        const asked = headers.range === undefined ? undefined : wantedRange(headers.range)
-        const range = asked && byteRange(asked, object.size)
-        if (asked && !range) throw new ApiError('badRange')
-        if (!range)
-          return new FileResponse(type, Readable.from(objects.read(object)), {
-            ...headersOf(object),
-            'content-length': String(object.size),
-          })
-        const { offset, length } = range
-        const part = {
-          'content-length': String(length),
-          'content-range': `bytes ${offset}-${offset + length - 1}/${object.size}`,
-        }
-        return new FileResponse(
-          type,
-          Readable.from(objects.read(object, range)),
-          { ...headersOf(object), ...part },
-          206,
-        )
-      },
-    }),
-    endpoint({
-      method: 'put',
-      path: OBJECT,
-      scopes,
-      permissions: ACCESS.r2.write,
-      summary: 'Store an object: the body, with its header fields',
-      raw: { types: ['application/octet-stream', '*/*'], optional: true },
-      result: Uploaded,
-      async handle(call) {
-        const place = placeOf(call)
-        const { request } = call
-        const storageClass = headerOf(request, 'cf-r2-storage-class')
-        if (storageClass !== undefined && !(CLASSES as readonly string[]).includes(storageClass))
-          throw new ApiError(
-            'badObject',
-            undefined,
-            `the header cf-r2-storage-class must be one of ${CLASSES.join(', ')}`,
-          )
-        // The connection stays, so that an error response reaches the sender.
-        const body = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
-        const options = { http: httpFields(request), custom: {}, storageClass, maxBytes: MAX_UPLOAD_BYTES }
-        const condition = conditionOf(request.headers)
-        return uploaded(place.key, await objects.put(place, body, { ...options, condition }).catch(toApiError))
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: OBJECT,
-      scopes,
-      permissions: ACCESS.r2.write,
-      summary: 'Delete an object; one that does not exist counts as deleted',
-      result: Type.Object({ key: Type.String() }),
-      async handle(call) {
-        const { scope, bucket, key } = placeOf(call)
-        await objects.remove(scope, bucket, [key])
-        return { key }
-      },
-    }),
-  ]
+      // The connection stays, so that an error response reaches the sender.
+      const body = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+      const options = { http: httpFields(request), custom: {}, storageClass, maxBytes: MAX_UPLOAD_BYTES }
+      const condition = conditionOf(request.headers)
+      return uploaded(place.key, await objects.put(place, body, { ...options, condition }).catch(toApiError))
+    },
+  })
+}
+
+function removeObject({ objects, placeOf }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: OBJECT,
+    scopes,
+    permissions: ACCESS.r2.write,
+    summary: 'Delete an object; one that does not exist counts as deleted',
+    result: Type.Object({ key: Type.String() }),
+    async handle(call) {
+      const { scope, bucket, key } = placeOf(call)
+      await objects.remove(scope, bucket, [key])
+      return { key }
+    },
+  })
 }
 
 const KINDS: Readonly<Record<string, ErrorKind>> = {

@@ -50,7 +50,21 @@ const Query = Type.Object({
 })
 
 /** Buckets. */
-export function r2({ store, clock }: ControlDeps, objects: Objects): Endpoint[] {
+export function r2(deps: ControlDeps, objects: Objects): Endpoint[] {
+  const context = contextOf(deps, objects)
+  return [
+    listBuckets(context),
+    createBucket(context),
+    readBucket(context),
+    changeBucket(context),
+    removeBucket(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ store, clock }: ControlDeps, objects: Objects) {
   const room = new QuotaReservation()
   const stored = (scope: Scope, request: IncomingMessage, name: string) => {
     const id = bucketId(jurisdictionOf(request), name)
@@ -58,118 +72,132 @@ export function r2({ store, clock }: ControlDeps, objects: Objects): Endpoint[] 
     if (!found) throw new ApiError('bucketNotFound')
     return found
   }
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.r2.read,
-      summary: 'List the buckets of a jurisdiction (header cf-r2-jurisdiction)',
-      query: Query,
-      result: Type.Object({ buckets: Type.Array(Bucket) }),
-      handle({ scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
-        const jurisdiction = jurisdictionOf(request)
-        const after = cursor === undefined ? start_after : Buffer.from(cursor, 'base64url').toString()
-        const inOrder = store.list(R2_BUCKETS, scope).filter(({ value }) => value.jurisdiction === jurisdiction)
-        const found = (direction === 'asc' ? inOrder : inOrder.toReversed())
-          .map(({ value }) => value)
-          .filter(({ name }) => name.includes(name_contains))
-          .filter(({ name }) => after === undefined || (direction === 'asc' ? name > after : name < after))
-        const buckets = found.slice(0, per_page)
-        const next = found.length > per_page ? Buffer.from(buckets.at(-1)?.name ?? '').toString('base64url') : undefined
-        return new ApiResponse(
-          { buckets },
-          { top: { result_info: { ...(next !== undefined && { cursor: next }), per_page } } },
+  return { store, clock, room, stored, objects }
+}
+
+function listBuckets({ store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.r2.read,
+    summary: 'List the buckets of a jurisdiction (header cf-r2-jurisdiction)',
+    query: Query,
+    result: Type.Object({ buckets: Type.Array(Bucket) }),
+    handle({ scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
+      const jurisdiction = jurisdictionOf(request)
+      const after = cursor === undefined ? start_after : Buffer.from(cursor, 'base64url').toString()
+      const inOrder = store.list(R2_BUCKETS, scope).filter(({ value }) => value.jurisdiction === jurisdiction)
+      const found = (direction === 'asc' ? inOrder : inOrder.toReversed())
+        .map(({ value }) => value)
+        .filter(({ name }) => name.includes(name_contains))
+        .filter(({ name }) => after === undefined || (direction === 'asc' ? name > after : name < after))
+      const buckets = found.slice(0, per_page)
+      const next = found.length > per_page ? Buffer.from(buckets.at(-1)?.name ?? '').toString('base64url') : undefined
+      return new ApiResponse(
+        { buckets },
+        { top: { result_info: { ...(next !== undefined && { cursor: next }), per_page } } },
+      )
+    },
+    top: Type.Object({
+      result_info: Type.Object({ cursor: Type.Optional(Type.String()), per_page: Type.Integer() }),
+    }),
+  })
+}
+
+function createBucket({ store, clock, room }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.r2.write,
+    summary: 'Create a bucket',
+    body: NewBucket,
+    jsonAs: ['text/plain'],
+    result: Bucket,
+    refusal: 'badBucket',
+    async handle(call) {
+      const { scope, body, request } = call
+      const value: StoredBucket = {
+        name: body.name,
+        creation_date: new Date(clock.now()).toISOString(),
+        jurisdiction: jurisdictionOf(request),
+        storage_class: body.storageClass ?? 'Standard',
+        ...(body.locationHint !== undefined && { location: body.locationHint }),
+      }
+      const id = bucketId(value.jurisdiction, value.name)
+      if (store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketExists')
+      await room.take(scope.id, MOST - store.count(R2_BUCKETS, scope), 'tooManyBuckets', async () => {
+        await store
+          .batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, after: value }))
+          .catch((error: unknown) => {
+            throw error instanceof VersionConflict ? new ApiError('bucketExists') : error
+          })
+      })
+      return value
+    },
+  })
+}
+
+function readBucket({ stored }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:bucket_name`,
+    scopes,
+    permissions: ACCESS.r2.read,
+    summary: 'Read a bucket',
+    result: Bucket,
+    handle: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
+  })
+}
+
+function changeBucket({ store, clock, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: `${PATH}/:bucket_name`,
+    scopes,
+    permissions: ACCESS.r2.write,
+    summary: 'Change the storage class of a bucket (header cf-r2-storage-class)',
+    result: Bucket,
+    async handle(call) {
+      const { scope, params, request } = call
+      const storage_class = headerOf(request, 'cf-r2-storage-class') ?? ''
+      if (!(CLASSES as readonly string[]).includes(storage_class))
+        throw new ApiError(
+          'badBucket',
+          undefined,
+          `the header cf-r2-storage-class must be one of ${CLASSES.join(', ')}`,
         )
-      },
-      top: Type.Object({
-        result_info: Type.Object({ cursor: Type.Optional(Type.String()), per_page: Type.Integer() }),
-      }),
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.r2.write,
-      summary: 'Create a bucket',
-      body: NewBucket,
-      jsonAs: ['text/plain'],
-      result: Bucket,
-      refusal: 'badBucket',
-      async handle(call) {
-        const { scope, body, request } = call
-        const value: StoredBucket = {
-          name: body.name,
-          creation_date: new Date(clock.now()).toISOString(),
-          jurisdiction: jurisdictionOf(request),
-          storage_class: body.storageClass ?? 'Standard',
-          ...(body.locationHint !== undefined && { location: body.locationHint }),
-        }
-        const id = bucketId(value.jurisdiction, value.name)
-        if (store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketExists')
-        await room.take(scope.id, MOST - store.count(R2_BUCKETS, scope), 'tooManyBuckets', async () => {
-          await store
-            .batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, after: value }))
-            .catch((error: unknown) => {
-              throw error instanceof VersionConflict ? new ApiError('bucketExists') : error
-            })
-        })
-        return value
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:bucket_name`,
-      scopes,
-      permissions: ACCESS.r2.read,
-      summary: 'Read a bucket',
-      result: Bucket,
-      handle: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
-    }),
-    endpoint({
-      method: 'patch',
-      path: `${PATH}/:bucket_name`,
-      scopes,
-      permissions: ACCESS.r2.write,
-      summary: 'Change the storage class of a bucket (header cf-r2-storage-class)',
-      result: Bucket,
-      async handle(call) {
-        const { scope, params, request } = call
-        const storage_class = headerOf(request, 'cf-r2-storage-class') ?? ''
-        if (!(CLASSES as readonly string[]).includes(storage_class))
-          throw new ApiError(
-            'badBucket',
-            undefined,
-            `the header cf-r2-storage-class must be one of ${CLASSES.join(', ')}`,
-          )
-        const { id } = stored(scope, request, params.bucket_name)
-        const after = await store.change(
-          R2_BUCKETS,
-          scope,
-          id,
-          (old) => old && { ...old, storage_class },
-          auditOf(clock, call, { kind: R2_BUCKETS, scope, id }),
-        )
-        if (!after) throw new ApiError('bucketNotFound')
-        return after.value
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:bucket_name`,
-      scopes,
-      permissions: ACCESS.r2.write,
-      summary: 'Delete a bucket',
-      result: Type.Object({}),
-      async handle(call) {
-        const { scope, params, request } = call
-        const { id, value: before, version } = stored(scope, request, params.bucket_name)
-        if (objects.list(scope, id, { limit: 1 }).objects.length > 0) throw new ApiError('bucketNotEmpty')
-        await store.batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, before, ifVersion: version }))
-        return {}
-      },
-    }),
-  ]
+      const { id } = stored(scope, request, params.bucket_name)
+      const after = await store.change(
+        R2_BUCKETS,
+        scope,
+        id,
+        (old) => old && { ...old, storage_class },
+        auditOf(clock, call, { kind: R2_BUCKETS, scope, id }),
+      )
+      if (!after) throw new ApiError('bucketNotFound')
+      return after.value
+    },
+  })
+}
+
+function removeBucket({ store, clock, objects, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:bucket_name`,
+    scopes,
+    permissions: ACCESS.r2.write,
+    summary: 'Delete a bucket',
+    result: Type.Object({}),
+    async handle(call) {
+      const { scope, params, request } = call
+      const { id, value: before, version } = stored(scope, request, params.bucket_name)
+      if (objects.list(scope, id, { limit: 1 }).objects.length > 0) throw new ApiError('bucketNotEmpty')
+      await store.batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, before, ifVersion: version }))
+      return {}
+    },
+  })
 }
 
 /** Returns a header field that is sent at most once. */

@@ -57,50 +57,11 @@ const filters = ['zone_name', 'zone_id', 'service', 'hostname', 'environment'] a
 
 /** Host names that Workers respond to. */
 export function domains(deps: WorkersDeps): Endpoint[] {
-  const { edits } = deps
-  const book = new DomainRepository(deps)
-  const row = { scopes, refusal: 'badDomain' } as const
+  const context = contextOf(deps)
+  const { book, row } = context
   return [
-    endpoint({
-      ...row,
-      method: 'get',
-      path: PATH,
-      permissions: ACCESS.workers.read,
-      summary: 'List the domains of Workers',
-      query: Type.Object({
-        zone_name: Type.Optional(Type.String()),
-        zone_id: Type.Optional(Type.String()),
-        service: Type.Optional(Type.String()),
-        hostname: Type.Optional(Type.String()),
-        environment: Type.Optional(Type.String({ deprecated: true })),
-      }),
-      result: Type.Array(Domain),
-      handle({ scope, query }) {
-        const fits = (domain: StoredDomain) =>
-          filters.every((name) => query[name] === undefined || query[name] === domain[name])
-        return whole(book.all(scope).filter(fits).map(shown))
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'put',
-      path: PATH,
-      permissions: ACCESS.workers.write,
-      summary: 'Attach a host name to a Worker; one that is attached already changes hands',
-      body: NewDomain,
-      result: Domain,
-      async handle(call) {
-        const { scope, body } = call
-        return await edits.run(scope.id, async () => {
-          const domain = book.checked(scope, body.service, body, '')
-          book.requireScript(scope, body.service)
-          if (book.taken(domain.hostname))
-            throw new ApiError('domainTaken', '/hostname', `${domain.hostname} is a custom hostname of a zone`)
-          await book.save(call, [domain])
-          return shown(domain)
-        })
-      },
-    }),
+    listDomains(context),
+    replaceDomains(context),
     ...[`${PATH}/:domain_id`, `${PATH}/records/:domain_id`].map((path) =>
       endpoint({
         ...row,
@@ -112,84 +73,152 @@ export function domains(deps: WorkersDeps): Endpoint[] {
         handle: ({ scope, params }) => shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
       }),
     ),
-    endpoint({
-      ...row,
-      method: 'delete',
-      path: `${PATH}/:domain_id`,
-      permissions: ACCESS.workers.write,
-      summary: 'Detach a host name from its Worker',
-      bare: true,
-      async handle(call) {
-        const { scope, params } = call
-        await edits.run(scope.id, async () => {
-          await book.save(call, [], [book.get(scope, params.domain_id).value])
-        })
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${OF_SCRIPT}/changeset`,
-      permissions: ACCESS.workers.read,
-      summary: 'Tell what a list of domains would change',
-      query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
-      body: Origins,
-      maxBytes: 1_000_000,
-      result: Changes,
-      handle({ scope, params, body, query }) {
-        book.requireScript(scope, params.script_name)
-        const { added, removed, updated, conflicting } = book.changes(
-          scope,
-          params.script_name,
-          body,
-          query.replace_state,
-        )
-        return {
-          added: added.map(shown),
-          removed: removed.map(shown),
-          updated: updated.map((domain) => ({ ...shown(domain), modified: domain.modified })),
-          conflicting: conflicting.map(shown),
-        }
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'put',
-      path: `${OF_SCRIPT}/records`,
-      permissions: ACCESS.workers.write,
-      summary: 'Attach a list of host names to a Worker, all or none',
-      body: Records,
-      maxBytes: 1_000_000,
-      result: Type.Array(Domain),
-      async handle(call) {
-        const { scope, params, body } = call
-        const service = params.script_name
-        return await edits.run(scope.id, async () => {
-          book.requireScript(scope, service)
-          const changes = book.changes(scope, service, body.origins, body.override_scope === true, '/origins')
-          const at = (domain: StoredDomain | undefined) =>
-            body.origins.findIndex(({ hostname }) => hostname.toLowerCase() === domain?.hostname)
-          const [conflict] = changes.conflicting
-          if (conflict)
-            throw new ApiError(
-              'domainTaken',
-              `/origins/${at(conflict)}/hostname`,
-              `${conflict.hostname} is a custom hostname of a zone`,
-            )
-          const others = changes.updated.find(({ modified }) => modified)
-          if (others && body.override_existing_origin !== true)
-            throw new ApiError(
-              'domainTaken',
-              `/origins/${at(others)}/hostname`,
-              `${others.hostname} belongs to another Worker`,
-            )
-          const after = [...changes.added, ...changes.updated.map(({ modified: _modified, ...domain }) => domain)]
-          await book.save(call, after, changes.removed)
-          return after.map(shown)
-        })
-      },
-    }),
+    removeDomain(context),
+    previewRecords(context),
+    replaceRecords(context),
   ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
+  const { edits } = deps
+  const book = new DomainRepository(deps)
+  const row = { scopes, refusal: 'badDomain' } as const
+  return { book, row, edits }
+}
+
+function listDomains({ book, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: PATH,
+    permissions: ACCESS.workers.read,
+    summary: 'List the domains of Workers',
+    query: Type.Object({
+      zone_name: Type.Optional(Type.String()),
+      zone_id: Type.Optional(Type.String()),
+      service: Type.Optional(Type.String()),
+      hostname: Type.Optional(Type.String()),
+      environment: Type.Optional(Type.String({ deprecated: true })),
+    }),
+    result: Type.Array(Domain),
+    handle({ scope, query }) {
+      const fits = (domain: StoredDomain) =>
+        filters.every((name) => query[name] === undefined || query[name] === domain[name])
+      return whole(book.all(scope).filter(fits).map(shown))
+    },
+  })
+}
+
+function replaceDomains({ edits, book, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'put',
+    path: PATH,
+    permissions: ACCESS.workers.write,
+    summary: 'Attach a host name to a Worker; one that is attached already changes hands',
+    body: NewDomain,
+    result: Domain,
+    async handle(call) {
+      const { scope, body } = call
+      return await edits.run(scope.id, async () => {
+        const domain = book.checked(scope, body.service, body, '')
+        book.requireScript(scope, body.service)
+        if (book.taken(domain.hostname))
+          throw new ApiError('domainTaken', '/hostname', `${domain.hostname} is a custom hostname of a zone`)
+        await book.save(call, [domain])
+        return shown(domain)
+      })
+    },
+  })
+}
+
+function removeDomain({ edits, book, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'delete',
+    path: `${PATH}/:domain_id`,
+    permissions: ACCESS.workers.write,
+    summary: 'Detach a host name from its Worker',
+    bare: true,
+    async handle(call) {
+      const { scope, params } = call
+      await edits.run(scope.id, async () => {
+        await book.save(call, [], [book.get(scope, params.domain_id).value])
+      })
+    },
+  })
+}
+
+function previewRecords({ book, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${OF_SCRIPT}/changeset`,
+    permissions: ACCESS.workers.read,
+    summary: 'Tell what a list of domains would change',
+    query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
+    body: Origins,
+    maxBytes: 1_000_000,
+    result: Changes,
+    handle({ scope, params, body, query }) {
+      book.requireScript(scope, params.script_name)
+      const { added, removed, updated, conflicting } = book.changes(
+        scope,
+        params.script_name,
+        body,
+        query.replace_state,
+      )
+      return {
+        added: added.map(shown),
+        removed: removed.map(shown),
+        updated: updated.map((domain) => ({ ...shown(domain), modified: domain.modified })),
+        conflicting: conflicting.map(shown),
+      }
+    },
+  })
+}
+
+function replaceRecords({ edits, book, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'put',
+    path: `${OF_SCRIPT}/records`,
+    permissions: ACCESS.workers.write,
+    summary: 'Attach a list of host names to a Worker, all or none',
+    body: Records,
+    maxBytes: 1_000_000,
+    result: Type.Array(Domain),
+    async handle(call) {
+      const { scope, params, body } = call
+      const service = params.script_name
+      return await edits.run(scope.id, async () => {
+        book.requireScript(scope, service)
+        const changes = book.changes(scope, service, body.origins, body.override_scope === true, '/origins')
+        const at = (domain: StoredDomain | undefined) =>
+          body.origins.findIndex(({ hostname }) => hostname.toLowerCase() === domain?.hostname)
+        const [conflict] = changes.conflicting
+        if (conflict)
+          throw new ApiError(
+            'domainTaken',
+            `/origins/${at(conflict)}/hostname`,
+            `${conflict.hostname} is a custom hostname of a zone`,
+          )
+        const others = changes.updated.find(({ modified }) => modified)
+        if (others && body.override_existing_origin !== true)
+          throw new ApiError(
+            'domainTaken',
+            `/origins/${at(others)}/hostname`,
+            `${others.hostname} belongs to another Worker`,
+          )
+        const after = [...changes.added, ...changes.updated.map(({ modified: _modified, ...domain }) => domain)]
+        await book.save(call, after, changes.removed)
+        return after.map(shown)
+      })
+    },
+  })
 }
 
 const shown = (domain: StoredDomain): Static<typeof Domain> => ({

@@ -41,6 +41,21 @@ const ScriptRoutes = Type.Array(
 
 /** Patterns of URLs that Workers respond to, by zone; and all patterns of one Worker. */
 export function routes(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [
+    listRoutes(context),
+    createRoute(context),
+    readRoute(context),
+    replaceRoute(context),
+    removeRoute(context),
+    replaceRoutes(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { config, store, clock, edits } = deps
   const book = new NamedRepository<StoredRoute>(deps, {
     kind: WORKER_ROUTES,
@@ -69,123 +84,139 @@ export function routes(deps: WorkersDeps): Endpoint[] {
     scriptOf(deps, { type: 'account', id: accountId }, script)
     return { pattern, script }
   }
+  return { book, edits, checked, deps, store, clock, placed }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.routes.read,
-      summary: 'List the routes of a zone',
-      result: Type.Array(Route),
-      handle: ({ scope }) => whole(book.all(scope)),
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.routes.write,
-      summary: 'Create a route',
-      body: RouteInput,
-      result: Route,
-      refusal: 'badRoute',
-      handle: async (call) =>
-        await edits.run(call.accountId, async () => await book.create(call, { id: newId(), ...checked(call) })),
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/:route_id`,
-      scopes,
-      permissions: ACCESS.routes.read,
-      summary: 'Read a route',
-      result: Route,
-      handle: ({ scope, params }) => book.get(scope, params.route_id),
-    }),
-    endpoint({
-      method: 'put',
-      path: `${PATH}/:route_id`,
-      scopes,
-      permissions: ACCESS.routes.write,
-      summary: 'Replace a route',
-      body: RouteInput,
-      result: Route,
-      refusal: 'badRoute',
-      async handle(call) {
-        const id = call.params.route_id
-        return await edits.run(call.accountId, async () => {
-          book.get(call.scope, id)
-          const value = checked(call)
-          return await book.change(call, id, () => ({ id, ...value }))
-        })
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:route_id`,
-      scopes,
-      permissions: ACCESS.routes.write,
-      summary: 'Delete a route',
-      result: Type.Object({ id: Type.String() }),
-      async handle(call) {
-        const { route_id: id } = call.params
-        await book.remove(call, id)
-        return { id }
-      },
-    }),
-    endpoint({
-      method: 'put',
-      path: '/workers/scripts/:script_name/routes',
-      scopes: ['account'],
-      permissions: ACCESS.workers.write,
-      summary: 'Replace all routes of a Worker',
-      body: ScriptRoutes,
-      maxBytes: 1_000_000,
-      result: Type.Array(Route),
-      refusal: 'badRoute',
-      async handle(call) {
-        const { scope, body, params, caller } = call
-        const script = params.script_name
-        return await edits.run(scope.id, async () => {
-          scriptOf(deps, scope, script)
-          const places = body.map((route, at) => ({ route, zone: placed(scope.id, route.pattern, route, `/${at}`) }))
-          for (const { zone } of places)
-            if (!mayUse(caller, ACCESS.routes.write, { account: scope.id, zone: zone.id }))
-              throw new ApiError('notAllowed')
-          const kept = new Map<string, StoredRoute>()
-          const writes: Write[] = []
-          const before = routesOf(deps, scope, script)
-          for (const [at, { route, zone }] of places.entries()) {
-            const where = zoneScope(zone.id)
-            const known = book.named(where, route.pattern)
-            if (known && known.script !== undefined && known.script !== script)
-              throw new ApiError('duplicateRoute', `/${at}/pattern`, `the route belongs to the Worker ${known.script}`)
-            const key = `${zone.id} ${route.pattern}`
-            if (kept.has(key)) throw new ApiError('badRoute', `/${at}/pattern`, 'is given twice')
-            const value: StoredRoute = { id: known?.id ?? newId(), pattern: route.pattern, script }
-            kept.set(key, value)
-            if (known?.script === script) continue
-            writes.push({ kind: WORKER_ROUTES, scope: where, id: value.id, value })
-            if (!known)
-              writes.push({
-                kind: ROUTE_PATTERNS,
-                scope: where,
-                id: value.pattern,
-                value: { id: value.id },
-                ifVersion: 0,
-              })
-          }
-          for (const { zone, route } of before)
-            if (!kept.has(`${zone.id} ${route.pattern}`)) writes.push(...book.removal(zone, route))
-          const after = [...kept.values()]
-          const routes = before.map(({ route }) => route)
-          await store.batch(writes, [
-            audit(clock, call, { action: 'update', kind: WORKER_ROUTES, scope, id: script, before: routes, after }),
-          ])
-          return after
-        })
-      },
-    }),
-  ]
+function listRoutes({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.routes.read,
+    summary: 'List the routes of a zone',
+    result: Type.Array(Route),
+    handle: ({ scope }) => whole(book.all(scope)),
+  })
+}
+
+function createRoute({ edits, book, checked }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: PATH,
+    scopes,
+    permissions: ACCESS.routes.write,
+    summary: 'Create a route',
+    body: RouteInput,
+    result: Route,
+    refusal: 'badRoute',
+    handle: async (call) =>
+      await edits.run(call.accountId, async () => await book.create(call, { id: newId(), ...checked(call) })),
+  })
+}
+
+function readRoute({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: `${PATH}/:route_id`,
+    scopes,
+    permissions: ACCESS.routes.read,
+    summary: 'Read a route',
+    result: Route,
+    handle: ({ scope, params }) => book.get(scope, params.route_id),
+  })
+}
+
+function replaceRoute({ edits, book, checked }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: `${PATH}/:route_id`,
+    scopes,
+    permissions: ACCESS.routes.write,
+    summary: 'Replace a route',
+    body: RouteInput,
+    result: Route,
+    refusal: 'badRoute',
+    async handle(call) {
+      const id = call.params.route_id
+      return await edits.run(call.accountId, async () => {
+        book.get(call.scope, id)
+        const value = checked(call)
+        return await book.change(call, id, () => ({ id, ...value }))
+      })
+    },
+  })
+}
+
+function removeRoute({ book }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: `${PATH}/:route_id`,
+    scopes,
+    permissions: ACCESS.routes.write,
+    summary: 'Delete a route',
+    result: Type.Object({ id: Type.String() }),
+    async handle(call) {
+      const { route_id: id } = call.params
+      await book.remove(call, id)
+      return { id }
+    },
+  })
+}
+
+function replaceRoutes({ deps, store, clock, edits, book, placed }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: '/workers/scripts/:script_name/routes',
+    scopes: ['account'],
+    permissions: ACCESS.workers.write,
+    summary: 'Replace all routes of a Worker',
+    body: ScriptRoutes,
+    maxBytes: 1_000_000,
+    result: Type.Array(Route),
+    refusal: 'badRoute',
+    async handle(call) {
+      const { scope, body, params, caller } = call
+      const script = params.script_name
+      return await edits.run(scope.id, async () => {
+        scriptOf(deps, scope, script)
+        const places = body.map((route, at) => ({ route, zone: placed(scope.id, route.pattern, route, `/${at}`) }))
+        for (const { zone } of places)
+          if (!mayUse(caller, ACCESS.routes.write, { account: scope.id, zone: zone.id }))
+            throw new ApiError('notAllowed')
+        const kept = new Map<string, StoredRoute>()
+        const writes: Write[] = []
+        const before = routesOf(deps, scope, script)
+        for (const [at, { route, zone }] of places.entries()) {
+          const where = zoneScope(zone.id)
+          const known = book.named(where, route.pattern)
+          if (known && known.script !== undefined && known.script !== script)
+            throw new ApiError('duplicateRoute', `/${at}/pattern`, `the route belongs to the Worker ${known.script}`)
+          const key = `${zone.id} ${route.pattern}`
+          if (kept.has(key)) throw new ApiError('badRoute', `/${at}/pattern`, 'is given twice')
+          const value: StoredRoute = { id: known?.id ?? newId(), pattern: route.pattern, script }
+          kept.set(key, value)
+          if (known?.script === script) continue
+          writes.push({ kind: WORKER_ROUTES, scope: where, id: value.id, value })
+          if (!known)
+            writes.push({
+              kind: ROUTE_PATTERNS,
+              scope: where,
+              id: value.pattern,
+              value: { id: value.id },
+              ifVersion: 0,
+            })
+        }
+        for (const { zone, route } of before)
+          if (!kept.has(`${zone.id} ${route.pattern}`)) writes.push(...book.removal(zone, route))
+        const after = [...kept.values()]
+        const routes = before.map(({ route }) => route)
+        await store.batch(writes, [
+          audit(clock, call, { action: 'update', kind: WORKER_ROUTES, scope, id: script, before: routes, after }),
+        ])
+        return after
+      })
+    },
+  })
 }
 
 /** All routes of a Worker, in the zones of its account. */

@@ -16,6 +16,24 @@ const Found = Type.Object({})
 
 /** Scripts as such, in the several shapes that clients know them in. */
 export function scripts(deps: WorkersDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [
+    listScripts(context),
+    searchScripts(context),
+    removeWorkerScript(context),
+    removeService(context),
+    readService(context),
+    readEnvironment(context),
+    readReferences(context),
+    readConsumers(context),
+    listNamespaces(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf(deps: WorkersDeps) {
   const { store } = deps
   const all = (scope: Scope) => store.list(WORKER_SCRIPTS, scope).map(({ value }) => value)
   const versionOf = (scope: Scope, script: StoredScript) => {
@@ -26,161 +44,185 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
     const version = versionOf(scope, script)
     return version ? [scriptResult(script, version) as never] : []
   }
-  return [
-    endpoint({
-      method: 'get',
-      path: '/workers/scripts',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the scripts of an account',
-      query: Type.Object({
-        tags: Type.Optional(Type.String({ description: 'As in `production:yes,old:no`.' })),
-      }),
-      result: Type.Array(ScriptResult),
-      handle: ({ scope, query }) =>
-        whole(
-          all(scope)
-            .filter(tagFilter(query.tags))
-            .flatMap((script) => shown(scope, script)),
-        ),
+  return { all, shown, deps, store }
+}
+
+function listScripts({ all, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/scripts',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the scripts of an account',
+    query: Type.Object({
+      tags: Type.Optional(Type.String({ description: 'As in `production:yes,old:no`.' })),
     }),
-    endpoint({
-      method: 'get',
-      path: '/workers/scripts-search',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Search the scripts of an account',
-      query: Type.Object({
-        ...paging({ most: 100 }),
-        name: Type.Optional(Type.String({ description: 'Part of the name.' })),
-        id: Type.Optional(Type.String({ description: 'The id that never changes.' })),
-        order_by: Type.Enum(['name', 'created_on', 'modified_on'], { default: 'name' }),
-      }),
-      result: Type.Array(Type.Object({})),
-      handle({ scope, query }) {
-        const { name = '', id, order_by } = query
-        const found = all(scope).filter(
-          (script) => script.name.includes(name) && (id === undefined || script.tag === id),
-        )
-        found.sort((a, b) => (a[order_by] < b[order_by] ? -1 : 1))
-        return page(found, query, (script) => ({
-          id: script.tag,
-          script_name: script.name,
-          created_on: script.created_on,
-          modified_on: script.modified_on,
-        }))
-      },
+    result: Type.Array(ScriptResult),
+    handle: ({ scope, query }) =>
+      whole(
+        all(scope)
+          .filter(tagFilter(query.tags))
+          .flatMap((script) => shown(scope, script)),
+      ),
+  })
+}
+
+function searchScripts({ all }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/scripts-search',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Search the scripts of an account',
+    query: Type.Object({
+      ...paging({ most: 100 }),
+      name: Type.Optional(Type.String({ description: 'Part of the name.' })),
+      id: Type.Optional(Type.String({ description: 'The id that never changes.' })),
+      order_by: Type.Enum(['name', 'created_on', 'modified_on'], { default: 'name' }),
     }),
-    endpoint({
-      method: 'delete',
-      path: '/workers/scripts/:script_name',
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
-      query: Force,
-      result: Type.Null(),
-      handle: async (call) => await removeScript(deps, call, call.params.script_name),
-    }),
-    endpoint({
-      method: 'delete',
-      path: '/workers/services/:script_name',
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Delete a script with all that belongs to it',
-      query: Force,
-      result: Type.Null(),
-      handle: async (call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
-    }),
-    endpoint({
-      method: 'get',
-      path: '/workers/services/:script_name',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read a script as a service with one environment',
-      result: Found,
-      handle({ scope, params }) {
-        const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
-        const environment = environmentOf(value, shown(scope, value)[0] ?? {})
-        const { created_on, modified_on } = value
-        return {
-          id: value.name,
-          created_on,
-          modified_on,
-          default_environment: environment,
-          environments: [environment],
-        }
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/workers/services/:script_name/environments/:environment',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read the environment of a service',
-      result: Found,
-      handle({ scope, params }) {
-        const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
-        if (params.environment !== ENVIRONMENT) throw new ApiError('serviceNotFound')
-        return environmentOf(value, shown(scope, value)[0] ?? {})
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/workers/scripts/:script_name/references',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the scripts that use a script',
-      result: Found,
-      handle({ scope, params }) {
-        scriptOf(deps, scope, params.script_name)
-        const { services, durable_objects } = referencesTo(deps, scope, params.script_name)
-        return {
-          services: { incoming: services.map(service), outgoing: [], pages_function: false },
-          durable_objects: durable_objects.map((one) => ({
-            ...service(one.script),
-            durable_object_namespace_id: one.namespace_id,
-            durable_object_namespace_name: `${params.script_name}_${one.class}`,
-          })),
-          dispatch_outbounds: [],
-        }
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/workers/tails/by-consumer/:script_name',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the scripts that send their traces to a script',
-      result: Type.Array(Found),
-      handle: ({ scope, params }) => {
-        const { tails } = referencesTo(deps, scope, params.script_name)
-        return whole(
-          tails.map((producer) => ({
-            consumer: service(params.script_name),
-            producer: { script_name: producer, ...service(producer) },
-            log_push: false,
-          })),
-        )
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/workers/durable_objects/namespaces',
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the namespaces of Durable Objects',
-      query: Type.Object(paging({ most: 1000 })),
-      result: Type.Array(Found),
-      handle: ({ scope, query }) =>
-        page(store.list(WORKER_NAMESPACES, scope), query, ({ value }) => ({
-          id: value.id,
-          name: `${value.script}_${value.class}`,
-          script: value.script,
-          class: value.class,
-          use_sqlite: value.use_sqlite,
+    result: Type.Array(Type.Object({})),
+    handle({ scope, query }) {
+      const { name = '', id, order_by } = query
+      const found = all(scope).filter((script) => script.name.includes(name) && (id === undefined || script.tag === id))
+      found.sort((a, b) => (a[order_by] < b[order_by] ? -1 : 1))
+      return page(found, query, (script) => ({
+        id: script.tag,
+        script_name: script.name,
+        created_on: script.created_on,
+        modified_on: script.modified_on,
+      }))
+    },
+  })
+}
+
+function removeWorkerScript({ deps }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: '/workers/scripts/:script_name',
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
+    query: Force,
+    result: Type.Null(),
+    handle: async (call) => await removeScript(deps, call, call.params.script_name),
+  })
+}
+
+function removeService({ deps }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: '/workers/services/:script_name',
+    scopes,
+    permissions: ACCESS.workers.write,
+    summary: 'Delete a script with all that belongs to it',
+    query: Force,
+    result: Type.Null(),
+    handle: async (call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
+  })
+}
+
+function readService({ deps, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/services/:script_name',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read a script as a service with one environment',
+    result: Found,
+    handle({ scope, params }) {
+      const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
+      const environment = environmentOf(value, shown(scope, value)[0] ?? {})
+      const { created_on, modified_on } = value
+      return {
+        id: value.name,
+        created_on,
+        modified_on,
+        default_environment: environment,
+        environments: [environment],
+      }
+    },
+  })
+}
+
+function readEnvironment({ deps, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/services/:script_name/environments/:environment',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'Read the environment of a service',
+    result: Found,
+    handle({ scope, params }) {
+      const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
+      if (params.environment !== ENVIRONMENT) throw new ApiError('serviceNotFound')
+      return environmentOf(value, shown(scope, value)[0] ?? {})
+    },
+  })
+}
+
+function readReferences({ deps }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/scripts/:script_name/references',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the scripts that use a script',
+    result: Found,
+    handle({ scope, params }) {
+      scriptOf(deps, scope, params.script_name)
+      const { services, durable_objects } = referencesTo(deps, scope, params.script_name)
+      return {
+        services: { incoming: services.map(service), outgoing: [], pages_function: false },
+        durable_objects: durable_objects.map((one) => ({
+          ...service(one.script),
+          durable_object_namespace_id: one.namespace_id,
+          durable_object_namespace_name: `${params.script_name}_${one.class}`,
         })),
-    }),
-  ]
+        dispatch_outbounds: [],
+      }
+    },
+  })
+}
+
+function readConsumers({ deps }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/tails/by-consumer/:script_name',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the scripts that send their traces to a script',
+    result: Type.Array(Found),
+    handle: ({ scope, params }) => {
+      const { tails } = referencesTo(deps, scope, params.script_name)
+      return whole(
+        tails.map((producer) => ({
+          consumer: service(params.script_name),
+          producer: { script_name: producer, ...service(producer) },
+          log_push: false,
+        })),
+      )
+    },
+  })
+}
+
+function listNamespaces({ store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/workers/durable_objects/namespaces',
+    scopes,
+    permissions: ACCESS.workers.read,
+    summary: 'List the namespaces of Durable Objects',
+    query: Type.Object(paging({ most: 1000 })),
+    result: Type.Array(Found),
+    handle: ({ scope, query }) =>
+      page(store.list(WORKER_NAMESPACES, scope), query, ({ value }) => ({
+        id: value.id,
+        name: `${value.script}_${value.class}`,
+        script: value.script,
+        class: value.class,
+        use_sqlite: value.use_sqlite,
+      })),
+  })
 }
 
 const ENVIRONMENT = 'production'

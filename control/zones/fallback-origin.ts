@@ -35,7 +35,15 @@ const Result = Type.Object({
 })
 
 /** The origin of custom hostnames that name none themselves; without one they use the origin of the zone. */
-export function fallbackOrigin({ store, clock }: ControlDeps): Endpoint[] {
+export function fallbackOrigin(deps: ControlDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [readFallbackOrigin(context), replaceFallbackOrigin(context), removeFallbackOrigin(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ store, clock }: ControlDeps) {
   const change = async (
     call: Parameters<typeof auditOf>[1] & { readonly scope: Scope },
     next: (old: FallbackOrigin | undefined) => FallbackOrigin | undefined,
@@ -53,48 +61,55 @@ export function fallbackOrigin({ store, clock }: ControlDeps): Endpoint[] {
     if (!found) throw new ApiError('noFallbackOrigin')
     return found.value
   }
+  return { stored, clock, change }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: READ,
-      summary: 'Read the fallback origin of custom hostnames',
-      result: Result,
-      handle: ({ scope }) => shown(stored(scope)),
-    }),
-    endpoint({
-      method: 'put',
-      path: PATH,
-      scopes,
-      permissions: WRITE,
-      summary: 'Set the origin of custom hostnames that name none themselves',
-      body: Input,
-      result: Result,
-      refusal: 'badHostname',
-      async handle(call) {
-        assertNoIssues(originIssues(call.body))
-        const origin = hostName(call.body.origin) ?? ''
-        const now = new Date(clock.now()).toISOString()
-        const after = await change(call, (old) => ({ created_at: now, ...old, origin, updated_at: now }))
-        return shown(after?.value ?? stored(call.scope))
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: PATH,
-      scopes,
-      permissions: WRITE,
-      summary: 'Remove the fallback origin: custom hostnames use the origin of the zone',
-      result: Result,
-      async handle(call) {
-        const before = stored(call.scope)
-        await change(call, () => undefined)
-        return { ...shown(before), status: 'pending_deletion' as const }
-      },
-    }),
-  ]
+function readFallbackOrigin({ stored }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: PATH,
+    scopes,
+    permissions: READ,
+    summary: 'Read the fallback origin of custom hostnames',
+    result: Result,
+    handle: ({ scope }) => shown(stored(scope)),
+  })
+}
+
+function replaceFallbackOrigin({ clock, change, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'put',
+    path: PATH,
+    scopes,
+    permissions: WRITE,
+    summary: 'Set the origin of custom hostnames that name none themselves',
+    body: Input,
+    result: Result,
+    refusal: 'badHostname',
+    async handle(call) {
+      assertNoIssues(originIssues(call.body))
+      const origin = hostName(call.body.origin) ?? ''
+      const now = new Date(clock.now()).toISOString()
+      const after = await change(call, (old) => ({ created_at: now, ...old, origin, updated_at: now }))
+      return shown(after?.value ?? stored(call.scope))
+    },
+  })
+}
+
+function removeFallbackOrigin({ change, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: PATH,
+    scopes,
+    permissions: WRITE,
+    summary: 'Remove the fallback origin: custom hostnames use the origin of the zone',
+    result: Result,
+    async handle(call) {
+      const before = stored(call.scope)
+      await change(call, () => undefined)
+      return { ...shown(before), status: 'pending_deletion' as const }
+    },
+  })
 }
 
 const originIssues = ({ origin }: Static<typeof Input>): Issue[] =>

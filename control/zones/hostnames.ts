@@ -18,7 +18,22 @@ const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as cons
 const WRITE = ['SSL and Certificates Write'] as const
 
 /** Custom hostnames: customers' host names that a zone serves, active immediately. */
-export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
+export function hostnames(deps: ControlDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [
+    listCustomHostnames(context),
+    readQuota(context),
+    readCustomHostname(context),
+    createCustomHostname(context),
+    changeCustomHostname(context),
+    removeCustomHostname(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ config, store, clock }: ControlDeps) {
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
 
@@ -43,129 +58,145 @@ export function hostnames({ config, store, clock }: ControlDeps): Endpoint[] {
     const used = store.count(HOSTNAME, scope)
     return { allocated, used, hard_cap: allocated, exceeded: used >= allocated }
   }
+  return { store, quota, stored, clock, room, assertFree, edits }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: '/custom_hostnames',
-      scopes: ['zone'],
-      permissions: READ,
-      summary: 'List, search and sort the custom hostnames of a zone',
-      query: HostnameQuery,
-      result: Type.Array(HostnameResult),
-      handle({ scope, query }) {
-        const fits = filter(query)
-        const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
-        found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
-        return page(query.direction === 'asc' ? found : found.toReversed(), query, shown)
-      },
+function listCustomHostnames({ store }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/custom_hostnames',
+    scopes: ['zone'],
+    permissions: READ,
+    summary: 'List, search and sort the custom hostnames of a zone',
+    query: HostnameQuery,
+    result: Type.Array(HostnameResult),
+    handle({ scope, query }) {
+      const fits = filter(query)
+      const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
+      found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
+      return page(query.direction === 'asc' ? found : found.toReversed(), query, shown)
+    },
+  })
+}
+
+function readQuota({ quota }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/custom_hostnames/quota',
+    scopes: ['zone'],
+    permissions: READ,
+    summary: 'Tell how many custom hostnames the zone may have',
+    result: Type.Object({
+      allocated: Type.Integer(),
+      used: Type.Integer(),
+      hard_cap: Type.Integer(),
+      exceeded: Type.Boolean(),
     }),
-    endpoint({
-      method: 'get',
-      path: '/custom_hostnames/quota',
-      scopes: ['zone'],
-      permissions: READ,
-      summary: 'Tell how many custom hostnames the zone may have',
-      result: Type.Object({
-        allocated: Type.Integer(),
-        used: Type.Integer(),
-        hard_cap: Type.Integer(),
-        exceeded: Type.Boolean(),
-      }),
-      handle: ({ scope }) => quota(scope),
-    }),
-    endpoint({
-      method: 'get',
-      path: '/custom_hostnames/:custom_hostname_id',
-      scopes: ['zone'],
-      permissions: READ,
-      summary: 'Read a custom hostname',
-      result: HostnameResult,
-      handle: ({ scope, params }) => shown(stored(scope, params.custom_hostname_id).value),
-    }),
-    endpoint({
-      method: 'post',
-      path: '/custom_hostnames',
-      scopes: ['zone'],
-      permissions: WRITE,
-      summary: 'Add a custom hostname; it is served at once',
-      body: HostnameInput,
-      result: HostnameResult,
-      refusal: 'badHostname',
-      further: ({ body }) => furtherIssues(body),
-      async handle(call) {
-        const { scope, body } = call
-        assertNoIssues(furtherIssues(body))
-        const name = hostName(body.hostname) ?? ''
-        const { hostname: _name, ...change } = body
-        const id = newUuid()
-        const created_at = new Date(clock.now()).toISOString()
-        const value = changed({ id, hostname: name, created_at }, change)
-        const { allocated, used } = quota(scope)
-        assertFree(name, scope.id)
-        await room
-          .take(scope.id, allocated - used, 'hostnameQuota', async () => {
-            await store.batch(
-              ...audited(clock, call, { kind: HOSTNAME, scope, id, after: value }, [
-                { kind: HOSTNAME_OWNER, scope: DAEMON, id: name, value: { zone_id: scope.id, id }, ifVersion: 0 },
-              ]),
-            )
-          })
-          .catch((error: unknown) => {
-            throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
-          })
-        return new ApiResponse(shown(value), { messages: withoutEffect(inert(body)) })
-      },
-    }),
-    endpoint({
-      method: 'patch',
-      path: '/custom_hostnames/:custom_hostname_id',
-      scopes: ['zone'],
-      permissions: WRITE,
-      summary: 'Change a custom hostname; custom_metadata.content_converter "enabled" marks it for conversion',
-      body: HostnameChange,
-      result: HostnameResult,
-      refusal: 'badHostname',
-      further: ({ body }) => furtherIssues(body),
-      async handle(call) {
-        const { scope, body } = call
-        assertNoIssues(furtherIssues(body))
-        const id = call.params.custom_hostname_id
-        stored(scope, id)
-        const after = await store.change(
-          HOSTNAME,
-          scope,
-          id,
-          (old) => old && changed(old, body),
-          auditOf(clock, call, { kind: HOSTNAME, scope, id }),
-        )
-        if (!after) throw new ApiError('unknownHostname')
-        return new ApiResponse(shown(after.value), { messages: withoutEffect(inert(body)) })
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: '/custom_hostnames/:custom_hostname_id',
-      scopes: ['zone'],
-      permissions: WRITE,
-      summary: 'Remove a custom hostname',
-      result: Type.Object({ id: Type.String() }),
-      top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),
-      async handle(call) {
-        const { scope } = call
-        const id = call.params.custom_hostname_id
-        await edits.run(id, async () => {
-          const { version, value } = stored(scope, id)
+    handle: ({ scope }) => quota(scope),
+  })
+}
+
+function readCustomHostname({ stored }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/custom_hostnames/:custom_hostname_id',
+    scopes: ['zone'],
+    permissions: READ,
+    summary: 'Read a custom hostname',
+    result: HostnameResult,
+    handle: ({ scope, params }) => shown(stored(scope, params.custom_hostname_id).value),
+  })
+}
+
+function createCustomHostname({ store, clock, room, assertFree, quota }: Context): Endpoint {
+  return endpoint({
+    method: 'post',
+    path: '/custom_hostnames',
+    scopes: ['zone'],
+    permissions: WRITE,
+    summary: 'Add a custom hostname; it is served at once',
+    body: HostnameInput,
+    result: HostnameResult,
+    refusal: 'badHostname',
+    further: ({ body }) => furtherIssues(body),
+    async handle(call) {
+      const { scope, body } = call
+      assertNoIssues(furtherIssues(body))
+      const name = hostName(body.hostname) ?? ''
+      const { hostname: _name, ...change } = body
+      const id = newUuid()
+      const created_at = new Date(clock.now()).toISOString()
+      const value = changed({ id, hostname: name, created_at }, change)
+      const { allocated, used } = quota(scope)
+      assertFree(name, scope.id)
+      await room
+        .take(scope.id, allocated - used, 'hostnameQuota', async () => {
           await store.batch(
-            ...audited(clock, call, { kind: HOSTNAME, scope, id, before: value, ifVersion: version }, [
-              { kind: HOSTNAME_OWNER, scope: DAEMON, id: value.hostname, value: undefined },
+            ...audited(clock, call, { kind: HOSTNAME, scope, id, after: value }, [
+              { kind: HOSTNAME_OWNER, scope: DAEMON, id: name, value: { zone_id: scope.id, id }, ifVersion: 0 },
             ]),
           )
         })
-        return new ApiResponse({ id }, { top: { id } })
-      },
-    }),
-  ]
+        .catch((error: unknown) => {
+          throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
+        })
+      return new ApiResponse(shown(value), { messages: withoutEffect(inert(body)) })
+    },
+  })
+}
+
+function changeCustomHostname({ store, clock, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: '/custom_hostnames/:custom_hostname_id',
+    scopes: ['zone'],
+    permissions: WRITE,
+    summary: 'Change a custom hostname; custom_metadata.content_converter "enabled" marks it for conversion',
+    body: HostnameChange,
+    result: HostnameResult,
+    refusal: 'badHostname',
+    further: ({ body }) => furtherIssues(body),
+    async handle(call) {
+      const { scope, body } = call
+      assertNoIssues(furtherIssues(body))
+      const id = call.params.custom_hostname_id
+      stored(scope, id)
+      const after = await store.change(
+        HOSTNAME,
+        scope,
+        id,
+        (old) => old && changed(old, body),
+        auditOf(clock, call, { kind: HOSTNAME, scope, id }),
+      )
+      if (!after) throw new ApiError('unknownHostname')
+      return new ApiResponse(shown(after.value), { messages: withoutEffect(inert(body)) })
+    },
+  })
+}
+
+function removeCustomHostname({ store, clock, edits, stored }: Context): Endpoint {
+  return endpoint({
+    method: 'delete',
+    path: '/custom_hostnames/:custom_hostname_id',
+    scopes: ['zone'],
+    permissions: WRITE,
+    summary: 'Remove a custom hostname',
+    result: Type.Object({ id: Type.String() }),
+    top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),
+    async handle(call) {
+      const { scope } = call
+      const id = call.params.custom_hostname_id
+      await edits.run(id, async () => {
+        const { version, value } = stored(scope, id)
+        await store.batch(
+          ...audited(clock, call, { kind: HOSTNAME, scope, id, before: value, ifVersion: version }, [
+            { kind: HOSTNAME_OWNER, scope: DAEMON, id: value.hostname, value: undefined },
+          ]),
+        )
+      })
+      return new ApiResponse({ id }, { top: { id } })
+    },
+  })
 }
 
 /** Returns the members of a write that have no effect: those of `ssl` but `wildcard`. Removing it is complete. */

@@ -40,7 +40,15 @@ const READ = ['Zone Settings Read', 'Zone Settings Write'] as const
 const WRITE = ['Zone Settings Write'] as const
 
 /** Endpoints of zone settings. */
-export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
+export function settings(deps: ControlDeps): Endpoint[] {
+  const context = contextOf(deps)
+  return [listSettings(context), changeSettings(context), readSetting(context), changeSetting(context)]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ config, store, clock }: ControlDeps) {
   const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
     const zone = configIndex(config()).zones.get(scope.id)
@@ -96,58 +104,68 @@ export function settings({ config, store, clock }: ControlDeps): Endpoint[] {
       messages: withoutEffect(inert),
     }
   }
+  return { zoneOf, shown, set }
+}
 
-  return [
-    endpoint({
-      method: 'get',
-      path: '/settings',
-      scopes: ['zone'],
-      permissions: READ,
-      summary: 'List the settings of a zone',
-      result: Type.Array(SettingResult),
-      handle: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
-    }),
-    endpoint({
-      method: 'patch',
-      path: '/settings',
-      scopes: ['zone'],
-      permissions: WRITE,
-      summary: 'Change several settings of a zone, all or none',
-      body: SettingsInput,
-      result: Type.Array(SettingResult),
-      refusal: 'badSetting',
-      async handle(call) {
-        const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
-        const { results, messages } = await set(call, items)
-        return new ApiResponse(results, { messages })
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/settings/:setting_id',
-      scopes: ['zone'],
-      permissions: READ,
-      summary: 'Read a setting of a zone',
-      result: SettingResult,
-      handle: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
-    }),
-    endpoint({
-      method: 'patch',
-      path: '/settings/:setting_id',
-      scopes: ['zone'],
-      permissions: WRITE,
-      summary: 'Change a setting of a zone; content_converter switches the conversion to Markdown on or off',
-      body: SettingInput,
-      result: SettingResult,
-      refusal: 'badSetting',
-      async handle(call) {
-        const id = call.params.setting_id
-        known(id)
-        const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
-        return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
-      },
-    }),
-  ]
+function listSettings({ zoneOf, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/settings',
+    scopes: ['zone'],
+    permissions: READ,
+    summary: 'List the settings of a zone',
+    result: Type.Array(SettingResult),
+    handle: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
+  })
+}
+
+function changeSettings({ set }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: '/settings',
+    scopes: ['zone'],
+    permissions: WRITE,
+    summary: 'Change several settings of a zone, all or none',
+    body: SettingsInput,
+    result: Type.Array(SettingResult),
+    refusal: 'badSetting',
+    async handle(call) {
+      const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
+      const { results, messages } = await set(call, items)
+      return new ApiResponse(results, { messages })
+    },
+  })
+}
+
+function readSetting({ zoneOf, shown }: Context): Endpoint {
+  return endpoint({
+    method: 'get',
+    path: '/settings/:setting_id',
+    scopes: ['zone'],
+    permissions: READ,
+    summary: 'Read a setting of a zone',
+    result: SettingResult,
+    handle: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
+  })
+}
+
+function changeSetting({ zoneOf, shown, set }: Context): Endpoint {
+  return endpoint({
+    method: 'patch',
+    path: '/settings/:setting_id',
+    scopes: ['zone'],
+    permissions: WRITE,
+    summary: 'Change a setting of a zone; content_converter switches the conversion to Markdown on or off',
+    body: SettingInput,
+    result: SettingResult,
+    refusal: 'badSetting',
+    async handle(call) {
+      const id = call.params.setting_id
+      known(id)
+      const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
+      return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
+    },
+  })
 }
 
 function known(id: string): SettingType {
