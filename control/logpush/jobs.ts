@@ -27,8 +27,8 @@ export interface Parts {
 }
 
 /** The jobs of an account or zone. */
-export function jobs(deps: LogpushDeps, p1: Parts): Endpoint[] {
-  const context = contextOf(deps, p1)
+export function jobs(deps: LogpushDeps, parts: Parts): Endpoint[] {
+  const context = contextOf(deps, parts)
   return [listJobs(context), createJob(context), readJob(context), replaceJob(context), removeJob(context)]
 }
 

@@ -109,8 +109,8 @@ export const MUTANTS: readonly Mutant[] = [
     `if (forwardedFor === undefined || !trusted(peer)) return address`,
     'if (forwardedFor === undefined) return address',
   ]),
-  ...of('src/edge/client/server.ts', 'test/edge/client/proxy-clients.test.ts', [
-    `|| (counted && present >= perAddress)`,
+  ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [
+    `|| (perAddress > 0 && present >= perAddress && !trusted(address))`,
     '',
   ]),
 

@@ -15,6 +15,7 @@ import { destinationChecks } from '../../src/daemon/destinations.js'
 import { runPipeline } from '../../src/daemon/pipeline-run.js'
 import { programArgs } from '../helpers/program.js'
 import { testFolder } from '../helpers/folder.js'
+import { until } from '../helpers/web.js'
 
 const CHILD = programArgs(new URL('../helpers/run-child.ts', import.meta.url))
 
@@ -233,6 +234,8 @@ t.test('kill -9 under rotation: nothing is lost, and only batches in flight come
       if (kill > 0 && round % 3 === 1) renameSync(join(logs, 'app.log'), join(logs, `app.log.${++rotations}`))
       await setTimeout(100)
     }
+    // Requests of the killed run may arrive only now: the last run ends when it has delivered the rest.
+    if (isLast) await until(() => names.every((id) => sink.arrived.has(`"${id}"`)))
     child.kill(isLast ? 'SIGTERM' : 'SIGKILL')
     const [code] = (await exit) as [number | null]
     if (isLast) {

@@ -474,10 +474,12 @@ t.test('any bytes get an envelope or a closed connection', async (t) => {
 
 t.test('any request gets an envelope of the right shape and never an internal error', async (t) => {
   const { call, endpoints } = await client(t)
+  // Those of log push need its services, which this client lacks; the fuzz test of all endpoints has them.
+  const served = endpoints.filter(({ path }) => !path.startsWith('/logpush'))
   const id = fc.constantFrom(ZONE, FREE_ZONE, 'x', '%', '..', '__proto__', 'ffffffffffffffffffffffffffffffff')
   const path = fc
     .tuple(
-      fc.constantFrom(...endpoints.flatMap((one) => one.scopes.map((scope) => [scope, one.path] as const))),
+      fc.constantFrom(...served.flatMap((one) => one.scopes.map((scope) => [scope, one.path] as const))),
       id,
       fc.webQueryParameters(),
     )

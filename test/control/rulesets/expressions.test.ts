@@ -248,8 +248,8 @@ t.test('what is hardly meant is told in messages, of writes and of dry runs', as
 const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
   [
     'http_config_settings',
-    { action: 'set_config', action_parameters: { ssl: 'full', content_converter: false, security_level: 'high' } },
-    '/action_parameters/ssl',
+    { action: 'set_config', action_parameters: { bic: true, ssl: 'full', security_level: 'high' } },
+    '/action_parameters/bic',
     '/action_parameters/security_level',
   ],
   ['http_config_settings', { action: 'set_config', action_parameters: { security_level: 'off' } }],
