@@ -1,5 +1,5 @@
 /** Bytes of one block. A body of known length has a last block of exactly the rest. */
-export const BLOCK_BYTES = 65_536
+const BLOCK_BYTES = 65_536
 const FIRST_BYTES = 4096
 
 /** Memory that bodies are charged to. */

@@ -10,7 +10,7 @@ const STATIC = new Set(
 const MAX_ENDING = 5
 
 /** Returns the ending of the last path segment in lower case; undefined without one. */
-export function endingOf(target: string): string | undefined {
+function endingOf(target: string): string | undefined {
   const query = target.indexOf('?')
   const end = query < 0 ? target.length : query
   const dot = target.lastIndexOf('.', end - 1)

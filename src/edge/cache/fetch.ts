@@ -16,7 +16,7 @@ import { varyKey, varyNames } from './vary.js'
 /** Time after which requests that wait for the head of a response are sent to the origin themselves. */
 const HEAD_MS = 5000
 /** Maximum requests that share one fetch. */
-export const MAX_WAITERS = 1000
+const MAX_WAITERS = 1000
 /** Responses of the origin for which a stale response may be used (RFC 5861, 4). */
 const FAILURES = new Set([500, 502, 503, 504])
 /** Bytes of a response that nobody needs, up to which its connection is kept. */

@@ -53,7 +53,7 @@ export interface StatusFacts {
 }
 
 /** Returns the value of Cache-Status (RFC 9211). */
-export function cacheStatus({ status, ttl, isStored, isCollapsed, originStatus }: StatusFacts): string {
+function cacheStatus({ status, ttl, isStored, isCollapsed, originStatus }: StatusFacts): string {
   let value = NAME
   if (status === 'HIT' || status === 'UPDATING') value += '; hit'
   else value += `; fwd=${FORWARDED[status]}`

@@ -6,7 +6,7 @@ import { objectId, R2_OBJECTS, type ObjectHttpFields, type StoredObject } from '
 import { R2_BUCKETS } from '../../core/model/storage.js'
 import type { Scope } from '../../core/scope.js'
 import { VersionConflict, type Store, type Write } from '../../core/store.js'
-import { DIGESTS, readBytes, writeBytes, type Digest, type WrittenBytes } from './object-bytes.js'
+import { readBytes, writeBytes, type Digest, type WrittenBytes } from './object-bytes.js'
 import { meets, type ByteRange, type ObjectCondition } from './object-conditions.js'
 import { ObjectError } from './object-error.js'
 import { firstFrom } from './sorted.js'
@@ -196,6 +196,3 @@ export class Objects {
 
 const notMet = (): ObjectError => new ObjectError('precondition', 'the condition on the stored object is not met')
 const noBucket = (): ObjectError => new ObjectError('noBucket', 'the bucket does not exist')
-
-/** Whether a name is that of a digest. */
-export const isDigest = (name: string): name is Digest => (DIGESTS as readonly string[]).includes(name)

@@ -83,7 +83,7 @@ export async function startCachedSite(
 }
 
 /** Sends one request, and reads the response. */
-export async function fetchFrom(
+async function fetchFrom(
   port: number,
   path: string,
   headers: Record<string, string> = {},
