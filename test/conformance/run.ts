@@ -3,6 +3,7 @@
  * what was expected and what came; the last line counts both. Exit 1 on any failure, 2 when the suite is not known.
  */
 import { fileURLToPath } from 'node:url'
+import { cache } from './cache.js'
 import { commonmark } from './commonmark.js'
 import { filter } from './filter.js'
 import { html5lib } from './html5lib.js'
@@ -10,7 +11,7 @@ import { runSuite, type Suite } from './suite.js'
 import { ssrf } from './ssrf.js'
 import { template } from './template.js'
 
-const SUITES: readonly Suite[] = [commonmark, filter, html5lib, ssrf, template]
+const SUITES: readonly Suite[] = [cache, commonmark, filter, html5lib, ssrf, template]
 
 const [name, file] = process.argv.slice(2)
 const suite = SUITES.find((candidate) => candidate.name === name)

@@ -1,0 +1,167 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Case, Suite } from './suite.js'
+
+const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
+const READY_MS = 30_000
+
+/** One test of the suite. Kind: `required` if absent, `optimal`, or `check` for behaviour that is only reported. */
+interface CacheTest {
+  readonly id: string
+  readonly name: string
+  readonly kind?: 'required' | 'optimal' | 'check'
+  readonly browser_only?: boolean
+}
+
+interface CacheSuite {
+  readonly id: string
+  readonly tests: readonly CacheTest[]
+}
+
+interface Engine {
+  runTests(tests: readonly CacheSuite[], browser: boolean, base: string): Promise<void>
+  getResults(): Record<string, unknown>
+}
+
+interface Judge {
+  determineTestResult(
+    suites: readonly CacheSuite[],
+    id: string,
+    results: Record<string, unknown>,
+    honorDependencies: boolean,
+  ): readonly [icon: string, color: string, symbol: string]
+}
+
+/** Tests that the proxy does not pass, with the reason. One that begins to pass must leave this list. */
+const MISSES: Readonly<Record<string, string>> = {
+  'headers-store-Set-Cookie': 'responses with Set-Cookie are never shared',
+  'other-set-cookie': 'responses with Set-Cookie are never shared',
+  'headers-store-Transfer-Encoding': 'an unknown transfer coding gets 502',
+  'interim-not-cached': 'interim responses of origins are not passed on',
+  'interim-102': 'interim responses of origins are not passed on',
+  'interim-103': 'interim responses of origins are not passed on',
+  'interim-no-header-reuse': 'interim responses of origins are not passed on',
+  'partial-store-partial-reuse-partial': 'partial responses are not stored',
+  'partial-store-partial-reuse-partial-absent': 'partial responses are not stored',
+  'partial-store-partial-reuse-partial-byterange': 'partial responses are not stored',
+  'partial-store-partial-reuse-partial-suffix': 'partial responses are not stored',
+  'partial-store-partial-complete': 'partial responses are not stored',
+  'method-POST': 'responses to POST are not stored',
+  'conditional-lm-fresh-no-lm': 'If-Modified-Since is compared with Last-Modified only',
+  'vary-normalise-lang-select': 'Accept-Language is compared as it is',
+}
+
+let figures = ''
+
+/** The cache suite of http-tests against the built proxy, with `cache: everything`. */
+export const cache: Suite = {
+  name: 'cache',
+  fixture: 'cache-tests',
+  get note() {
+    return figures
+  },
+  async cases(folder) {
+    if (!existsSync(CLI)) throw new Error('the daemon is not built: run npm run build first')
+    const load = async (path: string): Promise<unknown> => await import(pathToFileURL(resolve(folder, path)).href)
+    const { default: suites } = (await load('tests/index.mjs')) as { default: readonly CacheSuite[] }
+    const engine = (await load('test-engine/client/runner.mjs')) as Engine
+    const { determineTestResult } = (await load('test-engine/lib/results.mjs')) as Judge
+    const tests = suites.flatMap((suite) => suite.tests).filter((test) => test.browser_only !== true)
+    await throughProxy(folder, async (base) => await engine.runTests(suites, false, base))
+    const results = engine.getResults()
+    const passes = (id: string, dependencies: boolean) =>
+      ['✅', 'Y'].includes(determineTestResult(suites, id, results, dependencies)[2])
+    figures = (['required', 'optimal'] as const)
+      .map((kind) => {
+        const own = tests.filter((test) => (test.kind ?? 'required') === kind)
+        const count = (dependencies: boolean) => own.filter(({ id }) => passes(id, dependencies)).length
+        return `${kind}: ${count(false)} of ${own.length}, ${count(true)} with their dependencies`
+      })
+      .join('\n')
+    return tests.filter(({ kind }) => kind !== 'check').map((test) => caseOf(test, passes(test.id, false)))
+  },
+}
+
+const caseOf = ({ id, name }: CacheTest, passed: boolean): Case => ({
+  name: `${id}: ${name}`,
+  expected: MISSES[id] ?? 'passes',
+  got: () => (passed ? 'passes' : (MISSES[id] ?? 'fails')),
+})
+
+/** Starts the origin of the suite and the daemon in front of it, and ends both after `work`. */
+async function throughProxy(folder: string, work: (base: string) => Promise<void>): Promise<void> {
+  const temporary = mkdtempSync(join(tmpdir(), 'edged-cache-'))
+  const children: ChildProcess[] = []
+  try {
+    const port = await freePort()
+    const origin = spawn(process.execPath, ['test-engine/server/server.mjs'], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...process.env,
+        npm_config_protocol: 'http',
+        npm_config_port: String(port),
+        npm_config_pidfile: join(temporary, 'pid'),
+      },
+    })
+    children.push(origin)
+    await lineOf(origin, (line) => (line.includes('Listening') ? true : undefined))
+    const file = join(temporary, 'edged.yaml')
+    writeFileSync(file, configuration(port))
+    const daemon = spawn(process.execPath, [CLI, 'serve', '-c', file], { stdio: ['ignore', 'pipe', 'inherit'] })
+    children.push(daemon)
+    await work(await lineOf(daemon, readyProxy))
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    rmSync(temporary, { recursive: true, force: true })
+  }
+}
+
+const configuration = (origin: number): string => `data: ./data
+log: { level: info }
+proxy: { listen: "127.0.0.1:0" }
+control: { listen: "127.0.0.1:0" }
+admin: { listen: "127.0.0.1:0" }
+accounts: [{ id: 023e105f4ecef8ad9ca31a8372d0c353, name: Example }]
+zones:
+  - id: 9f1839b6152d298aca64c4e906b6d074
+    account: 023e105f4ecef8ad9ca31a8372d0c353
+    name: suite.test
+    hostnames: ["*"]
+    origin: http://127.0.0.1:${origin}
+    cache: everything
+`
+
+function readyProxy(line: string): string | undefined {
+  if (!line.includes('"ready"')) return undefined
+  return (JSON.parse(line) as { proxy: string }).proxy
+}
+
+/** Returns what `read` finds in a line of the standard output of a child. */
+async function lineOf<T>({ stdout }: ChildProcess, read: (line: string) => T | undefined): Promise<T> {
+  if (!stdout) throw new Error('the child has no output')
+  return await new Promise((done, reject) => {
+    const timer = setTimeout(() => reject(new Error('a server of the suite did not start')), READY_MS)
+    createInterface(stdout).on('line', (line) => {
+      const found = read(line)
+      if (found === undefined) return
+      clearTimeout(timer)
+      done(found)
+    })
+  })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
