@@ -109,6 +109,32 @@ t.test('a change by the API is in force in all processes when the API responds',
   t.same(await hosted(daemon, 'shop.customer.test'), [404])
 })
 
+t.test('a purge removes a response from the caches of all processes before the API responds', options, async (t) => {
+  let served = 0
+  const origin = await startOrigin(t, (_request, response) => {
+    response.setHeader('cache-control', 'max-age=600')
+    response.end(String(++served))
+  })
+  const daemon = await startDaemon(t, configuration(origin.url, { processes: 2 }))
+  for (let round = 0; round < 3; round++) {
+    // A static file is cached by default.
+    await many(daemon, '/site.css')
+    const newest = served
+    const purged = await fetch(`${daemon.control}/zones/${ZONE}/purge_cache`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ purge_everything: true }),
+    })
+    t.equal(purged.status, 200)
+    const after = await many(daemon, '/site.css')
+    t.ok(
+      after.every(({ text }) => Number(text) > newest),
+      'nothing is served from before the purge',
+    )
+  }
+  t.ok(served < 3 * 2 * CONNECTIONS, 'responses came from the caches')
+})
+
 t.test('rate limits are exact over all processes, and a new process has the counts', options, async (t) => {
   const daemon = await start(t)
   const allowed = 100

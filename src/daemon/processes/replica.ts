@@ -1,6 +1,7 @@
 import { ENTRY_POINTS, RULESETS } from '../../core/model/ruleset.js'
 import { FALLBACK_ORIGIN, HOSTNAME } from '../../core/model/hostname.js'
 import { LIST_ITEMS, LISTS } from '../../core/model/list.js'
+import { PURGE } from '../../core/model/purge.js'
 import { SETTING } from '../../core/model/setting.js'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../core/model/worker.js'
 import {
@@ -24,6 +25,7 @@ const REPLICATED: readonly Kind<unknown>[] = [
   FALLBACK_ORIGIN,
   MANAGED_CERTIFICATES,
   ACME_CHALLENGES,
+  PURGE,
   SETTING,
   RULESETS,
   ENTRY_POINTS,
