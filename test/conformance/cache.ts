@@ -1,11 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { freePort } from '../helpers/free-port.js'
 import type { Case, Suite } from './suite.js'
 
 const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
@@ -155,13 +154,4 @@ async function lineOf<T>({ stdout }: ChildProcess, read: (line: string) => T | u
       done(found)
     })
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,4 +1,3 @@
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../src/config/load.js'
@@ -6,17 +5,10 @@ import type { Config } from '../../src/config/schema.js'
 import { silentLog } from '../../src/core/log.js'
 import { startDaemon } from '../../src/daemon/index.js'
 import { testFolder } from '../helpers/folder.js'
+import { freePort } from '../helpers/free-port.js'
 import { sendRaw } from '../helpers/proxy.js'
 
 const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 function configOf(folder: string, proxyPort: number, zone: string): Config {
   return readConfig(

@@ -1,9 +1,8 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { freePort } from './free-port.js'
 import { tlsFile } from './tls.js'
 import { until } from './web.js'
 
@@ -12,16 +11,6 @@ export const NO_PEBBLE: string | false =
   spawnSync('pebble', ['-h']).error || spawnSync('pebble-challtestsrv', ['-h']).error
     ? 'pebble is not installed'
     : false
-
-/** Returns a port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** A certificate authority that validates names at 127.0.0.1 and refuses a fifth of all nonces. */
 export interface Pebble {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
+import { freePort } from './free-port.js'
 
 /** Why tests with a real Redis are skipped; false if the server is installed. */
 export const NO_REDIS: string | false =
@@ -64,13 +64,4 @@ async function responding(port: number, child: ChildProcess): Promise<void> {
 /** Ignores an error that requires a password: the server responds. Throws all others. */
 function passwordWanted(error: unknown): void {
   if (!String(error).includes('NOAUTH')) throw error
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
