@@ -92,19 +92,28 @@ export class AcmeClient {
   readonly #jwk: JWK
   readonly #thumbprint: string
   readonly #clock: Clock
+  readonly #signal: AbortSignal
   readonly #http: Got
   readonly #nonces: string[] = []
   #directory: Static<typeof Directory> | undefined
   /** URL of the account. */
   account: string | undefined
 
-  private constructor(authority: Authority, key: CryptoKey, jwk: JWK, thumbprint: string, clock: Clock) {
+  private constructor(
+    authority: Authority,
+    key: CryptoKey,
+    jwk: JWK,
+    thumbprint: string,
+    clock: Clock,
+    signal: AbortSignal,
+  ) {
     this.#authority = authority
     this.#key = key
     const { kty, crv, x, y } = jwk
     this.#jwk = { kty, crv, x, y } as JWK
     this.#thumbprint = thumbprint
     this.#clock = clock
+    this.#signal = signal
     const ca = authority.caFile
     this.#http = got.extend({
       throwHttpErrors: false,
@@ -112,14 +121,15 @@ export class AcmeClient {
       retry: { limit: 0 },
       timeout: { request: REQUEST_MS },
       headers: { 'user-agent': 'edged' },
+      signal,
       ...(ca !== undefined && { https: { certificateAuthority: readFileSync(ca) } }),
     })
   }
 
-  /** Creates the client of an account from the private JWK of its key. */
-  static async open(authority: Authority, jwk: JWK, clock: Clock): Promise<AcmeClient> {
+  /** Creates the client of an account from the private JWK of its key. `signal` ends its requests and waits. */
+  static async open(authority: Authority, jwk: JWK, clock: Clock, signal: AbortSignal): Promise<AcmeClient> {
     const key = (await importJWK(jwk, 'ES256')) as CryptoKey
-    return new AcmeClient(authority, key, jwk, await calculateJwkThumbprint(jwk), clock)
+    return new AcmeClient(authority, key, jwk, await calculateJwkThumbprint(jwk), clock, signal)
   }
 
   /** Creates the account, or finds the one that the key has already, and returns its URL (RFC 8555, 7.3). */
@@ -183,7 +193,7 @@ export class AcmeClient {
       if (found.status === 'valid') return found
       if (found.status === 'invalid') throw new AcmeError(reasonOf(found))
       if (this.#clock.monotonic() > end) throw new AcmeError(`the authority was still at "${found.status}" after 120 s`)
-      await this.#clock.sleep(Math.min(retryAfter(response, this.#clock) ?? POLL_MS, MAX_POLL_STEP_MS))
+      await this.#clock.sleep(Math.min(retryAfter(response, this.#clock) ?? POLL_MS, MAX_POLL_STEP_MS), this.#signal)
     }
   }
 

@@ -194,6 +194,8 @@ export class AcmeManager {
       this.#orders.inc({ result: 'issued' })
       log.info({ event: 'certificate_issued', name, until: iso(Date.parse(validTo)) })
     } catch (error) {
+      // An order that a stop of the daemon ended has not failed: the next start orders again.
+      if (this.#closing.signal.aborted) return await this.#settle(name, ({ owner: _owner, ...old }) => old)
       const reason = messageOf(error)
       // An account that the authority does not know is created again.
       if (error instanceof AcmeError && error.type.endsWith(':accountDoesNotExist')) await this.#forget(options)
@@ -257,7 +259,12 @@ export class AcmeManager {
     const created = vault.seal(JSON.stringify(await newKey()), aad)
     const stored = await store.change(ACME_ACCOUNTS, DAEMON, id, (old) => old ?? { key: created })
     const account = stored?.value ?? { key: created }
-    const client = await AcmeClient.open(options, JSON.parse(vault.open(account.key, aad)) as JWK, clock)
+    const client = await AcmeClient.open(
+      options,
+      JSON.parse(vault.open(account.key, aad)) as JWK,
+      clock,
+      this.#closing.signal,
+    )
     if (account.url === undefined) {
       const url = await client.register()
       await store.change(ACME_ACCOUNTS, DAEMON, id, (old) => old && { ...old, url })
