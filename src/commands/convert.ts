@@ -157,6 +157,21 @@ const unreachable = (error: unknown): Exit => {
   return new Exit(1, name === 'TimeoutError' ? `no page after ${TIMEOUT_MS / 1000} s` : messageOf(cause ?? error))
 }
 
+/** Bytes that decide whether a page is text, and bytes that no text has (WHATWG MIME Sniffing, 3 and 7.2). */
+const SNIFFED_BYTES = 1445
+// oxlint-disable-next-line no-control-regex
+const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/
+
+/** Returns whether the first bytes of a page are neither markup nor text. A byte order mark makes them text. */
+function isBinary(chunk: Uint8Array): boolean {
+  const head = Buffer.from(chunk.subarray(0, SNIFFED_BYTES)).toString('latin1')
+  return (
+    !/^(?:\xff\xfe|\xfe\xff|\xef\xbb\xbf)/.test(head) &&
+    !/<[a-z!/?]/i.test(head.replaceAll('\0', '')) &&
+    BINARY.test(head)
+  )
+}
+
 /** The whole Markdown: nothing is written before it is certain that the page can be converted. */
 async function markdownOf({ contentType, bytes }: OpenPage, options: Options): Promise<string> {
   const content: Content = options.main ? 'main' : 'page'
@@ -169,7 +184,11 @@ async function markdownOf({ contentType, bytes }: OpenPage, options: Options): P
   const converter = new Converter({ contentType, keepHtml: options.keepHtml, content, links })
   const parts: string[] = []
   try {
-    for await (const chunk of bytes) parts.push(converter.write(chunk))
+    for await (const chunk of bytes) {
+      if (parts.length === 0 && isBinary(chunk))
+        throw new Exit(4, 'the page is not HTML: its first bytes are binary data')
+      parts.push(converter.write(chunk))
+    }
     parts.push(converter.end())
   } catch (error) {
     if (error instanceof PageTooLarge) throw new Exit(3, messageOf(error))

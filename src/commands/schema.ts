@@ -40,7 +40,7 @@ export const schema: DefineCommand = (command) => {
     .command('openapi')
     .description('the OpenAPI document of the API')
     .action(async () => {
-      const config = readConfig('', 'edged.yaml', {})
+      const config = readConfig('{}', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
       const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
       print(openapiDocument(endpoints({ ...common, logpush: unasked, posture: unasked, workers: unasked })))

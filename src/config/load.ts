@@ -48,6 +48,8 @@ export function readConfig(
   const listed = yaml.document.get('pipelines', true)
   if (isNode(listed)) keepDigits(listed)
   return yaml.checked((value, refuse) => {
+    if (value === null || value === undefined)
+      refuse([{ pointer: '', message: 'is empty; edged init writes a file to begin with' }])
     const given = value ?? {}
     const issues = withNewNames(wrongShape(given))
     // Malformed sections are treated as absent, so that the others are checked as well.

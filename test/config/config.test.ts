@@ -30,8 +30,12 @@ const faults = (text: string, environment = {}): string[] => {
   return []
 }
 
+t.test('an empty file is rejected', async (t) => {
+  for (const text of ['', '# nothing\n']) t.match(faults(text), [/^f\.yaml:1:1: is empty/])
+})
+
 t.test('every option has its default', async (t) => {
-  const config = readConfig('', '/etc/edged/f.yaml', {})
+  const config = readConfig('{}', '/etc/edged/f.yaml', {})
   t.match(config, {
     data: '/etc/edged/data',
     store: 'embedded',

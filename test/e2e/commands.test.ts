@@ -36,6 +36,8 @@ t.test('convert says by its exit code why there is no Markdown, and prints none'
     ['a byte more', Buffer.alloc(limit + 1, 'a'), 'text/html', 3],
     ['malformed XHTML', '<p><b></p>', 'application/xhtml+xml; charset=utf-8', 4],
     ['what is no HTML', '%PDF', 'application/pdf', 4],
+    ['binary data', Buffer.from([0, 1, 2, 0x89, 0x50]), 'text/html', 4],
+    ['HTML with a NUL', '\0<h1>a</h1>', 'text/html', 0],
   ]
   for (const [what, input, type, status] of cases) {
     const done = edged(['convert', '--content-type', type], input)
