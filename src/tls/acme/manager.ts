@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
+import { HOSTNAME } from '../../core/model/hostname.js'
 import { DAEMON } from '../../core/scope.js'
 import type { Store } from '../../core/store.js'
 import { secretOf, type Vault } from '../../core/vault.js'
@@ -37,7 +38,7 @@ export interface AcmeDeps {
 }
 
 const CONCURRENCY = 4
-/** Names are compared at least this often; a change of the store wakes the loop before that. */
+/** Names are compared at least this often; a change of a custom hostname wakes the loop before that. */
 const INTERVAL_MS = 30_000
 /** Orders of a name within 24 hours. */
 const MAX_ORDERS = 5
@@ -90,8 +91,8 @@ export class AcmeManager {
       },
     })
     this.#unwatch = store.watch((changes) => {
-      // Own progress does not count: only what may bring or remove a host name.
-      if (changes.some(({ kind }) => kind !== MANAGED_CERTIFICATES.name && kind !== ACME_CHALLENGES.name)) this.#wake()
+      // Deliveries and the like write thousands of times per second: only a new host name matters here.
+      if (changes.some(({ kind }) => kind === HOSTNAME.name)) this.#wake()
     })
     this.#running = this.#run()
   }
