@@ -378,7 +378,7 @@ t.test('a folder is a destination in each form that a URL of a file can have', a
 t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
   const folder = testFolder(t)
   const text = `pipelines: [{ source: { file: a.ndjson }, dataset: http_requests, destination_conf: 'file:out' }]`
-  const config = { ...readConfig('', join(folder, 'f.yaml'), {}), data: folder }
+  const config = { ...readConfig('{}', join(folder, 'f.yaml'), {}), data: folder }
   const pipelines = readPipelines(text, join(folder, 'f.yaml'), checks, {})
   const moved = new MovedClock('2026-11-21T12:00:00Z')
   let failures = 0

@@ -23,7 +23,7 @@ import { testFolder } from '../../helpers/folder.js'
 import { MovedClock } from '../../helpers/moved-clock.js'
 
 /** The section of the configuration as it is by default. */
-export const DEFAULTS = readConfig('', 'f.yaml', {}).logpush
+export const DEFAULTS = readConfig('{}', 'f.yaml', {}).logpush
 
 export const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
 
