@@ -14,7 +14,7 @@ export const destinationSchemas = (types: Types): object => ({
   ),
 })
 
-/** Returns the table of destinations in the README, in Markdown. Required parameters are bold. */
+/** Returns the table of destinations for docs/logpush.md, in Markdown. Required parameters are bold. */
 export function destinationTable(types: Types): string {
   const rows = [...types].map(({ form, summary, params }) => `| \`${form}\` | ${summary} | ${named(params)} |`)
   return ['| `destination_conf` | Each batch becomes | Parameters |', '| --- | --- | --- |', ...rows, ''].join('\n')

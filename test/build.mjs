@@ -5,7 +5,7 @@ import { glob } from 'tinyglobby'
 
 const CODE = ['src', 'control', 'pipelines', 'sinks', 'test']
 /** Linked into the build as they are, for tests that read them by relative paths. */
-const LINKS = ['config', 'demo', 'dist', 'README.md', 'test/fixtures', 'test/peers', 'test/bench']
+const LINKS = ['config', 'demo', 'dist', 'docs', 'README.md', 'test/fixtures', 'test/peers', 'test/bench']
 const LINKED_FILES = ['test/**/*.{mjs,c,py}']
 const IGNORE = ['**/node_modules/**']
 

@@ -48,7 +48,7 @@ export const schema: DefineCommand = (command) => {
   command
     .command('destinations')
     .description('the JSON Schema of the parameters of every log destination')
-    .option('--markdown', 'print the table of the README instead')
+    .option('--markdown', 'print the table of the documentation (docs/logpush.md) instead')
     .action(({ markdown }: { markdown?: boolean }) => {
       if (markdown) return void process.stdout.write(destinationTable(SINKS.values()))
       print({ $schema: DRAFT, title: 'edged destinations', ...destinationSchemas(SINKS.values()) })

@@ -270,10 +270,10 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
     t.notOk((await readdir(folder)).includes('.config'), 'all that wrangler writes is in the folder that it was given')
   })
 
-  await t.test('the example of the README', async (t) => {
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-    const [, html = ''] = /^echo '(.*)' > public\/index\.html$/m.exec(readme) ?? []
-    const [, config = ''] = /^cat > wrangler\.json <<'JSON'\n(.*?)^JSON$/ms.exec(readme) ?? []
+  await t.test('the example of the documentation', async (t) => {
+    const page = await readFile(new URL('../../docs/workers.md', import.meta.url), 'utf8')
+    const [, html = ''] = /^echo '(.*)' > public\/index\.html$/m.exec(page) ?? []
+    const [, config = ''] = /^cat > wrangler\.json <<'JSON'\n(.*?)^JSON$/ms.exec(page) ?? []
     const { well } = await run(t, { 'project/wrangler.json': config, 'project/public/index.html': `${html}\n` })
     await well('deploy')
     t.equal((await visit('site.example.test', '/')).body.toString(), `${html}\n`)

@@ -27,9 +27,9 @@ t.test('each kind of destination has its own scheme', async (t) => {
   }
 })
 
-t.test('the README has the table of destinations that the schemas print', async (t) => {
-  const readme = await readFile('README.md', 'utf8')
-  const [, printed = ''] = /<!-- destinations -->\n([^]*)<!-- \/destinations -->/.exec(readme) ?? []
+t.test('the documentation has the table of destinations that the schemas print', async (t) => {
+  const page = await readFile('docs/logpush.md', 'utf8')
+  const [, printed = ''] = /<!-- destinations -->\n([^]*)<!-- \/destinations -->/.exec(page) ?? []
   // Without the padding of the columns.
   const plain = (table: string) => table.trim().replaceAll(/ {2,}/g, ' ').replaceAll(/-{3,}/g, '---')
   t.equal(plain(printed), plain(destinationTable(SINKS.values())))
