@@ -6,6 +6,8 @@ const MAX_OPEN = 128
 /** Maximum number of characters for line prefixes of HTML inside lists and quotes. */
 const MAX_PREFIXES = 4 * 1024 * 1024
 
+const COMMENT = '<!-- -->'
+
 /** An element whose end tag has not arrived. */
 export interface OpenElement {
   readonly name: string
@@ -29,6 +31,8 @@ export class HtmlWriter extends Writer {
   #tooDeep = 0
   /** The last line continues. */
   #inLine = false
+  /** The last block of HTML is a comment and what follows it on its line. CommonMark 0.31.2, 4.6: the line ends it. */
+  #isComment = false
   #gap = false
   #prefixes = 0
   /** Number of open definition lists. */
@@ -43,14 +47,17 @@ export class HtmlWriter extends Writer {
   line(tag: string): void {
     if (this.endsInHtml) this.#newLine(tag)
     else this.leaf('html', tag)
+    this.#isComment = false
     this.breakLine()
   }
 
-  /** Writes text or a tag to the open line, or to the next one. Only after other HTML. */
+  /** Writes text or a tag to the open line, or to the next one. If no HTML precedes it, it follows an empty comment. */
   inline(html: string): void {
-    if (!this.endsInHtml) return this.line(html)
-    if (this.#inLine) this.extend(this.#gap ? ' ' + html : html)
-    else this.#newLine(html)
+    if (!this.endsInHtml) {
+      this.leaf('html', COMMENT + html)
+      this.#isComment = true
+    } else if (this.#inLine) this.extend(this.#gap ? ' ' + html : html)
+    else this.#newLine(this.#isComment ? COMMENT + html : html)
     this.#inLine = true
     this.#gap = false
   }

@@ -21,7 +21,7 @@ import { elementNamed, KNOWN_NAMES } from './names.js'
  * - `inline`: Markdown in a paragraph, HTML outside
  * - `player`, `frame`: like `inline`, but they never begin a paragraph
  * - `formula`: like `inline`, but it never begins a block of HTML
- * - `unknown`: Markdown cannot express it, so its tags are retained in a paragraph as well
+ * - `unknown`: Markdown cannot express it without extensions, so its tags are retained in a paragraph as well
  */
 export type Keeping =
   'as ever' | 'block' | 'container' | 'definitions' | 'cell' | 'inline' | 'player' | 'frame' | 'formula' | 'unknown'
@@ -39,12 +39,12 @@ const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
   ['definitions', [lists.definitionLists]],
   ['block', [tables.tables]],
   ['cell', [tables.rows, tables.cells]],
-  ['inline', [text.emphasis, text.strong, text.strikes, text.scripts, text.code, text.quotations, text.lineBreaks]],
+  ['inline', [text.emphasis, text.strong, text.scripts, text.code, text.quotations, text.lineBreaks]],
   ['inline', [text.readings, text.rubies, links.links, media.images, media.pictures, media.sources]],
   ['formula', [math.formulas, math.formulaParts, math.annotations]],
   ['player', [media.players]],
   ['frame', [media.frames]],
-  ['unknown', [links.spans]],
+  ['unknown', [text.strikes, links.spans]],
 ]
 
 const KEPT: ReadonlyMap<string, Keeping> = new Map([

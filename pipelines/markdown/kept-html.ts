@@ -4,6 +4,7 @@ import type { Skip, Tag } from './events.js'
 import { HtmlWriter } from './html-writer.js'
 import { keepingOf, type Keeping } from './kept-elements.js'
 import { KeptTable } from './kept-table.js'
+import { LeftOpen } from './kept-open.js'
 import { HeldTag, htmlText, isTagName, startTag } from './kept-tags.js'
 import { isVoid } from './names.js'
 import { Page } from './page.js'
@@ -19,6 +20,11 @@ const TAG_ALONE = /^<[^>"]*(?:"[^"]*"[^>"]*)*>(?=\s*?(?:\n|$))/
 /** Elements that have no meaning without attributes. */
 const MUTE = new Set(['<font>', '<span>'])
 
+/** Returns whether Markdown of the element would say less or more: an anchor, an image without a description. */
+const isLess = (tag: Tag): boolean =>
+  (tag.name === 'a' && tag.attribute('href') === undefined) ||
+  (tag.name === 'img' && tag.attribute('alt') === undefined)
+
 /** An open element in a paragraph. */
 interface Inline {
   readonly name: string
@@ -28,8 +34,8 @@ interface Inline {
 /**
  * A page whose Markdown renders to the same page: what Markdown cannot express is retained as HTML instead of its text.
  * Unknown elements stay in their paragraph. Containers stay around their contents, which are Markdown. Text in such a
- * container, or in the page, that has no paragraph around it would become a paragraph, so after a tag it is written as
- * HTML.
+ * container, or in the page, that has no paragraph around it would become a paragraph, so it is written as HTML: after a
+ * tag, otherwise after an empty comment.
  */
 export class KeptHtml extends Page {
   readonly #html = this.writer as HtmlWriter
@@ -43,6 +49,12 @@ export class KeptHtml extends Page {
   /** Elements that are open in this paragraph. */
   #inline: Inline[] = []
   #tooDeep = 0
+  readonly #left = new LeftOpen(this.#html)
+
+  constructor(outer?: Page) {
+    super(outer)
+    this.line.keepsEmptyLinks = true
+  }
 
   protected override newPage(): Page {
     return new KeptHtml(this)
@@ -101,6 +113,7 @@ export class KeptHtml extends Page {
     if (this.#isHtml || (embeds && this.#mayBegin)) return this.#openHtml(tag, keeping)
     const { name } = tag
     if (embeds || keeping === 'formula' || !isTagName(name)) return super.open(tag)
+    if (name === 'a' && this.#left.remove('a')) this.#closeInline('a', tag.id, keeping)
     if (!isVoid(name) && this.#mayBegin && !MUTE.has(startTag(tag, this.addresses))) this.#held = new HeldTag(tag)
     else this.#openInParagraph(tag, keeping)
   }
@@ -116,7 +129,11 @@ export class KeptHtml extends Page {
     }
     const src = name === 'img' ? imageSource(this, tag) : undefined
     const text = startTag(tag, this.addresses, src)
-    if (name === 'a') this.#html.closeInline('a')
+    if (name === 'a') {
+      this.#left.remove('a')
+      this.#html.closeInline('a')
+    }
+    this.#left.reopen()
     if (MUTE.has(text)) this.#html.openSilent(name, 'inline')
     else if (!isVoid(name)) this.#html.openElement(name, text, 'inline')
     else if (name !== 'img' || src !== undefined) this.#html.inline(text)
@@ -126,13 +143,15 @@ export class KeptHtml extends Page {
 
   /** Opens an element that is not part of a block of HTML. */
   #openInParagraph(tag: Tag, keeping: Keeping): void {
-    if (keeping !== 'unknown') {
-      super.open(tag)
-      return
-    }
     const { line } = this
     const { name } = tag
     const text = startTag(tag, this.addresses)
+    if (this.table === undefined) this.#left.add(name, text, this.kind === 'paragraph')
+    if (keeping !== 'unknown' && !isLess(tag)) {
+      super.open(tag)
+      return
+    }
+    if (name === 'img') return this.#openImage(tag)
     const written = !line.inCode && !MUTE.has(text)
     if (!isVoid(name)) {
       if (this.#inline.length >= MAX_INLINE) {
@@ -142,6 +161,11 @@ export class KeptHtml extends Page {
       this.#inline.push({ name, written })
     }
     if (written) line.markdown(text)
+  }
+
+  #openImage(tag: Tag): void {
+    const src = imageSource(this, tag)
+    if (src !== undefined) this.line.markdown(startTag(tag, this.addresses, src))
   }
 
   override close(name: string, id: number, isStray = false): void {
@@ -159,6 +183,7 @@ export class KeptHtml extends Page {
         return super.close(name, id, isStray)
       case 'block':
         this.#keep()
+        if (name === 'p') this.#endParagraph()
         return super.close(name, id, isStray)
       case 'container':
       case 'definitions':
@@ -172,6 +197,7 @@ export class KeptHtml extends Page {
         return
       default:
         if (this.#held?.name === name) this.#keep()
+        this.#left.remove(name)
         this.#closeInline(name, id, keeping)
     }
   }
@@ -204,7 +230,10 @@ export class KeptHtml extends Page {
       if ((traits & (BLANK | SPACE_BEFORE)) !== 0 || /^[\t\n\f\r ]/.test(text)) this.#keep()
       else this.#release()
     }
-    if (!this.#isHtml) return super.text(text, traits)
+    const isBlank = (traits & BLANK) !== 0
+    if (!this.#isHtml && (!this.#mayBegin || (isBlank && this.#left.isEmpty))) return super.text(text, traits)
+    if (!isBlank && this.head === 'before') this.endHead()
+    this.#left.reopen()
     const html = htmlText(text)
     const contents = html.replace(/^ | $/g, '')
     if ((traits & SPACE_BEFORE) !== 0 || html.startsWith(' ')) this.#html.space()
@@ -257,7 +286,15 @@ export class KeptHtml extends Page {
   /** Returns whether the next contents are outside any paragraph, heading or table cell. */
   get #isFree(): boolean {
     const { line } = this
-    return this.kind === 'text' && this.#mayContain && line.depth === 0 && line.isEmpty
+    return this.kind === 'text' && this.#mayContain && line.isEmpty
+  }
+
+  #endParagraph(): void {
+    const { line } = this
+    if (this.#left.hasLink) line.endLink()
+    if (this.kind !== 'paragraph' || !line.isEmpty || !this.#mayContain || this.table !== undefined) return
+    // Markdown has no paragraph without contents.
+    if (!this.#html.inList) this.#html.line('<p></p>')
   }
 
   /** Returns whether a container can begin here. */
@@ -281,19 +318,22 @@ export class KeptHtml extends Page {
     return this.table === undefined && !this.#html.inList && this.#isFree
   }
 
-  /** Writes the held tag on a separate line. */
+  /** Ends what continues outside of paragraphs, and writes the held tag on a separate line. */
   #keep(): void {
+    this.#left.end()
     const tag = this.#held
     if (tag === undefined) return
     this.#held = undefined
     this.#html.openElement(tag.name, startTag(tag, this.addresses), 'inline')
   }
 
-  /** Opens the held tag as the start of a paragraph. */
+  /** Writes the held tag on the line of what follows. */
   #release(): void {
     const tag = this.#held
     if (tag === undefined) return
     this.#held = undefined
-    this.#openInParagraph(tag, keepingOf(tag.name, tag.id))
+    this.#left.reopen()
+    this.#html.inline('')
+    this.#html.openElement(tag.name, startTag(tag, this.addresses), 'inline')
   }
 }

@@ -51,6 +51,8 @@ const BRACKET = 0x5b
  * write nothing, and at that time both neighbours of the marks are known.
  */
 export class Line extends Pieces {
+  /** Whether a link without contents or a name is written. */
+  keepsEmptyLinks = false
   /** Text of the page, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
   #text = ''
   #traits = 0
@@ -261,6 +263,14 @@ export class Line extends Pieces {
     if (link !== undefined) this.#link = link
   }
 
+  /** Ends the open link, even if it has no contents. */
+  endLink(): void {
+    this.#flush()
+    const link = this.#link
+    if (link !== undefined && this.#formats.indexOf(link) >= this.#written) this.#nameLink(link)
+    this.#link = undefined
+  }
+
   /** Ends the link permanently: what follows up to its end tag is not part of it. */
   unlink(): void {
     this.#link = undefined
@@ -415,6 +425,11 @@ export class Line extends Pieces {
     const { name } = link
     const text = name === undefined || this.#code !== undefined ? '' : collapse(name).trim()
     if (text === '') {
+      if (this.keepsEmptyLinks && !link.url.startsWith('#') && this.#code === undefined) {
+        this.#link = undefined
+        this.#put(`[${destination(link.url, link.title, link.plain)}`, true)
+        return
+      }
       // A link to its own page is a mark for the mouse or a mistake.
       if (this.empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
       return

@@ -120,7 +120,7 @@ export class Page implements ElementPage, Events {
       else this.noscript.close(name, id, isStray)
       return
     }
-    if (this.head !== 'ended' && name === 'head') this.#endHead()
+    if (this.head !== 'ended' && name === 'head') this.endHead()
     if (this.preformatted !== undefined) {
       if (!this.preformatted.close(name, id)) return
       this.#endPreformatted()
@@ -138,7 +138,7 @@ export class Page implements ElementPage, Events {
     else if (this.preformatted !== undefined) this.preformatted.text(text)
     else if (this.aside !== undefined) this.aside.text(text)
     else {
-      if (this.head === 'before' && (traits & BLANK) === 0) this.#endHead()
+      if (this.head === 'before' && (traits & BLANK) === 0) this.endHead()
       this.line.text(text, traits)
     }
   }
@@ -152,7 +152,7 @@ export class Page implements ElementPage, Events {
   /** Returns the Markdown that is final so far. */
   take(): string {
     if (this.head !== 'ended' && this.writer.length < MAX_HELD) return ''
-    if (this.head !== 'ended') this.#endHead()
+    if (this.head !== 'ended') this.endHead()
     return this.writer.take()
   }
 
@@ -167,7 +167,7 @@ export class Page implements ElementPage, Events {
     while (this.table !== undefined) this.endTable()
     this.endBlock()
     this.writer.end()
-    if (this.head !== 'ended') this.#endHead()
+    if (this.head !== 'ended') this.endHead()
     const addresses = this.#outer === undefined ? this.writer.links?.list() : undefined
     if (addresses) this.writer.leaf('paragraph', addresses, true)
     const jsonLd = this.#jsonLd.toString()
@@ -184,10 +184,10 @@ export class Page implements ElementPage, Events {
   protected readHead(tag: Tag): void {
     if (tag.name === 'head') this.head = 'open'
     else if (tag.name === 'meta') this.frontMatter.meta(tag)
-    else if (tag.name === 'body' || (this.head === 'before' && !HEAD_ELEMENTS.has(tag.name))) this.#endHead()
+    else if (tag.name === 'body' || (this.head === 'before' && !HEAD_ELEMENTS.has(tag.name))) this.endHead()
   }
 
-  #endHead(): void {
+  protected endHead(): void {
     this.head = 'ended'
     this.writer.putFirst(this.frontMatter.toString())
   }

@@ -54,7 +54,11 @@ const CASES: [what: string, html: string, markdown: string][] = [
 
   ['a container', '<div class="a"><p>b</p></div>', lines('<div class="a">', '', 'b', '', '</div>')],
   ['one with text', '<div>a <b>b</b>\n *c* &lt;p></div>', lines('<div>', 'a <b>b</b> *c* &lt;p&gt;', '</div>')],
-  ['text before and after a paragraph', '<div>a<p>b</p>c</div>', lines('<div>', 'a', '', 'b', '', 'c', '', '</div>')],
+  [
+    'text before and after a paragraph',
+    '<div>a<p>b</p>c</div>',
+    lines('<div>', 'a', '', 'b', '', '<!-- -->c', '</div>'),
+  ],
   ['one without contents', '<div></div>', lines('<div>', '</div>')],
   [
     'containers inside each other',
@@ -69,7 +73,7 @@ const CASES: [what: string, html: string, markdown: string][] = [
   ],
   ['one that never began', '<p>a</div><div>b</div></section>', lines('a', '', '<div>', 'b', '</div>')],
   ['one that an item ends', '<ul><li><div>a<li>b</ul>', lines('- <div>', '  a', '  </div>', '- b')],
-  ['one that a quote ends', '<blockquote><div>a</blockquote>b', lines('> <div>', '> a', '> </div>', '', 'b')],
+  ['one that a quote ends', '<blockquote><div>a</blockquote>b', lines('> <div>', '> a', '> </div>', '', '<!-- -->b')],
   ['one that ends a list', '<div><ul><li>a</div>b', lines('<div>', '', '- a', '', '</div>', 'b')],
   ['one below the text of an item', '<ul><li>a<div>b</div></ul>', lines('- a', '  <div>', '  b', '  </div>')],
   ['one in a heading', '<div><h2>a<div>b</div></h2></div>', lines('<div>', '', '## a b', '', '</div>')],
@@ -88,7 +92,7 @@ const CASES: [what: string, html: string, markdown: string][] = [
     '<div><pre>a\n\nb</div>c',
     lines('<div>', '', '```', 'a', '', 'b', '```', '', '</div>', 'c'),
   ],
-  ['blocks that run together', '<div>a<p></p>b<nav>c</nav></div>', lines('<div>', 'a', 'b', '</div>')],
+  ['blocks that run together', '<div>a<p></p>b<nav>c</nav></div>', lines('<div>', 'a', '<p></p>', 'b', '</div>')],
   [
     'details',
     '<details open><summary>a</summary><p>b</details>',
@@ -112,7 +116,24 @@ const CASES: [what: string, html: string, markdown: string][] = [
     lines('<div>', '<a href="/a">', '', '## b', '', '</a>', '</div>'),
   ],
   ['an element alone in its line', '<i class="a">\n*b*\n</i>', lines('<i class="a">', '*b* </i>')],
-  ['one that is not', '<i class="a">*b*</i> c', '*\\*b\\** c\n'],
+  ['one that is not', '<i class="a">*b*</i> c', '<!-- --><i class="a">*b*</i> c\n'],
+  [
+    'text outside of a paragraph',
+    'a <b>*b*</b><p>c</p> d &amp;',
+    lines('<!-- -->a <b>*b*</b>', '', 'c', '', '<!-- -->d &amp;'),
+  ],
+  ['text on both sides of a dropped block', '<p>a</p>b<form>c', lines('a', '', '<!-- -->b', '<!-- -->c')],
+  [
+    'a link that is left open',
+    '<p>a <a href=x>b</p> c<p>d',
+    lines('a [b](x)', '', '<!-- --><a href="x"> c</a>', '', 'd'),
+  ],
+  ['emphasis that is left open', '<p>a <b>b</p>c</b> d', lines('a **b**', '', '<!-- --><b>c</b> d')],
+  ['a link without contents', '<p>a <a href=x></a> <a href="#y"></a></p>', 'a [](x)\n'],
+  ['an anchor', '<p><a id=x></a>a</p>', '<a id="x"></a>a\n'],
+  ['an image without a description', '<p>a <img src=b> <img src=c alt></p>', 'a <img src="b"> ![](c)\n'],
+  ['an empty paragraph', '<p>a<p></p><ul><li><p></p></ul>', lines('a', '', '<p></p>', '', '-')],
+  ['struck text', '<p><del>a</del></p>', '<del>a</del>\n'],
   ['one without contents', '<x-y z></x-y>\na', lines('<x-y z="">', '</x-y> a')],
   [
     'links inside each other',
@@ -313,6 +334,9 @@ const HOSTILE: [what: string, html: string][] = [
   ['attributes', `<div ${rep('a b=" ')}>a`],
   ['one long attribute', `<p><wbr title='${rep('" ')}'>`],
   ['text', `<div>${rep('&lt;')}`],
+  ['text outside of paragraphs', rep('a<p>b</p>')],
+  ['elements left open', `<p>${'<b>'.repeat(40)}${rep('<p>a</p> b')}`],
+  ['links left open', `<p><a href="${'x'.repeat(30_000)}">a${rep('</p> <p>')}`],
 ]
 
 t.test('hostile pages neither fail nor swell', async (t) => {
