@@ -50,6 +50,12 @@ export const ORIGIN_OPTIONS = {
       { minItems: 1, maxItems: 256, description: 'Several origins, instead of origin.', 'x-shown': true },
     ),
   ),
+  origin_proxy_protocol: Type.Union([Type.Literal('off'), Type.Literal('v1'), Type.Literal('v2')], {
+    default: 'off',
+    description:
+      'PROXY header with the address of the client at the beginning of each connection to an origin. Each request then ' +
+      'has a connection of its own.',
+  }),
   balance: Type.String({
     pattern: `^(round_robin|least_requests|client_address|(header|cookie):${TOKEN})$`,
     default: 'round_robin',

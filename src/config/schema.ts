@@ -122,6 +122,12 @@ const Proxy = Type.Object(
       default: [],
       description: 'CIDRs whose X-Forwarded-For and X-Forwarded-Proto are believed.',
     }),
+    proxy_protocol: Type.Boolean({
+      default: false,
+      description:
+        'Connections of trusted_proxies begin with a PROXY header, version 1 or 2, and are closed without one. The client ' +
+        'address is taken from it. Other peers connect without a header.',
+    }),
     trusted_fields: Type.Record(
       Type.String(),
       Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", 'x-message': 'must be the name of a header field' }),

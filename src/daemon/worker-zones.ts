@@ -73,6 +73,7 @@ export class WorkerZones implements Zones {
       hostnames: [],
       balancer: NO_ORIGIN,
       originCa: undefined,
+      proxyProtocol: 'off',
       plan: 'enterprise',
       settings: { content_converter: false },
       negotiation: 'listed',

@@ -24,6 +24,8 @@ import type { CustomHostname, Served, Zone } from './zones.js'
 export interface Arrival {
   readonly rayId: string
   readonly clientAddress: string
+  /** Undefined: not known, because a proxy in front of this one ended the client's connection. */
+  readonly clientPort?: number | undefined
   /** Undefined: the client is not counted. */
   readonly clientShare?: string | undefined
   readonly scheme: 'http' | 'https'
@@ -48,6 +50,7 @@ export class Exchange implements RuleExchange {
   readonly rayId: string
   /** The client's address: the peer's, or the one that trusted proxies report. */
   readonly clientAddress: string
+  readonly clientPort: number | undefined
   /** Key that the client's use of shared resources is counted under; undefined for a trusted proxy itself. */
   readonly clientShare: string | undefined
   /** The scheme that the client used. */
@@ -137,6 +140,7 @@ export class Exchange implements RuleExchange {
     const { zone, host, custom } = arrival.served
     this.rayId = arrival.rayId
     this.clientAddress = arrival.clientAddress
+    this.clientPort = arrival.clientPort
     this.clientShare = arrival.clientShare
     this.scheme = arrival.scheme
     this.zone = zone

@@ -26,6 +26,7 @@ export class Forward implements OriginRequest {
   readonly body: RequestBody | null
   readonly timeoutMs: number | undefined
   readonly client: string | undefined
+  readonly preamble: Buffer | undefined
   text = ''
   length: number | undefined
   connection: OriginConnection | undefined
@@ -55,6 +56,7 @@ export class Forward implements OriginRequest {
     this.body = body
     this.timeoutMs = exchange.cache?.read_timeout === undefined ? undefined : exchange.cache.read_timeout * 1000
     this.client = exchange.clientShare
+    this.preamble = route?.preamble
     this.#exchange = exchange
     this.#origin = origin
     this.#sink = sink

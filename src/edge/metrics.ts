@@ -13,6 +13,8 @@ export class ProxyMetrics {
   tunnels = 0
   /** Connections closed because there were too many. */
   dropped = 0
+  /** Connections of trusted proxies without a valid PROXY header. */
+  proxyHeaderFailures = 0
   /** TLS handshakes that failed. */
   handshakeFailures = 0
   /** HTTP/2 connections that were closed because of what the client did. */
@@ -63,6 +65,11 @@ export class ProxyMetrics {
     gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
     gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
     counted('edged_proxy_connections_rejected_total', 'Connections above a limit.', () => this.dropped)
+    counted(
+      'edged_proxy_protocol_failures_total',
+      'Connections of trusted proxies without a valid PROXY header.',
+      () => this.proxyHeaderFailures,
+    )
     counted(
       'edged_proxy_tls_handshake_failures_total',
       'TLS handshakes that failed or took longer than proxy.limits.header_timeout.',

@@ -141,6 +141,8 @@ function arrival(
   return new Exchange({
     rayId,
     clientAddress,
+    // The port of a proxy in front does not describe the client.
+    clientPort: clientAddress === connection.address ? connection.ends.remotePort : undefined,
     clientShare: believed && clientAddress === connection.address ? undefined : shareOf(clientAddress),
     scheme,
     served,
@@ -149,7 +151,7 @@ function arrival(
     httpVersion: request.httpVersion,
     rawHeaders,
     headers,
-    local: connection.socket,
+    local: connection.ends,
     // The connection of a trusted proxy to this one; the client's own connection ended there.
     tls: clientAddress === connection.address ? connection.secure : undefined,
     trustedFields: believed ? context.trustedFields.read(rawHeaders) : undefined,

@@ -1,6 +1,7 @@
 import type { ZoneConfig } from '../config/schema.js'
 import { Balancer, type BalancerOptions } from './origins/balancer.js'
 import { httpsSettings, type HttpsSettings } from './https-settings.js'
+import type { ProxyProtocol } from '../http/proxy-protocol.js'
 import type { Settings } from '../rules/types.js'
 import type { CacheOptions } from './cache/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
@@ -16,6 +17,8 @@ export interface Zone {
   readonly balancer: Balancer
   /** PEM text of the authority that signs an https origin, added to the default ones. */
   readonly originCa: string | undefined
+  /** Version of the PROXY header that connections to origins begin with. */
+  readonly proxyProtocol: ProxyProtocol
   readonly plan: ZoneConfig['plan']
   readonly settings: Settings
   readonly negotiation: ZoneConfig['negotiation']
@@ -157,6 +160,7 @@ export function zoneOf(
     hostnames: config.hostnames?.map(normalHost) ?? [name, `*.${name}`],
     balancer,
     originCa: ca,
+    proxyProtocol: config.origin_proxy_protocol,
     plan: config.plan,
     settings: {
       content_converter: config.settings.content_converter === 'on' && config.plan !== 'free',

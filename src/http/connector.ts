@@ -105,9 +105,11 @@ export class Connector {
 
   /**
    * Begins to connect. With `onread` the socket has no `data`: received bytes are read into the same memory repeatedly.
+   * The connection begins with `preamble`, before TLS.
    */
-  open(onread?: OnReadOpts): Socket {
-    if (this.#path !== undefined) return connectTcp({ path: this.#path, ...(onread && { onread }) })
+  open(onread?: OnReadOpts, preamble?: Buffer): Socket {
+    if (this.#path !== undefined)
+      return begunWith(preamble, connectTcp({ path: this.#path, ...(onread && { onread }) }))
     if (isIP(this.#host)) this.#check(this.#host)
     const options = {
       host: this.#host,
@@ -118,11 +120,12 @@ export class Connector {
       keepAliveInitialDelay: PROBE_AFTER_MS,
       ...(onread && { onread }),
     }
-    if (!this.tls) return connectTcp(options)
+    if (!this.tls) return begunWith(preamble, connectTcp(options))
     const ca = this.#ca
     this.#context ??= createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] })
     const socket = connectTls({
       ...options,
+      ...(preamble && { socket: begunWith(preamble, connectTcp({ ...options, onread: undefined })) }),
       secureContext: this.#context,
       ALPNProtocols: ['http/1.1'],
       rejectUnauthorized: !this.#unverified,
@@ -135,6 +138,12 @@ export class Connector {
     })
     return socket
   }
+}
+
+/** Returns the socket, which sends these bytes as soon as it is connected, before other listeners know it. */
+function begunWith(preamble: Buffer | undefined, socket: Socket): Socket {
+  if (preamble) socket.prependOnceListener('connect', () => socket.write(preamble))
+  return socket
 }
 
 /** Returns an IPv6 address without its brackets. */

@@ -15,6 +15,8 @@ export interface OriginRequest {
   readonly upgrade: boolean
   /** Its head, as {@link requestText} writes it. */
   readonly text: string
+  /** Bytes that begin a connection of its own, before TLS; undefined: any connection will do. */
+  readonly preamble?: Buffer | undefined
   readonly body: Readable | null
   /** Length of the body; undefined if it is not known. */
   readonly length: number | undefined
@@ -125,14 +127,16 @@ export class OriginConnection {
     this.#allowed = connect_timeout
     this.#keepAliveMs = keep_alive_timeout
     this.#reader = new ResponseReader({ header_bytes, header_count: MAX_FIELDS, body_bytes: 0 })
-    const socket = connector.open(request.upgrade ? undefined : this.#reading(connector.tls))
+    // TLS over a socket that is already open ignores `onread`.
+    const flows = request.upgrade || (connector.tls && request.preamble !== undefined)
+    const socket = connector.open(flows ? undefined : this.#reading(connector.tls), request.preamble)
     this.#socket = socket
     this.#outlet = new SocketWriter(socket)
     socket.on(connector.connected, () => this.#connected())
     socket.on('end', () => this.#ended())
     socket.on('error', (error) => this.#broken(error))
     socket.on('close', () => this.#lost('the origin closed the connection'))
-    if (request.upgrade) socket.on('data', this.#received)
+    if (flows) socket.on('data', this.#received)
     else drainReads(socket, (error) => this.#unsent(error))
   }
 
@@ -279,7 +283,15 @@ export class OriginConnection {
     request.connection = undefined
     this.resume()
     if (keepAliveMs !== undefined) this.#keepAliveMs = Math.min(this.#keepAliveMs, keepAliveMs - KEEP_ALIVE_MARGIN_MS)
-    if (persists && clean && (this.#sent?.done ?? true) && !this.#unsendable && this.#keepAliveMs > 0) this.#release()
+    if (
+      persists &&
+      clean &&
+      request.preamble === undefined &&
+      (this.#sent?.done ?? true) &&
+      !this.#unsendable &&
+      this.#keepAliveMs > 0
+    )
+      this.#release()
     else this.close()
     request.end()
   }

@@ -52,7 +52,7 @@ export class Origin implements ConnectionOwner {
   send(request: OriginRequest, { fresh = false }: { fresh?: boolean } = {}): void {
     this.idleMs = 0
     if (this.#mayStart(request.client)) {
-      const idle = fresh || request.upgrade ? undefined : this.#idle.pop()
+      const idle = fresh || needsOwn(request) ? undefined : this.#idle.pop()
       if (idle) {
         this.#shares.started(request.client)
         idle.send(request)
@@ -141,7 +141,7 @@ export class Origin implements ConnectionOwner {
     if (next === undefined) {
       this.#idle.push(connection)
       this.#settle()
-    } else if (next.upgrade) {
+    } else if (needsOwn(next)) {
       this.#discard(connection)
       this.#connect(next)
     } else {
@@ -203,3 +203,6 @@ export class Origin implements ConnectionOwner {
     if (this.active === 0) this.#finished()
   }
 }
+
+/** Whether no other request may be sent on the connection. */
+const needsOwn = ({ upgrade, preamble }: OriginRequest): boolean => upgrade || preamble !== undefined

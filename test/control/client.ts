@@ -31,6 +31,7 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   negotiation: 'listed',
   markdown: { content: 'page', md_addresses: false, llms_txt: 'off' },
   websockets: true,
+  origin_proxy_protocol: 'off',
   cache: 'default',
   balance: 'round_robin',
   retries: 1,

@@ -21,10 +21,20 @@ export class Admission {
     trusted: Trust,
     { connections, connections_per_address: perAddress }: AdmissionLimits,
   ): boolean {
-    const present = this.#byAddress.get(address) ?? 0
-    if (this.#total >= connections || (perAddress > 0 && present >= perAddress && !trusted(address))) return false
-    this.#byAddress.set(address, present + 1)
-    this.#total++
+    if (this.#total >= connections || this.#isFull(address, trusted, perAddress)) return false
+    this.#add(address)
+    return true
+  }
+
+  /** Counts one under another address. Returns false, and changes nothing, if that address has reached its limit. */
+  move(
+    { from, to }: { readonly from: string; readonly to: string },
+    trusted: Trust,
+    { connections_per_address: perAddress }: AdmissionLimits,
+  ): boolean {
+    if (this.#isFull(to, trusted, perAddress)) return false
+    this.release(from)
+    this.#add(to)
     return true
   }
 
@@ -33,5 +43,14 @@ export class Admission {
     const remaining = (this.#byAddress.get(address) ?? 1) - 1
     if (remaining > 0) this.#byAddress.set(address, remaining)
     else this.#byAddress.delete(address)
+  }
+
+  #isFull(address: string, trusted: Trust, limit: number): boolean {
+    return limit > 0 && (this.#byAddress.get(address) ?? 0) >= limit && !trusted(address)
+  }
+
+  #add(address: string): void {
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
+    this.#total++
   }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { RawHeaders } from '../../http/headers.js'
+import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { ErrorFacts } from '../error-page.js'
 import type { FramingLimits, HttpParseError, RequestHead } from './framing.js'
@@ -52,11 +53,13 @@ export interface Refusal extends Pick<ErrorFacts, 'rayId' | 'at' | 'zone'> {
 
 /** One request's connection to its client. */
 export interface ClientStream extends BodySource {
-  /** The client's socket, for its addresses. HTTP/2 streams share it. */
+  /** The client's socket. HTTP/2 streams share it. */
   readonly socket: Socket
+  /** Those of the socket, or the ones that a load balancer reports (PROXY protocol). */
+  readonly ends: ConnectionEnds
   /** TLS facts of the connection; undefined if it is not encrypted. */
   readonly secure: SecureConnection | undefined
-  /** The peer's address; empty if it left before it was read. */
+  /** The remote address of {@link ends}; empty if the peer left before it was read. */
   readonly address: string
   readonly writer: MessageWriter
   /** The request has a body. Known after its head. */

@@ -4,6 +4,7 @@ import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { RawHeaders } from '../../http/headers.js'
+import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import { fieldLines } from '../response-fields.js'
 import type {
   BodyReader,
@@ -24,6 +25,7 @@ const READ_AHEAD = 16_384
 /** A client's connection: reads requests sequentially. Pipelined requests are delayed. */
 export class ClientConnection implements ClientStream, OpenConnection {
   readonly socket: Socket
+  readonly ends: ConnectionEnds
   readonly secure: SecureConnection | undefined
   readonly address: string
   readonly framing: Framing
@@ -48,12 +50,13 @@ export class ClientConnection implements ClientStream, OpenConnection {
     limits: ConnectionLimits,
     monotonic: () => number,
     events: ConnectionEvents,
-    secure?: SecureConnection,
+    { secure, ends = socket }: { secure?: SecureConnection | undefined; ends?: ConnectionEnds | undefined } = {},
   ) {
     this.#limits = limits
     this.socket = socket
     this.secure = secure
-    this.address = plainAddress(socket.remoteAddress ?? '')
+    this.ends = ends
+    this.address = plainAddress(ends.remoteAddress ?? '')
     this.framing = new Framing(limits)
     this.writer = new ResponseWriter(socket, (last) => this.responding?.delivered(last))
     this.#events = events

@@ -1,6 +1,7 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { plainAddress } from '../../expr/index.js'
+import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { ConnectionEvents, ConnectionLimits, OpenConnection } from './client-stream.js'
 import type { HttpParseError } from './framing.js'
@@ -50,6 +51,7 @@ interface Waiting {
 /** A client's connection with HTTP/2. */
 export class Http2Connection implements OpenConnection, StreamOwner {
   readonly socket: Socket
+  readonly ends: ConnectionEnds
   readonly secure: SecureConnection
   readonly address: string
   limits: ConnectionLimits
@@ -68,10 +70,11 @@ export class Http2Connection implements OpenConnection, StreamOwner {
   /** Undefined while the system accepts everything. */
   #clock: WriteClock | undefined
 
-  constructor(secure: SecureConnection, limits: ConnectionLimits, deps: Http2Deps) {
+  constructor(secure: SecureConnection, limits: ConnectionLimits, deps: Http2Deps, ends?: ConnectionEnds) {
     this.secure = secure
     this.socket = secure.socket
-    this.address = plainAddress(secure.socket.remoteAddress ?? '')
+    this.ends = ends ?? secure.socket
+    this.address = plainAddress(this.ends.remoteAddress ?? '')
     this.limits = limits
     this.#deps = deps
     this.#idleSince = deps.monotonic()

@@ -2,6 +2,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { messageOf } from '../../core/errors.js'
 import type { RawHeaders } from '../../http/headers.js'
+import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import { errorPage } from '../error-page.js'
 import type { BodyReader, ClientStream, ConnectionLimits, Refusal, Responding } from './client-stream.js'
@@ -14,6 +15,7 @@ const BROKEN_OFF = new Error('the response breaks off')
 /** The connection of a stream. */
 export interface StreamOwner {
   readonly socket: Socket
+  readonly ends: ConnectionEnds
   readonly secure: SecureConnection
   readonly address: string
   readonly limits: ConnectionLimits
@@ -64,6 +66,10 @@ export class Http2ClientStream implements ClientStream {
 
   get socket(): Socket {
     return this.#owner.socket
+  }
+
+  get ends(): ConnectionEnds {
+    return this.#owner.ends
   }
 
   get secure(): SecureConnection {

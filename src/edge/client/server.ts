@@ -8,6 +8,7 @@ import type { Metrics } from '../../core/metrics.js'
 import { bind, type Bind } from '../../http/listen.js'
 import type { ConnectorDeps } from '../../http/connector.js'
 import { Origins } from '../../http/origins.js'
+import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { ResponseCache } from '../cache/cache.js'
 import type { Stage } from '../response.js'
 import type { Challenges } from '../challenge/challenges.js'
@@ -16,6 +17,7 @@ import { ClientConnection } from './connection.js'
 import { Admission } from './admission.js'
 import type { ClientStream, ConnectionEvents, OpenConnection } from './client-stream.js'
 import { Http2Connection, type Http2Deps } from './http2-connection.js'
+import { ProxyHeaderReader, type ProxyHeaderFailure } from './proxy-header.js'
 import { ResetLimit } from './reset-limit.js'
 import { plainAddress } from '../../expr/index.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
@@ -94,6 +96,9 @@ export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promi
 /** Maximum bytes of a response that are read from its origin before the client has to read. */
 const HIGH_WATER = 65_536
 
+/** Minimum time between two log lines about PROXY headers. */
+const PROXY_HEADER_LOG_MS = 10_000
+
 /** After this many turns of the event loop all data that had arrived before is read. */
 const READ_TURNS = 2
 
@@ -104,6 +109,9 @@ class ReverseProxy implements Proxy {
   readonly #admitted = new Admission()
   readonly #streams = new Admission()
   readonly #resets: ResetLimit
+  readonly #proxyHeaders = new ProxyHeaderReader()
+  /** Addresses that load balancers have reported. */
+  readonly #reported = new WeakMap<Socket, ConnectionEnds>()
   readonly #events: ConnectionEvents = {
     requested: (stream, head) => this.#requested(stream, head),
     refused: (stream, fault) => this.#fault(stream, fault),
@@ -114,6 +122,8 @@ class ReverseProxy implements Proxy {
   #tls: TlsListener | undefined
   #bound = { address: '', port: 0 }
   #closed: Promise<void> | undefined
+  /** Earliest time of the next log line about PROXY headers. */
+  #proxyHeaderLogAt = -Infinity
   #checking: NodeJS.Timeout | undefined
   /** Called when the last connection is closed. */
   #emptied: (() => void) | undefined
@@ -224,6 +234,7 @@ class ReverseProxy implements Proxy {
     this.#server?.close()
     this.#tls?.close()
     this.#tls?.endHandshakes()
+    this.#proxyHeaders.close()
     await this.#endIdle()
     if (this.#admitted.total > 0) {
       const empty = new Promise<'empty'>((resolve) => {
@@ -268,7 +279,7 @@ class ReverseProxy implements Proxy {
   async #open(config: ProxyConfig): Promise<Server> {
     const options = { noDelay: true, allowHalfOpen: true, highWaterMark: HIGH_WATER }
     const server = createServer(options, (socket) => {
-      if (this.#admit(socket)) this.#connected(socket)
+      this.#accept(socket, () => this.#connected(socket))
     })
     await this.#bind(server, config.listen, 'proxy')
     this.#bound = server.address() as AddressInfo
@@ -276,36 +287,84 @@ class ReverseProxy implements Proxy {
     return server
   }
 
+  /** Calls `proceed` for a new connection within the limits, after its PROXY header if it must have one. */
+  #accept(socket: Socket, proceed: () => void): void {
+    const { config, trusted } = this.#context
+    const peer = plainAddress(socket.remoteAddress ?? '')
+    if (!this.#admit(socket, peer)) return
+    if (!config.proxy_protocol || !trusted(peer)) return proceed()
+    this.#proxyHeaders.accept(socket, {
+      timeoutMs: config.limits.header_timeout,
+      read: (ends) => {
+        if (!ends || this.#readmit(socket, peer, ends)) proceed()
+      },
+      failed: (failure) => this.#proxyHeaderFailed(peer, failure),
+    })
+  }
+
   /** Counts a new connection until it closes. Returns false, and closes it, if it exceeds a limit. */
-  #admit(socket: Socket): boolean {
+  #admit(socket: Socket, address: string): boolean {
     const { config, metrics, trusted, draining } = this.#context
-    const address = plainAddress(socket.remoteAddress ?? '')
     if (draining || address === '' || !this.#admitted.take(address, trusted, config.limits)) {
-      metrics.dropped++
-      // An error is followed by the end of the connection.
-      socket.on('error', () => undefined)
-      socket.destroy()
+      this.#drop(socket)
       return false
     }
     metrics.connections++
     socket.once('close', () => {
       metrics.connections--
-      this.#admitted.release(address)
+      this.#admitted.release(this.#reported.get(socket)?.remoteAddress ?? address)
       if (this.#admitted.total === 0) this.#emptied?.()
     })
     return true
   }
 
+  /** Counts a connection under the address that a load balancer reports. Returns false as {@link #admit} does. */
+  #readmit(socket: Socket, peer: string, ends: ConnectionEnds): boolean {
+    const { config, trusted } = this.#context
+    const remoteAddress = plainAddress(ends.remoteAddress ?? '')
+    if (!this.#admitted.move({ from: peer, to: remoteAddress }, trusted, config.limits)) {
+      this.#drop(socket)
+      return false
+    }
+    this.#reported.set(socket, { ...ends, remoteAddress })
+    return true
+  }
+
+  #drop(socket: Socket): void {
+    this.#context.metrics.dropped++
+    // An error is followed by the end of the connection.
+    socket.on('error', () => undefined)
+    socket.destroy()
+  }
+
+  #proxyHeaderFailed(peer: string, failure: ProxyHeaderFailure): void {
+    // Load balancers check that a port is open by connecting to it.
+    if (failure === 'closed') return
+    const { metrics, clock, log } = this.#context
+    metrics.proxyHeaderFailures++
+    const now = clock.monotonic()
+    if (now < this.#proxyHeaderLogAt) return
+    this.#proxyHeaderLogAt = now + PROXY_HEADER_LOG_MS
+    log.warn(
+      { event: 'proxy_header_rejected', peer, reason: failure },
+      `a connection of ${peer} has no valid PROXY header; switch the PROXY protocol on there, or set proxy.proxy_protocol to false`,
+    )
+  }
+
   #connected(socket: Socket, secure?: SecureConnection): void {
     const { config, clock, draining } = this.#context
-    const address = plainAddress(socket.remoteAddress ?? '')
+    const ends = this.#reported.get(secure?.transport ?? socket)
+    const address = plainAddress((ends ?? socket).remoteAddress ?? '')
     // The peer may have left, or the drain begun, during the handshake.
     if (address === '' || draining) return void socket.destroy()
     if (secure?.protocol === 'h2') {
       if (this.#resets.blocks(address)) return void socket.destroy()
-      this.#connections.set(socket, new Http2Connection(secure, config.limits, this.#http2Deps()))
+      this.#connections.set(socket, new Http2Connection(secure, config.limits, this.#http2Deps(), ends))
     } else {
-      const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events, secure)
+      const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events, {
+        secure,
+        ends,
+      })
       this.#connections.set(socket, connection)
     }
     socket.once('close', () => this.#connections.delete(socket))
@@ -335,7 +394,7 @@ class ReverseProxy implements Proxy {
       issued: this.#context.issued,
       bind: this.#bind,
       handshakeTimeout: () => this.#context.config.limits.header_timeout,
-      admit: (transport) => this.#admit(transport),
+      accept: (transport, handshake) => this.#accept(transport, handshake),
       secured: (connection) => this.#connected(connection.socket, connection),
       zone: (name) => this.#context.zones.current.find(name)?.zone.https,
       handshakeFailed: () => metrics.handshakeFailures++,

@@ -26,8 +26,8 @@ export interface TlsListenerDeps {
   ticketKeys(): Buffer
   /** Milliseconds. */
   handshakeTimeout(): number
-  /** Returns whether a new connection is accepted. */
-  admit(transport: Socket): boolean
+  /** Calls `handshake` when the TLS handshake of a new connection may begin. */
+  accept(transport: Socket, handshake: () => void): void
   secured(connection: SecureConnection): void
   /** What the zone of a server name asks for; undefined if no zone has it. */
   zone(serverName: string): Pick<HttpsSettings, 'minVersion' | 'http2'> | undefined
@@ -138,7 +138,7 @@ export class TlsListener {
 
   async #listen(address: string): Promise<void> {
     const server = createServer({ noDelay: true, allowHalfOpen: true }, (transport) => {
-      if (this.#deps.admit(transport)) this.#terminator.accept(transport)
+      this.#deps.accept(transport, () => this.#terminator.accept(transport))
     })
     await this.#deps.bind(server, address, 'proxy_tls')
     server.on('error', (error) => this.#deps.log.error({ event: 'listener_failed', error: error.message }))

@@ -5,6 +5,7 @@ import {
   type OriginLimits,
   type OriginRequest,
 } from '../../http/origin-connection.js'
+import { proxyHeader } from '../../http/proxy-protocol.js'
 import { requestText } from '../../http/request-text.js'
 import { messageOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
@@ -70,7 +71,7 @@ export class HealthChecks {
     }
     try {
       const connector = new Connector({ url: peer.url, ca: zone.originCa }, { ...this.#deps.dial, zone: zone.id })
-      new HealthRequest(zone.name, options, done).send(connector)
+      new HealthRequest(zone, options, done).send(connector)
     } catch (error) {
       done(messageOf(error))
     }
@@ -86,13 +87,19 @@ class HealthRequest implements OriginRequest, ConnectionOwner {
   readonly length = undefined
   readonly timeoutMs = undefined
   readonly client = undefined
+  readonly preamble: Buffer | undefined
   readonly limits: OriginLimits
   connection: OriginConnection | undefined
   readonly #options: HealthOptions
   #done: ((problem: string | undefined) => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(host: string, options: HealthOptions, done: (problem: string | undefined) => void) {
+  constructor(
+    { name: host, proxyProtocol }: Pick<Zone, 'name' | 'proxyProtocol'>,
+    options: HealthOptions,
+    done: (problem: string | undefined) => void,
+  ) {
+    this.preamble = proxyProtocol === 'off' ? undefined : proxyHeader(proxyProtocol, undefined)
     const { path: target, timeout } = options
     const headers = ['host', host, 'user-agent', 'edged-health', 'accept', '*/*']
     this.text = requestText({ method: this.method, target, headers, body: null, upgrade: false }).text

@@ -8,6 +8,8 @@ import {
 } from '../../http/origin-errors.js'
 import { messageOf } from '../../core/errors.js'
 import type { Origin } from '../../http/origin.js'
+import { proxyHeader } from '../../http/proxy-protocol.js'
+import { plainAddress } from '../../expr/index.js'
 import type { Exchange } from '../exchange.js'
 import type { ProxyContext } from '../proxy-context.js'
 import { originTarget } from '../rules/origin-target.js'
@@ -24,6 +26,19 @@ export class OriginRoute {
   constructor(exchange: Exchange, context: ProxyContext) {
     this.#exchange = exchange
     this.#context = context
+  }
+
+  /** The PROXY header of the request. Hosts that a rule names get none. */
+  get preamble(): Buffer | undefined {
+    const { zone, route, clientAddress, clientPort, local } = this.#exchange
+    const { proxyProtocol } = zone
+    if (proxyProtocol === 'off' || route?.origin?.host !== undefined) return undefined
+    return proxyHeader(proxyProtocol, {
+      remoteAddress: clientAddress,
+      remotePort: clientPort,
+      localAddress: plainAddress(local.localAddress ?? ''),
+      localPort: local.localPort,
+    })
   }
 
   /** Returns the connections to the first origin. Throws if the request cannot be sent. */

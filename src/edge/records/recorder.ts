@@ -47,11 +47,9 @@ export class Recorder {
     if (!wanted && eventScopes.length === 0) return
     const facts = requestSummary(exchange, geo.find(exchange.clientAddress))
     if (wanted) {
-      const { socket, address, receivedBytes: received } = connection
       const passage = {
-        received,
-        // The port of a proxy in front does not describe the client.
-        port: address === exchange.clientAddress ? socket.remotePort : undefined,
+        received: connection.receivedBytes,
+        port: exchange.clientPort,
         endedMonotonic: clock.monotonic(),
       }
       emitter.emit('http_requests', ofZone, httpRequest(exchange, facts, matches, passage))
