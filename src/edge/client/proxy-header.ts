@@ -7,9 +7,9 @@ export type ProxyHeaderFailure = 'timeout' | 'invalid' | 'closed'
 interface Reading {
   readonly timeoutMs: number
   /** The header is complete; the bytes after it are put back. */
-  read(ends: ConnectionEnds | undefined): void
+  readonly read: (ends: ConnectionEnds | undefined) => void
   /** The socket is destroyed afterwards. */
-  failed(failure: ProxyHeaderFailure): void
+  readonly failed: (failure: ProxyHeaderFailure) => void
 }
 
 /** Reads the headers of new connections. */
