@@ -3,6 +3,7 @@ import Koa from 'koa'
 import { messageOf } from '../../src/core/errors.js'
 import { authenticate } from './auth/authenticate.js'
 import { readBody } from './body.js'
+import { assertCaughtUp, catchUp } from './catch-up.js'
 import type { Endpoint } from './endpoint.js'
 import { envelope } from './envelope.js'
 import { locate } from './scope.js'
@@ -34,7 +35,7 @@ export function api(
 /** Returns one route for each endpoint in each of its scopes, with the steps of each request. */
 export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: PREFIX, sensitive: true })
-  const steps = [authenticate(deps), limitRate(deps), locate(deps), readBody()]
+  const steps = [catchUp(deps), authenticate(deps), limitRate(deps), locate(deps), assertCaughtUp(), readBody()]
   const rows = endpoints.flatMap((endpoint) =>
     endpoint.scopes.map((type) => ({ endpoint, type, path: endpointPath(endpoint, type) })),
   )

@@ -69,6 +69,8 @@ export interface EndpointInfo {
 export interface RequestState {
   /** trace */
   requestId: string
+  /** catchUp: the reason why changes of other machines may be missing */
+  behind?: string | undefined
   /** routes */
   endpoint?: EndpointInfo
   scopeType?: Scope['type']

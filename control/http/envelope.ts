@@ -66,6 +66,11 @@ function toApiErrors(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[]
   if (error instanceof VersionConflict) return [new ApiError('conflict')]
   if (isDiskFull(error)) return [new ApiError('full', undefined, { cause: error })]
   if (error instanceof StoreUnavailable)
-    return [new ApiError('unavailable', undefined, { headers: { 'retry-after': '5' } })]
+    return [
+      new ApiError('unavailable', undefined, {
+        message: `the store takes no changes now; nothing was changed: ${error.message}`,
+        headers: { 'retry-after': '5' },
+      }),
+    ]
   return [new ApiError('internal', undefined, { cause: error })]
 }

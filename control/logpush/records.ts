@@ -48,7 +48,8 @@ export function records({ logpush }: LogpushDeps): Endpoint[] {
           throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
         underWay++
         try {
-          const { spools, observeIngest } = logpush()
+          const { spools, settledFor, observeIngest } = logpush()
+          await settledFor(scope, dataset.name)
           const spool = await spools.open(dataset.name, scope)
           const ingested = await ingest(request, spool, dataset)
           const { accepted, rejected, more_rejected = 0 } = ingested

@@ -1,5 +1,6 @@
 import type { LogpushJob } from '../../src/core/model/logpush-job.js'
 import type { LogpushConfig } from '../../src/config/schema.js'
+import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Vault } from '../../src/core/vault.js'
 import type { Watched } from '../../pipelines/logpush/monitor.js'
@@ -35,6 +36,8 @@ export interface LogpushServices {
   readonly running?: () => readonly Watched[]
   /** Resolves when a stored job has its place: records that are accepted from then on reach it. */
   readonly settled: (id: string) => Promise<void>
+  /** Resolves when all enabled jobs for this dataset that are known now have their place. */
+  readonly settledFor: (scope: Scope, dataset: string) => Promise<void>
   /** The configuration in force now. */
   readonly limits: () => Pick<LogpushConfig, 'jobs_per_scope' | 'filter'>
   /** Called for each request that contained records. */

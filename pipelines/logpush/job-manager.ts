@@ -73,6 +73,8 @@ export interface Logpush {
   compile(settings: JobSettings, seed: string): CompiledJob
   /** Resolves when what the store says of a job is in force: it gets every record that is accepted from then on. */
   settled(id: string): Promise<void>
+  /** Resolves when all enabled jobs of the store for this dataset are in force, as far as they can be. */
+  settledFor(scope: Scope, dataset: string): Promise<void>
   /** Records of one scope as they come, written as the job says; ends when the signal aborts. */
   live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
   /** Ends all jobs; what they have not delivered stays in the spools. */
@@ -177,6 +179,12 @@ class JobManager implements Logpush {
 
   async settled(id: string): Promise<void> {
     await this.#turns.run(id, async () => {})
+  }
+
+  async settledFor(scope: Scope, dataset: string): Promise<void> {
+    const jobs = this.#deps.store.list(LOGPUSH_JOBS, scope)
+    const wanted = jobs.filter(({ value }) => value.enabled && value.dataset === dataset)
+    await Promise.all(wanted.map(async ({ id }) => await this.settled(id)))
   }
 
   async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {

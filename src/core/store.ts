@@ -116,6 +116,11 @@ export interface Store {
    * Reads audit entries, oldest first, after the cursor of an earlier entry. Throws InvalidInput for a bad cursor.
    */
   audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }>
+  /**
+   * Resolves when reads have every batch that any machine confirmed before the call. Undefined if they always have: no
+   * other machine writes. Rejects with {@link StoreUnavailable} if that cannot be known now.
+   */
+  caughtUp(): Promise<void> | undefined
   /** False while writes are rejected. */
   readonly writable: boolean
   /** The reason why writes are rejected, if they are. */

@@ -131,6 +131,10 @@ export class AuditedStore implements Store {
     return this.#store.watch(listener)
   }
 
+  caughtUp(): Promise<void> | undefined {
+    return this.#store.caughtUp()
+  }
+
   audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }> {
     return this.#store.audit(after, limit)
   }

@@ -94,6 +94,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         spools,
         live,
         settled: async (id) => await runner.settled(id),
+        settledFor: async (scope, dataset) => await runner.settledFor(scope, dataset),
         limits: () => config,
         observeIngest: ingestCounter(metrics),
       },

@@ -21,6 +21,8 @@ export interface Backend {
    * in between, `decide` is called again, provided that `only` names the one record it reads.
    */
   readonly write: (decide: Decide, only?: string) => Promise<Commit>
+  /** Resolves when `resident` has every batch confirmed before the call. Absent if this process writes all batches. */
+  readonly caughtUp?: () => Promise<void>
   readonly audit: (after: string | undefined, limit: number) => AsyncIterable<{ cursor: string; entry: AuditEntry }>
   /** Format of its cursors. */
   readonly cursors: RegExp
@@ -46,6 +48,7 @@ export function createStore(place: Backend): Store {
     count: (kind, scope) => resident.count(kind, scope),
     records: () => resident.records(),
     watch: (listener: (changes: readonly Change[]) => void) => resident.watch(listener),
+    caughtUp: () => place.caughtUp?.(),
     audit: (after, limit = Infinity) =>
       place.audit(after === undefined ? after : checkedCursor(after, place.cursors), limit),
     get writable() {

@@ -9,6 +9,7 @@ import { followed, loadAll } from './redis-load.js'
 import { rewriteLog } from './redis-rewrite.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
 import { MemoryIndex } from './memory-index.js'
+import { SharedRun } from './shared-run.js'
 import { createStore, type Backend } from './create-store.js'
 import { VisibleRecords } from './visible-records.js'
 
@@ -51,6 +52,7 @@ class RedisPlace implements Backend {
   #probeAt = 0
   #trimAt = 0
   readonly #underWay = new Set<Promise<Commit>>()
+  readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
   constructor(link: Link, options: StoreOptions) {
     this.#link = link
@@ -85,6 +87,8 @@ class RedisPlace implements Backend {
       }
     })
   }
+
+  readonly caughtUp = async (): Promise<void> => await this.#catchUp.run()
 
   readonly close = async (): Promise<void> => {
     await Promise.allSettled(this.#underWay)
@@ -155,14 +159,31 @@ class RedisPlace implements Backend {
     try {
       return await commit(this.#link.redis, keys, args)
     } catch (error) {
+      if (!saysNo(error)) throw this.#broken(error)
       const reason = `${this.#link.where}: ${messageOf(error)}`
-      if (saysNo(error)) this.#refuse(reason)
-      else {
-        this.#lost(reason)
-        this.#link.redis.disconnect(true)
-      }
+      this.#refuse(reason)
       throw new StoreUnavailable(reason, { cause: error })
     }
+  }
+
+  /** Waits until memory has the last batch of Redis. */
+  async #reachLast(): Promise<void> {
+    const { redis, where } = this.#link
+    if (!this.#inSync) throw new StoreUnavailable(`${where} is out of reach`)
+    const [epoch, version] = await redis.hmget(META, 'epoch', 'version').catch((error: unknown) => {
+      throw this.#broken(error)
+    })
+    if (epoch === this.#known.epoch) return await this.#visible.reached(Number(version))
+    this.#lost('its data is not what it was')
+    throw new StoreUnavailable(`the data in ${where} was replaced and is read anew`)
+  }
+
+  /** Treats the connection as lost. Returns the error for the caller. */
+  #broken(error: unknown): StoreUnavailable {
+    const reason = `${this.#link.where}: ${messageOf(error)}`
+    this.#lost(reason)
+    this.#link.redis.disconnect(true)
+    return new StoreUnavailable(reason, { cause: error })
   }
 
   async #follow(): Promise<void> {

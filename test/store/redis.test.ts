@@ -73,6 +73,22 @@ async function withServer(server: RedisServer): Promise<void> {
     t.same(held(third), held(stores[0]!))
   })
 
+  t.test('a machine that caught up reads what another one confirmed before', async (t) => {
+    const url = freshUrl()
+    const [writer, reader] = [await open(t, url), await open(t, url)]
+    for (let n = 1; n <= 200; n++) {
+      await put(writer, 'a', n)
+      await Promise.all([reader.caughtUp(), reader.caughtUp()])
+      if (reader.get(THINGS, A, 'a')?.value.n !== n) t.fail(`round ${n}`)
+    }
+    const direct = new Redis(url)
+    t.teardown(() => direct.disconnect())
+    await direct.flushdb()
+    await t.rejects(reader.caughtUp()!, StoreUnavailable, 'not if the data was replaced')
+    await until(() => reader.writable)
+    t.equal(reader.get(THINGS, A, 'a'), undefined)
+  })
+
   t.test('changes of two machines to one record all count', async (t) => {
     const url = freshUrl()
     const stores = [await open(t, url), await open(t, url)]

@@ -213,7 +213,6 @@ const THROWN: [what: string, error: unknown, status: number, code: number][] = [
   ['a bug', new Error('secret text of /home/me'), 500, 10500],
   ['a text', 'secret text', 500, 10500],
   ['another change in between', new VersionConflict('secret'), 409, 10409],
-  ['a store that takes no writes', new StoreUnavailable('secret'), 503, 10503],
   [
     'a full disk of the store',
     new StoreFull('secret', { cause: new Error('IO: No space left on device') }),
@@ -230,6 +229,12 @@ for (const [what, error, status, code] of THROWN) {
     t.notMatch(JSON.stringify(response.body), /secret/)
   })
 }
+
+t.test('the response of an unavailable store has the reason', async (t) => {
+  const { call } = await client(t, { areas: () => [failing(new StoreUnavailable('Redis at r:6379 is out of reach'))] })
+  const message = 'the store takes no changes now; nothing was changed: Redis at r:6379 is out of reach'
+  t.match(await call('POST', '/fails'), { status: 503, body: { errors: [{ code: 10503, message }] } })
+})
 
 t.test('an endpoint can respond without a body, with messages and with headers', async (t) => {
   const areas = () => [

@@ -109,6 +109,7 @@ export async function logpushClient(
     spools,
     live,
     settled: async () => {},
+    settledFor: async () => {},
     limits: () => ({ jobs_per_scope: jobs, filter: { comparisons: 30, bytes: 1000 } }),
   }
   const made = await client(t, { logpush: engine, clock })
