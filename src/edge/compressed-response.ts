@@ -1,6 +1,9 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { members } from '../http/accept.js'
+import { BytesSource } from './bytes-source.js'
+import type { Variant } from './cache/entry.js'
+import type { VariantRecorder } from './cache/types.js'
 import type { CompressionParams } from '../rules/types.js'
 import type { ResponseSink } from './response.js'
 import type { Exchange } from './exchange.js'
@@ -54,6 +57,11 @@ export class CompressedResponse implements ResponseSink {
   #drained: (() => void) | undefined
   #blocked = false
   #trailers: RawHeaders | undefined
+  /** Records the compressed bytes of a stored response for later requests. */
+  #recorder: VariantRecorder | undefined
+  /** The compressed bytes are known: the response to compress is discarded. */
+  #known: Variant | undefined
+  #source: BytesSource | undefined
 
   constructor(next: ResponseSink, exchange: Exchange) {
     this.#next = next
@@ -75,11 +83,27 @@ export class CompressedResponse implements ResponseSink {
       this.#next.head(status, varied(headers))
       return
     }
-    if (method !== 'HEAD') this.#coder = this.#open(chosen)
-    this.#next.head(status, compressedHeaders(headers, chosen.coding))
+    const fields = compressedHeaders(headers, chosen.coding)
+    if (method === 'HEAD') {
+      this.#next.head(status, fields)
+      return
+    }
+    const { cached } = this.#exchange
+    const name = cached && `${chosen.coding} ${cached.form}`
+    this.#known = name === undefined ? undefined : cached?.variant(name)
+    if (this.#known) {
+      if (cached?.form === '') cached.body = 'skip'
+      this.#exchange.cachedBytes = this.#known.bytes.length
+      this.#next.head(status, [...fields, 'content-length', String(this.#known.bytes.length)])
+      return
+    }
+    if (name !== undefined) this.#recorder = cached?.record(name)
+    this.#coder = this.#open(chosen)
+    this.#next.head(status, fields)
   }
 
   data(chunk: Buffer): boolean {
+    if (this.#known) return true
     if (!this.#coder) return this.#next.data(chunk)
     this.#blocked = !this.#coder.write(chunk)
     return !this.#blocked
@@ -87,12 +111,15 @@ export class CompressedResponse implements ResponseSink {
 
   end(trailers?: RawHeaders): void {
     this.#trailers = trailers
-    if (this.#coder) this.#coder.end()
+    if (this.#known) this.#source = new BytesSource(this.#next, this.#known.bytes)
+    else if (this.#coder) this.#coder.end()
     else this.#next.end(trailers)
   }
 
   fail(error: unknown): void {
     this.#coder?.destroy()
+    this.#recorder?.drop()
+    this.#source?.stop()
     this.#next.fail(error)
   }
 
@@ -103,6 +130,7 @@ export class CompressedResponse implements ResponseSink {
   #open({ make }: Coder): Transform {
     const coder = make()
     coder.on('data', (bytes: Buffer) => {
+      this.#recorder?.append(bytes)
       if (!this.#next.data(bytes)) coder.pause()
     })
     coder.on('drain', () => {
@@ -110,7 +138,10 @@ export class CompressedResponse implements ResponseSink {
       this.#blocked = false
       this.#drained?.()
     })
-    coder.on('end', () => this.#next.end(this.#trailers))
+    coder.on('end', () => {
+      this.#recorder?.commit()
+      this.#next.end(this.#trailers)
+    })
     coder.on('error', (error) => this.#next.fail(error))
     return coder
   }

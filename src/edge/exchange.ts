@@ -96,8 +96,12 @@ export class Exchange implements RuleExchange {
   hasRunCacheRules = false
   /** Undefined if the response is not in the cache, or rules replaced it. */
   cached: CachedResponse | undefined
-  /** Bytes that the cache sent instead of an origin. */
+  /** Bytes of the body that the cache sent, before later stages changed it. */
   cachedBytes = 0
+  /** Status that the cache responded with; 0 if the response is not from the cache. */
+  cachedStatus = 0
+  /** The cache read the response from its disk tier. */
+  isFromDisk = false
   /** Algorithms in the order of a compression rule; undefined: the response is not changed. */
   compression: CompressionParams | undefined
   /** Header fields and cookies for the log record of the request. */

@@ -26,6 +26,8 @@ export class Body {
   readonly blocks: Buffer[] = []
   length = 0
   complete = false
+  /** Why it will never be complete. */
+  failure: { readonly error: unknown } | undefined
   readonly #memory: BodyMemory
   /** The length, if it is known before the end. */
   readonly expected: number | undefined
@@ -90,8 +92,8 @@ export class Body {
     return this.#listeners.size > 0
   }
 
-  /** Marks the end; returns unused memory. */
-  end(): void {
+  /** Marks the end, before the listeners are notified; returns unused memory. */
+  seal(): void {
     this.complete = true
     const last = this.blocks.at(-1)
     if (last && this.#free > 0) {
@@ -101,6 +103,10 @@ export class Body {
       this.#uncharge(this.#free)
       this.#free = 0
     }
+  }
+
+  /** Notifies the listeners of the end. */
+  end(): void {
     const listeners = [...this.#listeners]
     this.#listeners.clear()
     for (const listener of listeners) listener.grown()
@@ -108,6 +114,7 @@ export class Body {
 
   /** Ends it as incomplete. */
   fail(error: unknown): void {
+    this.failure = { error }
     const listeners = [...this.#listeners]
     this.#listeners.clear()
     for (const listener of listeners) listener.failed(error)

@@ -39,7 +39,8 @@ export class ResponseCache {
   constructor({ memory, max_object }: CacheConfig, { facts, clock, metrics }: CacheDeps) {
     const store = new MemoryStore(memory)
     this.metrics = new CacheMetrics(metrics, store)
-    store.removed = (_, reason) => this.metrics.removed(reason)
+    store.removed = ({ zone }, reason) => this.metrics.removed(zone, reason)
+    store.changed = (zone, bytes, entries) => this.metrics.zones.changed(zone, bytes, entries)
     this.#facts = facts
     this.#shared = {
       store,

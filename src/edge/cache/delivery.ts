@@ -1,6 +1,6 @@
-import type { ResponseSink } from '../response.js'
 import type { Body, BodyListener } from './body.js'
 import type { Span } from './conditions.js'
+import type { BodySink } from './types.js'
 
 /** A piece of a response: bytes of the stored body, or text between them. */
 export type Piece = Span | Buffer
@@ -17,12 +17,14 @@ export interface DeliveryOptions {
 /** Sends a stored or growing body to one sink, as fast as the sink accepts it. */
 export class Delivery implements BodyListener {
   readonly #body: Body
-  readonly #sink: ResponseSink
+  readonly #sink: BodySink
   readonly #done: (error?: unknown) => void
   /** Called after bytes were passed on. */
   readonly #progressed: () => void
   /** What follows the current span. */
   readonly #pieces: readonly Piece[]
+  /** Bytes of the body that were passed on. */
+  bytes = 0
   #next = 0
   #at = 0
   #to: number
@@ -31,7 +33,7 @@ export class Delivery implements BodyListener {
   #over = false
 
   /** The head must have been sent. */
-  constructor(body: Body, sink: ResponseSink, { pieces, done, progressed }: DeliveryOptions) {
+  constructor(body: Body, sink: BodySink, { pieces, done, progressed }: DeliveryOptions) {
     this.#body = body
     this.#sink = sink
     this.#done = done
@@ -46,7 +48,12 @@ export class Delivery implements BodyListener {
       this.#blocked = false
       this.#pump()
     })
-    if (!this.#body.complete) this.#body.listen(this)
+    const { complete, failure } = this.#body
+    if (failure) {
+      this.failed(failure.error)
+      return
+    }
+    if (!complete) this.#body.listen(this)
     this.#pump()
   }
 
@@ -90,6 +97,7 @@ export class Delivery implements BodyListener {
       if (this.#at < end) {
         const slice = body.slice(this.#at, end)
         this.#at += slice.length
+        this.bytes += slice.length
         if (!this.#sink.data(slice)) this.#blocked = true
       } else if (this.#at >= this.#to && this.#next < this.#pieces.length) this.#begin(this.#pieces[this.#next++]!)
       else if (this.#at >= this.#to || body.complete) {

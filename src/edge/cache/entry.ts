@@ -67,6 +67,8 @@ export class Entry {
   hitFields: { readonly second: number; readonly fields: RawHeaders } | undefined
   variants: Map<string, Variant> | undefined
   variantBytes = 0
+  /** Who waits for representations that are being derived, by name. */
+  deriving: Map<string, ((variant: Variant | undefined) => void)[]> | undefined
 
   constructor(parts: EntryParts, head: EntryHead) {
     this.key = parts.key

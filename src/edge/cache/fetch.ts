@@ -417,13 +417,16 @@ export class Fetch implements ResponseSink, SharedFetch {
     this.#finish()
     const entry = this.entry
     if (!entry) return
-    entry.body.end()
+    entry.body.seal()
     if (isStored && purges.covers(entry)) metrics.refused('purged')
     else if (isStored && store.insert(entry)) {
       metrics.stored++
       this.#shared.marks.delete(this.key)
+      // Representations that clients derive from the last bytes are attached to the entry.
+      entry.body.end()
       return
     } else if (isStored) metrics.refused('no_memory')
+    entry.body.end()
     entry.body.release()
   }
 

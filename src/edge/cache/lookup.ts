@@ -10,7 +10,8 @@ import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } f
 import type { Answer } from './policy.js'
 import type { CacheRequest } from './request.js'
 import type { CacheShared, SendToOrigin, SharedFetch, Waiter } from './shared.js'
-import type { CachedResponse, CacheStatus } from './types.js'
+import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './types.js'
+import { derive, MemoryRecorder } from './variants.js'
 import { varyKey } from './vary.js'
 
 /** One request for a response that can be in the cache. */
@@ -20,7 +21,9 @@ export class Lookup implements CachedResponse, Waiter {
   readonly key: string
   readonly url: string
   readonly send: SendToOrigin
-  skipBody = false
+  isFirst = false
+  form = ''
+  body: CachedResponse['body'] = 'send'
   readonly #shared: CacheShared
   readonly #sink: ResponseSink
   #fetch: SharedFetch | undefined
@@ -67,6 +70,7 @@ export class Lookup implements CachedResponse, Waiter {
     const age = entry.age(clock.monotonic())
     if (age < lifetime) {
       store.hit(entry)
+      this.#shared.metrics.zones.hit(entry.zone, age)
       this.respond(entry, 'HIT')
       return
     }
@@ -100,6 +104,7 @@ export class Lookup implements CachedResponse, Waiter {
   /** Responds from a response that is being received. `fields`: what the client that began the fetch gets. */
   receive(fetch: SharedFetch, entry: Entry, status: CacheStatus, fields?: RawHeaders): void {
     this.#fetch = fetch
+    this.isFirst = fields !== undefined
     this.respond(entry, status, { isStored: fields !== undefined, isCollapsed: fields === undefined }, fields)
   }
 
@@ -174,20 +179,27 @@ export class Lookup implements CachedResponse, Waiter {
     this.#sink.fail(CLIENT_LEFT)
   }
 
-  get contentType(): string | undefined {
-    return this.#entry && headerOf(this.#entry.head.fields, 'content-type')
-  }
-
-  get contentEncoding(): string | undefined {
-    return this.#entry && headerOf(this.#entry.head.fields, 'content-encoding')
-  }
-
   variant(name: string): Variant | undefined {
     return this.#entry?.variants?.get(name)
   }
 
-  addVariant(name: string, variant: Variant): void {
-    if (this.#entry) this.#shared.store.addVariant(this.#entry, name, variant)
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#entry?.body.failure
+  }
+
+  record(name: string): VariantRecorder {
+    return new MemoryRecorder(this.#shared.store, this.#entry!, name)
+  }
+
+  derive(name: string, open: Derive, done: (variant: Variant | undefined) => void): void {
+    const entry = this.#entry!
+    const fetch = this.#fetch
+    derive({ store: this.#shared.store, entry, name, progressed: () => fetch?.progressed() }, open, done)
+  }
+
+  sendBody(): void {
+    this.body = 'send'
+    this.#deliver(this.#entry!, undefined)
   }
 
   /** Returns the newest stored response for the request. */
@@ -228,8 +240,10 @@ export class Lookup implements CachedResponse, Waiter {
       if (present.isWaiting) {
         this.#fetch = present
         present.join(this)
-      } else if (present.entry && this.fits(present.entry)) this.receive(present, present.entry, 'MISS')
-      else this.pass('MISS')
+      } else if (present.entry && this.fits(present.entry)) {
+        this.#shared.metrics.coalesced++
+        this.receive(present, present.entry, 'MISS')
+      } else this.pass('MISS')
       return
     }
     const isMarked = marks.has(this.key)
@@ -312,13 +326,14 @@ export class Lookup implements CachedResponse, Waiter {
   #bare(status: number, fields: RawHeaders): void {
     this.exchange.cached = undefined
     this.#leaveFetch()
-    this.#sink.head(status, fields)
+    this.#head(status, fields)
     this.#sink.end()
   }
 
   #whole(entry: Entry, fields: RawHeaders): void {
-    this.#sink.head(entry.head.status, fields)
-    if (this.exchange.method === 'HEAD' || this.skipBody) {
+    this.#head(entry.head.status, fields)
+    if (this.body === 'hold') return
+    if (this.exchange.method === 'HEAD' || this.body === 'skip') {
       this.#leaveFetch()
       this.#sink.end()
       return
@@ -331,27 +346,34 @@ export class Lookup implements CachedResponse, Waiter {
     this.exchange.cached = undefined
     if (parts.length === 1 && only) {
       fields.push('content-range', rangeText(only, length), 'content-length', String(only.to - only.from))
-      this.#sink.head(206, fields)
+      this.#head(206, fields)
       this.#deliver(entry, [only])
       return
     }
     const { pieces, bytes, boundary } = multipart(parts, length, headerOf(fields, 'content-type'))
     const type = ['content-type', `multipart/byteranges; boundary=${boundary}`, 'content-length', String(bytes)]
-    this.#sink.head(206, [...fields.filter((_, i) => fields[i - (i % 2)]!.toLowerCase() !== 'content-type'), ...type])
+    this.#head(206, [...fields.filter((_, i) => fields[i - (i % 2)]!.toLowerCase() !== 'content-type'), ...type])
     this.#deliver(entry, pieces)
+  }
+
+  #head(status: number, fields: RawHeaders): void {
+    this.exchange.cachedStatus = status
+    this.#sink.head(status, fields)
   }
 
   #deliver(entry: Entry, pieces: readonly Piece[] | undefined): void {
     const fetch = this.#fetch
-    this.#delivery = new Delivery(entry.body, this.#sink, {
+    const delivery = new Delivery(entry.body, this.#sink, {
       pieces,
       done: () => {
+        this.exchange.cachedBytes = delivery.bytes
         this.#delivery = undefined
         this.#leaveFetch()
       },
       progressed: () => fetch?.progressed(),
     })
-    this.#delivery.start()
+    this.#delivery = delivery
+    delivery.start()
   }
 
   #leaveFetch(): void {

@@ -9,6 +9,9 @@ const SMALL_SHARE = 0.1
 const MAX_HITS = 3
 /** Maximum stored responses of one key that differ by Vary. */
 const MAX_VARIANTS = 32
+/** Maximum derived representations of one stored response, and the bytes that one costs besides its own. */
+const MAX_DERIVED = 16
+const VARIANT_OVERHEAD = 256
 /** Maximum hashes of keys that were evicted before their second use. */
 const MAX_GHOSTS = 65_536
 /** Maximum entries that are considered for one reservation. */
@@ -48,6 +51,8 @@ export class MemoryStore implements BodyMemory {
   limit: number
   /** Called for each entry that leaves. */
   removed: (entry: Entry, reason: Removal) => void = () => undefined
+  /** Called when the bytes or the number of the entries of a zone change. */
+  changed: (zone: string, bytes: number, entries: number) => void = () => undefined
   readonly #byKey = new Map<string, Entry[]>()
   readonly #small = new Queue()
   readonly #main = new Queue()
@@ -63,6 +68,11 @@ export class MemoryStore implements BodyMemory {
   /** Bytes in use, including bodies that are being received or still read after their eviction. */
   get used(): number {
     return this.#used
+  }
+
+  /** Maximum bytes of a derived representation. */
+  get maxVariantBytes(): number {
+    return this.limit / 16
   }
 
   get count(): number {
@@ -114,6 +124,7 @@ export class MemoryStore implements BodyMemory {
     this.#count++
     entry.isMain = this.#ghosts.delete(hash(entry.key))
     this.#queue(entry).push(entry, size(entry))
+    this.changed(entry.zone, size(entry), 1)
     return true
   }
 
@@ -133,6 +144,7 @@ export class MemoryStore implements BodyMemory {
     }
     if (more < 0) this.give(-more)
     this.#queue(entry).bytes += more
+    this.changed(entry.zone, more, 0)
     entry.replaceHead(head)
   }
 
@@ -141,6 +153,7 @@ export class MemoryStore implements BodyMemory {
     entry.resident = false
     this.#count--
     this.#queue(entry).remove(entry, size(entry))
+    this.changed(entry.zone, -size(entry), -1)
     const entries = this.#byKey.get(entry.key)!
     if (entries.length === 1) this.#byKey.delete(entry.key)
     else entries.splice(entries.indexOf(entry), 1)
@@ -152,8 +165,9 @@ export class MemoryStore implements BodyMemory {
 
   /** Attaches a derived representation, if the entry is stored and memory is left. */
   addVariant(entry: Entry, name: string, variant: Variant): void {
-    const bytes = variant.bytes.length
-    if (!entry.resident || entry.variants?.has(name) || bytes > this.limit / 16 || !this.take(bytes)) return
+    const bytes = variant.bytes.length + name.length * 2 + VARIANT_OVERHEAD
+    if (!entry.resident || entry.variants?.has(name) || bytes > this.maxVariantBytes) return
+    if ((entry.variants?.size ?? 0) >= MAX_DERIVED || !this.take(bytes)) return
     // The reservation may have evicted the entry itself.
     if (!entry.resident) {
       this.give(bytes)

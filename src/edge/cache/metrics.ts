@@ -3,6 +3,7 @@ import type { Metrics } from '../../core/metrics.js'
 import type { MemoryStore, Removal } from './memory.js'
 import { REFUSALS, type Refusal } from './policy.js'
 import { CACHE_STATUSES, type CacheStatus } from './types.js'
+import { ZoneMetrics } from './zone-metrics.js'
 
 const REMOVALS: readonly Removal[] = ['capacity', 'purge', 'replaced', 'invalid']
 const OUTCOMES = ['unchanged', 'changed', 'failed'] as const
@@ -13,6 +14,7 @@ export type PurgeKind = (typeof PURGE_KINDS)[number]
 export class CacheMetrics {
   stored = 0
   coalesced = 0
+  readonly zones: ZoneMetrics
   readonly #requests = counts<CacheStatus>(CACHE_STATUSES)
   readonly #refused = counts<Refusal>(REFUSALS)
   readonly #removed = counts<Removal>(REMOVALS)
@@ -20,6 +22,7 @@ export class CacheMetrics {
   readonly #purges = counts<PurgeKind>(PURGE_KINDS)
 
   constructor(metrics: Metrics, store: MemoryStore) {
+    this.zones = new ZoneMetrics(metrics)
     const registers = [metrics]
     const counted = (name: string, help: string, read: () => number) =>
       new Counter({
@@ -91,16 +94,18 @@ export class CacheMetrics {
     )
   }
 
-  responded(status: CacheStatus): void {
+  responded(zone: { readonly id: string; readonly name: string }, status: CacheStatus): void {
     this.#requests.set(status, this.#requests.get(status)! + 1)
+    this.zones.responded(zone, status)
   }
 
   refused(reason: Refusal): void {
     this.#refused.set(reason, this.#refused.get(reason)! + 1)
   }
 
-  removed(reason: Removal): void {
+  removed(zone: string, reason: Removal): void {
     this.#removed.set(reason, this.#removed.get(reason)! + 1)
+    if (reason === 'capacity') this.zones.evicted(zone)
   }
 
   revalidated(outcome: (typeof OUTCOMES)[number]): void {

@@ -210,8 +210,8 @@ export class ClientResponse implements ResponseSink, Responding {
     recorder?.finished(this.#exchange, this.connection)
     accessLog?.finished(this.#exchange, clock.monotonic())
     const { status, bytes, startedMonotonic } = this.#exchange
-    const { cacheStatus } = this.#exchange
-    if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(cacheStatus)
+    const { cacheStatus, zone } = this.#exchange
+    if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(zone, cacheStatus)
     metrics.inFlight--
     metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)
     try {

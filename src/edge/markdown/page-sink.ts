@@ -15,10 +15,11 @@ export interface PageConverter {
   end(): string
 }
 
-/** Outcome of a page requested in Markdown. All but the first two were sent as HTML. */
+/** Outcome of a page requested in Markdown. All but the first three were sent as HTML. */
 export const OUTCOMES = [
   'converted',
   'streamed',
+  'cached',
   'too_large',
   'undecodable',
   'malformed',

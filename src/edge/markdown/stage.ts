@@ -16,6 +16,7 @@ import type { MemoryBudget } from '../../core/memory-budget.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
 import { OUTCOMES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
 import { TurnQueue } from './turn-queue.js'
+import { StoredMarkdown, type OpenConversion } from './stored.js'
 import { StreamedPage } from './streamed-page.js'
 
 export interface MarkdownOptions {
@@ -47,8 +48,23 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     if (method === 'HEAD') return new MarkdownHead(sink, isList)
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
-    const context = { memory, converter, content, isList, turns, log, settle, trailers }
-    return new MarkdownResponse(sink, isList ? { ...context, converter: llmsTxt(exchange) } : context)
+    const context = {
+      memory,
+      converter: isList ? llmsTxt(exchange) : converter,
+      content,
+      isList,
+      turns,
+      log,
+      settle,
+      trailers,
+      reduced: () => undefined,
+    }
+    const open: OpenConversion = (to, settled, reduced) =>
+      new MarkdownResponse(to, { ...context, settle: settled, reduced })
+    const source = isList ? ['llms_txt', headerOf(exchange.headers, 'host'), zone.mdAddresses] : ['page']
+    // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
+    const stored = { open, settle, isList, settings: JSON.stringify([...source, content]) }
+    return new StoredMarkdown(sink, exchange, stored)
   }
 }
 
@@ -70,7 +86,7 @@ function llmsTxt({ headers, zone }: Exchange): (contentType: string) => PageConv
 function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {
   const pages = new Counter({
     name: 'edged_markdown_pages_total',
-    help: 'HTML pages requested as Markdown, by outcome; converted and streamed ones were sent as Markdown.',
+    help: 'HTML pages requested as Markdown, by outcome; converted, streamed and cached ones were sent as Markdown.',
     labelNames: ['outcome'],
     registers: [metrics],
   })
@@ -105,6 +121,8 @@ interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 's
   readonly content: Content
   /** The page is the source of a list of pages; XML is one too. */
   readonly isList: boolean
+  /** Called if memory is not sufficient for all settings. */
+  readonly reduced: () => void
 }
 
 class MarkdownResponse implements ResponseSink {
@@ -200,7 +218,11 @@ class MarkdownResponse implements ResponseSink {
   /** Reserves the memory for choosing the main content. Without it the whole page is converted. */
   #reserve(): Content {
     const { memory, content } = this.#context
-    if (content === 'page' || !memory.take(MAIN_CONTENT_BYTES)) return 'page'
+    if (content === 'page') return 'page'
+    if (!memory.take(MAIN_CONTENT_BYTES)) {
+      this.#context.reduced()
+      return 'page'
+    }
     this.#reserved = MAIN_CONTENT_BYTES
     return 'main'
   }

@@ -35,8 +35,10 @@ export function httpRequest(
   const responded = originAt !== undefined
   const ending = matches.findLast(({ ends }) => ends)
   return {
-    CacheCacheStatus: exchange.cache?.cache === false ? 'bypass' : 'dynamic',
-    CacheReserveUsed: false,
+    CacheCacheStatus: statusOf(exchange),
+    CacheReserveUsed: exchange.isFromDisk,
+    CacheResponseBytes: exchange.cachedBytes || exchange.originBytes,
+    CacheResponseStatus: exchange.cachedStatus || exchange.originStatus,
     CacheTieredFill: false,
     ClientASN: asn?.autonomous_system_number,
     ClientCity: city?.city?.names?.en,
@@ -97,6 +99,9 @@ export function httpRequest(
     ZoneName: exchange.zone.name,
   }
 }
+
+const statusOf = ({ cacheStatus, cache }: Exchange): string =>
+  cacheStatus?.toLowerCase() ?? (cache?.cache === false ? 'bypass' : 'dynamic')
 
 const textOf = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value))
 

@@ -1,0 +1,117 @@
+import { Counter, Gauge } from 'prom-client'
+import type { Metrics } from '../../core/metrics.js'
+import { CACHE_STATUSES, type CacheStatus } from './types.js'
+
+/** Maximum zones with metrics of their own; the others are counted together. */
+const MAX_ZONES = 200
+const OTHER = 'other'
+
+/** Counts of one zone. */
+class ZoneCounts {
+  name: string
+  readonly requests = new Map<CacheStatus, number>(CACHE_STATUSES.map((status) => [status, 0]))
+  /** Sum and number of the ages of hits. */
+  age = 0
+  hits = 0
+  bytes = 0
+  entries = 0
+  evictions = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** Counts events of the cache by zone. */
+export class ZoneMetrics {
+  readonly #zones = new Map<string, ZoneCounts>()
+  readonly #other = new ZoneCounts(OTHER)
+
+  constructor(metrics: Metrics) {
+    const each = (visit: (counts: ZoneCounts, zone: string) => void): void => {
+      for (const counts of this.#zones.values()) visit(counts, counts.name)
+      if (this.#zones.size === MAX_ZONES) visit(this.#other, OTHER)
+    }
+    const registers = [metrics]
+    void new Counter({
+      name: 'edged_cache_zone_requests_total',
+      help: 'Responses by zone and cf-cache-status.',
+      labelNames: ['zone', 'status'],
+      registers,
+      collect() {
+        this.reset()
+        each(({ requests }, zone) => {
+          for (const [status, count] of requests) if (count > 0) this.inc({ zone, status }, count)
+        })
+      },
+    })
+    const counted = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
+      new Counter({
+        name,
+        help,
+        labelNames: ['zone'],
+        registers,
+        collect() {
+          this.reset()
+          each((counts, zone) => this.inc({ zone }, read(counts)))
+        },
+      })
+    const gauged = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
+      new Gauge({
+        name,
+        help,
+        labelNames: ['zone'],
+        registers,
+        collect() {
+          this.reset()
+          each((counts, zone) => this.set({ zone }, read(counts)))
+        },
+      })
+    counted('edged_cache_zone_hits_total', 'Responses from the cache by zone.', ({ hits }) => hits)
+    counted(
+      'edged_cache_zone_hit_age_seconds_total',
+      'Sum of the ages of responses from the cache by zone; divide by edged_cache_zone_hits_total.',
+      ({ age }) => age,
+    )
+    counted(
+      'edged_cache_zone_evictions_total',
+      'Responses that left memory because it was full, by zone.',
+      ({ evictions }) => evictions,
+    )
+    gauged('edged_cache_zone_bytes', 'Bytes of stored responses in memory by zone.', ({ bytes }) => bytes)
+    gauged('edged_cache_zone_entries', 'Stored responses in memory by zone.', ({ entries }) => entries)
+  }
+
+  responded({ id, name }: { readonly id: string; readonly name: string }, status: CacheStatus): void {
+    const counts = this.#of(id)
+    if (counts !== this.#other) counts.name = name
+    counts.requests.set(status, counts.requests.get(status)! + 1)
+  }
+
+  /** Counts a response from the cache. `age` in seconds. */
+  hit(zone: string, age: number): void {
+    const counts = this.#of(zone)
+    counts.hits++
+    counts.age += age
+  }
+
+  /** Counts a change of what a zone has in memory. */
+  changed(zone: string, bytes: number, entries: number): void {
+    const counts = this.#of(zone)
+    counts.bytes += bytes
+    counts.entries += entries
+  }
+
+  evicted(zone: string): void {
+    this.#of(zone).evictions++
+  }
+
+  #of(zone: string): ZoneCounts {
+    let counts = this.#zones.get(zone)
+    if (counts) return counts
+    if (this.#zones.size >= MAX_ZONES) return this.#other
+    counts = new ZoneCounts(zone)
+    this.#zones.set(zone, counts)
+    return counts
+  }
+}

@@ -1,0 +1,217 @@
+import type { RawHeaders } from '../../http/headers.js'
+import { BytesSource } from '../bytes-source.js'
+import type { Variant } from '../cache/entry.js'
+import type { CachedResponse, VariantRecorder } from '../cache/types.js'
+import type { Exchange } from '../exchange.js'
+import type { ResponseSink } from '../response.js'
+import { markdownHeaders, pageOf, variesByAccept } from './headers.js'
+import type { Outcome } from './page-sink.js'
+import { mayFit } from './variants.js'
+
+/** Creates the sink that converts one page. `settle` gets the outcome; `reduced` is called if not all settings applied. */
+export type OpenConversion = (
+  next: ResponseSink,
+  settle: (outcome: Outcome) => void,
+  reduced: () => void,
+) => ResponseSink
+
+export interface StoredOptions {
+  readonly open: OpenConversion
+  readonly settle: (outcome: Outcome) => void
+  /** All settings that the Markdown depends on, as text. */
+  readonly settings: string
+  readonly isList: boolean
+}
+
+/** Facts of a variant: the page cannot be converted. */
+const HTML = 'html'
+/** Outcomes that another attempt would have too. */
+const PERMANENT: ReadonlySet<Outcome | undefined> = new Set(['too_large', 'undecodable', 'malformed'])
+
+/**
+ * Sends the Markdown of a page that is in the cache. It is converted once for each version of the page and each
+ * combination of settings, stored beside the page and removed with it.
+ */
+export class StoredMarkdown implements ResponseSink {
+  readonly #next: ResponseSink
+  readonly #exchange: Exchange
+  readonly #options: StoredOptions
+  /** Receives the stored page; undefined while its Markdown is awaited or sent. */
+  #target: ResponseSink | undefined
+  #source: BytesSource | undefined
+  #listener: (() => void) | undefined
+  #over = false
+
+  constructor(next: ResponseSink, exchange: Exchange, options: StoredOptions) {
+    this.#next = next
+    this.#exchange = exchange
+    this.#options = options
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    const { isList, settings, open, settle } = this.#options
+    const { cached } = this.#exchange
+    const page = cached && pageOf(status, headers, isList)
+    if (!cached || !page || !mayFit(page)) {
+      this.#convert(
+        open(this.#next, settle, () => undefined),
+        status,
+        headers,
+      )
+      return
+    }
+    const name = JSON.stringify(['markdown', settings, page.contentType, page.codings])
+    const known = cached.variant(name)
+    if (known) {
+      if (known.facts !== HTML) cached.body = 'skip'
+      this.#respond(known, { status, headers, cached, name })
+    } else if (cached.isFirst) this.#convert(this.#recorded(cached, name), status, headers)
+    else this.#derive({ status, headers, cached, name })
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#target ? this.#target.data(chunk) : true
+  }
+
+  end(): void {
+    if (this.#target) this.#target.end()
+  }
+
+  fail(error: unknown): void {
+    this.#over = true
+    this.#source?.stop()
+    if (this.#target) this.#target.fail(error)
+    else this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#listener = listener
+    this.#target?.onDrain(listener)
+  }
+
+  #convert(target: ResponseSink, status: number, headers: RawHeaders): void {
+    this.#target = target
+    if (this.#listener) target.onDrain(this.#listener)
+    target.head(status, headers)
+  }
+
+  /** Converts the page while it arrives, and records the Markdown. */
+  #recorded(cached: CachedResponse, name: string): ResponseSink {
+    const recorder = cached.record(name)
+    const { open, settle } = this.#options
+    const copy = new RecordedMarkdown(this.#next, recorder, () => (cached.form = name))
+    const settled = (outcome: Outcome) => {
+      copy.outcome = outcome
+      settle(outcome)
+    }
+    return open(copy, settled, () => recorder.drop())
+  }
+
+  /** Converts the stored page for all requests that wait for its Markdown. */
+  #derive(page: StoredPage): void {
+    const { status, headers, cached, name } = page
+    const { open, settle } = this.#options
+    cached.body = 'hold'
+    cached.derive(
+      name,
+      (recorder, done) => {
+        const copy = new RecordedMarkdown(undefined, recorder, () => undefined, done)
+        const settled = (outcome: Outcome) => {
+          copy.outcome = outcome
+          settle(outcome)
+        }
+        const conversion = open(copy, settled, () => recorder.drop())
+        conversion.head(status, headers)
+        return conversion
+      },
+      (variant) => {
+        if (this.#over) return
+        if (variant) this.#respond(variant, page)
+        else if (cached.failure) {
+          this.fail(cached.failure.error)
+          return
+        } else
+          this.#convert(
+            open(this.#next, settle, () => undefined),
+            status,
+            headers,
+          )
+        if (!variant || variant.facts === HTML) cached.sendBody()
+      },
+    )
+  }
+
+  #respond(variant: Variant, { status, headers, cached, name }: StoredPage): void {
+    if (variant.facts === HTML) {
+      this.#target = this.#next
+      if (this.#listener) this.#next.onDrain(this.#listener)
+      this.#next.head(status, variesByAccept(headers))
+      return
+    }
+    this.#options.settle('cached')
+    cached.form = name
+    this.#exchange.cachedBytes = variant.bytes.length
+    this.#next.head(status, markdownHeaders(headers, variant.bytes.length))
+    this.#source = new BytesSource(this.#next, variant.bytes)
+  }
+}
+
+interface StoredPage {
+  readonly status: number
+  readonly headers: RawHeaders
+  readonly cached: CachedResponse
+  readonly name: string
+}
+
+/** Records the Markdown of a page on its way to the client, or without one. */
+class RecordedMarkdown implements ResponseSink {
+  outcome: Outcome | undefined
+  readonly #next: ResponseSink | undefined
+  readonly #recorder: VariantRecorder
+  readonly #begun: () => void
+  readonly #done: (variant: Variant | undefined) => void
+  #isMarkdown = false
+
+  constructor(
+    next: ResponseSink | undefined,
+    recorder: VariantRecorder,
+    begun: () => void,
+    done: (variant: Variant | undefined) => void = () => undefined,
+  ) {
+    this.#next = next
+    this.#recorder = recorder
+    this.#begun = begun
+    this.#done = done
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.#isMarkdown = this.outcome === 'converted' || this.outcome === 'streamed'
+    if (this.#isMarkdown) this.#begun()
+    else if (PERMANENT.has(this.outcome)) this.#done(this.#recorder.commit(HTML))
+    else {
+      this.#recorder.drop()
+      this.#done(undefined)
+    }
+    this.#next?.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#isMarkdown) this.#recorder.append(chunk)
+    return this.#next ? this.#next.data(chunk) : true
+  }
+
+  end(trailers?: RawHeaders): void {
+    if (this.#isMarkdown) this.#done(this.#recorder.commit())
+    this.#next?.end(trailers)
+  }
+
+  fail(error: unknown): void {
+    this.#recorder.drop()
+    this.#done(undefined)
+    this.#next?.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#next?.onDrain(listener)
+  }
+}
