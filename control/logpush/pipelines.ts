@@ -11,6 +11,7 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Running = Type.Object({
   kind: Type.Enum(['pipeline', 'job'], { description: 'pipeline: of the configuration; job: of this API.' }),
   name: Type.String({ description: 'Name of the pipeline, or id of the job.' }),
+  route: Type.Optional(Type.String({ description: 'Route of the pipeline, if it has routes; each is an item.' })),
   dataset: Type.String(),
   source: Type.String({ description: 'Type of the source; zone or account for records of the daemon.' }),
   destination_conf: Type.String({ description: 'Without secrets.' }),
@@ -50,11 +51,12 @@ const isVisible = ({ scope: owner }: Watched, scope: Scope): boolean =>
   owner === undefined ? scope.type === 'account' : owner.type === scope.type && owner.id === scope.id
 
 function shown(watched: Watched): Static<typeof Running> {
-  const { kind, name, dataset, source, destination, counts } = watched
+  const { kind, name, route, dataset, source, destination, counts } = watched
   const { lagRecords, lagSeconds, inFlight } = watched.progress()
   return {
     kind,
     name,
+    ...(route !== undefined && { route }),
     dataset,
     source,
     destination_conf: destination,

@@ -58,6 +58,8 @@ export interface JobTarget {
 /** A job of the configuration: it runs as long as the daemon does, and the API does not know it. */
 export interface ConfiguredJob {
   readonly name: string
+  /** Of a pipeline with routes, each of which is a job. */
+  readonly route?: string | undefined
   readonly scope: Scope
   readonly settings: JobSettings
   readonly destination: string
@@ -93,6 +95,9 @@ export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
 const JOB = 'job-'
 /** The ids of those of the configuration begin so; the name follows. Others are numbers. */
 const STANDING = 'pipeline-'
+/** Returns the id of one. No name of a route contains a dot. */
+const standingId = ({ name, route }: ConfiguredJob): string =>
+  STANDING + (route === undefined ? name : `${name}..${route}`)
 
 /** A job whose place in the spool is kept; without a task while it is disabled. */
 interface Entry extends JobTarget {
@@ -154,13 +159,14 @@ class JobManager implements Logpush {
   }
 
   #stand(standing: ConfiguredJob, { found = false } = {}): void {
-    this.#work(STANDING + standing.name, found, {
+    this.#work(standingId(standing), found, {
       apply: async (id) => await this.#begin(id, standing),
       again: () => this.#stand(standing),
     })
   }
 
-  async #begin(id: string, { scope, settings, destination, deadLetter: aside, open }: ConfiguredJob): Promise<void> {
+  async #begin(id: string, standing: ConfiguredJob): Promise<void> {
+    const { scope, settings, destination, deadLetter: aside, open } = standing
     if (this.#closing.signal.aborted) return
     const { uploads } = this.#shared
     const entry = await this.#entry(id, settings.dataset, scope)
@@ -170,7 +176,7 @@ class JobManager implements Logpush {
     const job = { ...settings, destination_conf: { sealed } }
     const deps = { ...this.#shared, open, deadLetter: setAside }
     entry.task = new JobSupervisor(job, { ...entry, id }, deps, { resumed: false })
-    this.#show(entry, id, destination)
+    this.#show(entry, id, destination, standing)
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -293,13 +299,13 @@ class JobManager implements Logpush {
     return entry
   }
 
-  #show(entry: Entry, id: string, destination: string): void {
+  #show(entry: Entry, id: string, destination: string, standing?: ConfiguredJob): void {
     const { monitor, redact = () => '' } = this.#deps
     const { dataset, scope, counts } = entry
-    const own = id.startsWith(STANDING)
     entry.hide = monitor?.add({
-      kind: own ? 'pipeline' : 'job',
-      name: own ? id.slice(STANDING.length) : id,
+      kind: standing === undefined ? 'job' : 'pipeline',
+      name: standing?.name ?? id,
+      route: standing?.route,
       dataset,
       source: scope.type,
       destination: redact(destination),
@@ -332,7 +338,7 @@ class JobManager implements Logpush {
   #stands(id: string, { dataset, scope }: JobTarget): boolean {
     return (this.#deps.standing ?? []).some(
       (job) =>
-        STANDING + job.name === id &&
+        standingId(job) === id &&
         job.settings.dataset === dataset &&
         job.scope.type === scope.type &&
         job.scope.id === scope.id,

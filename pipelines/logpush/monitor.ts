@@ -34,6 +34,8 @@ export interface Watched {
   readonly kind: 'pipeline' | 'job'
   /** Name of the pipeline, or id of the job. */
   readonly name: string
+  /** The route of the pipeline; undefined if it has no routes. Each route is shown by itself. */
+  readonly route?: string | undefined
   readonly dataset: string
   /** Type of the source; that of jobs is their scope. */
   readonly source: string
@@ -79,7 +81,12 @@ const GAUGES: readonly (readonly [name: string, help: string, value: keyof Progr
   ['batches_in_flight', 'Batches being sent.', 'inFlight'],
 ]
 
-const LABELS = ['pipeline', 'job'] as const
+const LABELS = ['pipeline', 'route', 'job'] as const
+
+const labelsOf = ({ kind, name, route }: Watched) => ({ [kind]: name, ...(route !== undefined && { route }) })
+
+/** Counts of the source, which all routes of a pipeline share: a sum over routes must not count them twice. */
+const OF_SOURCE: readonly (keyof Counts)[] = ['read', 'invalid']
 
 /** All pipelines and jobs of a daemon, for metrics and for the API. There are as many series as the quotas allow jobs. */
 export class PipelineMonitor {
@@ -95,7 +102,13 @@ export class PipelineMonitor {
         registers,
         collect() {
           this.reset()
-          for (const each of all()) this.inc({ [each.kind]: each.name }, each.counts[count])
+          const counted = new Set<string>()
+          for (const each of all()) {
+            const isShared = each.route !== undefined && each.scope === undefined && OF_SOURCE.includes(count)
+            if (isShared && counted.has(each.name)) continue
+            if (isShared) counted.add(each.name)
+            this.inc(isShared ? { pipeline: each.name } : labelsOf(each), each.counts[count])
+          }
         },
       })
     for (const [name, help, value] of GAUGES)
@@ -106,14 +119,14 @@ export class PipelineMonitor {
         registers,
         collect() {
           this.reset()
-          for (const each of all()) this.set({ [each.kind]: each.name }, each.progress()[value])
+          for (const each of all()) this.set(labelsOf(each), each.progress()[value])
         },
       })
   }
 
   /** Shows a pipeline or job, instead of an earlier one with the same name; returns what ends that. */
   add(watched: Watched): () => void {
-    const key = `${watched.kind} ${watched.name}`
+    const key = `${watched.kind} ${watched.name} ${watched.route ?? ''}`
     this.#watched.set(key, watched)
     return () => {
       if (this.#watched.get(key) === watched) this.#watched.delete(key)

@@ -1,5 +1,6 @@
 /**
- * One pipeline, run until its input ends: a session as the daemon runs it for a job, over an input of its own.
+ * One pipeline, run until its input ends: for each of its outputs a session as the daemon runs it for a job, over one
+ * input. No output waits for another; what one has not delivered stays in the input.
  */
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -15,29 +16,39 @@ import type { AttemptOutcome } from '../logpush/metrics.js'
 import { BatchBuffer } from '../logpush/batch-buffer.js'
 import { Uploads } from '../logpush/uploads.js'
 import type { Input } from '../sources/input.js'
-import type { RunStats } from '../sources/run-stats.js'
+import { SPOOL_FOLDER } from '../sources/spool-input.js'
+import type { OutputStats } from '../sources/run-stats.js'
 
-export interface RunOptions {
+/** One output of a run. */
+export interface RunOutput {
+  /** That of the pipeline, or of pipeline and route. */
   readonly name: string
   readonly job: CompiledJob
-  readonly input: Input
   readonly sink: Sink
   /** Takes records that the destination refuses even one by one. */
   readonly aside: Sink | undefined
-  /** The state of the run: cursor, spool, batches in progress. */
-  readonly folder: string
-  /** A destination that fails for this long ends the run. */
+  /** Its place in the input. */
+  readonly cursor: Input['cursor']
+  /** A destination that fails for this long ends the output. */
   readonly retryForMs: number
-  readonly stats: RunStats
-  /** Called with each failure that is the first after a success. */
-  readonly failing: (message: string) => void
+  readonly stats: OutputStats
+}
+
+export interface RunOptions {
+  /** At least one. */
+  readonly outputs: readonly RunOutput[]
+  readonly input: Input
+  /** The state of the run: cursors, spool, batches in progress. */
+  readonly folder: string
+  /** Called with each failure of an output that is the first after a success. */
+  readonly failing: (output: RunOutput, message: string) => void
   /** Ends the input, or, if it has an end of its own, the run. */
   readonly stop: AbortSignal
   readonly clock: Clock
   readonly log: Log
 }
 
-/** How a run ended: `done`: all that came in is delivered or set aside; else records wait in its folder. */
+/** How an output ended: `done`: all that came in is delivered or set aside; else records wait in the folder of the run. */
 export type RunEnd =
   { readonly end: 'done' } | { readonly end: 'stopped' } | { readonly end: 'gave_up'; readonly message: string }
 
@@ -45,59 +56,151 @@ const STAGING = 'staging'
 const ATTEMPT_MS = 120_000
 /** An upload in progress has this long to finish when the run ends before its input. */
 const DRAIN_MS = 10_000
+/** An output beside others that gave up, of an input without an end, begins again after this time. */
+const AGAIN_MS = 60_000
 
-/** Runs a pipeline. Rejects if it cannot go on at all, as for an input that is damaged; the state stays. */
-export async function run(options: RunOptions): Promise<RunEnd> {
-  const { job, input, sink, aside, folder, clock, log, stop } = options
-  const control = new JobSignal()
+/** Runs a pipeline; resolves with how each output ended. Rejects if it cannot go on at all, as for an input that is damaged; the state stays. */
+export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
+  const { outputs, input, folder, stop } = options
   const staging = await BatchBuffer.open(join(folder, STAGING))
-  const uploads = new Uploads(
-    { atOnce: MAX_IN_FLIGHT, perDestination: MAX_IN_FLIGHT, timeoutMs: ATTEMPT_MS },
-    { clock, log },
-  )
-  const fate = new Fate(options, control)
-  const end = () => (input.endless && !fate.failing ? input.stop() : fate.stop())
+  const shared: SharedState = { staging, loop: new EventLoopYield(), isOneGone: false }
+  const loops = outputs.map((output) => new OutputLoop(output, options, shared))
+  const end = () => {
+    if (input.endless) input.stop()
+    for (const loop of loops) loop.stop()
+  }
   if (stop.aborted) end()
   stop.addEventListener('abort', end, { once: true })
-  const session = new JobLoop(
-    {
-      id: options.name,
-      job,
-      sink,
-      destination: 'destination',
-      spool: ending(input, () => control.end('finished')),
-      cursor: input.cursor,
-      control,
-      status: fate,
-      metrics: counted(options.stats),
-      failed: async () => fate.judge(),
-    },
-    {
-      spools: input,
-      staging,
-      uploads,
-      loop: new EventLoopYield(),
-      deadLetter: deadLetter(aside, uploads),
-      clock,
-      log,
-      random: Math.random,
-    },
-  )
-  options.stats.progress = () => ({
-    lagRecords: Math.max(0, input.spool.end - input.cursor.state.next),
-    lagSeconds: session.oldest === undefined ? 0 : Math.max(0, clock.now() - session.oldest) / 1000,
-    inFlight: session.inFlight,
-  })
-  const running = session.run()
+  const running = loops.map(async (loop) => await loop.run())
   try {
-    await Promise.race([running, input.failed])
-    return fate.end
+    return await Promise.race([Promise.all(running), input.failed])
   } finally {
     stop.removeEventListener('abort', end)
-    fate.leave()
-    await running.catch(() => {})
-    fate.close()
-    options.stats.progress = undefined
+    for (const loop of loops) loop.leave()
+    await Promise.allSettled(running)
+  }
+}
+
+interface SharedState {
+  readonly staging: BatchBuffer
+  readonly loop: EventLoopYield
+  /** An output gave up for good: a source that waits for it would wait for ever. */
+  isOneGone: boolean
+}
+
+/** An output, until it is done. */
+class OutputLoop {
+  readonly #of: RunOutput
+  readonly #options: RunOptions
+  readonly #shared: SharedState
+  readonly #leaving = new AbortController()
+  #fate: Fate | undefined
+
+  constructor(of: RunOutput, options: RunOptions, shared: SharedState) {
+    this.#of = of
+    this.#options = options
+    this.#shared = shared
+  }
+
+  async run(): Promise<RunEnd> {
+    const { clock, input, outputs, failing } = this.#options
+    for (;;) {
+      const end = await this.#once()
+      if (end.end !== 'gave_up') return end
+      if (outputs.length === 1 || !input.endless) {
+        this.#shared.isOneGone = true
+        return end
+      }
+      failing(this.#of, `${end.message}; the other routes go on, this one in ${AGAIN_MS / 1000} s`)
+      await clock.sleep(AGAIN_MS, this.#leaving.signal).catch(() => {})
+      if (this.#leaving.signal.aborted) return end
+    }
+  }
+
+  /** Ends before its input if the input has an end of its own, or while the destination fails. */
+  stop(): void {
+    if (this.#options.input.endless && !this.#fate?.failing) return
+    this.#leaving.abort()
+    this.#fate?.stop()
+  }
+
+  /** Begins no upload any more. */
+  leave(): void {
+    this.#leaving.abort()
+    this.#fate?.leave()
+  }
+
+  async #once(): Promise<RunEnd> {
+    const { job, sink, aside, cursor, stats, name } = this.#of
+    const { input, clock, log, stop } = this.#options
+    const { staging, loop } = this.#shared
+    const control = new JobSignal()
+    // Uploads of their own: one destination that is slow takes no place of the others.
+    const uploads = new Uploads(
+      { atOnce: MAX_IN_FLIGHT, perDestination: MAX_IN_FLIGHT, timeoutMs: ATTEMPT_MS },
+      { clock, log },
+    )
+    const fate = new Fate(this.#of, this.#options, control)
+    this.#fate = fate
+    const session = new JobLoop(
+      {
+        id: name,
+        job,
+        sink,
+        destination: 'destination',
+        spool: this.#ending(() => control.end('finished')),
+        cursor,
+        control,
+        status: fate,
+        metrics: counted(stats),
+        failed: async () => fate.judge(),
+      },
+      {
+        spools: input,
+        staging,
+        uploads,
+        loop,
+        deadLetter: deadLetter(aside, uploads),
+        clock,
+        log,
+        random: Math.random,
+      },
+    )
+    stats.progress = () => ({
+      lagRecords: Math.max(0, input.spool.end - cursor.state.next),
+      lagSeconds: session.oldest === undefined ? 0 : Math.max(0, clock.now() - session.oldest) / 1000,
+      inFlight: session.inFlight,
+    })
+    if (this.#leaving.signal.aborted || (stop.aborted && !input.endless)) fate.stop()
+    try {
+      await session.run()
+      return fate.end
+    } finally {
+      fate.close()
+      stats.progress = undefined
+    }
+  }
+
+  /** Tells where the input ends: a reader that waits behind its last record has all of it. */
+  #ending(ended: () => void): Input['spool'] {
+    const { spool } = this.#options.input
+    return {
+      get end() {
+        return spool.end
+      },
+      frame: async (position) => await spool.frame(position),
+      waitFor: async (position, signal) => {
+        if (this.#isOver(position)) return ended()
+        await spool.waitFor(position, signal)
+        if (this.#isOver(position)) ended()
+      },
+    }
+  }
+
+  #isOver(position: number): boolean {
+    const { input } = this.#options
+    if (input.over(position)) return true
+    return this.#shared.isOneGone && input.full === true && position >= input.spool.end
   }
 }
 
@@ -115,8 +218,8 @@ export async function removeEmpty(path: string): Promise<void> {
 }
 
 /** Removes what a run that is over needs no more: all but its place in the input. */
-export async function removeStaging(path: string): Promise<void> {
-  await rm(join(path, STAGING), { recursive: true, force: true })
+export async function removeDelivered(path: string): Promise<void> {
+  for (const name of [STAGING, SPOOL_FOLDER]) await rm(join(path, name), { recursive: true, force: true })
 }
 
 /** Removes the folder of a run that has nothing left to deliver, and the one around it when it was the last. */
@@ -125,23 +228,7 @@ export async function removeFolder(path: string): Promise<void> {
   await rmdir(dirname(path)).catch(() => {})
 }
 
-/** Tells where the input ends: a reader that waits behind its last record has all of it. */
-function ending(input: Input, ended: () => void): Input['spool'] {
-  const { spool } = input
-  return {
-    get end() {
-      return spool.end
-    },
-    frame: async (position) => await spool.frame(position),
-    async waitFor(position, signal) {
-      if (input.over(position)) return ended()
-      await spool.waitFor(position, signal)
-      if (input.over(position)) ended()
-    },
-  }
-}
-
-const counted = (stats: RunStats) => ({
+const counted = (stats: OutputStats) => ({
   // Input counts what it reads, invalid records too.
   read() {},
   kept(records: number, sampledOut: number) {
@@ -157,10 +244,11 @@ const counted = (stats: RunStats) => ({
   attempt: (outcome: AttemptOutcome) => void (stats.retried += Number(outcome !== 'delivered')),
 })
 
-/** Why and when the run ends before its input does. */
+/** Why and when an output ends before its input does. */
 class Fate {
   failing = false
   end: RunEnd = { end: 'done' }
+  readonly #of: RunOutput
   readonly #options: RunOptions
   readonly #control: JobSignal
   #message = ''
@@ -168,25 +256,26 @@ class Fate {
   #recovered = new AbortController()
   readonly #over = new AbortController()
 
-  constructor(options: RunOptions, control: JobSignal) {
+  constructor(of: RunOutput, options: RunOptions, control: JobSignal) {
+    this.#of = of
     this.#options = options
     this.#control = control
   }
 
   delivered(): void {
     this.failing = false
-    this.#options.stats.failure = undefined
+    this.#of.stats.failure = undefined
     this.#recovered.abort()
   }
 
   failed(message: string): void {
     this.#message = message
-    this.#options.stats.failure = message
+    this.#of.stats.failure = message
     if (this.failing) return
     this.failing = true
     this.#recovered = new AbortController()
-    this.#after(this.#options.retryForMs, this.#recovered.signal, () => this.#giveUp())
-    this.#options.failing(message)
+    this.#after(this.#of.retryForMs, this.#recovered.signal, () => this.#giveUp())
+    this.#options.failing(this.#of, message)
   }
 
   /** After a failure: a caller that waits for the end does not wait for more of them. */
@@ -205,7 +294,7 @@ class Fate {
     this.#after(DRAIN_MS, this.#over.signal, () => this.#control.endAttempts())
   }
 
-  /** The run has ended. */
+  /** The output has ended. */
   close(): void {
     this.#recovered.abort()
     this.#over.abort()

@@ -6,6 +6,10 @@ export interface Input {
   readonly id: string
   readonly spool: ReadableSpool
   readonly cursor: Pick<Cursor, 'state' | 'save'>
+  /** Cursors of routes by their names; undefined if the input was opened without routes. */
+  readonly routes?: ReadonlyMap<string, Pick<Cursor, 'state' | 'save'>> | undefined
+  /** The source waits because the spool is full of records that are not delivered. */
+  readonly full?: boolean
   /** Whether nothing comes behind a position any more. */
   over(position: number): boolean
   /** It does not end by itself: the caller ends it with `stop`. */

@@ -9,7 +9,7 @@ import { ndjson } from './ndjson.js'
 export type Reject = (line: number, message: string) => void
 
 /** Bytes that a writer collects before they are committed. */
-const COMMIT_BYTES = 256 * 1024
+export const COMMIT_BYTES = 256 * 1024
 
 /** Hands records of a source to a writer; how many there were, invalid ones included. */
 export interface IntakeCount {

@@ -1,30 +1,37 @@
 import type { Progress } from '../logpush/monitor.js'
 
+/** What one output of a run has done so far. */
+export class OutputStats {
+  /** By the filter and by sampling. */
+  kept = 0
+  /** Records that passed the filter and were left out by sampling. */
+  sampledOut = 0
+  delivered = 0
+  /** Not delivered, and set aside. */
+  dropped = 0
+  /** Attempts that failed. */
+  retried = 0
+  batches = 0
+  /** Text of delivered batches, before compression. */
+  bytes = 0
+  /** Why the destination fails now. */
+  failure: string | undefined
+  /** Returns how far the output is behind; set while it runs. */
+  progress: (() => Progress) | undefined
+}
+
+type Counter = 'kept' | 'sampledOut' | 'delivered' | 'dropped' | 'retried' | 'batches' | 'bytes'
+
 /** What a run has done so far; the members of its summary. */
 export class RunStats {
   /** Records that came in, invalid ones included. */
   read = 0
   rejected = 0
-  /** By the filter and by sampling. */
-  kept = 0
-  delivered = 0
-  /** Not delivered, and set aside. */
-  dropped = 0
   /** Files of which records may have been lost before they were read. */
   losses = 0
-  /** Records that passed the filter and were left out by sampling. */
-  sampledOut = 0
-  /** Why the destination fails now. */
-  failure: string | undefined
-  /** Attempts that failed. */
-  retried = 0
-  /** Returns how far the run is behind; set while it runs. */
-  progress: (() => Progress) | undefined
-  batches = 0
-  /** Text of delivered batches, before compression. */
-  bytes = 0
   /** Bytes of input, before anything is decompressed. */
   inputBytes = 0
+  readonly #outputs = new Map<string | undefined, OutputStats>()
   readonly #report: (place: string, message: string) => void
 
   /** Invalid records are handed to `report`, with where they stand. */
@@ -32,8 +39,43 @@ export class RunStats {
     this.#report = report
   }
 
+  /** Returns the counts of a route, or of the only output. */
+  output(route: string | undefined): OutputStats {
+    const known = this.#outputs.get(route)
+    if (known !== undefined) return known
+    const made = new OutputStats()
+    this.#outputs.set(route, made)
+    return made
+  }
+
+  get kept(): number {
+    return this.#sum('kept')
+  }
+
+  get delivered(): number {
+    return this.#sum('delivered')
+  }
+
+  get dropped(): number {
+    return this.#sum('dropped')
+  }
+
+  get batches(): number {
+    return this.#sum('batches')
+  }
+
+  get bytes(): number {
+    return this.#sum('bytes')
+  }
+
   reject(place: string, message: string): void {
     this.rejected++
     this.#report(place, message)
+  }
+
+  #sum(counter: Counter): number {
+    let sum = 0
+    for (const output of this.#outputs.values()) sum += output[counter]
+    return sum
   }
 }

@@ -3,7 +3,7 @@ import { DAEMON } from '../../src/core/scope.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import { recordCheck, type Dataset } from '../records/index.js'
-import type { FrameWriter } from '../logpush/spool/types.js'
+import { SpoolFull, type Cursor, type FrameWriter, type Spool } from '../logpush/spool/types.js'
 import { openSpools } from '../logpush/spool/index.js'
 import type { Input } from './input.js'
 import type { RunStats } from './run-stats.js'
@@ -15,31 +15,43 @@ export interface TakingDeps {
   readonly folder: string
   /** Bytes that the spool may have. */
   readonly spoolBytes: number
+  /** Names of routes, each with a place of its own in the spool. Undefined: there is one place. */
+  readonly routes?: readonly string[] | undefined
+  /** Called when the source begins to wait for a full spool, with the cursor that is behind most. */
+  readonly waiting?: (message: string) => void
   readonly stats: RunStats
   readonly clock: Clock
   readonly log: Log
 }
 
 /** What a source does: takes records in until its input ends, or the signal aborts. */
-export type Take = (writer: () => FrameWriter, signal: AbortSignal) => Promise<void>
+export type Take = (writer: () => FrameWriter, signal: AbortSignal, spool: Pick<Spool, 'end'>) => Promise<void>
 
+/** Folder of the spool below that of the run. */
+export const SPOOL_FOLDER = 'spool'
 const CURSOR = 'run'
+/** The cursors of routes begin so; the name follows. */
+const ROUTE = 'route-'
 
 /**
  * Input by way of a spool, which keeps what has been taken until it is delivered. Whatever an earlier run took and did not
  * deliver comes first.
  */
 export async function spoolInput(
-  { dataset, folder, spoolBytes, clock, log }: TakingDeps,
+  { dataset, folder, spoolBytes, routes, waiting, clock, log }: TakingDeps,
   { endless, take }: { endless: boolean; take: Take },
 ): Promise<Input> {
-  const spools = await openSpools(join(folder, 'spool'), { clock, log, limits: { bytes: spoolBytes } })
+  const spools = await openSpools(join(folder, SPOOL_FOLDER), { clock, log, limits: { bytes: spoolBytes } })
   const spool = await spools.open(dataset.name, DAEMON)
-  const cursor = await spool.cursor(CURSOR)
+  const names = routes?.map((route) => ROUTE + route) ?? [CURSOR]
+  const cursors = await openCursors(spool, names, log)
   const check = recordCheck(dataset)
   const stopping = new AbortController()
   let ended = false
-  const taking = take(() => spool.writer({ check }), stopping.signal).then(
+  const behind = () =>
+    names.reduce((last, name) => (cursors.get(name)!.state.next < cursors.get(last)!.state.next ? name : last))
+  const fullness = new Fullness(() => waiting?.(fullMessage(behind(), spoolBytes)))
+  const taking = take(() => fullness.watch(spool.writer({ check })), stopping.signal, spool).then(
     () => void (ended = true),
     (error: unknown) => {
       if (!stopping.signal.aborted) throw error
@@ -62,7 +74,11 @@ export async function spoolInput(
         await Promise.race([spool.waitFor(position, signal), end])
       },
     },
-    cursor,
+    cursor: cursors.get(names[0]!)!,
+    routes: routes && new Map(routes.map((route) => [route, cursors.get(ROUTE + route)!])),
+    get full() {
+      return fullness.full
+    },
     endless,
     over: (position) => ended && position >= spool.end,
     stop: () => stopping.abort(),
@@ -72,5 +88,60 @@ export async function spoolInput(
       await end
       await spools.close()
     },
+  }
+}
+
+const fullMessage = (cursor: string, bytes: number): string =>
+  `reading waits: spool_bytes, ${bytes}, are full of records that are not delivered` +
+  (cursor === CURSOR ? '' : `; route ${cursor.slice(ROUTE.length)} is behind most`)
+
+/**
+ * Opens cursors. A new one beside others begins where the one that is behind most is, so that nothing is lost if outputs
+ * are renamed; cursors of outputs that do not exist any more are removed.
+ */
+async function openCursors(spool: Spool, names: readonly string[], log: Log): Promise<Map<string, Cursor>> {
+  const found = new Map<string, Cursor>()
+  for (const name of spool.cursors.slice()) found.set(name, await spool.cursor(name))
+  const begin = Math.min(spool.end, ...[...found.values()].map(({ state }) => state.next))
+  const cursors = new Map<string, Cursor>()
+  for (const name of names) {
+    const known = found.get(name)
+    const cursor = known ?? (await spool.cursor(name))
+    if (known === undefined && cursor.state.next > begin) await cursor.save({ next: begin })
+    cursors.set(name, cursor)
+  }
+  for (const [name, cursor] of found) {
+    if (cursors.has(name)) continue
+    const left = spool.end - cursor.state.next
+    if (left > 0) log.warn({ event: 'pipeline_output_removed', cursor: name, records: left })
+    await cursor.remove()
+  }
+  return cursors
+}
+
+/** Notes whether writers are refused for a full spool, and reports when that begins. */
+class Fullness {
+  full = false
+  readonly #begins: () => void
+
+  constructor(begins: () => void) {
+    this.#begins = begins
+  }
+
+  watch(writer: FrameWriter): FrameWriter {
+    const commit = writer.commit.bind(writer)
+    writer.commit = async () => {
+      try {
+        await commit()
+        this.full = false
+      } catch (error) {
+        if (error instanceof SpoolFull && !this.full) {
+          this.full = true
+          this.#begins()
+        }
+        throw error
+      }
+    }
+    return writer
   }
 }

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import type { RunEnd } from '../../pipelines/run/run.js'
 import { NoInput } from '../../pipelines/sources/paths.js'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
-import type { Pipeline } from '../config/pipeline.js'
+import { outputName, type Pipeline } from '../config/pipeline.js'
 import { loadPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
@@ -77,7 +77,7 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
 
   const seconds = Math.round(clock.monotonic() - begin) / 1000
   // Where records go to standard output, the summary must not stand between them.
-  const out = pipelines.some((pipeline) => pipeline.destination_conf.startsWith('stdout:'))
+  const out = pipelines.some(({ outputs }) => outputs.some(({ destination_conf: to }) => to.startsWith('stdout:')))
     ? process.stderr
     : process.stdout
   out.write(`${JSON.stringify({ ...totals(tallies), seconds, ...each(ran) })}\n`)
@@ -89,9 +89,24 @@ const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'losses', '
 const totals = (tallies: readonly RunStats[]): Record<string, number> =>
   Object.fromEntries(MEMBERS.map((member) => [member, tallies.reduce((sum, stats) => sum + stats[member], 0)]))
 
-/** Of several pipelines also what each one did. */
-const each = (ran: readonly Ran[]): object =>
-  ran.length < 2 ? {} : { pipelines: ran.map(({ pipeline: { name }, stats }) => ({ name, ...totals([stats]) })) }
+const OUTPUT_MEMBERS = ['kept', 'delivered', 'dropped', 'batches', 'bytes'] as const
+
+/** Of several pipelines also what each one did, and of routes what each one did. */
+function each(ran: readonly Ran[]): object {
+  const [first] = ran
+  if (first !== undefined && ran.length < 2) return routesOf(first)
+  const pipelines = ran.map((one) => ({ name: one.pipeline.name, ...totals([one.stats]), ...routesOf(one) }))
+  return { pipelines }
+}
+
+function routesOf({ pipeline, stats }: Ran): object {
+  if (pipeline.routes === undefined) return {}
+  const routes = pipeline.outputs.map(({ route }) => {
+    const output = stats.output(route)
+    return { name: route, ...Object.fromEntries(OUTPUT_MEMBERS.map((member) => [member, output[member]])) }
+  })
+  return { routes }
+}
 
 /** Ends with what is left to do, if anything is. */
 function judge(ran: readonly Ran[], state: string): void {
@@ -102,7 +117,7 @@ function judge(ran: readonly Ran[], state: string): void {
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
     if (stats.losses > 0) return [[5, `${name}: records of ${stats.losses} files may be lost; see the messages above`]]
-    if (stats.dropped > 0) return [[5, `${name}: ${stats.dropped} records were dropped: ${setAside(pipeline)}`]]
+    if (stats.dropped > 0) return droppedOf(pipeline, stats).map((message) => [5, message])
     if (stats.rejected > 0 && pipeline.on_invalid !== 'skip')
       return [[5, `${name}: ${stats.rejected} invalid records were left out; on_invalid: skip allows that`]]
     return []
@@ -111,5 +126,10 @@ function judge(ran: readonly Ran[], state: string): void {
   throw new Exit(Math.max(...faults.map(([code]) => code)), faults.map(([, message]) => message).join('\nedged: '))
 }
 
-const setAside = ({ dead_letter: aside }: Pipeline): string =>
-  `too large, or refused for what is in them${aside === undefined ? '; dead_letter would keep them' : ''}`
+const droppedOf = (pipeline: Pipeline, stats: RunStats): string[] =>
+  pipeline.outputs.flatMap((output) => {
+    const { dropped } = stats.output(output.route)
+    const advice = output.dead_letter === undefined ? '; dead_letter would keep them' : ''
+    const why = `too large, or refused for what is in them${advice}`
+    return dropped === 0 ? [] : [`${outputName(pipeline, output)}: ${dropped} records were dropped: ${why}`]
+  })

@@ -1,8 +1,7 @@
 import { batchOf } from '../../pipelines/run/batch-of.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import type { Pipeline } from '../config/pipeline.js'
+import { outputName, type OutputTest, type PipelineOutput } from '../config/pipeline.js'
 import { loadPipelines } from '../config/pipeline-file.js'
-import type { PipelineTest } from '../config/pipeline.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { destinationChecks } from '../daemon/destinations.js'
@@ -16,10 +15,12 @@ export const test: DefineCommand = (command) => {
     .action((file: string) => {
       const pipelines = loadPipelines(file, destinationChecks({ clock: systemClock, log: silentLog }))
       const results = pipelines.flatMap((pipeline) =>
-        (pipeline.tests ?? []).map((test, index) => ({
-          name: nameOf(pipeline, test, index),
-          ...outcome(pipeline, test),
-        })),
+        pipeline.outputs.flatMap((output) =>
+          output.tests.map((test, index) => ({
+            name: `${outputName(pipeline, output)}: ${test.name ?? `test ${index + 1}`}`,
+            ...outcome(output, test, pipeline.on_invalid === 'skip'),
+          })),
+        ),
       )
       for (const { name, faults } of results)
         process.stdout.write([`${faults.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...faults, ''].join('\n'))
@@ -29,13 +30,10 @@ export const test: DefineCommand = (command) => {
     })
 }
 
-const nameOf = ({ name }: Pipeline, test: PipelineTest, index: number): string =>
-  `${name}: ${test.name ?? `test ${index + 1}`}`
-
-function outcome({ job, on_invalid: onInvalid }: Pipeline, { input, output }: PipelineTest): { faults: string[] } {
+function outcome({ job }: PipelineOutput, { input, output }: OutputTest, skipInvalid: boolean): { faults: string[] } {
   const texts = input.map((record) => (typeof record === 'string' ? record : jsonText(record)))
   const { text, rejected } = batchOf(job, texts)
-  const invalid = onInvalid === 'skip' ? [] : rejected
+  const invalid = skipInvalid ? [] : rejected
   return {
     faults: [
       ...invalid.map(({ record, message }) => `    record ${record}: ${message}`),

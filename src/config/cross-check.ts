@@ -51,7 +51,7 @@ export function crossCheck(config: Config): Issue[] {
 /** Returns issues of a source of the daemon's own records: unknown zones or accounts, datasets that they lack. */
 export function sourceIssues(
   { zones, accounts }: Pick<Config, 'zones' | 'accounts'>,
-  { source, job: { dataset } }: Config['pipelines'][number],
+  { source, stored: dataset }: Config['pipelines'][number],
   at: string,
 ): Issue[] {
   const [type, id, known] =

@@ -2,14 +2,13 @@
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { isMap, visit, type Document, type Node } from 'yaml'
-import { compileJob } from '../../pipelines/logpush/compiled-job.js'
-import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { ANY, DATASETS, storedDataset } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
-import { PipelineDocument, PipelineList, type Pipeline } from './pipeline.js'
+import { MAX_ROUTES, PipelineDocument, PipelineList, type Pipeline } from './pipeline.js'
+import { absoluteOutput, readOutputs, readRoutes } from './pipeline-outputs.js'
 import { INNER_SOURCES, resolveSource, SOURCE_KINDS, SOURCE_SCHEMAS, type SourceKind } from './pipeline-sources.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
@@ -131,14 +130,18 @@ interface PipelineContext {
 }
 
 /** Returns a pipeline, or all of its issues. */
-function readPipeline(given: unknown, { folder, name, inside, checks }: PipelineContext): Pipeline | Issue[] {
+function readPipeline(
+  given: unknown,
+  { folder, name: byDefault, inside, checks }: PipelineContext,
+): Pipeline | Issue[] {
   if (!isObject(given)) return [{ pointer: '', message: 'must be a pipeline: source, dataset, destination_conf' }]
   const source = given['source'] === 'stdin' ? { stdin: true } : given['source']
   const document: Record<string, unknown> = { ...given, ...(source !== undefined && { source }) }
   const issues = [...wrongShape(document)]
   if (source !== undefined) issues.push(...sourceIssues(source, inside), ...idleIssues(source, given))
   const { dataset } = document
-  if (typeof dataset === 'string' && storedDataset(dataset) === undefined)
+  const stored = typeof dataset === 'string' ? storedDataset(dataset) : undefined
+  if (typeof dataset === 'string' && stored === undefined)
     issues.push({ pointer: '/dataset', message: noDataset(dataset) })
 
   if (dataset === ANY && isOwnSource(source))
@@ -148,37 +151,19 @@ function readPipeline(given: unknown, { folder, name, inside, checks }: Pipeline
 
   // Malformed members are omitted, so that the rest is checked as well.
   const resolved = resolveUnits(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
-  const pipeline = absolute(resolved, name, folder)
-  for (const member of ['destination_conf', 'dead_letter'] as const) {
-    const text = pipeline[member]
-    const message = text === undefined ? undefined : checks.destination(text)
-    if (message !== undefined) issues.push({ pointer: `/${member}`, message })
-  }
-  if (pipeline.dataset === undefined) return issues
-  try {
-    const job = compileJob(
-      { ...pipeline, dataset: pipeline.dataset, edged_in_flight: pipeline.in_flight },
-      pipeline.name,
-    )
-    if (issues.length > 0) return issues
-    return { ...(pipeline as Omit<Pipeline, 'job'>), job }
-  } catch (error) {
-    if (!(error instanceof InvalidInput)) throw error
-    return [...issues, ...error.issues]
-  }
-}
-
-/** Returns the pipeline with a name, the text of its filter and paths relative to the file. */
-function absolute(resolved: Partial<PipelineDocument>, name: string, folder: string) {
-  const { filter = '', source, destination_conf: destination, dead_letter: aside } = resolved
-  return {
-    ...resolved,
-    name: resolved.name ?? name,
-    filter: typeof filter === 'string' ? filter : jsonText(filter),
-    ...(source && { source: resolveSource(source, folder) }),
-    ...(destination !== undefined && { destination_conf: absoluteDestination(destination, folder) }),
-    ...(aside !== undefined && { dead_letter: absoluteDestination(aside, folder) }),
-  }
+  const name = resolved.name ?? byDefault
+  if (given['routes'] === undefined && given['destination_conf'] === undefined)
+    issues.push({ pointer: '/destination_conf', message: 'is required, or routes' })
+  const { schema, source: from } = resolved
+  const context = { name, dataset: stored && resolved.dataset, schema, folder, checks }
+  const outputs =
+    given['routes'] === undefined
+      ? readOutputs([{ document: resolved, pointer: '' }], context)
+      : readRoutes(given, resolved, context)
+  const found = [...issues, ...outputs.issues]
+  if (found.length > 0 || stored === undefined) return found
+  const pipeline = { ...resolved, ...absoluteOutput(resolved, folder), name, stored, outputs: outputs.read }
+  return { ...(pipeline as Pipeline), ...(from && { source: resolveSource(from, folder) }) }
 }
 
 /** Members about the end or the state of a separate run: a pipeline of a zone or account is a job of the daemon. */
@@ -214,6 +199,13 @@ const wrongShape = issuesOf(
       source: Type.Unknown(),
       dataset: Type.String(),
       output_options: Type.Optional(Type.Unknown()),
+      routes: Type.Optional(
+        Type.Array(Type.Unknown(), {
+          minItems: 1,
+          maxItems: MAX_ROUTES,
+          'x-message': `must be 1 to ${MAX_ROUTES} routes`,
+        }),
+      ),
     },
     strict,
   ),
@@ -252,14 +244,6 @@ function sourceIssues(source: unknown, inside: boolean): Issue[] {
 function noDataset(name: string): string {
   const meant = nearest(name, DATASETS.keys())
   return `is no dataset: ${name}${meant === undefined ? '' : `, did you mean ${meant}`}`
-}
-
-/** `file:logs/{DATE}`, without a slash, is relative to the file. */
-function absoluteDestination(text: string, folder: string): string {
-  if (!text.startsWith('file:') || text.startsWith('file:/')) return text
-  const [path = '', query] = text.slice('file:'.length).split('?', 2)
-  const base = folder.split('/').map(encodeURIComponent).join('/')
-  return `file://${resolve(base, path)}${query === undefined ? '' : `?${query}`}`
 }
 
 function repeatedNames(pipelines: ReadPipelines['pipelines']): Issue[] {

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
 import { MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
-import { ANY, DATASETS, OutputOptions } from '../../pipelines/records/index.js'
+import { ANY, DATASETS, OutputOptions, type Dataset } from '../../pipelines/records/index.js'
 import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
 import { Duration, Size } from './units.js'
 
@@ -17,7 +17,7 @@ const limit = (minimum: number, maximum: number, description: string) =>
     ),
   )
 
-const PipelineTest = Type.Object(
+const OutputTest = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: 'What it shows.' })),
     input: Type.Array(Type.Union([Type.String(), Type.Object({})]), {
@@ -27,7 +27,9 @@ const PipelineTest = Type.Object(
   },
   strict,
 )
-export type PipelineTest = Static<typeof PipelineTest>
+export type OutputTest = Static<typeof OutputTest>
+
+const Tests = Type.Optional(Type.Array(OutputTest, { description: 'Run by edged test.' }))
 
 const InFlight = Type.Optional(
   Type.Integer({
@@ -39,7 +41,56 @@ const InFlight = Type.Optional(
   }),
 )
 
-/** One pipeline: records from a source, filtered and formatted as in a job, to a destination. */
+const Destination = Type.String({ minLength: 1, maxLength: 4096, description: 'Where batches go, as in a job.' })
+
+const RETRY_FOR = 'A destination that fails for this long ends the run; what is not delivered is kept.'
+
+/** What is done with the records, as in a job. */
+const OUTPUT = {
+  filter: Type.Optional(
+    Type.Union([Type.String(), Type.Object({})], { description: 'As in a job: {where: ...}, or its JSON text.' }),
+  ),
+  filter_attack_traffic: Type.Optional(Type.Boolean({ description: 'Leave out records of attack traffic.' })),
+  output_options: Type.Optional(OutputOptions),
+  logpull_options: Type.Optional(Type.String({ description: 'The older form of output_options.' })),
+  max_upload_bytes: limit(5_000_000, 1_000_000_000, 'Bytes of a batch before compression. 0: no limit.'),
+  max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
+  max_upload_interval_seconds: limit(30, 300, 'Seconds of a batch. 0: no limit. Default: 30.'),
+  in_flight: InFlight,
+}
+
+const DeadLetter = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 4096,
+    description: 'Destination of records that the first one never takes: too large, or refused for what is in them.',
+  }),
+)
+
+/** Members of a pipeline that each of its routes has instead, if it has routes. */
+export const OUTPUT_MEMBERS: readonly string[] = [...Object.keys(OUTPUT), 'destination_conf', 'tests']
+
+/** One of several outputs of a pipeline. */
+export const RouteDocument = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$',
+      description: 'Names it in metrics, messages and the summary.',
+      'x-message': 'must be at most 50 letters, digits, dashes and underscores',
+    }),
+    ...OUTPUT,
+    destination_conf: Destination,
+    retry_for: Type.Optional(Duration(undefined, `${RETRY_FOR} Default: that of the pipeline.`)),
+    dead_letter: DeadLetter,
+    tests: Tests,
+  },
+  strict,
+)
+export type RouteDocument = Static<typeof RouteDocument>
+
+export const MAX_ROUTES = 32
+
+/** One pipeline: records from a source, filtered and formatted as in a job, to a destination, or to those of its routes. */
 export const PipelineDocument = Type.Object(
   {
     name: Type.Optional(
@@ -63,48 +114,60 @@ export const PipelineDocument = Type.Object(
         description: 'Types of fields of dataset any, by name or JSON pointer: timestamp follows timestamp_format.',
       }),
     ),
-    filter: Type.Optional(
-      Type.Union([Type.String(), Type.Object({})], { description: 'As in a job: {where: ...}, or its JSON text.' }),
+    ...OUTPUT,
+    destination_conf: Type.Optional(Destination),
+    routes: Type.Optional(
+      Type.Array(RouteDocument, {
+        minItems: 1,
+        maxItems: MAX_ROUTES,
+        description:
+          'Several outputs of one read, instead of filter, output_options, destination_conf and the limits of batches. Each ' +
+          'has a place of its own in the records. One that is slow or fails holds the others back only when spool_bytes ' +
+          'are full of records that it has not delivered; routes of a zone or account never wait for each other.',
+      }),
     ),
-    filter_attack_traffic: Type.Optional(Type.Boolean({ description: 'Leave out records of attack traffic.' })),
-    output_options: Type.Optional(OutputOptions),
-    logpull_options: Type.Optional(Type.String({ description: 'The older form of output_options.' })),
-    max_upload_bytes: limit(5_000_000, 1_000_000_000, 'Bytes of a batch before compression. 0: no limit.'),
-    max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
-    max_upload_interval_seconds: limit(30, 300, 'Seconds of a batch. 0: no limit. Default: 30.'),
-    destination_conf: Type.String({ minLength: 1, maxLength: 4096, description: 'Where batches go, as in a job.' }),
-    in_flight: InFlight,
     on_invalid: Type.Optional(
       Type.Union([Type.Literal('report'), Type.Literal('skip')], {
         description: 'skip: invalid records are counted, and do not make the run fail. Default: report.',
       }),
     ),
-    retry_for: Duration('10m', 'A destination that fails for this long ends the run; what is not delivered is kept.'),
-    dead_letter: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        description:
-          'Destination of records that the first one never takes: too large, or refused for what is in them.',
-      }),
-    ),
+    retry_for: Duration('10m', RETRY_FOR),
+    dead_letter: DeadLetter,
     spool_bytes: Size(
       '1GB',
-      'On disk, for records that a source other than files has taken; beyond it they wait outside.',
+      'Maximum bytes on disk of records that were read and not delivered, for sources other than files and for routes; ' +
+        'beyond it the source waits.',
     ),
-    tests: Type.Optional(Type.Array(PipelineTest, { description: 'Run by edged test.' })),
+    tests: Tests,
   },
   strict,
 )
 export type PipelineDocument = Static<typeof PipelineDocument>
 
+/** One output of a pipeline: validated, with absolute paths. */
+export interface PipelineOutput {
+  /** Name of the route; undefined if the pipeline has no routes. */
+  readonly route: string | undefined
+  readonly job: CompiledJob
+  readonly destination_conf: string
+  readonly dead_letter?: string | undefined
+  /** Milliseconds. */
+  readonly retry_for: number
+  readonly tests: readonly OutputTest[]
+}
+
 /** A pipeline that can be run: validated, with absolute paths. */
 export interface Pipeline extends PipelineDocument {
   readonly name: string
-  /** JSON text; "" if there is no filter. */
-  readonly filter: string
-  readonly job: CompiledJob
+  /** What is stored of its records. */
+  readonly stored: Dataset
+  /** At least one. */
+  readonly outputs: readonly PipelineOutput[]
 }
+
+/** Returns the name of an output in messages: that of its pipeline, and of its route if it has one. */
+export const outputName = ({ name }: { readonly name: string }, { route }: { readonly route: string | undefined }) =>
+  route === undefined ? name : `${name}/${route}`
 
 /** A file with several pipelines, which run concurrently. */
 export const PipelineList = Type.Object(

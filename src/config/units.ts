@@ -6,11 +6,11 @@ const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } 
 const BYTES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
 
 /** A duration as written, `10s`; milliseconds after {@link resolveUnits}. */
-export const Duration = (byDefault: string, description: string) =>
+export const Duration = (byDefault: string | undefined, description: string) =>
   Type.Unsafe<number>(
     Type.String({
       pattern: DURATION.source,
-      default: byDefault,
+      ...(byDefault !== undefined && { default: byDefault }),
       description,
       'x-unit': 'duration',
       'x-message': 'must be a number with a unit: ms, s, m, h or d, as in 10s',

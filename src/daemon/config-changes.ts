@@ -63,7 +63,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Returns the pipelines as in their documents. */
 const described = ({ pipelines }: Config): object[] =>
-  pipelines.map(({ job: _job, tests: _tests, ...document }) => document)
+  pipelines.map(({ outputs: _outputs, stored: _stored, tests: _tests, ...document }) => document)
 
 /** Options that are read only at the start. */
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {

@@ -1,4 +1,5 @@
 /** Opens the sources of pipelines, each as a row of a table. */
+import { fileIntake } from '../../pipelines/sources/file-intake.js'
 import { FileSpool } from '../../pipelines/sources/file-spool.js'
 import { httpInput } from '../../pipelines/sources/http.js'
 import type { Input } from '../../pipelines/sources/input.js'
@@ -54,10 +55,13 @@ const listening =
 
 /** Opens the source of a pipeline with its state in `folder`. */
 export async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
-  const { source, job, spool_bytes: spoolBytes, name } = pipeline
+  const { source, stored, spool_bytes: spoolBytes, name } = pipeline
   const { stats, clock, log, resume, size } = options
   const tell = (message: string) => options.tell(`${name}: ${message}`)
-  const context = { dataset: job.stored, folder, spoolBytes, stats, clock, log, resume, size, tell }
+  const named = pipeline.outputs.flatMap(({ route }) => route ?? [])
+  const routes = named.length > 0 ? named : undefined
+  const common = { folder, spoolBytes, stats, clock, log, resume, size, tell }
+  const context = { ...common, dataset: stored, routes, waiting: tell }
   const kind = OUTER_SOURCES.find((kind) => kind in source)
   if (kind === undefined) throw new Error(`${name}: its source is one of pipelines inside the daemon`)
   return await openAs(kind, source as SourceOf<typeof kind>, context)
@@ -78,5 +82,6 @@ async function openFiles(source: SourceOf<'file'>, context: SourceContext): Prom
     stats.losses++
     tell(`${path} ${message}`)
   }
-  return await FileSpool.open({ ...context, paths, follow, missing, lost, leftOver })
+  const options = { ...context, paths, follow, missing, lost, leftOver }
+  return context.routes === undefined ? await FileSpool.open(options) : await fileIntake(options, context)
 }

@@ -5,7 +5,7 @@ import type { ConfiguredJob } from '../../pipelines/logpush/job-manager.js'
 import type { PipelineMonitor, PipelineState, Progress, Watched } from '../../pipelines/logpush/monitor.js'
 import { openSink, redact } from '../../sinks/index.js'
 import type { Config } from '../config/schema.js'
-import type { Pipeline } from '../config/pipeline.js'
+import type { Pipeline, PipelineOutput } from '../config/pipeline.js'
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
@@ -20,48 +20,55 @@ interface Deps {
 
 const IDLE: Progress = { lagRecords: 0, lagSeconds: 0, inFlight: 0 }
 
-/** Shows a pipeline with a source outside the daemon. */
+/** Shows an output of a pipeline with a source outside the daemon. */
 const watched = (
-  { name, source, job, destination_conf: destination }: Pipeline,
-  stats: RunStats,
-  shown: { readonly state: PipelineState; readonly error: string | null },
-): Watched => ({
-  kind: 'pipeline',
-  name,
-  dataset: job.dataset.name,
-  source: Object.keys(source)[0] ?? '',
-  destination: redact(destination),
-  scope: undefined,
-  counts: {
-    get read() {
-      return stats.read
+  { name, source, dataset }: Pipeline,
+  { route, destination_conf: destination }: PipelineOutput,
+  {
+    stats,
+    shown,
+  }: { readonly stats: RunStats; readonly shown: { readonly state: PipelineState; readonly error: string | null } },
+): Watched => {
+  const output = stats.output(route)
+  return {
+    kind: 'pipeline',
+    name,
+    route,
+    dataset,
+    source: Object.keys(source)[0] ?? '',
+    destination: redact(destination),
+    scope: undefined,
+    counts: {
+      get read() {
+        return stats.read
+      },
+      get invalid() {
+        return stats.rejected
+      },
+      get kept() {
+        return output.kept
+      },
+      get sampledOut() {
+        return output.sampledOut
+      },
+      get delivered() {
+        return output.delivered
+      },
+      get dropped() {
+        return output.dropped
+      },
+      get retried() {
+        return output.retried
+      },
+      get bytes() {
+        return output.bytes
+      },
     },
-    get invalid() {
-      return stats.rejected
-    },
-    get kept() {
-      return stats.kept
-    },
-    get sampledOut() {
-      return stats.sampledOut
-    },
-    get delivered() {
-      return stats.delivered
-    },
-    get dropped() {
-      return stats.dropped
-    },
-    get retried() {
-      return stats.retried
-    },
-    get bytes() {
-      return stats.bytes
-    },
-  },
-  progress: () => stats.progress?.() ?? IDLE,
-  state: () => (shown.state === 'running' && stats.failure !== undefined ? 'failing' : shown.state),
-  error: () => stats.failure ?? shown.error,
-})
+    progress: () => output.progress?.() ?? IDLE,
+    state: () => (shown.state === 'running' && output.failure !== undefined ? 'failing' : shown.state),
+    error: () => output.failure ?? shown.error,
+  }
+}
 
 /** Returns the scope of the daemon's own records that a pipeline reads. */
 function ownScope({ source }: Pipeline): Scope | undefined {
@@ -74,10 +81,11 @@ export function configuredJobs({ pipelines }: Config, deps: Deps): ConfiguredJob
   return pipelines.flatMap((pipeline) => {
     const scope = ownScope(pipeline)
     if (scope === undefined) return []
-    const { name, job, destination_conf: destination, dead_letter: deadLetter } = pipeline
-    const sinkDeps = ownDestinations(deps, deadLetter === undefined ? [destination] : [destination, deadLetter])
-    const open = (text: string) => openSink(text, sinkDeps)
-    return [{ name, scope, settings: job.settings, destination, deadLetter, open }]
+    return pipeline.outputs.map(({ route, job, destination_conf: destination, dead_letter: deadLetter }) => {
+      const sinkDeps = ownDestinations(deps, deadLetter === undefined ? [destination] : [destination, deadLetter])
+      const open = (text: string) => openSink(text, sinkDeps)
+      return { name: pipeline.name, route, scope, settings: job.settings, destination, deadLetter, open }
+    })
   })
 }
 
@@ -105,7 +113,7 @@ export function startPipelines(
       log.debug({ event: 'pipeline_invalid_record', name, place, message }),
     )
     const shown: { state: PipelineState; error: string | null } = { state: 'running', error: null }
-    monitor.add(watched(pipeline, stats, shown))
+    for (const output of pipeline.outputs) monitor.add(watched(pipeline, output, { stats, shown }))
     while (!stop.aborted) {
       const tell = (message: string) => log.info({ event: 'pipeline', name }, message)
       const options = { state, resume: true, stats, tell, size: () => {}, stop, clock, log }

@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, copyFileSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { gunzipSync } from 'node:zlib'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
 import { readPipelines } from '../../src/config/pipeline-file.js'
 import { systemClock as clock } from '../../src/core/clock.js'
@@ -15,38 +12,10 @@ import { destinationChecks } from '../../src/daemon/destinations.js'
 import { runPipeline } from '../../src/daemon/pipeline-run.js'
 import { programArgs } from '../helpers/program.js'
 import { testFolder } from '../helpers/folder.js'
+import { receiver } from '../helpers/record-receiver.js'
 import { until } from '../helpers/web.js'
 
 const CHILD = programArgs(new URL('../helpers/run-child.ts', import.meta.url))
-
-/** A receiver that counts how often each record arrived; it fails while `isDown`. */
-async function receiver(t: Test) {
-  const arrived = new Map<string, number>()
-  const bodies = new Map<string, string>()
-  const state = { isDown: false, failures: 0 }
-  const server = createServer((request, response) => {
-    void (async () => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      if (state.isDown) {
-        state.failures++
-        return void response.writeHead(503).end()
-      }
-      const body = gunzipSync(Buffer.concat(chunks)).toString()
-      const name = String(request.headers['idempotency-key'])
-      if (!bodies.has(name))
-        for (const id of body.split('\n').filter(Boolean)) arrived.set(id, (arrived.get(id) ?? 0) + 1)
-      else t.equal(bodies.get(name), body, 'a batch that is sent again has the same bytes')
-      bodies.set(name, body)
-      response.writeHead(200).end()
-    })().catch(() => response.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close().closeAllConnections())
-  const { port } = server.address() as AddressInfo
-  const repeated = () => [...arrived].filter(([, count]) => count > 1).map(([id]) => id)
-  return { url: `http://127.0.0.1:${port}/`, arrived, state, repeated }
-}
 
 const ids = (prefix: string, count: number, from = 0) => Array.from({ length: count }, (_, n) => `${prefix}${from + n}`)
 const lines = (names: readonly string[]) => names.map((id) => `${JSON.stringify({ RayID: id })}\n`).join('')

@@ -13,7 +13,7 @@ import { readAt, writeAt } from '../../../src/disk/positioned-io.js'
 
 const SLOT_BYTES = 4096
 const FOLDER = 'cursors'
-const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 
 interface Slot {
   readonly sequence: number

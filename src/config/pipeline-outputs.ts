@@ -1,0 +1,121 @@
+/** The outputs of a pipeline file: one, or one for each route. */
+import { resolve } from 'node:path'
+import { Type } from 'typebox'
+import { compileJob } from '../../pipelines/logpush/compiled-job.js'
+import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
+import { InvalidInput, type Issue } from '../core/errors.js'
+import { issuesOf, soundMembers, strict } from '../core/schema.js'
+import { OUTPUT_MEMBERS, outputName, RouteDocument, type PipelineDocument, type PipelineOutput } from './pipeline.js'
+import { resolveUnits } from './units.js'
+
+const wrongRoute = issuesOf(
+  Type.Object({ ...RouteDocument.properties, output_options: Type.Optional(Type.Unknown()) }, strict),
+)
+
+/** Reads the outputs of a pipeline with routes. */
+export function readRoutes(
+  given: Readonly<Record<string, unknown>>,
+  pipeline: Partial<PipelineDocument>,
+  context: OutputContext,
+): ReadOutputs {
+  const issues = OUTPUT_MEMBERS.filter((member) => given[member] !== undefined).map((member) => ({
+    pointer: `/${member}`,
+    message: 'is for pipelines without routes; write it in each route',
+  }))
+  if (pipeline.routes === undefined) return { read: [], issues }
+  const listed = (given['routes'] as readonly unknown[]).map((route, index): GivenOutput => {
+    const pointer = `/routes/${index}`
+    const wrong = wrongRoute(route)
+    issues.push(...wrong.map((issue) => ({ ...issue, pointer: pointer + issue.pointer })))
+    const resolved = resolveUnits(RouteDocument, soundMembers(Object(route) as object, wrong))
+    const { retry_for, dead_letter } = pipeline
+    const { name, ...document } = resolved as Partial<RouteDocument>
+    return { document: { retry_for, dead_letter, ...document }, route: name, pointer }
+  })
+  for (const [index, { route }] of listed.entries())
+    if (route !== undefined && listed.findIndex((other) => other.route === route) < index)
+      issues.push({ pointer: `/routes/${index}/name`, message: `duplicate route name ${route}` })
+  const outputs = readOutputs(listed, context)
+  return { ...outputs, issues: [...issues, ...outputs.issues] }
+}
+
+interface OutputContext {
+  /** Of the file; destinations are relative to it. */
+  readonly folder: string
+  /** Name of the pipeline. */
+  readonly name: string
+  readonly checks: { destination(text: string): string | undefined }
+  /** Undefined if it is unknown. */
+  readonly dataset: PipelineDocument['dataset'] | undefined
+  readonly schema: PipelineDocument['schema']
+}
+
+type OutputDocument = { readonly [K in keyof Omit<RouteDocument, 'name'>]?: RouteDocument[K] | undefined }
+
+interface GivenOutput {
+  /** The valid members of a pipeline or route, with numbers for units. */
+  readonly document: OutputDocument
+  readonly route?: string | undefined
+  readonly pointer: string
+}
+
+interface ReadOutputs {
+  /** Those without issues. */
+  readonly read: readonly PipelineOutput[]
+  readonly issues: readonly Issue[]
+}
+
+export function readOutputs(listed: readonly GivenOutput[], context: OutputContext): ReadOutputs {
+  const issues: Issue[] = []
+  const read = listed.flatMap((given) => {
+    const found = readOutput(given, context)
+    if (!Array.isArray(found)) return [found]
+    issues.push(...found.map((issue) => ({ ...issue, pointer: given.pointer + issue.pointer })))
+    return []
+  })
+  return { read, issues }
+}
+
+function readOutput(
+  { document, route }: GivenOutput,
+  { name, dataset, schema, folder, checks }: OutputContext,
+): PipelineOutput | Issue[] {
+  const output = { ...document, ...absoluteOutput(document, folder) }
+  const issues: Issue[] = []
+  for (const member of ['destination_conf', 'dead_letter'] as const) {
+    const text = output[member]
+    const message = text === undefined ? undefined : checks.destination(text)
+    if (message !== undefined) issues.push({ pointer: `/${member}`, message })
+  }
+  if (dataset === undefined) return issues
+  try {
+    const settings = { ...output, dataset, schema, edged_in_flight: output.in_flight }
+    const job = compileJob(settings, outputName({ name }, { route }))
+    const { destination_conf: destination = '', dead_letter, retry_for: retryFor = 0, tests = [] } = output
+    if (issues.length > 0) return issues
+    return { route, job, destination_conf: destination, dead_letter, retry_for: retryFor, tests }
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    return [...issues, ...error.issues]
+  }
+}
+
+/** Returns the text of a filter, and destinations with paths that are relative to the file. */
+export function absoluteOutput(
+  { filter = '', destination_conf: destination, dead_letter: aside }: GivenOutput['document'],
+  folder: string,
+) {
+  return {
+    filter: typeof filter === 'string' ? filter : jsonText(filter),
+    ...(destination !== undefined && { destination_conf: absoluteDestination(destination, folder) }),
+    ...(aside !== undefined && { dead_letter: absoluteDestination(aside, folder) }),
+  }
+}
+
+/** `file:logs/{DATE}`, without a slash, is relative to the file. */
+function absoluteDestination(text: string, folder: string): string {
+  if (!text.startsWith('file:') || text.startsWith('file:/')) return text
+  const [path = '', query] = text.slice('file:'.length).split('?', 2)
+  const base = folder.split('/').map(encodeURIComponent).join('/')
+  return `file://${resolve(base, path)}${query === undefined ? '' : `?${query}`}`
+}
