@@ -181,7 +181,7 @@ const WrittenPipeline = Type.Object(
     ...PipelineDocument.properties,
     source: { ...PipelineDocument.properties.source, oneOf: [{ const: 'stdin' }, ...Object.values(SOURCE_SCHEMAS)] },
   },
-  strict,
+  { ...strict, anyOf: [{ required: ['destination_conf'] }, { required: ['routes'] }] },
 )
 
 /** Returns the JSON Schema of a pipeline file: one pipeline, or a list of them. */

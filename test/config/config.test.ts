@@ -272,7 +272,7 @@ t.test('pipelines are read like those of pipeline files, with the records of the
     name: 'f-1',
     source: { zone: ZONE },
     destination_conf: 'file:///etc/edged/logs/{DATE}',
-    job: { dataset: { name: 'http_requests' } },
+    outputs: [{ route: undefined, job: { dataset: { name: 'http_requests' } } }],
   })
   const digits = pipeline(
     '{ http: "127.0.0.1:1" }',
