@@ -10,6 +10,8 @@ import type { LogpushDeps } from './logpush/services.js'
 import { manual } from './openapi/index.js'
 import { posture } from './webhooks/index.js'
 import { rulesets } from './rulesets/index.js'
+import { managedHeaders } from './zones/managed-headers.js'
+import { urlNormalization } from './zones/url-normalization.js'
 import { purge } from './zones/purge.js'
 import { settings } from './zones/settings.js'
 import { tokens } from './tokens/index.js'
@@ -30,6 +32,8 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...accounts(deps),
   ...zones(deps),
   ...settings(deps),
+  ...managedHeaders(deps),
+  ...urlNormalization(deps),
   ...purge(deps),
   ...hostnames(deps),
   ...fallbackOrigin(deps),

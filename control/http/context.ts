@@ -52,6 +52,8 @@ export interface EndpointInfo {
   readonly scopes: readonly Scope['type'][]
   /** At least one is required. None: any valid token that sees the scope. */
   readonly permissions: readonly Permission[]
+  /** The body names the account: `handle` checks the permissions for it. */
+  readonly isForAccountOfBody?: true
   readonly body?: TSchema
   /** Content types besides `application/json` that are accepted. The body is JSON with each of them. */
   readonly jsonAs?: readonly string[]
@@ -107,6 +109,11 @@ export interface ControlDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /**
+   * Returns why the proxy cannot send requests to an origin that an API user names; undefined if it can, or if its name
+   * does not resolve yet. Not set: origins are not checked.
+   */
+  readonly originIssue?: (origin: URL) => Promise<string | undefined>
   /** Handlers of requests for a protocol upgrade. The first one that knows the path handles the request. */
   readonly upgrades?: readonly Upgrades[]
   /** Called after each response. The path is the endpoint's pattern, so the number of metric labels is bounded. */

@@ -36,6 +36,13 @@ export const ERRORS = {
   badSetting: [1007, 400, 'Invalid value for zone setting'],
   notEntitled: [1015, 400, "not available on the zone's plan"],
 
+  // Zones
+  badZone: [20501, 400, 'the zone does not fit its schema'],
+  zoneExists: [1061, 400, 'a zone with this name already exists'],
+  zoneReadOnly: [20502, 400, 'the zone is defined in the configuration file; change it there'],
+  tooManyZones: [20503, 403, 'the account has as many zones as are allowed; see control.quotas.zones_per_account'],
+  badTransforms: [20504, 400, 'the managed transforms do not fit their schema'],
+
   // Custom hostnames
   badHostname: [1407, 400, 'the custom hostname does not fit'],
   duplicateHostname: [1406, 409, 'Duplicate custom hostname found.'],

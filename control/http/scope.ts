@@ -49,7 +49,12 @@ function place(
   return { scope: zone(id), accountId }
 }
 
-function assertAllowed({ permissions }: EndpointInfo, caller: Caller, { scope, accountId }: Found): void {
+function assertAllowed(
+  { permissions, isForAccountOfBody }: EndpointInfo,
+  caller: Caller,
+  { scope, accountId }: Found,
+): void {
+  if (isForAccountOfBody) return
   const where =
     scope.type === 'daemon'
       ? 'daemon'

@@ -5,6 +5,8 @@ import type { Store, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
 import type { Actor } from '../resources/audit.js'
 
+type Rules = Pick<Ruleset, 'rules'>
+
 /**
  * Returns writes that update the counts of rules that run other rulesets or use lists, between two ruleset versions.
  * A count changes in the batch that changes the rules, so no ruleset can be deleted while a new rule runs it.
@@ -12,13 +14,13 @@ import type { Actor } from '../resources/audit.js'
 export function useWrites(
   store: Store,
   { scope, accountId }: Pick<Actor, 'scope' | 'accountId'>,
-  before: Ruleset | undefined,
-  after: Ruleset | undefined,
+  before: Rules | undefined,
+  after: Rules | undefined,
 ): Write[] {
   const home = account(accountId)
   const old = new Set(before?.rules)
   const kept = new Set(after?.rules.filter((rule) => old.has(rule)))
-  const changed = (ruleset: Ruleset | undefined) => (ruleset?.rules ?? []).filter((rule) => !kept.has(rule))
+  const changed = (ruleset: Rules | undefined) => (ruleset?.rules ?? []).filter((rule) => !kept.has(rule))
   const runs = [...difference(executed(changed(before)), executed(changed(after)))].flatMap(([id, step]): Write[] => {
     const uses = store.get(RULESET_USES, scope, id) ?? store.get(RULESET_USES, home, id)
     if (!uses) return []

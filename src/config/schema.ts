@@ -349,6 +349,7 @@ export const ConfigFile = Type.Object(
             ruleset_versions: Count(50, 'Older versions kept of one ruleset; the oldest go first.'),
             lists_per_account: Count(100, 'Named lists of one account, besides those of this file.'),
             items_per_list: Count(200_000, 'Items of one list.'),
+            zones_per_account: Count(100, 'Zones of one account created through the API, besides those of this file.'),
             custom_hostnames_per_zone: Count(50_000, 'Custom hostnames of one zone.'),
           },
           { ...strict, default: {}, description: 'What may be stored.' },

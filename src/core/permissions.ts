@@ -27,6 +27,8 @@ export const PERMISSIONS = [
   'Cache Purge',
   'Magic Firewall Read',
   'Magic Firewall Write',
+  'Managed headers Read',
+  'Managed headers Write',
   'Mass URL Redirects Read',
   'Mass URL Redirects Write',
   'SSL and Certificates Read',
@@ -49,6 +51,7 @@ export const PERMISSIONS = [
   'Zone Read',
   'Zone Settings Read',
   'Zone Settings Write',
+  'Zone Write',
 ] as const
 
 export type Permission = (typeof PERMISSIONS)[number]

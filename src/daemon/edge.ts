@@ -110,7 +110,7 @@ export class Edge {
     const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter, challenges: this.#challenges, log }) }
     const rules = new RulesetCache({ store, parts, metrics, log })
     const zones = (this.#configured = stack.use(
-      new ZoneRegistry(store, config.zones, { rules, demoOrigin: deps.demoOrigin }),
+      new ZoneRegistry(store, config, { rules, demoOrigin: deps.demoOrigin }),
     ))
     const { domain } = config.workers
     const accounts = () => this.#config.accounts.map(({ id }) => id)
@@ -189,7 +189,7 @@ export class Edge {
   }
 
   async #takeOver(next: EdgeConfig): Promise<void> {
-    this.#configured.configure(next.zones)
+    this.#configured.configure(next)
     this.#lists.configure(next.lists)
     await this.#accessLog.configure(next.access_log)
     await this.#proxy?.reconfigure(next.proxy)

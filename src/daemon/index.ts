@@ -5,7 +5,9 @@ import type { TracerDeps } from '../../control/rulesets/tracer.js'
 import { Tails } from '../../control/workers/services/tail-sessions.js'
 import { startAcme } from './acme.js'
 import { listenAdmin } from './admin.js'
+import { AllZones } from './all-zones.js'
 import { AuditedStore, auditLog } from './audit-log.js'
+import { originIssue } from './dial-guard.js'
 import type { Config } from '../config/schema.js'
 import { configChanges, type ConfigChanges } from './config-changes.js'
 import {
@@ -149,7 +151,8 @@ async function start(
 
   const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
 
-  store.tell = auditLog(logpush.emitter, () => config)
+  const effective = new AllZones(store).in(() => config)
+  store.tell = auditLog(logpush.emitter, effective)
 
   const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const { emitter } = logpush
@@ -179,7 +182,8 @@ async function start(
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
   const deps: ControlDeps & TracerDeps = {
-    config: () => config,
+    config: effective,
+    originIssue: originIssue(egress, ports),
     store,
     clock,
     log,

@@ -56,7 +56,8 @@ export class WorkerZones implements Zones {
     const served = this.#deps.zones.current.find(field)
     const host = served?.host ?? normalHost(field)
     const suffix = this.#suffixes.find((one) => host.endsWith(one))
-    if (suffix === undefined || served?.zone.hostnames.includes(host)) return served
+    if (suffix === undefined) return served
+    if (served?.zone.hostnames.includes(host) && !served.zone.hasNamedOrigin) return served
     const labels = host.slice(0, -suffix.length).split('.')
     const { store, accounts } = this.#deps
     const id = labels.length === 2 ? accountOfSubdomain(store, labels[1]!, accounts()) : undefined

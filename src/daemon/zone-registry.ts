@@ -2,25 +2,35 @@ import { readFileSync } from 'node:fs'
 import type { ZoneConfig } from '../config/schema.js'
 import { FALLBACK_ORIGIN, FALLBACK_ORIGIN_ID, HOSTNAME, type Hostname } from '../core/model/hostname.js'
 import { SETTING, type Setting } from '../core/model/setting.js'
+import { MANAGED_TRANSFORMS, TRANSFORM_ID, URL_NORMALIZATION } from '../core/model/transforms.js'
+import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../core/model/zone.js'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { zone as zoneScope } from '../core/scope.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { CacheOptions } from '../edge/cache/types.js'
 import { Balancers } from '../edge/origins/balancer.js'
+import { managedTransforms } from '../edge/managed-transforms.js'
 import type { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import {
   balancerOptions,
   CustomHostnames,
+  pausedZone,
   zoneOf,
   zoneTable,
   type Zone,
   type Zones,
   type ZoneTable,
 } from '../edge/zones.js'
+import { AllZones, type ZoneOptions } from './all-zones.js'
+
+/** Kinds of records, besides rules and custom hostnames, that the zones depend on. */
+const KINDS: ReadonlySet<string> = new Set(
+  [SETTING, FALLBACK_ORIGIN, ZONES, ZONE_STATES, MANAGED_TRANSFORMS, URL_NORMALIZATION].map(({ name }) => name),
+)
 
 /**
- * The active zones: the configuration, overridden by settings of the API. A change from any machine applies to the next
- * request.
+ * The active zones: the configuration and zones created through the API, overridden by settings of the API. A change
+ * from any machine applies to the next request.
  */
 export class ZoneRegistry implements Zones {
   current: ZoneTable
@@ -32,19 +42,21 @@ export class ZoneRegistry implements Zones {
   readonly #names = new Map<string, string>()
   readonly #balancers = new Balancers()
   readonly #unwatch: () => void
-  #config: readonly ZoneConfig[]
+  readonly #all: AllZones
+  #config: ZoneOptions
   /** CA certificates by their files, read with the configuration and not with every change of a setting. */
   #authorities: ReadonlyMap<string, string>
 
   constructor(
     store: StoreReader,
-    config: readonly ZoneConfig[],
+    config: ZoneOptions,
     { rules, demoOrigin }: { rules: RulesetCache; demoOrigin?: string | undefined },
   ) {
     this.#store = store
     this.#rules = rules
     this.#demoOrigin = demoOrigin
     this.#config = config
+    this.#all = new AllZones(store)
     this.#authorities = authorities(config)
     for (const stored of store.list(HOSTNAME)) this.#hostname(stored)
     this.current = this.#table()
@@ -52,14 +64,13 @@ export class ZoneRegistry implements Zones {
   }
 
   /** Applies the zones of a reloaded configuration. */
-  configure(config: readonly ZoneConfig[]): void {
+  configure(config: ZoneOptions): void {
     const read = authorities(config)
     const old = { config: this.#config, authorities: this.#authorities }
     this.#config = config
     this.#authorities = read
     try {
       this.current = this.#table()
-      this.#balancers.retain(new Set(config.map(({ id }) => id)))
     } catch (error) {
       this.#config = old.config
       this.#authorities = old.authorities
@@ -75,7 +86,7 @@ export class ZoneRegistry implements Zones {
     for (const change of changes)
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
     const rules = this.#rules.changed(changes)
-    if (changes.some(({ kind }) => kind === SETTING.name || kind === FALLBACK_ORIGIN.name)) this.current = this.#table()
+    if (changes.some(({ kind }) => KINDS.has(kind))) this.current = this.#table()
     else if (rules) this.current = this.#withRules()
   }
 
@@ -99,15 +110,17 @@ export class ZoneRegistry implements Zones {
   }
 
   #table(): ZoneTable {
-    return zoneTable(
-      this.#config.map((config) => this.#zone(config)),
-      this.#customHostnames,
-    )
+    const configs = this.#all.of(this.#config)
+    const zones = configs.map((config, index) => this.#zone(config, index >= this.#config.zones.length))
+    this.#balancers.retain(new Set(configs.map(({ id }) => id)))
+    return zoneTable(zones, this.#customHostnames)
   }
 
   /** Returns the same zones with the current rules. */
   #withRules(): ZoneTable {
-    const zones = this.current.zones.map((zone) => ({ ...zone, rules: this.#rules.rulesOf(zone) }))
+    const zones = this.current.zones.map((zone) =>
+      zone.isPaused ? zone : { ...zone, rules: this.#rules.rulesOf(zone) },
+    )
     return zoneTable(zones, this.#customHostnames)
   }
 
@@ -120,19 +133,29 @@ export class ZoneRegistry implements Zones {
     return set.length === 0 ? settings : { ...settings, ...(Object.fromEntries(set) as Partial<typeof settings>) }
   }
 
-  #zone(config: ZoneConfig): Zone {
-    const set = (id: string): unknown => this.#store.get(SETTING, zoneScope(config.id), id)?.value.value
-    const level = set('security_level')
-    const cache = cacheOptions((id) => this.#store.get(SETTING, zoneScope(config.id), id)?.value)
+  /** `created`: through the API, so what it names passes the egress guard. */
+  #zone(config: ZoneConfig, created: boolean): Zone {
+    const scope = zoneScope(config.id)
     const ca = this.#authorities.get(config.origin_ca_file ?? '')
+    const parts = {
+      balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
+      ...(ca !== undefined && { ca }),
+      fallbackOrigin: this.#store.get(FALLBACK_ORIGIN, scope, FALLBACK_ORIGIN_ID)?.value.origin,
+      ...(created && { hasNamedOrigin: true as const }),
+    }
+    const settings = this.#settings(config)
+    if (this.#store.get(ZONE_STATES, scope, ZONE_STATE_ID)?.value.paused) return pausedZone(config, settings, parts)
+    const set = (id: string): Setting | undefined => this.#store.get(SETTING, scope, id)?.value
+    const level = set('security_level')?.value
+    const transforms = this.#store.get(MANAGED_TRANSFORMS, scope, TRANSFORM_ID)?.value.enabled
     return zoneOf(
-      { ...config, settings: this.#settings(config) },
+      { ...config, settings },
       {
+        ...parts,
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),
-        balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
-        ...(ca !== undefined && { ca }),
-        fallbackOrigin: this.#store.get(FALLBACK_ORIGIN, zoneScope(config.id), FALLBACK_ORIGIN_ID)?.value.origin,
-        cache,
+        cache: cacheOptions(set),
+        transforms: managedTransforms(transforms ?? []),
+        normalization: this.#store.get(URL_NORMALIZATION, scope, TRANSFORM_ID)?.value,
         // Other levels have no effect.
         ...((level === 'off' || level === 'essentially_off') && { settings: { security_level: level } }),
       },
@@ -160,7 +183,7 @@ function cacheOptions(set: (id: string) => Setting | undefined): Partial<CacheOp
 
 const SETTING_IDS = ['content_converter', ...Object.keys(ZoneSettingValues)]
 
-function authorities(config: readonly ZoneConfig[]): Map<string, string> {
-  const files = new Set(config.flatMap(({ origin_ca_file: file }) => file ?? []))
+function authorities({ zones }: ZoneOptions): Map<string, string> {
+  const files = new Set(zones.flatMap(({ origin_ca_file: file }) => file ?? []))
   return new Map([...files].map((file) => [file, readFileSync(file, 'utf8')]))
 }

@@ -18,6 +18,7 @@ import type {
   Settings,
 } from '../rules/types.js'
 import type { CachedResponse, CacheStatus } from './cache/types.js'
+import { normalTarget } from './normal-path.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** Facts about a request after it was read and its zone found. */
@@ -62,7 +63,7 @@ export class Exchange implements RuleExchange {
   readonly method: string
   /** Origin form, path and query exactly as sent; `*` for a server-wide OPTIONS. */
   readonly rawTarget: string
-  /** The same after rewrites by rules: the target that the origin receives. */
+  /** The same after normalization and rewrites by rules. */
   target: string
   readonly httpVersion: HttpVersion
   /** The fields as the client sent them. */
@@ -139,6 +140,8 @@ export class Exchange implements RuleExchange {
   bytes = 0
   /** Bytes of the whole response as sent to the client: head, body and chunk framing. Set at its end. */
   sentBytes = 0
+  /** The normalized target, if the origin gets the original one. */
+  readonly #incoming: string | undefined
 
   constructor(arrival: Arrival) {
     const { zone, host, custom } = arrival.served
@@ -152,7 +155,9 @@ export class Exchange implements RuleExchange {
     this.custom = custom
     this.method = arrival.method
     this.rawTarget = arrival.target
-    this.target = arrival.target
+    const { normalization } = zone
+    this.target = normalization ? normalTarget(arrival.target, normalization) : arrival.target
+    this.#incoming = normalization?.scope === 'incoming' ? this.target : undefined
     this.httpVersion = arrival.httpVersion
     this.rawHeaders = arrival.rawHeaders
     this.clientHeaders = arrival.rawHeaders
@@ -167,6 +172,11 @@ export class Exchange implements RuleExchange {
         : zone.settings
     this.startedAt = arrival.startedAt
     this.startedMonotonic = arrival.startedMonotonic
+  }
+
+  /** Restores the path as it was sent, if it was normalized for rules only and no rule rewrote it. */
+  restoreTarget(): void {
+    if (this.target === this.#incoming) this.target = this.rawTarget
   }
 
   /** Records that a rule acted on the request. */

@@ -2,6 +2,7 @@ import { messageOf } from '../core/errors.js'
 import {
   InvalidResponse,
   ConnectionLost,
+  NoOrigin,
   Overloaded,
   TargetDenied,
   TooSlow,
@@ -22,6 +23,7 @@ export const ORIGIN_FAILURES = [
   'overloaded',
   'not_runnable',
   'not_allowed',
+  'no_origin',
   'worker',
   'other',
 ] as const
@@ -66,6 +68,8 @@ export function originFailure(error: unknown): OriginFailure {
       reason,
       detail: 'A Worker is responsible for this address, and this server runs no Workers.',
     }
+  if (error instanceof NoOrigin)
+    return { kind: 'no_origin', status: 502, reason, detail: 'This website has no origin server yet.' }
   const kind = kindOf(error)
   return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason }
 }

@@ -203,6 +203,9 @@ function toOrigin(
   body: RequestBody | null,
   context: ProxyContext,
 ): void {
+  const { transforms, isPaused } = exchange.zone
+  if (transforms?.request)
+    exchange.headers = transforms.request(exchange.headers, exchange, (address) => context.fields.geo.find(address))
   let sink: ResponseSink = exchange.zone.rules?.compresses ? new CompressedResponse(client, exchange) : client
   for (const stage of context.stages) sink = stage(exchange, sink)
   if (exchange.run?.awaitsResponse) sink = new RuledResponse(sink, exchange, exchange.run, context)
@@ -212,7 +215,7 @@ function toOrigin(
       ? (...[status, fields, origin]: Parameters<Switch>) =>
           openTunnel(client, exchange, context, { status, fields, origin })
       : undefined
-  const worker = context.workers?.find(exchange)
+  const worker = isPaused ? undefined : context.workers?.find(exchange)
   if (worker) {
     exchange.run?.toOrigin()
     client.cancel = worker.serve(exchange, sink, (url, to, events) => {
@@ -229,6 +232,7 @@ function toOrigin(
     })
     return
   }
+  exchange.restoreTarget()
   // The key of cached responses does not depend on the origin that happens to be chosen.
   let target: OriginTarget
   try {

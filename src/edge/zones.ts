@@ -1,4 +1,6 @@
 import type { ZoneConfig } from '../config/schema.js'
+import { NORMALIZATION, type UrlNormalization } from '../core/model/transforms.js'
+import type { ManagedTransforms } from './managed-transforms.js'
 import { Balancer, type BalancerOptions } from './origins/balancer.js'
 import { httpsSettings, type HttpsSettings } from './https-settings.js'
 import type { ProxyProtocol } from '../http/proxy-protocol.js'
@@ -35,6 +37,14 @@ export interface Zone {
   readonly rules: ZoneRules | undefined
   /** Host name of the origin of custom hostnames without their own; undefined: the zone's origin. */
   readonly fallbackOrigin?: string | undefined
+  /** The API named the origin, so it passes the egress guard. */
+  readonly hasNamedOrigin?: true
+  /** Requests pass to the origin, and nothing else happens. */
+  readonly isPaused?: true
+  /** Undefined if none is on. */
+  readonly transforms?: ManagedTransforms | undefined
+  /** Undefined: paths are not changed. */
+  readonly normalization?: UrlNormalization | undefined
   /** Names below `workers.domain`: each is a Worker, and there is no origin. */
   readonly isOfWorkers?: true
 }
@@ -145,12 +155,24 @@ interface ZoneParts {
   /** Set through the API. */
   readonly cache?: Partial<CacheOptions>
   readonly fallbackOrigin?: string | undefined
+  readonly hasNamedOrigin?: true
+  readonly transforms?: ManagedTransforms | undefined
+  /** Undefined: the default. */
+  readonly normalization?: UrlNormalization | undefined
 }
 
 /** Creates a zone from its configuration. */
 export function zoneOf(
   config: ZoneConfig,
-  { balancer = new Balancer(balancerOptions(config)), ca, rules, settings, cache = {}, fallbackOrigin }: ZoneParts = {},
+  {
+    balancer = new Balancer(balancerOptions(config)),
+    ca,
+    rules,
+    settings,
+    cache = {},
+    normalization = NORMALIZATION,
+    ...parts
+  }: ZoneParts = {},
 ): Zone {
   const name = normalHost(config.name)
   return {
@@ -175,9 +197,28 @@ export function zoneOf(
     websockets: config.settings.websockets === undefined ? config.websockets : config.settings.websockets === 'on',
     https: httpsSettings(config.settings),
     customHostnames: config.custom_hostnames,
-    fallbackOrigin,
+    normalization: normalization.scope === 'none' ? undefined : normalization,
     rules,
+    ...parts,
   }
+}
+
+/** Creates a paused zone: only the options about its origins and about TLS act. */
+export function pausedZone(
+  config: ZoneConfig,
+  { ssl, min_tls_version, http2, websockets }: ZoneConfig['settings'],
+  parts: Pick<ZoneParts, 'balancer' | 'ca' | 'fallbackOrigin' | 'hasNamedOrigin'>,
+): Zone {
+  const settings = {
+    content_converter: 'off' as const,
+    ...(ssl && { ssl }),
+    ...(min_tls_version && { min_tls_version }),
+    ...(http2 && { http2 }),
+    ...(websockets && { websockets }),
+  }
+  const markdown = { ...config.markdown, md_addresses: false, llms_txt: 'off' as const }
+  const zone = zoneOf({ ...config, settings, markdown, cache: 'off', custom_hostnames: 'selected' }, parts)
+  return { ...zone, isPaused: true, normalization: undefined }
 }
 
 /** Creates a table of these zones. A host name of two zones belongs to the first. */

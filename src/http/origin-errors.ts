@@ -39,13 +39,22 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** A rule named a host whose address is not allowed. The message is for the log: it contains the address. */
+/** The API named a host whose address is not allowed. The message is for the log: it contains the address. */
 export class TargetDenied extends Error {
   override readonly name = 'TargetDenied'
 
   constructor(host: string, address: string, port: number) {
     const cidr = address.includes(':') ? `[${address}/128]` : `${address}/32`
     const found = host === address ? host : `${host} resolves to ${address}, which`
-    super(`${found} is not allowed as a target of rules; add ${cidr}:${port} to egress.allow_cidrs`)
+    super(`${found} is not allowed as an origin that the API names; add ${cidr}:${port} to egress.allow_cidrs`)
+  }
+}
+
+/** The zone has no origin, and no rule names a host. */
+export class NoOrigin extends Error {
+  override readonly name = 'NoOrigin'
+
+  constructor(zone: string) {
+    super(`the zone ${zone} has no origin; set it with PATCH /zones/{id}, or name a host with an origin rule`)
   }
 }

@@ -10,6 +10,7 @@ import type { ControlConfig, Upgrades } from '../../control/http/context.js'
 import type { Clock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Store } from '../../src/core/store.js'
+import { AllZones } from '../../src/daemon/all-zones.js'
 import { openStore } from '../../src/store/index.js'
 
 export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
@@ -62,6 +63,7 @@ export const CONFIG: ControlConfig = {
       lists_per_account: 100,
       items_per_list: 200_000,
       custom_hostnames_per_zone: 50_000,
+      zones_per_account: 100,
     },
   },
 }
@@ -114,7 +116,7 @@ export async function client(
   const store = await openStore('memory', { folder: '', log: silentLog, clock })
   const config: ControlConfig = { ...CONFIG, ...options.config }
   const deps: BasicDeps = {
-    config: () => config,
+    config: new AllZones(store).in(() => config),
     store,
     clock,
     log: silentLog,

@@ -52,7 +52,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'control/resources': { may: ['control/http'] },
   'control/accounts': area(),
   'control/tokens': area(),
-  'control/zones': area(),
+  'control/zones': area({ files: ['control/rulesets/list-references.ts'] }),
   'control/rulesets': area({ may: ['src/rules', 'src/expr'], files: ['control/lists/list-by-name.ts'] }),
   'control/lists': area({ may: ['src/lists'], files: ['src/rules/rulesets/referenced-lists.ts'] }),
   'control/logpush': area({ may: ['pipelines/logpush', 'pipelines/records', 'pipelines/sources'] }),

@@ -87,9 +87,9 @@ export const REQUESTS: [what: string, request: string | Buffer, fields: Record<s
   ['a semicolon, which separates nothing', get('/?a=1;b=2'), { [`${URI}.args`]: { a: ['1;b=2'] } }],
   ['plus signs stay', get('/a+b?q=a+b%2Bc'), { [`${URI}.path`]: '/a+b', [`${URI}.args`]: { q: ['a+b%2Bc'] } }],
   [
-    'escapes stay, the broken ones too',
+    'escapes of unreserved characters are decoded in the path, others and broken ones stay',
     get('/%41%zz%?%41=%4&%=%%25'),
-    { [`${URI}.path`]: '/%41%zz%', [`${URI}.args`]: { '%41': ['%4'], '%': ['%%25'] } },
+    { [`${URI}.path`]: '/A%zz%', [`raw.${URI}.path`]: '/%41%zz%', [`${URI}.args`]: { '%41': ['%4'], '%': ['%%25'] } },
   ],
   [
     'names of object members',
@@ -99,7 +99,11 @@ export const REQUESTS: [what: string, request: string | Buffer, fields: Record<s
   ['brackets in names', get('/?a[]=1&a[]=2&a[b]=3'), { [`${URI}.args`]: { 'a[]': ['1', '2'], 'a[b]': ['3'] } }],
   ['thousands of arguments', get(`/?${repeated('a', 4000).join('&')}`), { [`${URI}.args`]: { a: repeated('', 4000) } }],
   ['nothing but separators', get(`/?${'&'.repeat(8000)}`), { [`${URI}.args`]: {}, [`${URI}.args.names`]: [] }],
-  ['dot segments stay', get('/a/../b/./c//d'), { [`${URI}.path`]: '/a/../b/./c//d' }],
+  [
+    'dot segments and double slashes, which only the raw path has',
+    get('/a/../b/./c//d'),
+    { [`${URI}.path`]: '/b/c/d', [`raw.${URI}.path`]: '/a/../b/./c//d' },
+  ],
   [
     'an absolute target',
     get('http://example.test/x?y'),

@@ -1,6 +1,8 @@
 import { ENTRY_POINTS, RULESETS } from '../../core/model/ruleset.js'
 import { FALLBACK_ORIGIN, HOSTNAME } from '../../core/model/hostname.js'
 import { LIST_ITEMS, LISTS } from '../../core/model/list.js'
+import { MANAGED_TRANSFORMS, URL_NORMALIZATION } from '../../core/model/transforms.js'
+import { ZONE_STATES, ZONES } from '../../core/model/zone.js'
 import { PURGE } from '../../core/model/purge.js'
 import { SETTING } from '../../core/model/setting.js'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS } from '../../core/model/worker.js'
@@ -27,6 +29,10 @@ const REPLICATED: readonly Kind<unknown>[] = [
   ACME_CHALLENGES,
   PURGE,
   SETTING,
+  ZONES,
+  ZONE_STATES,
+  MANAGED_TRANSFORMS,
+  URL_NORMALIZATION,
   RULESETS,
   ENTRY_POINTS,
   LISTS,

@@ -63,6 +63,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const { config, clock, draining } = this.#context
     const { scheme, zone } = this.#exchange
     if (zone.https.headers.length > 0 && scheme === 'https') headers = withSecurityHeaders(headers, zone.https)
+    if (zone.transforms?.response) headers = zone.transforms.response(headers)
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
       close: draining || !reusable,
       now: clock.now(),

@@ -1,6 +1,7 @@
 import type { OriginTarget } from '../../http/connector.js'
 import type { Exchange } from '../exchange.js'
 import { withHeader } from '../../http/headers.js'
+import { NoOrigin } from '../../http/origin-errors.js'
 import { withSsl } from './origin-ssl.js'
 
 /**
@@ -11,20 +12,25 @@ export function originTarget(exchange: Exchange, own: string): OriginTarget {
   return withSsl(routedTarget(exchange, own), exchange.settings.ssl)
 }
 
+/** The origin of a zone without one: its rules name the host. */
+const NONE = { protocol: 'http:', hostname: '', port: '' }
+
 function routedTarget(exchange: Exchange, own: string): OriginTarget {
   const { route, zone } = exchange
   const ca = zone.originCa
-  if (!route) return { url: own, ca }
+  const ownNamed = zone.hasNamedOrigin ? 'host' : undefined
+  if (own === '' && route?.origin?.host === undefined) throw new NoOrigin(zone.name)
+  if (!route) return { url: own, ca, named: ownNamed }
   const { origin, host_header: hostHeader, sni } = route
   if (hostHeader !== undefined) exchange.headers = withHeader(exchange.headers, 'host', hostHeader)
   const serverName = sni?.value ?? hostHeader?.replace(/:\d+$/, '')
   if (own.startsWith('unix:') && origin?.host === undefined) return { url: own, ca, serverName }
-  const { protocol, hostname, port } = new URL(own)
+  const { protocol, hostname, port } = own === '' ? NONE : new URL(own)
   // The zone's scheme remains. A host such as 1.2.3.4.5 has the form of a name and cannot be one.
   const scheme = protocol === 'https:' ? protocol : 'http:'
   const text = `${scheme}//${origin?.host ?? hostname}:${origin?.port ?? port}`
   if (!URL.canParse(text)) throw Object.assign(new Error(`${origin?.host} is not a host name`), { code: 'ENOTFOUND' })
   const routed = new URL(text)
-  const named = routed.hostname !== hostname ? 'host' : routed.port !== port ? 'port' : undefined
+  const named = routed.hostname !== hostname ? 'host' : (ownNamed ?? (routed.port !== port ? 'port' : undefined))
   return { url: routed.origin, ca, serverName, named }
 }

@@ -20,25 +20,32 @@ function subdivision(place: GeoLocation, level: 0 | 1): Bytes | undefined {
   return code === undefined || land === undefined ? '' : toBytes(`${land}-${code}`)
 }
 
+type Read = (place: GeoLocation) => string | number | undefined
+
+/** Fields that are parts of a location. Names are in English. */
+export const LOCATION = {
+  'ip.src.country': country,
+  'ip.src.continent': ({ city }) => city?.continent?.code,
+  'ip.src.city': ({ city }) => city?.city?.names?.en,
+  'ip.src.postal_code': ({ city }) => city?.postal?.code,
+  'ip.src.metro_code': ({ city }) => city?.location?.metro_code,
+  'ip.src.lat': ({ city }) => city?.location?.latitude,
+  'ip.src.lon': ({ city }) => city?.location?.longitude,
+  'ip.src.timezone.name': ({ city }) => city?.location?.time_zone,
+  'ip.src.region': ({ city }) => city?.subdivisions?.[0]?.names?.en,
+  'ip.src.region_code': ({ city }) => city?.subdivisions?.[0]?.iso_code,
+} as const satisfies Readonly<Record<string, Read>>
+
 /** Returns a field of the client's location. */
 const of =
-  (read: (place: GeoLocation) => string | number | undefined): Getter<FieldSource> =>
+  (read: Read): Getter<FieldSource> =>
   ({ place }) =>
     bytes(read(place))
 
-/** The client's location. Names are in English. */
+/** The client's location. */
 export const GEO_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
-  'ip.src.country': of(country),
-  'ip.src.continent': of(({ city }) => city?.continent?.code),
+  ...Object.fromEntries(Object.entries(LOCATION).map(([name, read]) => [name, of(read)])),
   'ip.src.is_in_european_union': ({ place }) => (place.known ? EUROPEAN_UNION.has(country(place) ?? '') : undefined),
-  'ip.src.city': of(({ city }) => city?.city?.names?.en),
-  'ip.src.postal_code': of(({ city }) => city?.postal?.code),
-  'ip.src.metro_code': of(({ city }) => city?.location?.metro_code),
-  'ip.src.lat': of(({ city }) => city?.location?.latitude),
-  'ip.src.lon': of(({ city }) => city?.location?.longitude),
-  'ip.src.timezone.name': of(({ city }) => city?.location?.time_zone),
-  'ip.src.region': of(({ city }) => city?.subdivisions?.[0]?.names?.en),
-  'ip.src.region_code': of(({ city }) => city?.subdivisions?.[0]?.iso_code),
   'ip.src.subdivision_1_iso_code': ({ place }) => subdivision(place, 0),
   'ip.src.subdivision_2_iso_code': ({ place }) => subdivision(place, 1),
   'ip.src.asnum': ({ place }) => place.asn?.autonomous_system_number,

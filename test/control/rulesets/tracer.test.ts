@@ -29,7 +29,7 @@ async function traced(t: Test) {
   const api = await client(t, {
     areas(deps) {
       const rules = new RulesetCache({ store: deps.store, parts, metrics, log })
-      const zones = new ZoneRegistry(deps.store, CONFIG.zones, { rules })
+      const zones = new ZoneRegistry(deps.store, CONFIG, { rules })
       t.teardown(() => zones.close())
       const trace = tracer({ zones, fields: { clock, geo: new Geo() }, clock, bodyBytes: () => 1024 })
       return basicEndpoints({ ...deps, trace })

@@ -1,0 +1,61 @@
+import { Type } from 'typebox'
+import {
+  NORMALIZATION,
+  TRANSFORM_ID as id,
+  URL_NORMALIZATION,
+  type UrlNormalization,
+} from '../../src/core/model/transforms.js'
+import { strict } from '../../src/core/schema.js'
+import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import type { ControlDeps } from '../http/context.js'
+import { auditOf } from '../resources/audit.js'
+
+const WRITE = ['Zone Settings Write', 'Transform Rules Write'] as const
+const READ = ['Zone Settings Read', 'Transform Rules Read', ...WRITE] as const
+
+const Normalization = Type.Object(
+  {
+    scope: Type.Enum(['none', 'incoming', 'both'], {
+      description: 'incoming: rules and Workers see the normalized path. both: the origin gets it too.',
+    }),
+    type: Type.Enum(['cloudflare', 'rfc3986'], {
+      description: 'cloudflare: also backslashes become slashes, and slashes in a row become one.',
+    }),
+  },
+  strict,
+)
+
+/** How the paths of requests to a zone are normalized. */
+export function urlNormalization({ store, clock }: ControlDeps): Endpoint[] {
+  const common = { path: '/url_normalization', scopes: ['zone'], result: Normalization } as const
+  const change = async (call: Pick<Call, 'scope' | 'caller' | 'requestId'>, next: UrlNormalization | undefined) => {
+    const { scope } = call
+    const entry = auditOf(clock, call, { action: 'update', kind: URL_NORMALIZATION, scope, id })
+    await store.change(URL_NORMALIZATION, scope, id, () => next, entry)
+    return next ?? NORMALIZATION
+  }
+  return [
+    endpoint({
+      ...common,
+      method: 'get',
+      permissions: READ,
+      summary: 'Read how the paths of requests are normalized',
+      handle: ({ scope }) => store.get(URL_NORMALIZATION, scope, id)?.value ?? NORMALIZATION,
+    }),
+    endpoint({
+      ...common,
+      method: 'put',
+      permissions: WRITE,
+      summary: 'Set how the paths of requests are normalized',
+      body: Normalization,
+      handle: async (call) => await change(call, call.body),
+    }),
+    endpoint({
+      ...common,
+      method: 'delete',
+      permissions: WRITE,
+      summary: 'Return to the default: scope incoming, type cloudflare',
+      handle: async (call) => await change(call, undefined),
+    }),
+  ]
+}

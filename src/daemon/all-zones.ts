@@ -1,0 +1,48 @@
+import type { Config, ZoneConfig } from '../config/schema.js'
+import { storedZoneConfig } from '../config/stored-zone.js'
+import { ZONES } from '../core/model/zone.js'
+import type { StoreReader } from '../core/store.js'
+
+/** The options that decide which zones there are. */
+export type ZoneOptions = Pick<Config, 'accounts' | 'zones'>
+
+/** The zones of the configuration and those created through the API. */
+export class AllZones {
+  readonly #store: Pick<StoreReader, 'list'>
+  #cached: { options: ZoneOptions; stored: readonly unknown[]; zones: readonly ZoneConfig[] } | undefined
+
+  constructor(store: Pick<StoreReader, 'list'>) {
+    this.#store = store
+  }
+
+  /**
+   * Returns all zones; those of the configuration are first, so they win if two have the same host name. A zone whose
+   * account is not configured is left out. Returns the same list as long as nothing changed.
+   */
+  of(options: ZoneOptions): readonly ZoneConfig[] {
+    const stored = this.#store.list(ZONES)
+    const cached = this.#cached
+    // An unchanged list of the store is the same object, unless it is empty.
+    if (cached?.options === options && (cached.stored === stored || cached.stored.length + stored.length === 0))
+      return cached.zones
+    const accounts = new Set(options.accounts.map(({ id }) => id))
+    const taken = new Set(options.zones.map(({ id }) => id))
+    const created = stored.filter(({ id, value }) => accounts.has(value.account) && !taken.has(id))
+    const zones =
+      created.length === 0 ? options.zones : [...options.zones, ...created.map(({ value }) => storedZoneConfig(value))]
+    this.#cached = { options, stored, zones }
+    return zones
+  }
+
+  /** Returns a function with the configuration of `read` that has all zones. */
+  in<C extends ZoneOptions>(read: () => C): () => C {
+    let last: { config: C; zones: readonly ZoneConfig[]; whole: C } | undefined
+    return () => {
+      const config = read()
+      const zones = this.of(config)
+      if (last?.config !== config || last.zones !== zones)
+        last = { config, zones, whole: zones === config.zones ? config : { ...config, zones: [...zones] } }
+      return last.whole
+    }
+  }
+}
