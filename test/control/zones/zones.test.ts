@@ -82,7 +82,10 @@ t.test('a name that another zone or custom hostname has is not available', async
     if (status === 400) t.match(response.body.errors, [{ code: 1061, source: { pointer: '/name' } }])
   }
   const both = await Promise.all([make(call, 'race.test'), make(call, 'race.test')])
-  t.same(both.map(({ status }) => status).sort((a, b) => a - b), [200, 400])
+  t.same(
+    both.map(({ status }) => status).sort((a, b) => a - b),
+    [200, 400],
+  )
 })
 
 t.test('zones are created with the permission Zone Write, and up to the quota', async (t) => {
