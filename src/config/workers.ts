@@ -27,6 +27,10 @@ export const Workers = Type.Object(
           'Host name below which scripts respond, as NAME.SUBDOMAIN.DOMAIN, in place of workers.dev. Its DNS needs a wildcard record. null: scripts respond on routes and custom domains only.',
       },
     ),
+    cache_bytes: Size(
+      '64MiB',
+      'Memory of the Cache API of scripts, all accounts together; one response takes at most an eighth.',
+    ),
     max_stall: Duration(
       '10s',
       'Maximum time without a response to a health check of the process of an account. The process is then restarted, and the requests in flight get error 1102.',

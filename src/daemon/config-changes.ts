@@ -85,5 +85,6 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'webhooks.circuit_breaker': ({ webhooks }) => webhooks.circuit_breaker,
   'workers.runtime': ({ workers }) => workers.runtime,
   'workers.domain': ({ workers }) => workers.domain,
+  'workers.cache_bytes': ({ workers }) => workers.cache_bytes,
   'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }

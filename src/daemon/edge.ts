@@ -115,7 +115,9 @@ export class Edge {
     const { domain } = config.workers
     const accounts = () => this.#config.accounts.map(({ id }) => id)
     this.zones = domain === null ? zones : new WorkerZones({ zones, store, accounts, domain })
-    this.workers = stack.use(new WorkerRegistry(store, blobs, { cacheBytes: config.workers.assets.cache_bytes }))
+    this.workers = stack.use(
+      new WorkerRegistry({ store, blobs, geo, clock, metrics }, { cacheBytes: config.workers.assets.cache_bytes }),
+    )
   }
 
   /** Creates the tables from the configuration and the store. Rejects if a file cannot be read. */

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Blobs } from '../core/blobs.js'
+import type { Clock } from '../core/clock.js'
+import type { Metrics } from '../core/metrics.js'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion } from '../core/model/worker.js'
 import {
   SCRIPT_SUBDOMAINS,
@@ -16,13 +18,16 @@ import { AssetResponse } from '../edge/assets/asset-response.js'
 import { BlobCache } from '../edge/assets/blob-cache.js'
 import type { Exchange } from '../edge/exchange.js'
 import { CLIENT_LEFT } from '../edge/origin-exchange.js'
+import { requestCf } from '../edge/worker-cf.js'
 import { runWorker, type EnteredWorker } from '../edge/worker-run.js'
 import { NotRunnable, WorkerError, type SendTo, type WorkerSite, type WorkerSites } from '../edge/worker-sites.js'
 import type { AssetConfig } from '../workers/assets/config.js'
 import { readManifest } from '../workers/assets/manifest.js'
+import type { GeoLookup } from '../rules/types.js'
 import { AssetSite } from '../workers/assets/site.js'
 import { routeTable, type RouteTable } from '../workers/route-table.js'
 import { versionFor } from '../workers/traffic-split.js'
+import { WorkerMetrics } from './worker-metrics.js'
 
 /** Maximum number of cached files of all sites, counted by paths. The least recently used sites are read again. */
 const MAX_FILES = 500_000
@@ -33,6 +38,14 @@ export interface WorkerRunner {
   isQuarantined(scope: Scope, script: string): boolean
   /** Reserves a slot for a request of a version. */
   enter(scope: Scope, version: string): EnteredWorker | Promise<EnteredWorker>
+}
+
+export interface WorkerRegistryDeps {
+  readonly store: StoreReader
+  readonly blobs: Pick<Blobs, 'get'>
+  readonly geo: GeoLookup
+  readonly clock: Clock
+  readonly metrics: Metrics
 }
 
 /** The parts of a request that determine which Worker responds. */
@@ -66,6 +79,8 @@ const NO_WORKER: WorkerSite = {
 export class WorkerRegistry implements WorkerSites {
   readonly #store: StoreReader
   readonly #blobs: Pick<Blobs, 'get'>
+  readonly #geo: GeoLookup
+  readonly #metrics: WorkerMetrics
   readonly #cache: BlobCache
   readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MAX_FILES })
   /** Reads of sites in progress, by version. */
@@ -78,9 +93,14 @@ export class WorkerRegistry implements WorkerSites {
   /** Runs code. Undefined if this server runs no Workers. */
   runtime: WorkerRunner | undefined
 
-  constructor(store: StoreReader, blobs: Pick<Blobs, 'get'>, { cacheBytes }: { readonly cacheBytes: number }) {
+  constructor(
+    { store, blobs, geo, clock, metrics }: WorkerRegistryDeps,
+    { cacheBytes }: { readonly cacheBytes: number },
+  ) {
     this.#store = store
     this.#blobs = blobs
+    this.#geo = geo
+    this.#metrics = new WorkerMetrics(metrics, clock)
     this.#cache = new BlobCache(async (blob) => await blobs.get(blob), cacheBytes)
     for (const stored of store.list(WORKER_DOMAINS)) this.#domain(stored)
     for (const zone of new Set(store.list(WORKER_ROUTES).map(({ scope }) => scope.id))) this.#route(zone)
@@ -167,7 +187,12 @@ export class WorkerRegistry implements WorkerSites {
       sink.fail(failure)
       return () => undefined
     }
-    return runWorker(exchange, sink, sendTo, () => runtime.enter(scope, id))
+    return runWorker(exchange, sink, {
+      sendTo,
+      enter: () => runtime.enter(scope, id),
+      cf: requestCf(exchange, this.#geo.find(exchange.clientAddress)),
+      ended: (outcome) => this.#metrics.ended(script, outcome, exchange.startedMonotonic),
+    })
   }
 
   /**

@@ -10,8 +10,9 @@ import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import { findWorkerd } from '../workers/runtime/binary.js'
-import { emptyCache } from '../workers/runtime/resources/cache.js'
 import { CronScheduler } from '../workers/runtime/cron.js'
+import { isObserved, observe } from '../workers/runtime/observability.js'
+import { ANALYTICS_DATASET, analyticsResource } from '../workers/runtime/resources/analytics.js'
 import { tailResource } from '../workers/runtime/resources/tail.js'
 import { ratelimitResource } from '../workers/runtime/resources/ratelimit.js'
 import { kvResource } from '../workers/runtime/resources/kv.js'
@@ -28,6 +29,7 @@ import { queueResource } from '../workers/runtime/resources/queue.js'
 import { TRACE_DATASET, traceRecord } from '../workers/runtime/trace-record.js'
 import { assetsResource } from './worker-assets.js'
 import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
+import { cacheResource } from './worker-cache.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
 
@@ -75,17 +77,24 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     ['assets', assetsResource(workers, blobs)],
     ['r2', r2Resource(objects, new ObjectUploads({ store, clock, objects }))],
     ['queue', queueResource(queues)],
-    ['cache', emptyCache],
+    ['cache', cacheResource({ clock, maxBytes: config.workers.cache_bytes })],
     [
       'tail',
-      tailResource((scope, script, event) => {
+      tailResource(clock, (scope, script, event) => {
         tails.send(scope, script, event)
         const stored = store.get(WORKER_SCRIPTS, scope, script)?.value
+        if (stored) observe(log, { scope, script: stored }, event)
         if (stored?.logpush && emitter.wants(TRACE_DATASET, scope))
           emitter.emit(TRACE_DATASET, scope, traceRecord(event, stored))
       }),
     ],
   ])
+  resources.set(
+    'analytics',
+    analyticsResource((scope, record) => {
+      if (emitter.wants(ANALYTICS_DATASET, scope)) emitter.emit(ANALYTICS_DATASET, scope, record())
+    }),
+  )
   const runtime = await Runtime.open({
     binary,
     store,
@@ -95,7 +104,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     objects: join(config.data, 'workers'),
     resources,
     outbound: (scope) => outboundServer({ zones, workers, egress, log }, scope),
-    isTraced: (scope, script) => script.logpush || tails.has(scope, script),
+    isTraced: (scope, script) => script.logpush || isObserved(script) || tails.has(scope, script),
     maxStallMs: () => config.workers.max_stall,
   })
   const cron = new CronScheduler({

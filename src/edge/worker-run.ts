@@ -22,19 +22,36 @@ export interface EnteredWorker {
   readonly done: () => void
 }
 
-/** Sends the request of an exchange to the runtime. `enter` reserves a slot in the process of the script. */
-export function runWorker(
-  exchange: Exchange,
-  sink: ResponseSink,
-  sendTo: SendTo,
-  enter: () => EnteredWorker | Promise<EnteredWorker>,
-): () => void {
+/** How a request of a Worker ended. Labels a metric. */
+export const WORKER_OUTCOMES = ['ok', 'exception', 'limit', 'loop', 'canceled', 'failed'] as const
+export type WorkerOutcome = (typeof WORKER_OUTCOMES)[number]
+
+export interface WorkerRun {
+  readonly sendTo: SendTo
+  /** Reserves a slot in the process of the script. */
+  readonly enter: () => EnteredWorker | Promise<EnteredWorker>
+  /** `request.cf` as JSON. */
+  readonly cf: string
+  /** Called once, at the end of the response. */
+  readonly ended: (outcome: WorkerOutcome) => void
+}
+
+/** Sends the request of an exchange to the runtime. */
+export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun): () => void {
+  const { sendTo, enter } = run
+  let isEnded = false
+  const ended = (outcome: WorkerOutcome): void => {
+    if (isEnded) return
+    isEnded = true
+    run.ended(outcome)
+  }
   const hops = hopsOf(exchange.clientHeaders)
   if (hops >= MAX_HOPS) {
+    ended('loop')
     sink.fail(new WorkerError('worker_loop', `the request passed ${hops} Workers`))
     return () => undefined
   }
-  exchange.headers = workerHeaders(exchange, hops + 1)
+  exchange.headers = workerHeaders(exchange, hops + 1, run.cf)
   let cancel: (() => void) | undefined
   let isLeft = false
   const send = (entry: EnteredWorker, isLast: boolean): void => {
@@ -43,14 +60,19 @@ export function runWorker(
       return
     }
     const again = !isLast && REPEATABLE.has(exchange.method) ? retry : undefined
-    const response = new WorkerResponse(exchange, sink, entry, again)
-    cancel = sendTo(`unix:${encodeURI(entry.socket)}`, response, { switched: entry.done })
+    const response = new WorkerResponse(exchange, sink, { entry, retry: again, ended })
+    const switched = (): void => {
+      ended('ok')
+      entry.done()
+    }
+    cancel = sendTo(`unix:${encodeURI(entry.socket)}`, response, { switched })
   }
   const begin = (isLast: boolean): void => {
     let entered: EnteredWorker | Promise<EnteredWorker>
     try {
       entered = enter()
     } catch (error) {
+      ended('failed')
       sink.fail(error)
       return
     }
@@ -58,6 +80,7 @@ export function runWorker(
       entered
         .then((entry) => send(entry, isLast))
         .catch((error: unknown) => {
+          ended('limit')
           sink.fail(new WorkerError('worker_limit', error instanceof Error ? error.message : String(error)))
         })
     else send(entered, isLast)
@@ -66,6 +89,7 @@ export function runWorker(
   begin(false)
   return () => {
     isLeft = true
+    ended('canceled')
     cancel?.()
     sink.fail(CLIENT_LEFT)
   }
@@ -79,15 +103,25 @@ class WorkerResponse implements ResponseSink {
   readonly #entry: EnteredWorker
   /** Sends the request again. Undefined if that is not safe. */
   readonly #retry: (() => void) | undefined
+  readonly #ended: (outcome: WorkerOutcome) => void
   #isBegun = false
   #isOver = false
 
-  constructor(exchange: Exchange, sink: ResponseSink, entry: EnteredWorker, retry: (() => void) | undefined) {
+  constructor(
+    exchange: Exchange,
+    sink: ResponseSink,
+    {
+      entry,
+      retry,
+      ended,
+    }: { entry: EnteredWorker; retry: (() => void) | undefined; ended: (outcome: WorkerOutcome) => void },
+  ) {
     this.#exchange = exchange
     this.#sink = sink
     this.copies = sink.copies ?? false
     this.#entry = entry
     this.#retry = retry
+    this.#ended = ended
   }
 
   head(status: number, headers: RawHeaders): void {
@@ -95,6 +129,7 @@ class WorkerResponse implements ResponseSink {
     if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) {
       this.#isOver = true
       this.#entry.done()
+      this.#ended('exception')
       this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry.script} threw an exception`))
     } else this.#sink.head(status, headers)
   }
@@ -107,6 +142,7 @@ class WorkerResponse implements ResponseSink {
     if (this.#isOver) return
     this.#isOver = true
     this.#entry.done()
+    this.#ended('ok')
     this.#sink.end()
   }
 
@@ -133,9 +169,14 @@ class WorkerResponse implements ResponseSink {
 
   #failed(error: unknown, isCut: boolean): void {
     this.#entry.done()
-    if (isCut) this.#sink.fail(new WorkerError('worker_limit', `the Worker ${this.#entry.script} exceeded a limit`))
-    else if (!this.#isBegun && this.#retry && isLost(error)) this.#retry()
-    else this.#sink.fail(error)
+    if (!isCut && !this.#isBegun && this.#retry && isLost(error)) {
+      this.#retry()
+      return
+    }
+    this.#ended(isCut ? 'limit' : 'failed')
+    this.#sink.fail(
+      isCut ? new WorkerError('worker_limit', `the Worker ${this.#entry.script} exceeded a limit`) : error,
+    )
   }
 
   onDrain(listener: () => void): void {
@@ -154,7 +195,7 @@ const isRuntimeError = (headers: RawHeaders): boolean =>
   headerOf(headers, 'content-type') === undefined
 
 /** The header fields that the script sees, and the private ones for the runtime. */
-function workerHeaders(exchange: Exchange, hops: number): string[] {
+function workerHeaders(exchange: Exchange, hops: number, cf: string): string[] {
   const { clientAddress, scheme, headers } = exchange
   const sent: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -162,12 +203,9 @@ function workerHeaders(exchange: Exchange, hops: number): string[] {
     if (!PRIVATE_HEADERS.has(name.toLowerCase())) sent.push(name, headers[i + 1]!)
   }
   sent.push('x-real-ip', clientAddress, 'cf-visitor', `{"scheme":"${scheme}"}`)
-  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, PROTO_HEADER, scheme, BLOB_HEADER, requestCf(exchange))
+  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, PROTO_HEADER, scheme, BLOB_HEADER, cf)
   return sent
 }
-
-/** Returns `request.cf`: only what the proxy knows. */
-const requestCf = ({ httpVersion }: Exchange): string => `{"httpProtocol":"HTTP/${httpVersion}"}`
 
 function hopsOf(headers: RawHeaders): number {
   const field = headerOf(headers, 'cdn-loop')

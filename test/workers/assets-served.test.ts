@@ -21,6 +21,7 @@ import { versionFor } from '../../src/workers/traffic-split.js'
 import { deployed, uploaded, uploadsOver, type Content } from '../helpers/deployed-assets.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 import { ask, turns, type Ask } from '../helpers/web.js'
+import { Geo } from '../../src/edge/geo.js'
 
 const PAGE = '<!doctype html><title>Home</title><h1>Home</h1><p>Text of the page.</p>'
 const BIG = randomBytes(9_000_000)
@@ -53,7 +54,16 @@ async function served(
     await turns(3)
     return await blobs.get(blob)
   }
-  const workers = new WorkerRegistry(store, { ...blobs, get: read }, { cacheBytes })
+  const workers = new WorkerRegistry(
+    {
+      store,
+      blobs: { ...blobs, get: read },
+      geo: new Geo(),
+      clock: systemClock,
+      metrics: openMetrics({ process: false }),
+    },
+    { cacheBytes },
+  )
   const stages = [
     markdownStage({ memory: new MemoryBudget(1e8), metrics: openMetrics({ process: false }), log: silentLog }),
   ]

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
@@ -47,8 +47,8 @@ export interface WorkersDaemon {
     options?: { method?: string; headers?: Record<string, string>; body?: string },
   ): Promise<HttpResult>
   restart(): Promise<void>
-  /** Waits for a file with complete lines in the daemon's folder, and returns its content. */
-  file(name: string): Promise<string>
+  /** Waits for a file with complete lines in a folder of the daemon's folder, and returns its content. */
+  file(folder: string): Promise<string>
 }
 
 /** A daemon with one zone, example.test. */
@@ -91,7 +91,8 @@ ${more}`,
     },
     async file(name) {
       for (;;) {
-        const text = await readFile(join(folder, name), 'utf8').catch(() => '')
+        const [first = ''] = await readdir(join(folder, name)).catch(() => [])
+        const text = await readFile(join(folder, name, first), 'utf8').catch(() => '')
         if (text.endsWith('\n')) return text
         await sleep(50)
       }

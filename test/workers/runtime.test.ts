@@ -34,7 +34,11 @@ t.test('a deployed script responds through the proxy, and an upload replaces it'
   const seen = JSON.parse((await daemon.get('hello.example.test', '/headers', { headers })).text) as object
   t.match(seen, { host: 'hello.example.test', 'cf-connecting-ip': '127.0.0.1', 'cf-visitor': '{"scheme":"http"}' })
   for (const name of ['x-edged-cf', 'x-edged-resource', 'x-edged-proto', 'te']) t.notOk(name in seen, name)
-  t.same(JSON.parse((await daemon.get('hello.example.test', '/cf', { headers })).text), { httpProtocol: 'HTTP/1.1' })
+  t.same(
+    JSON.parse((await daemon.get('hello.example.test', '/cf', { headers })).text),
+    { httpProtocol: 'HTTP/1.1' },
+    'what is not known is absent',
+  )
   const echo = await daemon.get('hello.example.test', '/echo?a=%zz', { method: 'POST', body: 'x'.repeat(300_000) })
   t.match([echo.text.length, echo.headers['x-url']], [300_000, 'http://hello.example.test/echo?a=%zz'])
 

@@ -34,6 +34,7 @@ import { turnstileEvents } from './turnstile-events.js'
 import { warpConfigChanges } from './warp-config-changes.js'
 import { warpToggleChanges } from './warp-toggle-changes.js'
 import { websocketAnalytics } from './websocket-analytics.js'
+import { workersAnalyticsEngine } from './workers-analytics-engine.js'
 import { workersTraceEvents } from './workers-trace-events.js'
 import { zarazEvents } from './zaraz-events.js'
 import { zeroTrustNetworkSessions } from './zero-trust-network-sessions.js'
@@ -78,6 +79,7 @@ export const DATASETS: ReadonlyMap<string, Dataset> = new Map(
     warpConfigChanges,
     warpToggleChanges,
     websocketAnalytics,
+    workersAnalyticsEngine,
     workersTraceEvents,
     zarazEvents,
     zeroTrustNetworkSessions,

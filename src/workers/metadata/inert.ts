@@ -3,7 +3,6 @@ const INERT: Readonly<Record<string, (value: unknown) => boolean>> = {
   cache_options: isEnabled,
   containers: (value) => Array.isArray(value) && value.length > 0,
   limits: (value) => typeof value === 'object' && value !== null && Object.keys(value).length > 0,
-  observability: isEnabled,
   placement: (value) => typeof value === 'object' && value !== null && Object.keys(value).length > 0,
   usage_model: (value) => typeof value === 'string' && value !== 'standard',
 }

@@ -110,6 +110,11 @@ const WRITERS: Readonly<Record<string, Write>> = {
     r2Bucket: context.resource('r2', `${String(jurisdiction)}/${String(name)}`),
   }),
   queue: ({ queue_name: name }, context) => ({ queue: context.resource('queue', String(name)) }),
+  // A validation runs without the experimental binding.
+  analytics_engine: ({ dataset }, context) =>
+    context.isolated
+      ? { service: context.resource('none', '') }
+      : { analyticsEngine: context.resource('analytics', String(dataset)) },
   durable_object_namespace: durableObject,
   d1,
   ratelimit,

@@ -13,6 +13,8 @@ export interface TraceEvent {
   readonly event?: unknown
   readonly logs?: unknown
   readonly exceptions?: unknown
+  /** Milliseconds. */
+  readonly wallTime?: number
 }
 
 interface Invocation {
@@ -28,13 +30,13 @@ interface Invocation {
   readonly scheduledTime?: unknown
 }
 
-/** Returns the record of log push for one call of a script. The runtime does not report times, so those are 0. */
+/** Returns the record of log push for one call of a script. The runtime does not report CPU time, so that is 0. */
 export function traceRecord(trace: TraceEvent, script: StoredScript): LogRecord {
   const event = (trace.event ?? {}) as Invocation
   const { scriptVersion, outcome, entrypoint, eventTimestamp } = trace
   return {
     CPUTimeMs: 0,
-    WallTimeMs: 0,
+    WallTimeMs: trace.wallTime ?? 0,
     DispatchNamespace: '',
     Entrypoint: typeof entrypoint === 'string' ? entrypoint : '',
     Event: eventOf(event),

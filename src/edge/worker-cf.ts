@@ -1,0 +1,35 @@
+import type { GeoLocation } from '../rules/types.js'
+import type { Exchange } from './exchange.js'
+
+/** Countries of the European Union have this mark in `request.cf`. */
+const IN_UNION = '1'
+
+/**
+ * Returns `request.cf` as JSON, with the names of the runtime's `IncomingRequestCfProperties`: only what the proxy knows.
+ * A member that is not known is absent.
+ */
+export function requestCf({ httpVersion, tls }: Pick<Exchange, 'httpVersion' | 'tls'>, place: GeoLocation): string {
+  const { city, asn } = place
+  const region = city?.subdivisions?.[0]
+  const { latitude, longitude } = city?.location ?? {}
+  const metro = city?.location?.metro_code
+  return JSON.stringify({
+    httpProtocol: httpVersion === '2' ? 'HTTP/2' : `HTTP/${httpVersion}`,
+    tlsVersion: tls?.version,
+    tlsCipher: tls?.cipher,
+    tlsClientHelloLength: tls && String(tls.helloBytes),
+    asn: asn?.autonomous_system_number,
+    asOrganization: asn?.autonomous_system_organization,
+    country: city?.country?.iso_code,
+    isEUCountry: city?.country?.is_in_european_union === true ? IN_UNION : undefined,
+    continent: city?.continent?.code,
+    city: city?.city?.names?.en,
+    postalCode: city?.postal?.code,
+    metroCode: metro === undefined ? undefined : String(metro),
+    region: region?.names?.en,
+    regionCode: region?.iso_code,
+    latitude: latitude === undefined ? undefined : String(latitude),
+    longitude: longitude === undefined ? undefined : String(longitude),
+    timezone: city?.location?.time_zone,
+  })
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { ACCOUNT, SKIP, workersDaemon } from './runtime-helper.js'
+
+/** The smallest batch. */
+const BATCH = 1000
+
+const pipeline = (dataset: string): string => `
+  - name: ${dataset}
+    source: { account: ${ACCOUNT} }
+    dataset: ${dataset}
+    destination_conf: file:out/${dataset}
+    max_upload_records: ${BATCH}`
+
+t.test('calls and data points become records, and requests are counted by script', { skip: SKIP }, async (t) => {
+  const more = `pipelines:${['workers_trace_events', 'workers_analytics_engine'].map(pipeline).join('')}`
+  const daemon = await workersDaemon(t, { more })
+  await daemon.upload(
+    'app',
+    `export default { async fetch(request, env, ctx) {
+      if (request.url.endsWith('/throw')) throw new Error('boom')
+      if (request.url.endsWith('/burst')) {
+        for (let left = ${BATCH}; left > 0; left -= 50) await Promise.all(Array.from({ length: 50 }, () => env.SELF.fetch('http://self/')))
+        return new Response('done')
+      }
+      env.POINTS.writeDataPoint({ indexes: ['customer'], blobs: ['é', 'two'], doubles: [1.5, -2] })
+      ctx.waitUntil(scheduler.wait(60))
+      console.log('hello', 1)
+      return new Response('ok')
+    } }`,
+    {
+      logpush: true,
+      bindings: [
+        { name: 'POINTS', type: 'analytics_engine', dataset: 'visits' },
+        { name: 'SELF', type: 'service', service: 'app' },
+      ],
+    },
+  )
+  await daemon.domain('app')
+  t.equal((await daemon.get('app.example.test', '/burst')).text, 'done')
+  const [point] = recordsOf(await daemon.file('out/workers_analytics_engine'))
+  t.match(point, {
+    Dataset: 'visits',
+    ScriptName: 'app',
+    Index1: 'customer',
+    Blob1: 'é',
+    Blob2: 'two',
+    Blob3: '',
+    Double1: 1.5,
+    Double2: -2,
+    SampleInterval: 1,
+  })
+  const calls = recordsOf(await daemon.file('out/workers_trace_events'))
+  const call = calls.find(({ Logs: logs }) => (logs as unknown[]).length > 0)
+  t.match(call, {
+    ScriptName: 'app',
+    Outcome: 'ok',
+    EventType: 'fetch',
+    CPUTimeMs: 0,
+    Logs: [{ Message: ['hello', 1] }],
+  })
+  t.ok(Number(call?.['WallTimeMs']) >= 60, 'the time includes waitUntil')
+
+  t.equal((await daemon.get('app.example.test', '/throw')).status, 500)
+  const metrics = async () => await (await fetch(`${daemon.daemon.admin}/metrics`)).text()
+  // The end of a response is counted after the client has it.
+  for (; !/outcome="exception"/.test(await metrics());) await sleep(20)
+  const text = await metrics()
+  t.match(text, 'edged_worker_requests_total{script="app",outcome="ok"} 1')
+  t.match(text, 'edged_worker_requests_total{script="app",outcome="exception"} 1')
+  t.match(text, 'edged_worker_duration_seconds_count{script="app"} 2')
+})
+
+const recordsOf = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
