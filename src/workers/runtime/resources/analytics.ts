@@ -22,7 +22,7 @@ export function analyticsResource(send: (scope: Scope, record: () => LogRecord) 
     if (blobs.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0) > MAX_BLOB_BYTES)
       throw new ResourceError(400, `the blobs are longer than ${MAX_BLOB_BYTES} bytes`)
     send(call.scope, () => ({
-      Timestamp: BigInt(String(point['timestamp'] ?? 0)),
+      Timestamp: nanoseconds(point['timestamp']),
       Dataset: call.id,
       ScriptName: call.script,
       Index1: index ?? '',
@@ -37,3 +37,6 @@ export function analyticsResource(send: (scope: Scope, record: () => LogRecord) 
 /** Text arrives as an array of bytes. */
 const textOf = (value: unknown): string | undefined =>
   Array.isArray(value) ? Buffer.from(value as number[]).toString('utf8') : typeof value === 'string' ? value : undefined
+
+/** The time of a data point, which arrives as text. */
+const nanoseconds = (value: unknown): bigint => (typeof value === 'string' && /^\d+$/.test(value) ? BigInt(value) : 0n)
