@@ -11,6 +11,16 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['init', 'write a configuration file to begin with', async () => (await import('./commands/init.js')).init],
   ['status', 'show what the running daemon serves', async () => (await import('./commands/status.js')).status],
   ['reload', 'apply the changed configuration file', async () => (await import('./commands/reload.js')).reload],
+  [
+    'backup',
+    'copy store, blobs and key of the running daemon to a file',
+    async () => (await import('./commands/backup.js')).backup,
+  ],
+  [
+    'restore',
+    'restore a backup into an empty data folder',
+    async () => (await import('./commands/restore.js')).restore,
+  ],
   ['doctor', 'check the machine for what the daemon needs', async () => (await import('./commands/doctor.js')).doctor],
   ['check', 'validate a configuration or pipeline file', async () => (await import('./commands/check.js')).check],
   ['convert', 'convert HTML to Markdown', async () => (await import('./commands/convert.js')).convert],

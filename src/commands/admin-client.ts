@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { readYaml } from '../config/yaml.js'
 import { messageOf } from '../core/errors.js'
@@ -33,11 +33,41 @@ export async function askDaemon(
     const { status, body } = await send(method, path, address)
     return { status, body: JSON.parse(body) }
   } catch (error) {
-    throw new Exit(
-      1,
-      `no daemon responds at ${address} (${messageOf(error)}); start it with edged serve, or name its address with --admin`,
-    )
+    throw new Exit(1, noDaemon(address, error))
   }
+}
+
+/**
+ * Sends a request and returns the body of the response as it arrives. Throws {@link Exit} if no daemon responds, or if
+ * its response is not 200.
+ */
+export async function streamFromDaemon(
+  path: string,
+  authorization: string,
+  options: AdminOptions,
+): Promise<AsyncIterable<Uint8Array>> {
+  const address = options.admin ?? adminAddress(options.config)
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const target = { ...targetOf(address), method: 'POST', path, timeout: TIMEOUT_MS, agent: false }
+    const sent = request({ ...target, headers: { authorization } }, resolve)
+    sent.on('timeout', () => sent.destroy(new Error(`no data within ${TIMEOUT_MS / 1000}s`)))
+    sent.on('error', reject)
+    sent.end()
+  }).catch((error: unknown) => {
+    throw new Exit(1, noDaemon(address, error))
+  })
+  if (response.statusCode !== 200) throw new Exit(1, (await text(response)).trim())
+  return response
+}
+
+const noDaemon = (address: string, error: unknown): string =>
+  `no daemon responds at ${address} (${messageOf(error)}); start it with edged serve, or name its address with --admin`
+
+/** Returns the configuration file: the given one, else one of the usual. */
+export function configFile(given: string | undefined): string {
+  const file = given ?? USUAL_FILES.find((path) => existsSync(path))
+  if (file === undefined) throw new Exit(1, `there is no ${USUAL_FILES.join(' and no ')}; name the file with -c`)
+  return file
 }
 
 /** Returns `admin.listen` of a configuration file. The rest of the file may be invalid: it is being edited. */

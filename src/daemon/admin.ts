@@ -1,5 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { messageOf } from '../core/errors.js'
 import { listen, type Listening } from '../http/listen.js'
+import type { BackupResponse } from './backup.js'
 import type { DaemonStatus, ReloadResponse } from './status.js'
 
 /** The metrics as Prometheus text. */
@@ -16,9 +20,11 @@ export interface AdminDeps {
   status(): DaemonStatus
   /** Applies the configuration file. Never rejects. */
   reload(): Promise<ReloadResponse>
+  /** Starts a backup for a caller that proves to have the secret key. */
+  backup(authorization: string | undefined, withKey: boolean): Promise<BackupResponse>
 }
 
-/** Serves `/livez`, `/readyz`, `/metrics` (Prometheus text), `/status` and `POST /reload`. */
+/** Serves `/livez`, `/readyz`, `/metrics` (Prometheus text), `/status` `POST /reload` and `POST /backup`. */
 export async function listenAdmin(address: string, deps: AdminDeps): Promise<Listening> {
   const server: Server = createServer((request, response) => {
     respond(request, response, deps).catch(() => response.destroy())
@@ -39,6 +45,19 @@ async function respond(request: IncomingMessage, response: ServerResponse, deps:
     const result = await deps.reload()
     return void send('error' in result ? 409 : 200, `${JSON.stringify(result)}\n`, 'application/json')
   }
+  if (url === '/backup' || url === '/backup?key=no') {
+    if (method !== 'POST') return void send(405, 'POST only\n')
+    if (isFromBrowser(request)) return void send(403, 'requests of browsers are not allowed\n')
+    try {
+      const result = await deps.backup(request.headers.authorization, url === '/backup')
+      if ('status' in result) return void send(result.status, `${result.reason}\n`)
+      response.writeHead(200, { 'content-type': 'application/x-tar', 'cache-control': 'no-store' })
+      return await pipeline(Readable.from(result), response)
+    } catch (error) {
+      if (response.headersSent) throw error
+      return void send(503, `${messageOf(error)}\n`)
+    }
+  }
   if (method !== 'GET' && method !== 'HEAD') return void send(405, 'GET or HEAD only\n')
   if (url === '/livez') return void send(200, 'ok\n')
   if (url === '/readyz') {
@@ -53,7 +72,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, deps:
       return void send(500, 'the metrics could not be read\n')
     }
   }
-  send(404, 'there is /livez, /readyz, /metrics, /status and POST /reload\n')
+  send(404, 'there is /livez, /readyz, /metrics, /status, POST /reload and POST /backup\n')
 }
 
 const isFromBrowser = ({ headers }: IncomingMessage): boolean =>

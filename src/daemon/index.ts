@@ -4,9 +4,10 @@ import type { ControlDeps } from '../../control/http/context.js'
 import type { TracerDeps } from '../../control/rulesets/tracer.js'
 import { Tails } from '../../control/workers/services/tail-sessions.js'
 import { startAcme } from './acme.js'
-import { listenAdmin } from './admin.js'
+import { listenAdmin, type AdminDeps } from './admin.js'
 import { AllZones } from './all-zones.js'
 import { AuditedStore, auditLog } from './audit-log.js'
+import { backups } from './backup.js'
 import { originIssue } from './dial-guard.js'
 import type { Config } from '../config/schema.js'
 import { configChanges, type ConfigChanges } from './config-changes.js'
@@ -113,7 +114,12 @@ async function start(
   ]
   const startedAt = clock.now()
   // Undefined before the start is complete.
-  const live: { urls?: () => DaemonUrls; zones?: () => ZoneStatus[]; reload?: () => Promise<ConfigChanges> } = {}
+  const live: {
+    urls?: () => DaemonUrls
+    zones?: () => ZoneStatus[]
+    reload?: () => Promise<ConfigChanges>
+    backup?: AdminDeps['backup']
+  } = {}
   let lastReload: LastReload | null = null
   const status = (): DaemonStatus => ({
     version: VERSION,
@@ -145,8 +151,10 @@ async function start(
     contentType: metrics.contentType,
     metrics: async () => await (processes?.scrape(metrics) ?? metrics.metrics()),
   }
+  const backup: AdminDeps['backup'] = async (...given) =>
+    (await live.backup?.(...given)) ?? { status: 503, reason: 'the daemon is starting' }
   const admin = stack.use(
-    await listenAdmin(config.admin.listen, { metrics: scrape, notReady, status, reload: reloadResponse }),
+    await listenAdmin(config.admin.listen, { metrics: scrape, notReady, status, reload: reloadResponse, backup }),
   )
 
   const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
@@ -292,6 +300,7 @@ async function start(
     }
   }
   live.reload = reloadFile
+  live.backup = backups({ store, blobs, keys, secrets: secretKeys(first), clock, log })
   live.zones = () =>
     zones.current.zones.map(({ id, name, hostnames, balancer }) => ({
       id,

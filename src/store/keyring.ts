@@ -29,6 +29,11 @@ export class Keyring implements Vault {
     this.#current = keyId(keys[0])
   }
 
+  /** Id of the key that encrypts. */
+  get id(): string {
+    return this.#current
+  }
+
   seal(plaintext: string, aad: string): string {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#keys.get(this.#current)!, nonce)

@@ -34,7 +34,7 @@ const RETRY_MS = 5000
 /** Opens the store in a local folder, for one process: every write is on the disk before it is confirmed. */
 export async function openLevel(options: StoreOptions): Promise<Store> {
   const folder = join(options.folder, 'store')
-  if (!existsSync(folder)) await create(folder, options.disk ?? fs)
+  if (!existsSync(folder)) await createLevel(options)
   const db = await open(folder, { createIfMissing: false })
   try {
     const loaded = await load(db, folder, new MemoryIndex(options.log))
@@ -47,8 +47,16 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
   }
 }
 
-/** Creates an empty store in a temporary folder and renames it, so that an incomplete store never exists. */
-async function create(folder: string, disk: Disk): Promise<void> {
+/**
+ * Creates a store in a temporary folder and renames it, so that an incomplete store never exists. `fill` writes its
+ * content; without it, the store is empty.
+ */
+export async function createLevel(
+  { folder: parent, disk = fs }: { readonly folder: string; readonly disk?: Disk },
+  fill: (db: Database) => Promise<void> = async (db) =>
+    await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })]),
+): Promise<void> {
+  const folder = join(parent, 'store')
   const unfinished = `${folder}.new`
   try {
     await disk.rm(unfinished, { recursive: true, force: true })
@@ -59,8 +67,11 @@ async function create(folder: string, disk: Disk): Promise<void> {
     })
   }
   const db = await open(unfinished, { createIfMissing: true })
-  await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })])
-  await db.close()
+  try {
+    await fill(db)
+  } finally {
+    await db.close()
+  }
   await disk.rename(unfinished, folder)
   await syncFolder(disk, dirname(folder))
 }

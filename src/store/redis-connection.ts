@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { Redis, type RedisOptions } from 'ioredis'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
-import { AUDIT, BEGIN, CHANGES, COMMIT, META, SCHEMA } from './redis-script.js'
+import { AUDIT, BEGIN, CHANGES, COMMIT, META, RESTORING, SCHEMA } from './redis-script.js'
 
 /** Options of every connection to Redis. */
 export const OPTIONS: RedisOptions = {
@@ -50,6 +50,8 @@ export async function openLink(url: string, log: Log): Promise<Link> {
 export async function identity(redis: Redis): Promise<{ run: string; epoch: string }> {
   const began = await redis.eval(BEGIN, 2, META, CHANGES, randomBytes(8).toString('hex'))
   const [schema, epoch] = began as [string, string]
+  if (schema === RESTORING)
+    throw new Error('a backup was not restored completely; delete its keys edged:* and restore the backup again')
   if (Number(schema) > SCHEMA)
     throw new Error(`its data was written by a newer edged (schema ${schema}, not ${SCHEMA})`)
   // If INFO is not allowed, every connection counts as another server.

@@ -14,6 +14,8 @@ export const AUDIT = 'edged:audit'
 const ROWS = 'edged:r'
 
 export const SCHEMA = 1
+/** Value of `schema` while a backup is written. */
+export const RESTORING = 'restoring'
 export const rowKey = (name: string): string => ROWS + name
 export const rowName = (key: string): string => key.slice(ROWS.length)
 export const ROW_PATTERN = `${ROWS}*`

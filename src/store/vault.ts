@@ -70,6 +70,13 @@ async function firstCheck(store: Store, value: Sealed): Promise<{ value: Sealed 
   return stored ?? { value }
 }
 
+/** Reads the current key. Rejects if its file does not exist. */
+export async function readKey({ key, keyFile }: SecretKeys): Promise<Buffer> {
+  return key === undefined
+    ? parsedKey((await fs.readFile(keyFile, 'utf8')).trim(), keyFile)
+    : parsedKey(key, 'secrets.key')
+}
+
 async function keyFrom(file: string, mayMake: boolean, log: Log, disk: Disk): Promise<Buffer> {
   try {
     const text = await fs.readFile(file, 'utf8')

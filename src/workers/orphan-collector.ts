@@ -43,6 +43,19 @@ export async function collectOrphans({ store, blobs, clock, olderThanMs }: Colle
   return collected
 }
 
+/**
+ * Returns what may be names of blobs in these values of records, and the blobs of all files of Workers. Rejects if a
+ * list of files is missing.
+ */
+export async function blobNames(store: Store, blobs: Blobs, values: readonly unknown[]): Promise<ReadonlySet<string>> {
+  const named = new Set((await assetsInUse(store, blobs)).blobs)
+  for (const [index, value] of values.entries()) {
+    note(value, named)
+    if (index % CONCURRENCY === 0) await turn()
+  }
+  return named
+}
+
 function note(value: unknown, into: Set<string>): void {
   const open = [value]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

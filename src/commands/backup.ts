@@ -1,0 +1,49 @@
+import * as fs from 'node:fs/promises'
+import { loadConfig } from '../config/load.js'
+import { messageOf } from '../core/errors.js'
+import { BACKUP_KEY } from '../daemon/backup.js'
+import { writeDurably } from '../disk/durable-write.js'
+import { openBackup } from '../store/backup/read.js'
+import { Keyring } from '../store/keyring.js'
+import { readKey, secretKeys } from '../store/vault.js'
+import { ADMIN_HELP, configFile, streamFromDaemon, type AdminOptions } from './admin-client.js'
+import { Exit, type DefineCommand } from './command.js'
+
+/** `edged backup FILE`: copies store, blobs and key of the running daemon. */
+export const backup: DefineCommand = (command) => {
+  command
+    .argument('<file>', 'archive to write (tar, mode 0600); an existing one is replaced when the new one is complete')
+    .option('-c, --config <file>', 'configuration file of the daemon, which names its secret key')
+    .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
+    .option('--no-key', 'leave the secret key out; restore then needs it in the configuration')
+    .addHelpText(
+      'after',
+      '\nContains all records of one moment, audit log, uploaded code and files, and the secret key. Does not contain the log' +
+        '\nspool, the cache, and the data of Durable Objects and D1, which are files below the data folder.' +
+        `${ADMIN_HELP}\nExit codes: 0 written and verified, 1 not written, 2 the configuration cannot be used.`,
+    )
+    .action(async (file: string, options: AdminOptions & { key: boolean }) => {
+      const config = configFile(options.config)
+      const key = await readKey(secretKeys(loadConfig(config))).catch((error: unknown) => {
+        throw new Exit(
+          1,
+          `the secret key cannot be read (${messageOf(error)}); run the command as the user of the daemon`,
+        )
+      })
+      const authorization = `Bearer ${new Keyring([key]).derive(BACKUP_KEY).toString('hex')}`
+      const archive = await streamFromDaemon(options.key ? '/backup' : '/backup?key=no', authorization, {
+        ...options,
+        config,
+      })
+      try {
+        await writeDurably(fs, file, archive)
+      } catch (error) {
+        throw new Exit(1, `${file} was not written: ${messageOf(error)}`)
+      }
+      const written = await openBackup(file)
+      await written.close()
+      const { records, audit_entries: audit, blobs } = written.manifest
+      const without = written.key === undefined ? ', without the secret key' : ''
+      process.stdout.write(`${file}: ${records} records, ${audit} audit entries, ${blobs} blobs${without}\n`)
+    })
+}

@@ -1,0 +1,90 @@
+import * as fs from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { loadConfig } from '../config/load.js'
+import type { Config } from '../config/schema.js'
+import { systemClock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
+import { makeFolder, writeDurably } from '../disk/durable-write.js'
+import { openBackup, type Backup } from '../store/backup/read.js'
+import { keyId, parsedKey } from '../store/keyring.js'
+import { openBlobs } from '../store/open-blobs.js'
+import { restoreStore } from '../store/restore.js'
+import { readKey, secretKeys, type SecretKeys } from '../store/vault.js'
+import { Exit, type DefineCommand } from './command.js'
+
+/** `edged restore FILE`: creates the data of a daemon from a backup. */
+export const restore: DefineCommand = (command) => {
+  command
+    .argument('<file>', 'archive from edged backup')
+    .requiredOption('-c, --config <file>', 'configuration file of the daemon, which is stopped')
+    .addHelpText(
+      'after',
+      '\nThe data folder, and Redis if the configuration names one, must be empty. The whole archive is verified before' +
+        '\nanything is written. The store may be of another type than the one of the backup.' +
+        '\nExit codes: 0 restored, 1 not restored, 2 the configuration cannot be used.',
+    )
+    .action(async (file: string, { config: path }: { config: string }) => {
+      const config = loadConfig(path)
+      const backup = await openBackup(file).catch(fail)
+      try {
+        await restoreAll(config, backup)
+      } catch (error) {
+        fail(error)
+      } finally {
+        await backup.close()
+      }
+      const { records, audit_entries: audit, blobs, created } = backup.manifest
+      process.stdout.write(`restored ${records} records, ${audit} audit entries, ${blobs} blobs of ${created}\n`)
+    })
+}
+
+async function restoreAll(config: Config, backup: Backup): Promise<void> {
+  const entries = await fs.readdir(config.data).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return []
+  })
+  const secrets = secretKeys(config)
+  const known = await configuredKey(secrets)
+  if (entries.length > 0 && !(known && entries.length === 1 && secrets.keyFile.endsWith(`/${entries[0]}`)))
+    throw new Error(`the data folder ${config.data} is not empty; name an empty one as data`)
+  const key = checkedKey(backup, known)
+
+  await makeFolder(fs, config.data)
+  await restoreStore(config.store, backup, { folder: config.data }, async () => {
+    const blobs = await openBlobs(config.store, { folder: config.data, clock: systemClock })
+    try {
+      for await (const bytes of backup.blobs()) await blobs.put(bytes)
+    } finally {
+      await blobs.close()
+    }
+    if (key === undefined) return
+    await makeFolder(fs, dirname(secrets.keyFile))
+    await writeDurably(fs, secrets.keyFile, `${key}\n`)
+  })
+}
+
+/** Returns the key that the configuration or an existing file has. */
+async function configuredKey(secrets: SecretKeys): Promise<Buffer | undefined> {
+  try {
+    return await readKey(secrets)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return undefined
+  }
+}
+
+/** Returns the key that must be written. Throws if the secrets of the backup could not be read afterwards. */
+function checkedKey({ manifest, key }: Backup, known: Buffer | undefined): string | undefined {
+  const needed = manifest.key_id
+  if (known) {
+    if (keyId(known) === needed) return undefined
+    throw new Error(`the configured secret key has id ${keyId(known)}, the backup needs ${needed}; configure that key`)
+  }
+  if (key === undefined) throw new Error(`the backup has no secret key; configure the key with id ${needed}`)
+  if (keyId(parsedKey(key, 'secret.key')) !== needed) throw new Error('the key of the backup is not its secret key')
+  return key
+}
+
+function fail(error: unknown): never {
+  throw new Exit(1, `nothing can be restored: ${messageOf(error)}`)
+}

@@ -1,0 +1,107 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Blobs } from '../../core/blobs.js'
+import type { Clock } from '../../core/clock.js'
+import type { Store } from '../../core/store.js'
+import { FORMAT, MEMBERS, sha256, type Manifest } from './manifest.js'
+import { TAR_END, tarHeader, tarPadding } from './tar.js'
+
+const PIECE_BYTES = 1024 * 1024
+
+/** Everything that a backup contains. */
+export interface BackupSource {
+  readonly store: Store
+  readonly blobs: Blobs
+  /** Returns the names of blobs that these values and the files of Workers name. Some may not exist. */
+  readonly blobsOf: (values: readonly unknown[]) => Promise<ReadonlySet<string>>
+  /** The key that encrypts secrets: its id, and its text if the backup contains it. */
+  readonly key: { readonly id: string; readonly text: string | undefined }
+  /** Version of edged. */
+  readonly edged: string
+  readonly clock: Clock
+}
+
+/**
+ * Writes an archive while the store is in use. Its records are those of one moment; audit entries and blobs fit them.
+ * The manifest is last, so an incomplete archive is noticed.
+ */
+export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array> {
+  const { store, blobs, clock, key } = source
+  const created = clock.now()
+  const members: Manifest['members'] = []
+  function* member(name: string, bytes: Buffer): Generator<Uint8Array> {
+    members.push({ name, size: bytes.length, sha256: sha256(bytes) })
+    yield tarHeader(name, bytes.length, created / 1000)
+    yield bytes
+    yield tarPadding(bytes.length)
+  }
+
+  let auditEntries = 0
+  let cursor: string | undefined
+  const auditLines = async function* (until: string): AsyncGenerator<string> {
+    for await (const found of store.audit(cursor)) {
+      if (found.entry.at > until) return
+      cursor = found.cursor
+      auditEntries++
+      yield JSON.stringify([found.cursor, found.entry])
+    }
+  }
+  const counted = pieceNames(MEMBERS.audit)
+  for await (const bytes of pieces(auditLines('9999'))) yield* member(counted(), bytes)
+
+  // In one turn: no batch lies between the version and the last record.
+  const version = await store.batch([])
+  const records = [...store.records()]
+  const takenAt = new Date(clock.now()).toISOString()
+  const last = records.reduce((max, record) => Math.max(max, record.version), version)
+  for await (const bytes of pieces(auditLines(takenAt))) yield* member(counted(), bytes)
+
+  const lines = function* (): Generator<string> {
+    for (const { kind, scope, id, version, value } of records)
+      yield JSON.stringify([[kind, scope.type, scope.id, id], version, value])
+  }
+  const recordName = pieceNames(MEMBERS.records)
+  for await (const bytes of pieces(lines())) yield* member(recordName(), bytes)
+
+  let blobCount = 0
+  for (const name of await source.blobsOf(records.map(({ value }) => value))) {
+    const bytes = await blobs.get(name)
+    if (!bytes) continue
+    blobCount++
+    yield* member(MEMBERS.blobs + name, bytes)
+  }
+  if (key.text !== undefined) yield* member(MEMBERS.key, Buffer.from(`${key.text}\n`))
+  const manifest: Manifest = {
+    format: FORMAT,
+    edged: source.edged,
+    created: takenAt,
+    version: last,
+    records: records.length,
+    audit_entries: auditEntries,
+    blobs: blobCount,
+    key_id: key.id,
+    members: [...members],
+  }
+  yield* member(MEMBERS.manifest, Buffer.from(JSON.stringify(manifest)))
+  yield TAR_END
+}
+
+const pieceNames = (folder: string): (() => string) => {
+  let count = 0
+  return () => `${folder}${String(++count).padStart(6, '0')}.ndjson`
+}
+
+/** Joins lines to pieces. Other work runs between two pieces. */
+async function* pieces(lines: Iterable<string> | AsyncIterable<string>): AsyncGenerator<Buffer> {
+  let some: string[] = []
+  let size = 0
+  for await (const line of lines) {
+    some.push(line)
+    size += line.length + 1
+    if (size < PIECE_BYTES) continue
+    yield Buffer.from(`${some.join('\n')}\n`)
+    some = []
+    size = 0
+    await turn()
+  }
+  if (some.length > 0) yield Buffer.from(`${some.join('\n')}\n`)
+}
