@@ -8,6 +8,8 @@ COPY src src
 COPY pipelines pipelines
 COPY sinks sinks
 COPY control control
+COPY ui ui
+COPY docs docs
 RUN npm run build && npm prune --omit=dev
 
 FROM node:20-slim

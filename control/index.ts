@@ -8,7 +8,10 @@ import { lists } from './lists/index.js'
 import { logpush } from './logpush/index.js'
 import type { LogpushDeps } from './logpush/services.js'
 import { manual } from './openapi/index.js'
+import { pages } from './ui/index.js'
 import { posture } from './webhooks/index.js'
+import { overview } from './overview/index.js'
+import type { OverviewDeps } from './overview/services.js'
 import { rulesets } from './rulesets/index.js'
 import { managedHeaders } from './zones/managed-headers.js'
 import { urlNormalization } from './zones/url-normalization.js'
@@ -44,12 +47,13 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
 ]
 
 /** Every endpoint of the API. */
-export const endpoints = (deps: BasicDeps & PostureDeps & { readonly workers: () => WorkersServices }): Endpoint[] => [
-  ...basicEndpoints(deps),
-  ...posture(deps),
-  ...workers(deps),
-]
+export const endpoints = (
+  deps: BasicDeps & PostureDeps & OverviewDeps & { readonly workers: () => WorkersServices },
+): Endpoint[] => [...basicEndpoints(deps), ...posture(deps), ...workers(deps), ...overview(deps)]
 
-/** Opens the API's listener: the endpoints, and their OpenAPI document. Rejects if the address is not available. */
-export const startControl = async (endpoints: readonly Endpoint[], deps: ControlDeps): Promise<Control> =>
-  await listenControl(endpoints, deps, [manual(endpoints)])
+/**
+ * Opens the API's listener: the endpoints, their OpenAPI document, the dashboard and the manual, whose built files are in
+ * `built`. Rejects if the address is not available.
+ */
+export const startControl = async (endpoints: readonly Endpoint[], deps: ControlDeps, built = ''): Promise<Control> =>
+  await listenControl(endpoints, deps, [manual(endpoints), pages(built, endpoints)])

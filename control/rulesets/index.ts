@@ -1,4 +1,5 @@
 import type { Endpoint } from '../http/endpoint.js'
+import { expressions } from './expressions.js'
 import { entryPoints } from './entry-points.js'
 import { rules } from './rules.js'
 import { RulesCheck } from './rule-validation.js'
@@ -11,5 +12,11 @@ import type { ControlDeps } from '../http/context.js'
 export function rulesets(deps: ControlDeps): Endpoint[] {
   const shelf = new RulesetRepository(deps)
   const check = new RulesCheck(deps, shelf)
-  return [...wholes(shelf, check), ...entryPoints(shelf, check), ...rules(shelf, check), ...versions(shelf)]
+  return [
+    ...wholes(shelf, check),
+    ...entryPoints(shelf, check),
+    ...rules(shelf, check),
+    ...versions(shelf),
+    ...expressions(),
+  ]
 }

@@ -43,7 +43,8 @@ export const schema: DefineCommand = (command) => {
       const config = readConfig('{}', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
       const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
-      print(openapiDocument(endpoints({ ...common, logpush: unasked, posture: unasked, workers: unasked })))
+      const services = { logpush: unasked, posture: unasked, workers: unasked, overview: unasked }
+      print(openapiDocument(endpoints({ ...common, ...services })))
     })
   command
     .command('destinations')

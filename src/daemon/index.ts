@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { Histogram } from 'prom-client'
 import { endpoints, startControl } from '../../control/index.js'
 import type { ControlDeps } from '../../control/http/context.js'
@@ -21,7 +22,8 @@ import {
   originStatus,
 } from './status.js'
 import { messageOf } from '../core/errors.js'
-import { VERSION } from '../package.js'
+import { PACKAGE_ROOT, VERSION } from '../package.js'
+import { TrafficHistory } from './traffic-history.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
@@ -240,8 +242,22 @@ async function start(
   sites.runtime = runtime
   const code = stack.use(new CodeReader())
   const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config.workers }
-  const areas = endpoints({ ...deps, logpush: () => logpush.engine, posture: () => engine, workers: () => scripts })
-  const control = stack.use(await startControl(areas, deps))
+  const seen = {
+    traffic: stack.use(new TrafficHistory(scrape.metrics, { clock, log })),
+    zones: () => live.zones?.() ?? [],
+    startedAt,
+    version: VERSION,
+    certificateFiles: () => config.proxy.tls?.certificates.map(({ cert_file: file }) => file) ?? [],
+    proxy: () => urlOf(bound().proxy),
+  }
+  const areas = endpoints({
+    ...deps,
+    logpush: () => logpush.engine,
+    posture: () => engine,
+    workers: () => scripts,
+    overview: () => seen,
+  })
+  const control = stack.use(await startControl(areas, deps, join(PACKAGE_ROOT, 'dist')))
   ports.add(portOf(control.url))
   stack.use(startPipelines(config, { clock, log, monitor: logpush.monitor }))
   if (sharedCounts) {

@@ -13,6 +13,7 @@ import type { IssuedCertificates } from '../tls/acme/issued.js'
 import type { ProxyMetrics } from './metrics.js'
 import type { AccessLog } from './records/access-log.js'
 import type { Recorder } from './records/recorder.js'
+import type { ZoneMetrics } from './zone-metrics.js'
 import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
 
@@ -51,4 +52,5 @@ export interface ProxyContext {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: ProxyMetrics
+  readonly zoneMetrics: ZoneMetrics
 }

@@ -37,6 +37,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     files: ['src/expr/ip.ts', 'pipelines/logpush/compiled-job.ts', 'pipelines/logpush/spool/json-text.ts'],
   },
   'src/tls': {},
+  'src/telemetry': {},
   'src/edge': {
     may: ['src/http', 'src/tls', 'src/expr', 'src/rules', 'src/workers', 'pipelines/markdown'],
     types: CONFIG_TYPES,
@@ -49,6 +50,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   sinks: { may: ['src/disk', 'src/egress'], files: ['src/package.ts'] },
   'control/http': { may: ['pipelines/sources'], files: ['src/http/listen.ts'], types: CONFIG_TYPES },
   'control/openapi': { may: ['control/http'], files: ['src/webhooks/payload-schema.ts'] },
+  'control/ui': { may: ['control/http', 'control/openapi'] },
   'control/resources': { may: ['control/http'] },
   'control/accounts': area(),
   'control/tokens': area(),
@@ -56,6 +58,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'control/rulesets': area({ may: ['src/rules', 'src/expr'], files: ['control/lists/list-by-name.ts'] }),
   'control/lists': area({ may: ['src/lists'], files: ['src/rules/rulesets/referenced-lists.ts'] }),
   'control/logpush': area({ may: ['pipelines/logpush', 'pipelines/records', 'pipelines/sources'] }),
+  'control/overview': area({
+    may: ['pipelines/markdown'],
+    files: ['src/tls/acme/records.ts', 'control/zones/hostname-match.ts'],
+  }),
   'control/storage': area({ may: ['src/workers'] }),
   'control/webhooks': area({ may: ['src/webhooks', 'src/egress'] }),
   'control/workers': area({

@@ -206,7 +206,7 @@ export class ClientResponse implements ResponseSink, Responding {
     this.connection.responding = undefined
     this.#exchange.body?.release()
     this.connection.body?.abandon()
-    const { metrics, clock, recorder, accessLog } = this.#context
+    const { metrics, zoneMetrics, clock, recorder, accessLog } = this.#context
     this.#exchange.sentBytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
     accessLog?.finished(this.#exchange, clock.monotonic())
@@ -214,6 +214,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const { cacheStatus, zone } = this.#exchange
     if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(zone, cacheStatus)
     metrics.inFlight--
+    zoneMetrics.finished(this.#exchange)
     metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)
     try {
       this.cancel?.()

@@ -30,6 +30,7 @@ import { MemoryBudget } from '../../core/memory-budget.js'
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
 import { ProxyMetrics } from '../metrics.js'
+import { ZoneMetrics } from '../zone-metrics.js'
 import type { AccessLog } from '../records/access-log.js'
 import { Recorder } from '../records/recorder.js'
 import { rejectRequest, serve } from '../serve.js'
@@ -176,6 +177,7 @@ class ReverseProxy implements Proxy {
       clock,
       log,
       metrics: new ProxyMetrics(metrics, { bodies: bodyMemory, buffers: bufferMemory }),
+      zoneMetrics: new ZoneMetrics(metrics),
     }
   }
 

@@ -1,0 +1,83 @@
+import { Type, type Static } from 'typebox'
+import { KeyedMutex } from '../../src/core/keyed-mutex.js'
+import type { AuditEntry, Store } from '../../src/core/store.js'
+import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
+import { whole } from '../http/paging.js'
+import type { OverviewDeps } from './services.js'
+
+/** Newest changes that are retained in memory, of all accounts together. */
+const MAX_ENTRIES = 2000
+
+const Entry = Type.Object({
+  at: Type.String(),
+  actor: Type.Object({ type: Type.String(), id: Type.String(), name: Type.Optional(Type.String()) }),
+  action: Type.String(),
+  resource: Type.Object({
+    kind: Type.String(),
+    id: Type.String(),
+    zone_id: Type.Union([Type.String(), Type.Null()], { description: 'Null for resources of the account.' }),
+  }),
+  request_id: Type.String(),
+})
+
+/** The newest audit entries, which the store lists oldest first: read once, then followed. */
+class NewestEntries {
+  readonly #store: Store
+  readonly #turns = new KeyedMutex()
+  #entries: AuditEntry[] = []
+  #cursor: string | undefined
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Returns the entries, newest first. */
+  async read(): Promise<readonly AuditEntry[]> {
+    return await this.#turns.run('read', async () => {
+      for await (const { cursor, entry } of this.#store.audit(this.#cursor)) {
+        this.#cursor = cursor
+        this.#entries.push(entry)
+        if (this.#entries.length >= 2 * MAX_ENTRIES) this.#entries = this.#entries.slice(-MAX_ENTRIES)
+      }
+      this.#entries = this.#entries.slice(-MAX_ENTRIES)
+      return this.#entries.toReversed()
+    })
+  }
+}
+
+/** Changes made through the API. */
+export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
+  const newest = new NewestEntries(store)
+  return [
+    endpoint({
+      method: 'get',
+      path: '/edged/audit',
+      scopes: ACCOUNT_ONLY,
+      permissions: ['Account Settings Read', 'Account Settings Write'],
+      summary: `List the newest changes of an account and its zones, newest first, from the last ${MAX_ENTRIES} changes`,
+      query: Type.Object({
+        limit: Type.Integer({ minimum: 1, maximum: MAX_ENTRIES, default: 100, description: 'Maximum entries.' }),
+      }),
+      result: Type.Array(Entry),
+      async handle({ scope, query }) {
+        const zones = new Set(config().zones.flatMap(({ id, account }) => (account === scope.id ? id : [])))
+        const entries = (await newest.read()).filter(({ resource: { scope: of } }) =>
+          of.type === 'zone' ? zones.has(of.id) : of.type === 'account' && of.id === scope.id,
+        )
+        return whole(entries.slice(0, query.limit).map(shown))
+      },
+    }),
+  ]
+}
+
+const shown = ({ at, actor, action, resource, requestId }: AuditEntry): Static<typeof Entry> => ({
+  at,
+  actor,
+  action,
+  resource: {
+    kind: resource.kind,
+    id: resource.id,
+    zone_id: resource.scope.type === 'zone' ? resource.scope.id : null,
+  },
+  request_id: requestId,
+})

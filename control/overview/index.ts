@@ -1,0 +1,14 @@
+import type { Endpoint } from '../http/endpoint.js'
+import { auditEntries } from './audit.js'
+import { certificates } from './certificates.js'
+import type { OverviewDeps } from './services.js'
+import { traffic } from './traffic.js'
+import { tries } from './try.js'
+
+/** What the daemon has done and how it is: numbers, certificates, changes, and trial requests. */
+export const overview = (deps: OverviewDeps): Endpoint[] => [
+  ...traffic(deps),
+  ...auditEntries(deps),
+  ...certificates(deps),
+  ...tries(deps),
+]

@@ -1,0 +1,50 @@
+import type { ControlDeps } from '../http/context.js'
+
+/** Totals of one zone since the start of the daemon. */
+export interface ZoneTraffic {
+  readonly requests: number
+  /** Responses with status 4xx and 5xx. */
+  readonly clientErrors: number
+  readonly serverErrors: number
+  readonly markdown: number
+  readonly cacheHits: number
+  readonly bytes: number
+}
+
+/** Totals at one time, by the name of the zone. */
+export interface TrafficPoint {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly zones: ReadonlyMap<string, ZoneTraffic>
+}
+
+/** State of one origin of a zone. */
+export interface OriginState {
+  readonly url: string
+  readonly up: boolean
+  readonly backup: boolean
+  readonly weight: number
+  readonly requests_in_flight: number
+}
+
+/** What the overview shows besides configuration and store. */
+export interface OverviewServices {
+  readonly traffic: {
+    /** Totals of the last hour, oldest first. */
+    readonly points: readonly TrafficPoint[]
+    now(): Promise<TrafficPoint>
+  }
+  /** Returns the origins of each zone that the proxy serves. */
+  zones(): readonly { readonly id: string; readonly origins: readonly OriginState[] }[]
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  readonly version: string
+  /** Returns the PEM files of the configured certificates. */
+  certificateFiles(): readonly string[]
+  /** Returns the base URL of the proxy, `http://127.0.0.1:8080`. */
+  proxy(): string
+}
+
+export interface OverviewDeps extends ControlDeps {
+  readonly overview: () => OverviewServices
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { Context } from 'koa'
+import type { Endpoint } from '../http/endpoint.js'
+import type { ApiMiddleware } from '../http/context.js'
+import { apiManual } from '../openapi/manual.js'
+import { readFolder, staticFile, type StaticFile } from './static-files.js'
+
+/** Everything comes from this server, and no page can be framed. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ')
+
+const NOT_BUILT = 'This part of edged is not built. Run: npm run build\n'
+
+/**
+ * Serves the dashboard at `/ui/` and the manual at `/docs/`, without a token: both are the same for everybody. `folder`
+ * has the built files.
+ */
+export function pages(folder: string, endpoints: readonly Endpoint[]): ApiMiddleware {
+  let ui: ReadonlyMap<string, StaticFile> | undefined
+  let docs: ReadonlyMap<string, StaticFile> | undefined
+  const find = (root: string, path: string): StaticFile | undefined => {
+    if (root === 'ui') {
+      ui ??= readFolder(join(folder, 'ui'))
+      return ui.get(path === '' ? 'index.html' : path)
+    }
+    docs ??= withManual(readFolder(join(folder, 'docs')), endpoints)
+    return docs.get(path === '' ? 'index.html' : path)
+  }
+  return async (ctx, next) => {
+    const [, root, path] = /^\/(ui|docs)(?:\/(.*))?$/s.exec(ctx.path) ?? []
+    if (root === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return await next()
+    ctx.set({
+      'content-security-policy': POLICY,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+    })
+    if (path === undefined) return ctx.redirect(`/${root}/`)
+    const file = find(root, path)
+    if (file) return send(ctx, file)
+    ctx.status = path === '' ? 503 : 404
+    ctx.type = 'text/plain; charset=utf-8'
+    ctx.body = path === '' ? NOT_BUILT : 'not found\n'
+  }
+}
+
+/** Returns the built pages with the manual of the API as the first one. */
+function withManual(
+  built: ReadonlyMap<string, StaticFile>,
+  endpoints: readonly Endpoint[],
+): ReadonlyMap<string, StaticFile> {
+  const guides = built.get('guides.json')
+  const titles: readonly (readonly [file: string, title: string])[] = guides ? JSON.parse(guides.body.toString()) : []
+  return new Map([...built, ['index.html', staticFile('index.html', Buffer.from(apiManual(endpoints, titles)))]])
+}
+
+function send(ctx: Context, { type, body, gzip, etag, immutable }: StaticFile): void {
+  ctx.set('cache-control', immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
+  ctx.set('etag', etag)
+  ctx.vary('accept-encoding')
+  if (ctx.get('if-none-match') === etag) {
+    ctx.status = 304
+    return
+  }
+  ctx.status = 200
+  ctx.type = type
+  if (gzip && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+    ctx.set('content-encoding', 'gzip')
+    ctx.body = gzip
+  } else ctx.body = body
+}

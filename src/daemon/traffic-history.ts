@@ -1,0 +1,78 @@
+import type { TrafficPoint, ZoneTraffic } from '../../control/overview/services.js'
+import type { Clock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import { readSamples, type Sample } from '../telemetry/samples.js'
+
+const INTERVAL_MS = 15_000
+/** One hour. */
+const MAX_POINTS = 240
+/** Zones with a history; further ones have totals only. */
+const MAX_ZONES = 200
+
+const NONE: ZoneTraffic = { requests: 0, clientErrors: 0, serverErrors: 0, markdown: 0, cacheHits: 0, bytes: 0 }
+
+/** Stores the totals of all zones every 15 s, for the last hour. */
+export class TrafficHistory {
+  readonly #read: () => Promise<string>
+  readonly #clock: Clock
+  readonly #timer: NodeJS.Timeout
+  #points: TrafficPoint[] = []
+
+  /** `read` returns the metrics of all processes as Prometheus text. */
+  constructor(read: () => Promise<string>, { clock, log }: { clock: Clock; log: Log }) {
+    this.#read = read
+    this.#clock = clock
+    const sample = (): void => {
+      this.now().then(
+        (point) => this.#add(point),
+        (error: unknown) => log.debug({ event: 'traffic_sample_failed', error: messageOf(error) }),
+      )
+    }
+    sample()
+    this.#timer = setInterval(sample, INTERVAL_MS).unref()
+  }
+
+  /** Points of the last hour, oldest first. */
+  get points(): readonly TrafficPoint[] {
+    return this.#points
+  }
+
+  /** Returns the totals of this moment. */
+  async now(): Promise<TrafficPoint> {
+    return { at: this.#clock.now(), zones: trafficOf(readSamples(await this.#read(), 'edged_zone_')) }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #add({ at, zones }: TrafficPoint): void {
+    this.#points.push({ at, zones: new Map([...zones].slice(0, MAX_ZONES)) })
+    if (this.#points.length > MAX_POINTS) this.#points.shift()
+  }
+}
+
+/** Returns the totals by zone. */
+function trafficOf(samples: readonly Sample[]): Map<string, ZoneTraffic> {
+  const zones = new Map<string, ZoneTraffic>()
+  for (const { name, labels, value } of samples) {
+    const { zone = '', class: status } = labels
+    const old = zones.get(zone) ?? NONE
+    zones.set(zone, add(old, name, status, value))
+  }
+  return zones
+}
+
+function add(old: ZoneTraffic, name: string, status: string | undefined, value: number): ZoneTraffic {
+  if (name === 'edged_zone_requests_total')
+    return {
+      ...old,
+      requests: old.requests + value,
+      clientErrors: old.clientErrors + (status === '4xx' ? value : 0),
+      serverErrors: old.serverErrors + (status === '5xx' ? value : 0),
+    }
+  if (name === 'edged_zone_markdown_responses_total') return { ...old, markdown: value }
+  if (name === 'edged_zone_cache_hits_total') return { ...old, cacheHits: value }
+  return name === 'edged_zone_response_body_bytes_total' ? { ...old, bytes: value } : old
+}

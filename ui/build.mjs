@@ -1,0 +1,45 @@
+/** Builds what the control listener serves: the dashboard (`dist/ui`) and the documentation (`dist/docs`). */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { globSync } from 'tinyglobby'
+import { build } from 'vite'
+import { buildDocs } from './docs.mjs'
+
+const ROOT = join(import.meta.dirname, '..')
+const SOURCES = ['ui/**/*', 'docs/*.{md,svg,png}', 'package.json']
+const MARK = join(ROOT, 'dist/ui/.built')
+
+/** The same sources give the same files, so an unchanged build is skipped: it takes seconds. */
+const hash = createHash('sha256')
+for (const file of globSync(SOURCES, { cwd: ROOT }).sort())
+  hash.update(`${file}\0`).update(readFileSync(join(ROOT, file)))
+const content = hash.digest('hex')
+
+if (read(MARK) !== content) {
+  await build({ configFile: join(ROOT, 'ui/vite.config.mjs') })
+  buildDocs({ from: join(ROOT, 'docs'), to: join(ROOT, 'dist/docs'), style: join(ROOT, 'ui/docs.css') })
+  writeFileSync(MARK, content)
+}
+mkdirSync(join(ROOT, 'dist'), { recursive: true })
+writeFileSync(join(ROOT, 'dist/commit'), commit())
+
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the commit that is built; a package without a repository has none. */
+function commit() {
+  try {
+    return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] })
+      .toString()
+      .trim()
+  } catch {
+    return process.env.EDGED_COMMIT ?? 'unknown'
+  }
+}

@@ -1,0 +1,117 @@
+import { useState } from 'preact/hooks'
+import { post } from '../api.ts'
+import { useRead, useWork } from '../hooks.ts'
+import { Choice, Loaded, Panel, Problem, Table, Time } from '../parts.tsx'
+import type { Webhook } from './webhook.ts'
+
+interface Finding {
+  readonly id: string
+  readonly finding: { readonly name: string; readonly severity: string; readonly vendor: string }
+  readonly active_count: number
+  readonly latest_affliction_date: string | null
+}
+interface Instance {
+  readonly id: string
+  readonly affliction_date: string
+  readonly is_archived: boolean
+  readonly asset: { readonly name?: string; readonly external_id?: string }
+}
+
+/** Findings with their instances, which can be sent to a webhook by hand. */
+export function Findings({ posture, webhooks }: { posture: string; webhooks: readonly Webhook[] }) {
+  const read = useRead<readonly Finding[]>(`${posture}/findings?per_page=50`, 15_000)
+  const [shown, setShown] = useState<string>()
+  return (
+    <Panel title="Findings">
+      <Loaded read={read}>
+        {(findings) => (
+          <Table
+            caption="Findings"
+            rows={findings}
+            empty="No findings."
+            columns={[
+              ['Finding', ({ finding }) => finding.name],
+              ['Severity', ({ finding }) => finding.severity],
+              ['Vendor', ({ finding }) => finding.vendor],
+              ['Active instances', ({ active_count: count }) => count],
+              ['Latest', ({ latest_affliction_date: at }) => <Time at={at} />],
+              [
+                '',
+                ({ id, finding }) => (
+                  <button
+                    type="button"
+                    aria-expanded={shown === id}
+                    aria-label={`Instances of ${finding.name}`}
+                    onClick={() => setShown(shown === id ? undefined : id)}
+                  >
+                    Instances
+                  </button>
+                ),
+              ],
+            ]}
+          />
+        )}
+      </Loaded>
+      {shown !== undefined && <Instances key={shown} posture={posture} finding={shown} webhooks={webhooks} />}
+    </Panel>
+  )
+}
+
+function Instances({ posture, finding, webhooks }: { posture: string; finding: string; webhooks: readonly Webhook[] }) {
+  const path = `${posture}/findings/${encodeURIComponent(finding)}/instances?per_page=50`
+  const read = useRead<readonly Instance[]>(path)
+  const [chosen, setChosen] = useState('')
+  const [notice, setNotice] = useState('')
+  const { busy, error, run } = useWork()
+  const webhook = webhooks.find(({ id }) => id === chosen) ?? webhooks[0]
+  const deliver = ({ id }: Instance) =>
+    run(async () => {
+      const { created, failed } = await post<{ created: readonly unknown[]; failed: readonly { error: string }[] }>(
+        `${posture}/webhooks/jobs`,
+        { finding_instance_ids: [id], webhook_ids: [webhook!.id] },
+      )
+      setNotice(created.length > 0 ? `Sent to ${webhook!.label}.` : `Not sent: ${failed[0]?.error}`)
+    })
+  return (
+    <>
+      <h3>Instances</h3>
+      {webhooks.length > 0 && (
+        <Choice
+          label="Webhook for instances that you send"
+          value={webhook?.id ?? ''}
+          options={webhooks.map(({ id, label }) => [id, label])}
+          onChange={setChosen}
+        />
+      )}
+      <Problem text={error} />
+      <p aria-live="polite">{notice}</p>
+      <Loaded read={read}>
+        {(instances) => (
+          <Table
+            caption="Instances"
+            rows={instances}
+            empty="No instances."
+            columns={[
+              ['Asset', ({ asset }) => asset.name ?? asset.external_id],
+              ['Since', ({ affliction_date: at }) => <Time at={at} />],
+              ['Archived', ({ is_archived: archived }) => (archived ? 'yes' : 'no')],
+              [
+                '',
+                (instance) => (
+                  <button
+                    type="button"
+                    disabled={busy || !webhook}
+                    aria-label={`Send ${instance.asset.name ?? instance.id}`}
+                    onClick={() => deliver(instance)}
+                  >
+                    Send
+                  </button>
+                ),
+              ],
+            ]}
+          />
+        )}
+      </Loaded>
+    </>
+  )
+}

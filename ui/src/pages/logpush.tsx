@@ -1,0 +1,199 @@
+import { useState } from 'preact/hooks'
+import { post, put, remove } from '../api.ts'
+import { useRead, useWork } from '../hooks.ts'
+import { Badge, Field, Loaded, Panel, Problem, Table, TextField, Time, Toggle } from '../parts.tsx'
+import { usePlace } from '../place.ts'
+import { Tail } from './tail.tsx'
+import type { Running } from './pipelines.tsx'
+
+interface Job {
+  readonly id: number
+  readonly name: string | null
+  readonly dataset: string
+  readonly enabled: boolean
+  readonly destination_conf: string
+  readonly last_complete: string | null
+  readonly last_error: string | null
+  readonly error_message: string | null
+}
+
+/** Jobs of a zone with their progress, a form for new ones, and live records. */
+export function LogPush() {
+  return (
+    <>
+      <Jobs />
+      <NewJob />
+      <LiveRecords />
+    </>
+  )
+}
+
+function Jobs() {
+  const { ofZone } = usePlace()
+  const jobs = useRead<readonly Job[]>(`${ofZone}/logpush/jobs`, 5000)
+  const running = useRead<readonly Running[]>(`${ofZone}/edged/pipelines`, 5000)
+  const { busy, error, run } = useWork()
+  const of = ({ id }: Job) => running.value?.find(({ kind, name }) => kind === 'job' && name === String(id))
+  return (
+    <Panel title="Jobs">
+      <Problem text={error} />
+      <Loaded read={jobs}>
+        {(list) => (
+          <Table
+            caption="Jobs"
+            rows={list}
+            empty="No jobs."
+            columns={[
+              ['Job', ({ id, name }) => name ?? `job ${id}`],
+              ['Dataset', ({ dataset }) => dataset],
+              ['Destination', ({ destination_conf: to }) => <code>{to}</code>],
+              [
+                'Enabled',
+                (job) => (
+                  <Toggle
+                    label={`Enable ${job.name ?? `job ${job.id}`}`}
+                    on={job.enabled}
+                    disabled={busy}
+                    onChange={(enabled) =>
+                      run(async () => {
+                        await put(`${ofZone}/logpush/jobs/${job.id}`, { enabled })
+                        jobs.reload()
+                      })
+                    }
+                  />
+                ),
+              ],
+              ['State', (job) => <State running={of(job)} />],
+              ['Lag', (job) => of(job) && `${of(job)!.lag_records} records, ${Math.round(of(job)!.lag_seconds)} s`],
+              ['Delivered', (job) => of(job)?.records_delivered],
+              ['Last delivery', ({ last_complete: at }) => <Time at={at} />],
+              [
+                'Last error',
+                ({ last_error: at, error_message: message }) => (
+                  <>
+                    <Time at={at} /> {message && <span class="bad">{message}</span>}
+                  </>
+                ),
+              ],
+              [
+                '',
+                (job) => (
+                  <button
+                    type="button"
+                    disabled={busy}
+                    aria-label={`Delete ${job.name ?? `job ${job.id}`}`}
+                    onClick={() =>
+                      confirm('Delete this job?') &&
+                      run(async () => {
+                        await remove(`${ofZone}/logpush/jobs/${job.id}`)
+                        jobs.reload()
+                      })
+                    }
+                  >
+                    Delete
+                  </button>
+                ),
+              ],
+            ]}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+const State = ({ running }: { running: Running | undefined }) =>
+  running ? <Badge good={running.state === 'running'}>{running.state}</Badge> : <span class="soft">not running</span>
+
+function NewJob() {
+  const { ofZone } = usePlace()
+  const [name, setName] = useState('')
+  const [destination, setDestination] = useState('')
+  const [filter, setFilter] = useState('')
+  const [notice, setNotice] = useState('')
+  const { busy, error, run } = useWork()
+  return (
+    <Panel title="New job">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          run(async () => {
+            await post(`${ofZone}/logpush/jobs`, {
+              ...(name !== '' && { name }),
+              destination_conf: destination,
+              dataset: 'http_requests',
+              enabled: true,
+              ...(filter.trim() !== '' && { filter }),
+            })
+            setNotice('The job is stored and runs.')
+          })
+        }}
+      >
+        <TextField label="Name" value={name} onInput={setName} />
+        <TextField
+          label="Destination"
+          value={destination}
+          onInput={setDestination}
+          required
+          hint="For example s3://bucket/logs/{DATE}?region=eu-central-1. All forms are in the documentation."
+        />
+        <Field
+          label="Filter"
+          hint='JSON, for example {"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}'
+        >
+          {(id, described) => (
+            <textarea
+              id={id}
+              rows={2}
+              value={filter}
+              spellcheck={false}
+              aria-describedby={described}
+              onInput={(event) => setFilter(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div class="row">
+          <button
+            type="button"
+            disabled={busy || destination === ''}
+            onClick={() =>
+              run(async () => {
+                const { valid, message } = await post<{ valid: boolean; message?: string }>(
+                  `${ofZone}/logpush/validate/destination`,
+                  { destination_conf: destination },
+                )
+                setNotice(valid ? 'The destination accepts records.' : `The destination does not work: ${message}`)
+              })
+            }
+          >
+            Test the destination
+          </button>
+          <button type="submit" class="main" disabled={busy}>
+            Create the job
+          </button>
+        </div>
+        <p aria-live="polite">{notice}</p>
+        <Problem text={error} />
+      </form>
+    </Panel>
+  )
+}
+
+function LiveRecords() {
+  const { ofZone } = usePlace()
+  const [filter, setFilter] = useState('')
+  const open = async () => {
+    const { destination_conf: url } = await post<{ destination_conf: string }>(`${ofZone}/logpush/edge/jobs`, {
+      fields:
+        'EdgeStartTimestamp,ClientIP,ClientRequestMethod,ClientRequestHost,ClientRequestURI,EdgeResponseStatus,RayID',
+      ...(filter.trim() !== '' && { filter }),
+    })
+    return { url }
+  }
+  return (
+    <Panel title="Live records">
+      <TextField label="Filter of the live records (JSON)" value={filter} onInput={setFilter} />
+      <Tail open={open} />
+    </Panel>
+  )
+}

@@ -1,0 +1,239 @@
+import { useState } from 'preact/hooks'
+import { post, remove } from '../api.ts'
+import { useRead, useWork } from '../hooks.ts'
+import { Loaded, Panel, Problem, Table, TextField, Time } from '../parts.tsx'
+import { usePlace } from '../place.ts'
+import { Tail } from './tail.tsx'
+
+interface Script {
+  readonly id: string
+  readonly modified_on: string
+  readonly handlers?: readonly string[]
+  readonly has_assets?: boolean
+  readonly compatibility_date?: string
+}
+interface Version {
+  readonly id: string
+  readonly number: number
+  readonly metadata?: { readonly created_on?: string; readonly source?: string; readonly author_email?: string }
+}
+interface Share {
+  readonly version_id: string
+  readonly percentage: number
+}
+interface Deployment {
+  readonly id: string
+  readonly created_on: string
+  readonly author_email?: string
+  readonly versions: readonly Share[]
+}
+interface Domain {
+  readonly id: string
+  readonly hostname: string
+  readonly service: string
+  readonly zone_name: string
+}
+
+/** Scripts, what of them is deployed, where they respond, and their logs. */
+export function Workers() {
+  const { ofAccount } = usePlace()
+  const scripts = useRead<readonly Script[]>(`${ofAccount}/workers/scripts`, 15_000)
+  const [shown, setShown] = useState<string>()
+  return (
+    <>
+      <Panel title="Scripts">
+        <Loaded read={scripts}>
+          {(list) => (
+            <Table
+              caption="Scripts"
+              rows={list}
+              empty="No scripts. Upload one with wrangler or the API."
+              columns={[
+                ['Name', ({ id }) => id],
+                ['Changed', ({ modified_on: at }) => <Time at={at} />],
+                ['Handlers', ({ handlers = [] }) => handlers.join(', ') || '–'],
+                ['Assets', ({ has_assets: assets }) => (assets ? 'yes' : 'no')],
+                ['Compatibility', ({ compatibility_date: date }) => date ?? '–'],
+                [
+                  '',
+                  ({ id }) => (
+                    <button
+                      type="button"
+                      aria-expanded={shown === id}
+                      aria-label={`Details of ${id}`}
+                      onClick={() => setShown(shown === id ? undefined : id)}
+                    >
+                      Details
+                    </button>
+                  ),
+                ],
+              ]}
+            />
+          )}
+        </Loaded>
+      </Panel>
+      {shown !== undefined && <Details key={shown} name={shown} />}
+      <Domains />
+    </>
+  )
+}
+
+function Details({ name }: { name: string }) {
+  const { ofAccount } = usePlace()
+  const path = `${ofAccount}/workers/scripts/${encodeURIComponent(name)}`
+  const versions = useRead<{ readonly items: readonly Version[] }>(`${path}/versions?per_page=50`)
+  const deployments = useRead<{ readonly deployments: readonly Deployment[] }>(`${path}/deployments`)
+  const active = deployments.value?.deployments[0]
+  const numbers = new Map(versions.value?.items.map(({ id, number }) => [id, number]))
+  const openTail = async () => {
+    const { url } = await post<{ url: string }>(`${path}/tails`, {})
+    return { url, protocol: 'trace-v1' }
+  }
+  return (
+    <Panel title={`Worker ${name}`}>
+      <h3>Versions</h3>
+      <Loaded read={versions}>
+        {({ items }) => (
+          <Split
+            key={active?.id}
+            path={path}
+            versions={items}
+            active={active?.versions ?? []}
+            onDone={deployments.reload}
+          />
+        )}
+      </Loaded>
+      <h3>Deployments</h3>
+      <Loaded read={deployments}>
+        {({ deployments: list }) => (
+          <Table
+            caption="Deployments"
+            rows={list}
+            empty="Not deployed."
+            columns={[
+              ['Time', ({ created_on: at }) => <Time at={at} />],
+              ['By', ({ author_email: by }) => by ?? '–'],
+              [
+                'Versions',
+                ({ versions: shares }) =>
+                  shares
+                    .map(({ version_id: id, percentage }) => `${numbers.get(id) ?? id}: ${percentage} %`)
+                    .join(', '),
+              ],
+            ]}
+          />
+        )}
+      </Loaded>
+      <h3>Calls and logs, live</h3>
+      <Tail open={openTail} />
+    </Panel>
+  )
+}
+
+/** The versions with the share of requests that each gets. */
+function Split({
+  path,
+  versions,
+  active,
+  onDone,
+}: {
+  path: string
+  versions: readonly Version[]
+  active: readonly Share[]
+  onDone: () => void
+}) {
+  const [shares, setShares] = useState<ReadonlyMap<string, string>>(
+    new Map(active.map(({ version_id: id, percentage }) => [id, String(percentage)])),
+  )
+  const { busy, error, run } = useWork()
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        run(async () => {
+          const chosen = [...shares].flatMap(([version_id, text]) =>
+            Number(text) > 0 ? { version_id, percentage: Number(text) } : [],
+          )
+          await post(`${path}/deployments`, { strategy: 'percentage', versions: chosen })
+          onDone()
+        })
+      }}
+    >
+      <Table
+        caption="Versions"
+        rows={versions}
+        empty="No versions."
+        columns={[
+          ['Version', ({ number }) => number],
+          ['Id', ({ id }) => <code>{id}</code>],
+          ['Created', ({ metadata }) => <Time at={metadata?.created_on} />],
+          ['Source', ({ metadata }) => metadata?.source ?? '–'],
+          [
+            'Share in %',
+            ({ id, number }) => (
+              <input
+                type="number"
+                min="0"
+                max="100"
+                step="0.01"
+                aria-label={`Share of version ${number} in percent`}
+                value={shares.get(id) ?? ''}
+                onInput={(event) => setShares(new Map([...shares, [id, event.currentTarget.value]]))}
+              />
+            ),
+          ],
+        ]}
+      />
+      <Problem text={error} />
+      <button type="submit" disabled={busy}>
+        Deploy these shares
+      </button>
+    </form>
+  )
+}
+
+function Domains() {
+  const { ofAccount } = usePlace()
+  const domains = useRead<readonly Domain[]>(`${ofAccount}/workers/domains`, 15_000)
+  const [search, setSearch] = useState('')
+  const { busy, error, run } = useWork()
+  return (
+    <Panel title="Custom domains">
+      <TextField label="Show domains that contain" value={search} onInput={setSearch} />
+      <Problem text={error} />
+      <Loaded read={domains}>
+        {(list) => (
+          <Table
+            caption="Custom domains"
+            rows={list.filter(({ hostname }) => hostname.includes(search))}
+            empty="No custom domains."
+            columns={[
+              ['Domain', ({ hostname }) => hostname],
+              ['Worker', ({ service }) => service],
+              ['Zone', ({ zone_name: zone }) => zone],
+              [
+                '',
+                ({ id, hostname }) => (
+                  <button
+                    type="button"
+                    disabled={busy}
+                    aria-label={`Remove ${hostname}`}
+                    onClick={() =>
+                      confirm(`Remove ${hostname}?`) &&
+                      run(async () => {
+                        await remove(`${ofAccount}/workers/domains/${id}`)
+                        domains.reload()
+                      })
+                    }
+                  >
+                    Remove
+                  </button>
+                ),
+              ],
+            ]}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
