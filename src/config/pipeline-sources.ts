@@ -1,7 +1,8 @@
 /** The schemas of the sources of pipelines. */
 import { resolve } from 'node:path'
 import { Type, type Static } from 'typebox'
-import { strict } from '../core/schema.js'
+import { orNull, strict } from '../core/schema.js'
+import { Duration, resolveUnits } from './units.js'
 
 const Path = Type.String({ minLength: 1 })
 const Paths = Type.Array(Path, { minItems: 1 })
@@ -128,6 +129,117 @@ const OtlpSource = Type.Object(
   },
 )
 
+const HOST_PORT = '^(\\[[0-9a-fA-F:.]+\\]|[^:/\\s]+):\\d{1,5}$'
+const TlsFiles = Type.Object(
+  {
+    ca_file: Type.Optional(
+      Type.String({ minLength: 1, description: 'Authorities of the servers, PEM. Default: those of the runtime.' }),
+    ),
+    cert_file: Type.Optional(Type.String({ minLength: 1, description: 'Certificate chain of the client, PEM.' })),
+    key_file: Type.Optional(Type.String({ minLength: 1, description: 'Key of that certificate, PEM.' })),
+  },
+  strict,
+)
+const Tls = Type.Optional(
+  Type.Union([Type.Boolean(), TlsFiles], {
+    description: 'true: TLS with verified certificates; or { ca_file, cert_file, key_file }. Default: false.',
+    'x-message': 'must be true, false or { ca_file, cert_file, key_file }',
+  }),
+)
+const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const
+
+const KafkaSource = Type.Object(
+  {
+    kafka: Type.Object(
+      {
+        brokers: Type.Array(
+          Type.String({ pattern: HOST_PORT, 'x-message': 'must be a host and a port, as in kafka.internal:9092' }),
+          { minItems: 1, maxItems: 20, description: 'Brokers to begin with: HOST:PORT.' },
+        ),
+        topics: Type.Array(
+          Type.String({
+            pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,249}$',
+            'x-message': 'is not a topic; use letters, digits, ".", "_" and "-"',
+          }),
+          { minItems: 1, maxItems: 100, description: 'Topics to read.' },
+        ),
+        group: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'Consumer group; all runs with the same name divide the partitions. Default: edged.',
+          }),
+        ),
+        tls: Tls,
+        session_timeout: Type.Optional(
+          Duration(
+            '30s',
+            'A run that sends no heartbeat for this long loses its partitions to the other members. Brokers allow 6s to 30m.',
+          ),
+        ),
+        sasl: Type.Optional(
+          orNull(
+            Type.Object(
+              {
+                mechanism: Type.Enum([...SASL_MECHANISMS], { description: 'Mechanism of authentication.' }),
+                username: Type.String({ minLength: 1, description: 'User.' }),
+                password: Type.String({ minLength: 1, description: 'Password; ${file:PATH} or ${ENV} keeps it out.' }),
+              },
+              { ...strict, description: 'Credentials. Default: none.' },
+            ),
+          ),
+        ),
+      },
+      strict,
+    ),
+  },
+  {
+    ...strict,
+    description:
+      'Topics of Kafka, read as a member of a consumer group, in a new group from the beginning. The value of a message is ' +
+      'the record. Offsets are committed once the records are safe on disk.',
+  },
+)
+
+const NatsName = (description: string) =>
+  Type.String({
+    pattern: '^[^.*>/\\\\\\s]{1,255}$',
+    description,
+    'x-message': 'must be a name without blanks, ".", "*", ">", "/" and "\\\\"',
+  })
+const NatsSource = Type.Object(
+  {
+    nats: Type.Object(
+      {
+        servers: Type.Array(
+          Type.String({
+            pattern: '^(nats|tls)://[^/@\\s]+$',
+            'x-message': 'must be nats://HOST:PORT or tls://HOST:PORT',
+          }),
+          { minItems: 1, maxItems: 20, description: 'Servers to begin with.' },
+        ),
+        stream: NatsName('Stream of JetStream to read; it must exist.'),
+        consumer: Type.Optional(
+          NatsName(
+            'Durable pull consumer, made if absent; all runs with the same one divide the messages. Default: edged.',
+          ),
+        ),
+        tls: Tls,
+        username: Type.Optional(Type.String({ minLength: 1, description: 'User.' })),
+        password: Type.Optional(Type.String({ minLength: 1, description: 'Password of the user.' })),
+        token: Type.Optional(Type.String({ minLength: 1, description: 'Token in place of user and password.' })),
+        credentials_file: Type.Optional(Type.String({ minLength: 1, description: 'File with a JWT and its key.' })),
+      },
+      strict,
+    ),
+  },
+  {
+    ...strict,
+    description:
+      'A stream of NATS JetStream, read through a durable pull consumer. The data of a message is the record. Messages are ' +
+      'acknowledged once the records are safe on disk.',
+  },
+)
+
 const ID = '^[0-9a-f]{32}$'
 const OwnId = (description: string) =>
   Type.String({ pattern: ID, description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
@@ -146,6 +258,8 @@ export const SOURCE_SCHEMAS = {
   stdin: StdinSource,
   http: HttpSource,
   redis_stream: RedisSource,
+  kafka: KafkaSource,
+  nats: NatsSource,
   syslog: SyslogSource,
   otlp: OtlpSource,
   zone: ZoneSource,
@@ -175,22 +289,34 @@ export function filesOf({ file, follow = false }: SourceOf<'file'>): {
   return 'paths' in file ? { paths: file.paths, follow: file.follow ?? follow } : { paths: file, follow }
 }
 
-/** Returns the source with absolute paths; in the file they are relative to its folder. */
-export function resolveSource(source: Source, folder: string): Source {
+/** Returns the source with absolute paths, which in the file are relative to its folder, and its durations in ms. */
+export function resolveSource(given: Source, folder: string): Source {
+  const kind = SOURCE_KINDS.find((kind) => kind in given)
+  const source = kind === undefined ? given : (resolveUnits(SOURCE_SCHEMAS[kind], given) as Source)
   const absolute = (path: string) => resolve(folder, path)
   if ('file' in source) {
     const { paths, follow } = filesOf(source)
     return { file: paths.map(absolute), ...(follow && { follow }) }
   }
   if ('syslog' in source) return { syslog: { ...source.syslog, ...absolutePaths(source.syslog, absolute) } }
+  if ('kafka' in source) return { kafka: { ...source.kafka, ...absoluteTls(source.kafka, absolute) } }
+  if ('nats' in source) {
+    const files = { ...absoluteTls(source.nats, absolute), ...absolutePaths(source.nats, absolute) }
+    return { nats: { ...source.nats, ...files } }
+  }
   return source
 }
 
-const FILES = ['cert_file', 'key_file', 'client_ca_file'] as const
+const FILES = ['cert_file', 'key_file', 'ca_file', 'client_ca_file', 'credentials_file'] as const
 
 type FileOptions = { readonly [K in (typeof FILES)[number]]?: string }
 
-const absolutePaths = (options: FileOptions, absolute: (path: string) => string): FileOptions =>
+type Absolute = (path: string) => string
+
+const absoluteTls = ({ tls }: { readonly tls?: boolean | FileOptions }, absolute: Absolute): { tls?: FileOptions } =>
+  typeof tls === 'object' ? { tls: absolutePaths(tls, absolute) } : {}
+
+const absolutePaths = (options: FileOptions, absolute: Absolute): FileOptions =>
   Object.fromEntries(
     FILES.flatMap((name) => {
       const path = options[name]

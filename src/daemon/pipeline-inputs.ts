@@ -1,8 +1,11 @@
 /** Opens the sources of pipelines, each as a row of a table. */
+import { readFile } from 'node:fs/promises'
 import { fileIntake } from '../../pipelines/sources/file-intake.js'
 import { FileSpool } from '../../pipelines/sources/file-spool.js'
 import { httpInput } from '../../pipelines/sources/http.js'
 import type { Input } from '../../pipelines/sources/input.js'
+import { kafkaInput } from '../../pipelines/sources/kafka.js'
+import { natsInput } from '../../pipelines/sources/nats.js'
 import { otlpInput } from '../../pipelines/sources/otlp.js'
 import { inputPaths, totalSize } from '../../pipelines/sources/paths.js'
 import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
@@ -10,6 +13,7 @@ import type { RunStats } from '../../pipelines/sources/run-stats.js'
 import type { TakingDeps } from '../../pipelines/sources/spool-input.js'
 import { stdinInput } from '../../pipelines/sources/stdin.js'
 import { syslogInput } from '../../pipelines/sources/syslog.js'
+import { boundedScram } from '../../sinks/streams/scram.js'
 import type { Pipeline } from '../config/pipeline.js'
 import { filesOf, OUTER_SOURCES, type OuterSource, type SourceOf } from '../config/pipeline-sources.js'
 import type { Clock } from '../core/clock.js'
@@ -35,6 +39,9 @@ interface SourceContext extends Pick<PipelineRun, 'resume' | 'size'>, TakingDeps
   readonly tell: (message: string) => void
 }
 
+type PemFiles = { readonly [K in 'ca' | 'cert' | 'key']?: string }
+type TlsChoice = SourceOf<'kafka'>['kafka']['tls']
+
 type Openers = { readonly [K in OuterSource]: (source: SourceOf<K>, context: SourceContext) => Promise<Input> }
 
 /** What opens each source. */
@@ -44,6 +51,18 @@ const OPENERS: Openers = {
   http: async ({ http, token }, context) =>
     await httpInput({ listen: http, token, listening: listening(context) }, context),
   redis_stream: async (source, context) => await redisStreamInput({ ...source, url: source.redis_stream }, context),
+  kafka: async ({ kafka }, context) => {
+    const { tls, sasl, session_timeout: sessionMs } = kafka
+    const given = { ...kafka, sessionMs, tls: await tlsOptions(tls), sasl: sasl ? saslOf(sasl) : undefined }
+    return await kafkaInput({ ...given, tell: context.tell }, context)
+  },
+  nats: async ({ nats }, context) => {
+    const { tls, username: user, password: pass, credentials_file: file } = nats
+    const credentials = file === undefined ? undefined : await readFile(file)
+    const files = await tlsOptions(tls)
+    const given = { ...nats, tls: files === true ? {} : files || undefined, user, pass, credentials }
+    return await natsInput({ ...given, tell: context.tell }, context)
+  },
   otlp: async ({ otlp }, context) => await otlpInput({ ...otlp, listening: listening(context) }, context),
   syslog: async ({ syslog }, context) => await syslogInput({ ...syslog, listening: listening(context) }, context),
 }
@@ -52,6 +71,19 @@ const listening =
   ({ tell }: SourceContext) =>
   (url: string): void =>
     tell(`listening on ${url}`)
+
+/** Returns how to connect with TLS; the files of certificates are read. */
+async function tlsOptions(tls: TlsChoice = false): Promise<boolean | PemFiles> {
+  if (typeof tls === 'boolean') return tls
+  const files = { ca: tls.ca_file, cert: tls.cert_file, key: tls.key_file }
+  const read = Object.entries(files).flatMap(([name, path]) => (path === undefined ? [] : [[name, path] as const]))
+  return Object.fromEntries(
+    await Promise.all(read.map(async ([name, path]) => [name, await readFile(path, 'utf8')] as const)),
+  )
+}
+
+const saslOf = ({ mechanism, username, password }: NonNullable<SourceOf<'kafka'>['kafka']['sasl']>) =>
+  mechanism === 'plain' ? { mechanism, username, password } : boundedScram({ mechanism, username, password })
 
 /** Opens the source of a pipeline with its state in `folder`. */
 export async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {

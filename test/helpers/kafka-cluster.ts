@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import kafkajs from 'kafkajs'
 import type { Test } from 'tap'
 
 export interface KafkaMessage {
@@ -63,3 +64,17 @@ export async function kafkaCluster(t: Test): Promise<KafkaCluster> {
     },
   }
 }
+
+/** Sends messages with these values to the topic `logs`, spread over its partitions. */
+export async function produce(brokers: readonly string[], values: readonly (string | null)[]): Promise<void> {
+  const { CompressionTypes, Kafka, logLevel, Partitioners } = kafkajs
+  const client = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING })
+  const producer = client.producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  const messages = values.map((value, at) => ({ key: null, value, partition: at % PARTITIONS }))
+  await producer.send({ topic: 'logs', messages, acks: -1, compression: CompressionTypes.GZIP })
+  await producer.disconnect()
+}
+
+/** As in `kafka-mock.c`. */
+const PARTITIONS = 3

@@ -13,7 +13,8 @@ export interface TcpGate {
   failed: number
 }
 
-export async function tcpGate(t: Test, port: number): Promise<TcpGate> {
+/** `own`: the port of the gate. Default: a free one. */
+export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> {
   const open = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.once('close', () => open.delete(socket)).on('error', () => {}))
@@ -27,7 +28,7 @@ export async function tcpGate(t: Test, port: number): Promise<TcpGate> {
       socket.pipe(behind).pipe(socket)
     }
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(own, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
     for (const socket of open) socket.destroy()

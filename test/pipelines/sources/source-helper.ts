@@ -11,12 +11,12 @@ import { runPipeline } from '../../../src/daemon/pipeline-run.js'
 const checks = destinationChecks({ clock, log })
 
 /** Creates a pipeline of a source that writes the members `RayID` and `EdgeResponseStatus` of its records to files. */
-export function sourceRun(folder: string, source: object, more = '', name = 'p') {
+export function sourceRun(folder: string, source: object, more = '', name = 'p', to = 'file:out') {
   const text = `name: ${name}
 source: ${JSON.stringify(source)}
 dataset: http_requests
 output_options: { output_type: csv, field_names: [RayID, EdgeResponseStatus] }
-destination_conf: file:out
+destination_conf: ${to}
 on_invalid: skip
 ${more}`
   const [pipeline] = readPipelines(text, join(folder, 'p.yaml'), checks, {})

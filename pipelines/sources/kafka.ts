@@ -1,0 +1,200 @@
+/**
+ * Topics of Kafka, read as one member of a consumer group: as many runs as there are partitions divide the work. Offsets
+ * are committed once the records are safe on disk, so that a partition that moves to another member loses nothing.
+ */
+import type { ConnectionOptions } from 'node:tls'
+import type { Consumer, EachBatchPayload, logCreator, Mechanism, SASLOptions } from 'kafkajs'
+import { messageOf } from '../../src/core/errors.js'
+import { UnfitRecord } from '../records/index.js'
+import type { Input } from './input.js'
+import { MessageIntake } from './message-intake.js'
+import { NotStored, orAborted, reconnecting, SourceRejected } from './reconnect.js'
+import { spoolInput, type TakingDeps } from './spool-input.js'
+
+export interface KafkaOptions {
+  /** `host:port` of brokers; the others are learned from them. */
+  readonly brokers: readonly string[]
+  readonly topics: readonly string[]
+  readonly group?: string | undefined
+  readonly tls?: boolean | ConnectionOptions | undefined
+  readonly sasl?: SASLOptions | Mechanism | undefined
+  readonly sessionMs?: number | undefined
+  /** Called with messages for the user. */
+  readonly tell: (message: string) => void
+}
+
+/** Bytes of one response of a broker, and of one partition in it. A larger message arrives alone. */
+const RESPONSE_BYTES = 4 * 1024 * 1024
+const PARTITION_BYTES = 1024 * 1024
+const CONNECT_MS = 10_000
+const REQUEST_MS = 30_000
+/** A member that sends no heartbeat for this time loses its partitions to the others. */
+const SESSION_MS = 30_000
+const REBALANCE_MS = 60_000
+/** Time that a fetch waits for messages. */
+const FETCH_MS = 1000
+/** Time for leaving the group; brokers remove a member that does not manage to. */
+const LEAVE_MS = 10_000
+
+/** Reads the messages of topics, in a new group from the beginning. Waits while no broker can be reached. */
+export async function kafkaInput(options: KafkaOptions, deps: TakingDeps): Promise<Input> {
+  const { brokers, topics, tell } = options
+  const place = `${topics.join(', ')} of ${brokers.join(', ')}`
+  return await spoolInput(deps, {
+    endless: true,
+    async take(writer, signal) {
+      const reader = new GroupReader(options, deps, () => new MessageIntake(writer(), deps.stats), signal)
+      await reconnecting(async (working) => await reader.read(working), { place, tell, clock: deps.clock, signal })
+    },
+  })
+}
+
+/** Reads the partitions that the group assigns to this member. */
+class GroupReader {
+  readonly #options: KafkaOptions
+  readonly #deps: TakingDeps
+  readonly #fresh: () => MessageIntake
+  readonly #signal: AbortSignal
+  #intake: MessageIntake
+  #storing: Promise<void> | undefined
+  /**
+   * The offset behind the last message in the spool, by topic and partition. A rebalance can prevent the commit of an
+   * offset; the messages then arrive again, possibly here.
+   */
+  readonly #stored = new Map<string, bigint>()
+
+  constructor(options: KafkaOptions, deps: TakingDeps, fresh: () => MessageIntake, signal: AbortSignal) {
+    this.#options = options
+    this.#deps = deps
+    this.#fresh = fresh
+    this.#signal = signal
+    this.#intake = fresh()
+  }
+
+  /** Reads as a new member of the group. Resolves at a stop, rejects if the member cannot go on. */
+  async read(working: () => void): Promise<void> {
+    const { topics } = this.#options
+    const { clock } = this.#deps
+    const consumer = await this.#consumer()
+    let fail: (error: unknown) => void
+    const failed = new Promise<never>((_, reject) => (fail = reject))
+    failed.catch(() => {})
+    consumer.on(consumer.events.CRASH, ({ payload }) => fail(payload.error))
+    consumer.on(consumer.events.GROUP_JOIN, working)
+    const run = async () => {
+      await consumer.connect()
+      await consumer.subscribe({ topics: [...topics], fromBeginning: true })
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: async (batch) => {
+          if (this.#signal.aborted) return
+          try {
+            this.#storing = this.#store(batch, consumer)
+            await this.#storing
+          } catch (error) {
+            // What was not committed arrives again.
+            this.#intake = this.#fresh()
+            if (this.#signal.aborted) return
+            if (!isKafkaError(error)) fail(new NotStored(error))
+            throw error
+          }
+        },
+      })
+      await failed
+    }
+    try {
+      await orAborted(run(), this.#signal)
+      // What is in the spool is committed before the member leaves.
+      await Promise.race([this.#storing, clock.sleep(LEAVE_MS)]).catch(() => {})
+    } catch (error) {
+      throw explained(error)
+    } finally {
+      await Promise.race([consumer.disconnect(), clock.sleep(LEAVE_MS)]).catch(() => {})
+    }
+  }
+
+  async #consumer(): Promise<Consumer> {
+    const { brokers, group = 'edged', tls = false, sasl, sessionMs = SESSION_MS } = this.#options
+    const { Kafka, logLevel } = (await import('kafkajs')).default
+    const client = new Kafka({
+      clientId: 'edged',
+      brokers: [...brokers],
+      ssl: tls,
+      ...(sasl && { sasl }),
+      connectionTimeout: CONNECT_MS,
+      authenticationTimeout: CONNECT_MS,
+      requestTimeout: REQUEST_MS,
+      retry: { retries: 2 },
+      logLevel: logLevel.ERROR,
+      logCreator: this.#logs,
+    })
+    return client.consumer({
+      groupId: group,
+      sessionTimeout: sessionMs,
+      heartbeatInterval: sessionMs / 10,
+      rebalanceTimeout: REBALANCE_MS,
+      maxBytes: RESPONSE_BYTES,
+      maxBytesPerPartition: PARTITION_BYTES,
+      maxWaitTimeInMs: FETCH_MS,
+      allowAutoTopicCreation: false,
+      // A new member follows one that failed.
+      retry: { retries: 2, restartOnFailure: () => Promise.resolve(false) },
+    })
+  }
+
+  readonly #logs: logCreator = () => {
+    const { log } = this.#deps
+    return ({ log: { message, error } }) => log.debug({ event: 'kafka_client', error }, message)
+  }
+
+  /** Adds the messages of a partition to the spool, and commits their offsets after it has synced them. */
+  async #store({ batch, heartbeat, resolveOffset, isRunning, isStale }: EachBatchPayload, consumer: Consumer) {
+    const { clock } = this.#deps
+    const { topic, partition, messages } = batch
+    const key = `${topic} ${partition}`
+    // A topic that was deleted and made again begins with 0.
+    if ((this.#stored.get(key) ?? 0n) > BigInt(batch.highWatermark)) this.#stored.delete(key)
+    const known = this.#stored.get(key) ?? 0n
+    let last: string | undefined
+    const commit = async () => {
+      if (last === undefined) return
+      // While the spool is full the member stays in its group.
+      await this.#intake.commit(clock, this.#signal, heartbeat)
+      const next = BigInt(last) + 1n
+      if (next > known) this.#stored.set(key, next)
+      await consumer.commitOffsets([{ topic, partition, offset: String(next) }])
+      resolveOffset(last)
+      last = undefined
+      await heartbeat()
+    }
+    for (const { offset, value } of messages) {
+      if (this.#signal.aborted || !isRunning() || isStale()) break
+      if (BigInt(offset) >= known) this.#intake.add(() => `${topic}/${partition} ${offset}`, recordOf(value))
+      last = offset
+      if (this.#intake.full) await commit()
+    }
+    await commit()
+  }
+}
+
+const recordOf = (value: Buffer | null) => (): Buffer => {
+  if (value === null) throw new UnfitRecord('the message has no value')
+  return value
+}
+
+const isKafkaError = (error: unknown): boolean => error instanceof Error && error.name.startsWith('KafkaJS')
+
+/** Returns the error with its reason in place of the library's text, and those that do not go away as SourceRejected. */
+function explained(error: unknown): Error {
+  let reason: unknown = error
+  for (let depth = 0; depth < 5 && reason instanceof Error; depth++) {
+    const { name, message, cause } = reason
+    if (name === 'KafkaJSNotImplemented')
+      return new SourceRejected(`a topic has messages that cannot be decompressed: ${message}; use gzip or none`)
+    if (name.includes('SASL')) return new SourceRejected(`the broker rejected the credentials: ${message}`)
+    if (!(cause instanceof Error)) break
+    reason = cause
+  }
+  return error instanceof NotStored ? error : new Error(messageOf(reason), { cause: error })
+}
