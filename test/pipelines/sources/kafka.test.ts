@@ -67,7 +67,7 @@ t.test('kafka', { skip: noKafka(t) }, async (t) => {
     const to = `http://127.0.0.1:${receiver.port}/`
     const { run, stats, stop } = sourceRun(folder, source(brokers), limits, 'p', to)
     const running = run()
-    while (stats.retried < 2) await setTimeout(20)
+    while (receiver.failed < 2) await setTimeout(20)
     t.ok(stats.read < sent.length, `${stats.read} read`)
     receiver.fault = undefined
     while (stats.delivered < sent.length) await setTimeout(20)

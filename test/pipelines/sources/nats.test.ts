@@ -85,7 +85,7 @@ t.test('nats', { skip: NO_NATS }, async (t) => {
     const limits = 'spool_bytes: 1500KB\nmax_upload_records: 1000\n'
     const { run, stats, stop } = sourceRun(folder, source(), limits, 'p', `http://127.0.0.1:${receiver.port}/`)
     const running = run()
-    while (stats.retried < 3) await setTimeout(20)
+    while (receiver.failed < 3) await setTimeout(20)
     t.ok(stats.read < ids.length, `${stats.read} read`)
     receiver.fault = undefined
     await acknowledged(manager, ids.length)
