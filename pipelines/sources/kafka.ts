@@ -149,8 +149,9 @@ class GroupReader {
   }
 
   /** Adds the messages of a partition to the spool, and commits their offsets after it has synced them. */
-  async #store({ batch, heartbeat, resolveOffset, isRunning, isStale }: EachBatchPayload, consumer: Consumer) {
+  async #store(payload: EachBatchPayload, consumer: Consumer): Promise<void> {
     const { clock } = this.#deps
+    const { batch } = payload
     const { topic, partition, messages } = batch
     const key = `${topic} ${partition}`
     // A topic that was deleted and made again begins with 0.
@@ -160,16 +161,16 @@ class GroupReader {
     const commit = async () => {
       if (last === undefined) return
       // While the spool is full the member stays in its group.
-      await this.#intake.commit(clock, this.#signal, heartbeat)
+      await this.#intake.commit(clock, this.#signal, async () => await payload.heartbeat())
       const next = BigInt(last) + 1n
       if (next > known) this.#stored.set(key, next)
       await consumer.commitOffsets([{ topic, partition, offset: String(next) }])
-      resolveOffset(last)
+      payload.resolveOffset(last)
       last = undefined
-      await heartbeat()
+      await payload.heartbeat()
     }
     for (const { offset, value } of messages) {
-      if (this.#signal.aborted || !isRunning() || isStale()) break
+      if (this.#signal.aborted || !payload.isRunning() || payload.isStale()) break
       if (BigInt(offset) >= known) this.#intake.add(() => `${topic}/${partition} ${offset}`, recordOf(value))
       last = offset
       if (this.#intake.full) await commit()
