@@ -38,6 +38,7 @@ export class Forward implements OriginRequest {
   /** Undefined while the client keeps up. */
   #ahead: ReadAhead | undefined
   readonly #route: OriginRoute | undefined
+  readonly #interim: ((status: number, fields: RawHeaders) => void) | undefined
   /** A part of the request has been sent. */
   #begun = false
   #headed = false
@@ -49,7 +50,18 @@ export class Forward implements OriginRequest {
     origin: Origin,
     sink: ResponseSink,
     context: ProxyContext,
-    { body, switched, route }: { body: RequestBody | null; switched: Switch | undefined; route?: OriginRoute },
+    {
+      body,
+      switched,
+      route,
+      interim,
+    }: {
+      body: RequestBody | null
+      switched: Switch | undefined
+      route?: OriginRoute
+      /** Receives interim responses (RFC 9110, 15.2). */
+      interim?: (status: number, fields: RawHeaders) => void
+    },
   ) {
     this.method = exchange.method
     this.upgrade = switched !== undefined
@@ -63,6 +75,7 @@ export class Forward implements OriginRequest {
     this.#context = context
     this.#switch = switched
     this.#route = route
+    this.#interim = interim
   }
 
   /** Sends the request as soon as it justifies a connection. The sink is notified of the result. */
@@ -111,6 +124,10 @@ export class Forward implements OriginRequest {
     this.#begun = true
     this.#exchange.originSentAt = this.#context.clock.monotonic()
     this.#exchange.originPeer = this.connection?.peer
+  }
+
+  interim(status: number, raw: RawHeaders): void {
+    this.#interim?.(status, responseFields(status, raw))
   }
 
   head(status: number, raw: RawHeaders): void {

@@ -14,8 +14,8 @@ export function responseFields(status: number, raw: RawHeaders): string[] {
       case 'no':
         break
       case 'length':
-        // RFC 9110, 8.6: such a response has none.
-        if (status === 204) continue
+        // RFC 9110, 8.6: such responses have none.
+        if (status === 204 || status < 200) continue
         break
       case 'connection':
         connection += `,${value.toLowerCase()}`

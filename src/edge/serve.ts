@@ -251,7 +251,12 @@ function toOrigin(
       to.fail(error)
       return () => undefined
     }
-    const forward = new Forward(request, origin, to, context, { body, switched, route })
+    const forward = new Forward(request, origin, to, context, {
+      body,
+      switched,
+      route,
+      interim: (status, fields) => client.interim(status, fields),
+    })
     forward.send()
     return () => forward.cancel()
   }

@@ -28,6 +28,8 @@ export interface OriginRequest {
   connection: OriginConnection | undefined
   /** Called when the request is sent. */
   sent(): void
+  /** Called for an interim response, before `head`. */
+  interim?(status: number, fields: readonly string[]): void
   head(status: number, fields: readonly string[]): void
   /** The bytes are valid during the call only. Returns false: send no more until {@link OriginConnection.resume}. */
   data(chunk: Buffer): boolean
@@ -253,7 +255,9 @@ export class OriginConnection {
 
   /** Passes on the data that was read. The receiver may cancel the request. */
   #hand(request: OriginRequest, chunk: Buffer, read: number, end: number): void {
-    const { head, body } = this.#reader
+    const { head, body, interim } = this.#reader
+    if (interim) for (const { status, fields } of interim) request.interim?.(status, fields)
+    if (this.#request !== request) return
     if (head) {
       if (head.status === 101) {
         this.#switch(request, head.fields, chunk.subarray(read, end))

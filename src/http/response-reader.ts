@@ -10,10 +10,12 @@ const REASON = 5
 
 const VERSION = Buffer.from('HTTP/1.')
 const STATUS_DIGITS = 3
+/** Further interim responses to one request are skipped. */
+const MAX_INTERIM = 16
 
 /** The head of an origin's response (RFC 9112, 4 and 5). */
 export interface ResponseHead {
-  /** 101, or 200 to 599: other interim responses are skipped. */
+  /** 101, or 200 to 599. Other interim responses are in {@link ResponseReader.interim}. */
   readonly status: number
   /** Name, value, name, value; each character one byte (latin1), values without surrounding white space. */
   readonly fields: readonly string[]
@@ -23,6 +25,8 @@ export interface ResponseHead {
 export class ResponseReader extends MessageReader {
   /** The head of the response, after the last scan reached its end. */
   head: ResponseHead | undefined
+  /** Interim responses that the last scan found before it, without 100 (RFC 9110, 15.2). */
+  interim: ResponseHead[] | undefined
   /** Whether the connection can be used again after the response. Known with its head. */
   persists = false
   /**
@@ -37,6 +41,7 @@ export class ResponseReader extends MessageReader {
   #status = 0
   #keeps = false
   #closes = false
+  #interimCount = 0
 
   constructor(limits: MessageLimits) {
     super('answer', limits)
@@ -46,11 +51,13 @@ export class ResponseReader extends MessageReader {
   expect(method: string, upgrade: boolean): void {
     this.next()
     this.#toHead = method === 'HEAD'
+    this.#interimCount = 0
     this.#maySwitch = upgrade
   }
 
   override scan(chunk: Buffer, end = chunk.length): number {
     this.head = undefined
+    this.interim = undefined
     return super.scan(chunk, end)
   }
 
@@ -111,11 +118,21 @@ export class ResponseReader extends MessageReader {
       if (this.bare) this.nothingFollows()
       else if (this.length !== undefined || this.coding !== undefined) this.bodyFollows()
       else this.#endsWithConnection()
-    } else if (status !== 101) this.nextHead()
-    else if (this.#maySwitch) {
+    } else if (status !== 101) {
+      this.#readInterim(status, text)
+      this.nextHead()
+    } else if (this.#maySwitch) {
       this.#read(status, text)
       this.nothingFollows()
     } else this.fails('the origin switched protocols without being asked to')
+  }
+
+  /** The proxy itself asks clients for bodies, so 100 is not for them. */
+  #readInterim(status: number, text: string): void {
+    if (status === 100 || this.#interimCount++ >= MAX_INTERIM) return
+    const head = { status, fields: fieldsOf(text, this.marks, 0, this.marked) }
+    if (this.interim) this.interim.push(head)
+    else this.interim = [head]
   }
 
   #endsWithConnection(): void {

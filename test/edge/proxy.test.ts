@@ -207,14 +207,24 @@ t.test('HTTP/1.0 gets a response that it understands', async (t) => {
   t.notMatch(text, /transfer-encoding/)
 })
 
-t.test('interim responses of the origin are not forwarded', async (t) => {
+t.test('interim responses of the origin are forwarded, up to a limit and not to HTTP/1.0', async (t) => {
   const origin = await startRawOrigin(t, (socket) => {
     socket.on('data', () =>
-      socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
+      socket.write(
+        'HTTP/1.1 100 Continue\r\n\r\n' +
+          'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\nConnection: X-Own\r\nX-Own: 1\r\nContent-Length: 5\r\n\r\n'.repeat(
+            20,
+          ) +
+          'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+      ),
     )
   })
   const { port } = await startProxy(t, origin)
-  t.match((await sendRaw(port, page())).text, /^HTTP\/1\.1 200 [^]*\r\n\r\nok$/)
+  const { text } = await sendRaw(port, page())
+  const hint = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'
+  t.ok(text.startsWith(hint.repeat(16)))
+  t.match(text.slice(16 * hint.length), /^HTTP\/1\.1 200 [^]*\r\n\r\nok$/)
+  t.match((await sendRaw(port, page().replace('HTTP/1.1', 'HTTP/1.0'))).text, /^HTTP\/1\.1 200 /)
 })
 
 t.test('an unknown host is a 404', async (t) => {

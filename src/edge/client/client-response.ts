@@ -56,6 +56,12 @@ export class ClientResponse implements ResponseSink, Responding {
     return this.connection.writer.ended
   }
 
+  /** Passes on an interim response of the origin (RFC 9110, 15.2). HTTP/1.0 does not have them. */
+  interim(status: number, headers: RawHeaders): void {
+    if (this.#over || this.connection.writer.begun || this.#exchange.httpVersion === '1.0') return
+    this.connection.interim(status, headers)
+  }
+
   head(status: number, headers: RawHeaders): void {
     if (this.#over) return
     const { writer, reusable } = this.connection

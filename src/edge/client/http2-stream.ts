@@ -94,7 +94,8 @@ export class Http2ClientStream implements ClientStream {
   }
 
   interim(status: number, fields: RawHeaders): void {
-    if (!this.#stream.destroyed && !this.writer.begun)
+    const { destroyed, closed } = this.#stream
+    if (!destroyed && !closed && !this.writer.begun)
       this.#stream.additionalHeaders(responseHeaders(status, fields).headers)
   }
 

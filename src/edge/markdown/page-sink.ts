@@ -28,6 +28,8 @@ export const OUTCOMES = [
 ] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
+export const SENT_AS_MARKDOWN: ReadonlySet<Outcome> = new Set(['converted', 'streamed', 'cached'])
+
 /** Dependencies of a page in conversion. */
 export interface PageContext {
   readonly status: number
@@ -42,7 +44,7 @@ export interface PageContext {
   readonly log: Log
   /** Called when more data is accepted after `data` returned false; harmless at other times. */
   readonly resume: () => void
-  /** Called once, when the outcome of the page is known. */
+  /** Called once, when the outcome of the page is known, before the head of the response. */
   readonly settle: (outcome: Outcome) => void
 }
 

@@ -13,8 +13,16 @@ import { HeldPage } from './held-page.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
 import { AliasResponse, HtmlVariant, MarkdownHead, mayFit } from './variants.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
+import { CompressedResponse } from '../compressed-response.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
-import { OUTCOMES, type Outcome, type PageContext, type PageConverter, type PageSink } from './page-sink.js'
+import {
+  OUTCOMES,
+  SENT_AS_MARKDOWN,
+  type Outcome,
+  type PageContext,
+  type PageConverter,
+  type PageSink,
+} from './page-sink.js'
 import { TurnQueue } from './turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
 import { StreamedPage } from './streamed-page.js'
@@ -42,12 +50,19 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation))
       return new HtmlVariant(next, zone.mdAddresses === true ? markdownAddress(rawTarget) : undefined)
     exchange.headers = askForHtml(exchange.headers)
-    const sink = alias ? new AliasResponse(next, alias, headerOf(exchange.headers, 'host')) : next
+    const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
+    const sink = alias ? new AliasResponse(client, alias, headerOf(exchange.headers, 'host')) : client
     if (alias) exchange.target = alias.target
     const isList = alias?.type === 'llms_txt'
-    if (method === 'HEAD') return new MarkdownHead(sink, isList)
+    // The origin's coding is that of the HTML. A compression rule decides first.
+    const compress = () => void (exchange.compression ??= ['default'])
+    if (method === 'HEAD') return new MarkdownHead(sink, { isList, compress })
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
+    const settled = (outcome: Outcome) => {
+      if (SENT_AS_MARKDOWN.has(outcome)) compress()
+      settle(outcome)
+    }
     const context = {
       memory,
       converter: isList ? llmsTxt(exchange) : converter,
@@ -55,15 +70,15 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
       isList,
       turns,
       log,
-      settle,
+      settle: settled,
       trailers,
       reduced: () => undefined,
     }
-    const open: OpenConversion = (to, settled, reduced) =>
-      new MarkdownResponse(to, { ...context, settle: settled, reduced })
+    const open: OpenConversion = (to, outcome, reduced) =>
+      new MarkdownResponse(to, { ...context, settle: outcome, reduced })
     const source = isList ? ['llms_txt', headerOf(exchange.headers, 'host'), zone.mdAddresses] : ['page']
     // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
-    const stored = { open, settle, isList, settings: JSON.stringify([...source, content]) }
+    const stored = { open, settle: settled, isList, settings: JSON.stringify([...source, content]) }
     return new StoredMarkdown(sink, exchange, stored)
   }
 }

@@ -49,15 +49,20 @@ export class HtmlVariant implements ResponseSink {
 /** Response fields that GET would return, as far as they are known without the page. */
 export class MarkdownHead extends HtmlVariant {
   readonly #isList: boolean
+  readonly #compress: () => void
 
-  constructor(next: ResponseSink, isList: boolean) {
+  /** `compress` is called before the head if GET would return Markdown. */
+  constructor(next: ResponseSink, { isList, compress }: { isList: boolean; compress: () => void }) {
     super(next)
     this.#isList = isList
+    this.#compress = compress
   }
 
   override head(status: number, headers: RawHeaders): void {
     const page = pageOf(status, headers, this.#isList)
-    this.next.head(status, page && mayFit(page) ? markdownHeaders(headers) : variesByAccept(headers))
+    const isMarkdown = page !== undefined && mayFit(page)
+    if (isMarkdown) this.#compress()
+    this.next.head(status, isMarkdown ? markdownHeaders(headers) : variesByAccept(headers))
   }
 }
 

@@ -1,10 +1,15 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type ClientHttp2Session, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2'
+import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { LogRecord } from '../../../src/core/emit.js'
+import { silentLog } from '../../../src/core/log.js'
+import { MemoryBudget } from '../../../src/core/memory-budget.js'
+import { openMetrics } from '../../../src/core/metrics.js'
+import { markdownStage } from '../../../src/edge/markdown/stage.js'
 import { http2IsOn } from '../../../src/edge/client/http2-support.js'
-import { metric, startOrigin, startProxy, startRawOrigin } from '../../helpers/proxy.js'
+import { metric, startOrigin, startProxy, startRawOrigin, testZone } from '../../helpers/proxy.js'
 import { CA_FILE, tlsFile } from '../../helpers/tls.js'
 
 const CA = readFileSync(CA_FILE)
@@ -236,4 +241,51 @@ t.test('auto is on if nghttp2 has no known crash', (t) => {
   t.equal(http2IsOn('on', '1.61.0'), true)
   t.equal(http2IsOn('off', '1.70.0'), false)
   t.end()
+})
+
+t.test('interim responses of the origin arrive before the response', async (t) => {
+  const origin = await startRawOrigin(t, (socket) => {
+    socket.on('data', () =>
+      socket.write(
+        'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nLink: </b>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+      ),
+    )
+  })
+  const proxy = await startProxy(t, origin, { yaml: YAML() })
+  const { interim, headers, body } = await get(await session(t, proxy.tls!.port))
+  t.match(interim, [{ ':status': 103, link: '</a>, </b>' }])
+  t.match(headers, { ':status': 200 })
+  t.equal(body.toString(), 'ok')
+})
+
+t.test('the tokens of streamed Markdown follow the body as trailers', async (t) => {
+  const html = `<h1>Title</h1>${'<p>a bit of text</p>'.repeat(20_000)}`
+  const { url } = await startOrigin(t, (_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html', 'content-length': String(html.length) }).end(html),
+  )
+  const metrics = openMetrics({ process: false })
+  const stage = markdownStage({ memory: new MemoryBudget(50_000_000), metrics, log: silentLog })
+  const zone = testZone(url, 'settings: { content_converter: on }')
+  const proxy = await startProxy(t, [zone], { yaml: YAML(), stages: [stage] })
+  const client = await session(t, proxy.tls!.port)
+  for (const coding of ['identity', 'gzip']) {
+    const stream = client.request({
+      ':path': '/',
+      ':authority': 'example.test',
+      accept: 'text/markdown',
+      'accept-encoding': coding,
+      te: 'trailers',
+    })
+    let trailers: IncomingHttpHeaders = {}
+    stream.on('trailers', (fields: IncomingHttpHeaders) => (trailers = fields))
+    const parts: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => parts.push(chunk))
+    const [head] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+    await once(stream, 'close')
+    t.match(head, { trailer: 'x-markdown-tokens', 'content-type': /^text\/markdown/ })
+    t.equal(head['content-encoding'], coding === 'gzip' ? 'gzip' : undefined)
+    const body = coding === 'gzip' ? gunzipSync(Buffer.concat(parts)) : Buffer.concat(parts)
+    t.match(body.toString(), /^# Title\n/)
+    t.equal(trailers['x-markdown-tokens'], String(Math.ceil(body.length / 4)))
+  }
 })

@@ -149,7 +149,7 @@ t.test('the tokens of a streamed page follow the body if the client accepts trai
     ['trailersx', false],
     [undefined, false],
   ] as const) {
-    const headers = te === undefined ? {} : { te, connection: 'TE, keep-alive' }
+    const headers = { 'accept-encoding': 'identity', ...(te !== undefined && { te, connection: 'TE, keep-alive' }) }
     const [response] = (await once(open(port, '/', { headers }), 'response')) as [IncomingMessage]
     const what = te ?? 'without TE'
     let bytes = 0

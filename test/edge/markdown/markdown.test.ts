@@ -27,6 +27,9 @@ const page =
     response.writeHead(status, { 'content-type': HTML, ...headers }).end(body)
   }
 
+/** A client that reads the bytes of the Markdown as they are. */
+const PLAIN = { headers: { 'accept-encoding': 'identity' } }
+
 t.test('a page of an enabled zone is Markdown for clients that list it, and HTML for others', async (t) => {
   const { get, outcomes } = await site(
     t,
@@ -96,7 +99,7 @@ for (const [coding, encode] of ENCODED) {
     for (const path of ['/length', '/chunked']) {
       const { headers, body } = await get(path)
       t.equal(body.toString(), markdownOf(big))
-      t.equal(headers['content-encoding'], undefined)
+      t.equal(headers['content-encoding'], 'br', 'the coding of the Markdown')
       t.equal(headers['x-markdown-tokens'], String(Math.ceil(body.length / 4)))
     }
     t.same(await outcomes(), { converted: 2 })
@@ -208,7 +211,7 @@ t.test('a page with a length streams while a slow origin still sends it', async 
     response.write('<p>first</p><p>second</p>')
     more = response
   })
-  const [response] = (await once(open(port, '/'), 'response')) as [IncomingMessage]
+  const [response] = (await once(open(port, '/', PLAIN), 'response')) as [IncomingMessage]
   const pieces: string[] = []
   response.on('data', (chunk: Buffer) => pieces.push(chunk.toString()))
   await until(() => pieces.join('').includes('first'))
@@ -235,7 +238,7 @@ t.test('an origin that dies in a page that streams leaves a broken transfer', as
     response.writeHead(200, { 'content-type': HTML, 'content-length': '200000' })
     response.write('<p>first</p>'.repeat(10_000), () => setTimeout(() => response.destroy(), 20))
   })
-  const { status, complete, body } = await get('/')
+  const { status, complete, body } = await get('/', PLAIN)
   t.equal(status, 200)
   t.notOk(complete)
   t.match(body.toString(), 'first')
@@ -247,7 +250,7 @@ t.test('a client that leaves frees its buffers and the origin', async (t) => {
     response.writeHead(200, { 'content-type': HTML }).write(PAGE)
     response.on('close', () => gone++)
   })
-  const asked = open(port, '/')
+  const asked = open(port, '/', PLAIN)
   asked.on('error', () => {})
   await until(() => budget.used > 0)
   asked.destroy()
@@ -264,7 +267,7 @@ t.test('a client that leaves during its page frees it too', async (t) => {
     const { port, budget } = await site(t, (_, response) => {
       response.writeHead(200, { 'content-type': HTML, ...headers }).end(body, () => (sent = true))
     })
-    const asked = open(port, '/')
+    const asked = open(port, '/', PLAIN)
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
     response.on('error', () => {})
     response.pause()
@@ -280,7 +283,7 @@ t.test('a slow reader gets the whole page, streamed or held', async (t) => {
     const { port } = await site(t, (_, response) => {
       response.writeHead(200, { 'content-type': HTML, ...headers }).end(fits)
     })
-    const [response] = (await once(open(port, '/'), 'response')) as [IncomingMessage]
+    const [response] = (await once(open(port, '/', PLAIN), 'response')) as [IncomingMessage]
     const chunks: Buffer[] = []
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk)
@@ -317,4 +320,42 @@ t.test('many concurrent clients each get their own page', async (t) => {
   })
   const bodies = await Promise.all(Array.from({ length: 200 }, async (_, i) => (await get(`/${i}`)).body.toString()))
   for (const [i, body] of bodies.entries()) t.ok(body.startsWith(`# /${i}\n`), `page ${i}`)
+})
+
+t.test('Markdown is compressed as the client accepts it, piece by piece', async (t) => {
+  let more: ServerResponse | undefined
+  const { port, get } = await site(t, ({ url }, response) => {
+    const html = '<h1>Title</h1>' + '<p>first</p>'.repeat(5000)
+    response.writeHead(200, { 'content-type': HTML, etag: '"e"', 'content-length': String(html.length + 13) })
+    if (url === '/whole') response.end(`${html}<p>second</p>`)
+    else {
+      response.write(html)
+      more = response
+    }
+  })
+  for (const [accepted, coding] of [
+    ['gzip', 'gzip'],
+    ['gzip;q=0.5, br', 'br'],
+    ['gzip;q=0', undefined],
+    ['identity', undefined],
+  ] as const) {
+    const { headers, body } = await get('/whole', { headers: { 'accept-encoding': accepted } })
+    t.match(headers, { vary: 'accept, accept-encoding', etag: undefined, 'content-type': /^text\/markdown/ }, accepted)
+    t.equal(headers['content-encoding'], coding, accepted)
+    t.match(body.toString(), /^# Title\n\nfirst\n[^]*second\n$/)
+    const head = await get('/whole', { method: 'HEAD', headers: { 'accept-encoding': accepted } })
+    t.equal(head.headers['content-encoding'], coding, `HEAD ${accepted}`)
+  }
+  const html = await get('/whole', { accept: 'text/html' })
+  t.match(html.headers, { vary: 'accept', etag: '"e"', 'content-encoding': undefined }, 'HTML passes as it is')
+
+  const [response] = (await once(open(port, '/', { headers: { 'accept-encoding': 'gzip' } }), 'response')) as [
+    IncomingMessage,
+  ]
+  let text = ''
+  const decoder = response.pipe(zlib.createGunzip()).on('data', (chunk: Buffer) => (text += chunk.toString()))
+  while (!text.includes('first')) await once(decoder, 'data')
+  more!.end('<p>second</p>')
+  await once(decoder, 'end')
+  t.match(text, /second\n$/)
 })

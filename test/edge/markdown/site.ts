@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { readConfig } from '../../../src/config/load.js'
 import { systemClock } from '../../../src/core/clock.js'
@@ -47,10 +48,19 @@ zones:
   })
 
   const { port } = proxy
-  const get = async (path: string, how?: Ask): Promise<Responded> => await ask(port, path, how)
+  const get = async (path: string, how?: Ask): Promise<Responded> => decoded(await ask(port, path, how))
   const outcomes = async (): Promise<Record<string, number>> => {
     const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
     return Object.fromEntries(values.filter(({ value }) => value > 0).map((v) => [v.labels['outcome'], v.value]))
   }
   return { get, outcomes, budget, port }
+}
+
+/** Returns a response whose body is decoded if it is Markdown. */
+function decoded(response: Responded): Responded {
+  const { headers, body, complete } = response
+  if (!complete || body.length === 0 || !headers['content-type']?.startsWith('text/markdown')) return response
+  const coding = headers['content-encoding']
+  if (coding === 'br') return { ...response, body: brotliDecompressSync(body) }
+  return coding === 'gzip' ? { ...response, body: gunzipSync(body) } : response
 }

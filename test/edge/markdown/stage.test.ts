@@ -89,21 +89,21 @@ for (const [origin, sent] of DISPOSITIONS) {
   })
 }
 
-const VARY: [origin: string[], sent: string | undefined][] = [
-  [[], 'accept'],
-  [[''], 'accept'],
-  [['Cookie'], 'Cookie, accept'],
-  [['Cookie', 'Origin'], 'Cookie, accept | Origin'],
-  [['*'], '*'],
-  [['Cookie', 'foo,ACCEPT ,bar'], 'Cookie | foo,ACCEPT ,bar'],
-  [['Accept-Encoding'], 'Accept-Encoding, accept'],
+const VARY: [origin: string[], html: string, markdown: string][] = [
+  [[], 'accept', 'accept, accept-encoding'],
+  [[''], 'accept', 'accept, accept-encoding'],
+  [['Cookie'], 'Cookie, accept', 'Cookie, accept, accept-encoding'],
+  [['Cookie', 'Origin'], 'Cookie, accept | Origin', 'Cookie, accept, Origin, accept-encoding'],
+  [['*'], '*', '*'],
+  [['Cookie', 'foo,ACCEPT ,bar'], 'Cookie | foo,ACCEPT ,bar', 'Cookie, foo, ACCEPT, bar, accept-encoding'],
+  [['Accept-Encoding'], 'Accept-Encoding, accept', 'Accept-Encoding, accept'],
 ]
 
-for (const [origin, sent] of VARY) {
-  t.test(`Vary ${JSON.stringify(origin)} becomes ${sent}, in Markdown and in HTML`, async (t) => {
+for (const [origin, html, markdown] of VARY) {
+  t.test(`Vary ${JSON.stringify(origin)} becomes ${html} in HTML and ${markdown} in Markdown`, async (t) => {
     const headers = [...chunked, ...origin.flatMap((value) => ['vary', value])]
-    t.equal((await response(headers, Buffer.from('x'))).headers['vary'], sent)
-    t.equal((await response(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], sent)
+    t.equal((await response(headers, Buffer.from('x'))).headers['vary'], markdown)
+    t.equal((await response(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], html)
   })
 }
 
@@ -194,7 +194,7 @@ t.test('HEAD gets the head of GET', async (t) => {
     t.same(await head([...headers, 'ETag', '"x"']), {
       'content-type': 'text/markdown; charset=utf-8',
       'content-signal': 'ai-train=yes, search=yes, ai-input=yes',
-      vary: 'accept',
+      vary: 'accept, accept-encoding',
     })
   }
   t.match(await head(withLength(LIMIT + 1)), { 'content-type': /html/, 'content-length': '6291457', vary: 'accept' })
