@@ -2,13 +2,17 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ask, open, originServer, until } from '../helpers/web.js'
+import { ask as askAny, open, originServer, until, type Ask } from '../helpers/web.js'
 import { configuration, startDaemon, unbuilt, type Daemon } from './daemon.js'
 
 const LIMIT = 6_291_456
 const HTML = 'text/html; charset=utf-8'
 const MARKDOWN = 'text/markdown; charset=utf-8'
 const PAGE = `<!doctype html><title>x</title><header>gone</header><h1>A page</h1>${'<p>Some <b>text</b>.</p>\n'.repeat(300)}`
+
+/** Sends a request of a client that reads the bytes of the Markdown as they are. */
+const ask = async (port: number, path: string, how: Ask = {}) =>
+  await askAny(port, path, { ...how, headers: { 'accept-encoding': 'identity', ...how.headers } })
 
 const port = (daemon: Daemon): number => Number(new URL(daemon.proxy).port)
 const held = async (daemon: Daemon) => await daemon.metric('edged_markdown_buffered_bytes')
@@ -42,7 +46,7 @@ t.test('pages come in Markdown to who lists it, whatever their coding', options,
     t.ok(complete)
     t.match(headers, {
       'content-type': MARKDOWN,
-      vary: 'Cookie, accept',
+      vary: 'Cookie, accept, accept-encoding',
       'content-signal': 'ai-train=yes, search=yes, ai-input=yes',
       'set-cookie': ['a=1', 'b=2'],
       'content-security-policy': "default-src 'self'",
@@ -53,6 +57,10 @@ t.test('pages come in Markdown to who lists it, whatever their coding', options,
   }
   t.equal(bodies.size, 1, 'the same page each time')
   t.match([...bodies][0], /^# A page\n\nSome \*\*text\*\*\.\n/)
+
+  const compressed = await ask(port(daemon), '/gzip', { headers: { 'accept-encoding': 'br' } })
+  t.equal(compressed.headers['content-encoding'], 'br')
+  t.ok(bodies.has(zlib.brotliDecompressSync(compressed.body).toString()))
 
   const html = await ask(port(daemon), '/', { accept: 'text/html' })
   t.match(html.headers, { 'content-type': HTML, vary: 'Cookie, accept', etag: '"e"' })
@@ -115,7 +123,7 @@ t.test('a page streams while a slow origin sends it, and clients that leave free
     response.on('close', () => left++)
   })
   const daemon = await startDaemon(t, configuration(origin))
-  const streaming = open(port(daemon), '/streams')
+  const streaming = open(port(daemon), '/streams', { headers: { 'accept-encoding': 'identity' } })
   const [response] = (await once(streaming, 'response')) as [IncomingMessage]
   const [first] = (await once(response, 'data')) as [Buffer]
   t.match(first.toString(), '# A page')

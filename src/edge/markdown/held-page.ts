@@ -111,7 +111,7 @@ export class HeldPage implements PageSink {
     const { headers } = this.#context
     this.#original.release()
     this.#held = this.#markdown
-    this.#begin('converted', markdownHeaders(headers, this.#markdown.length))
+    this.#begin('converted', markdownHeaders(headers, this.#markdown.length), this.#markdown.length)
   }
 
   /**
@@ -137,9 +137,9 @@ export class HeldPage implements PageSink {
     this.#begin(outcome, variesByAccept(this.#context.headers))
   }
 
-  #begin(outcome: Outcome, headers: string[]): void {
+  #begin(outcome: Outcome, headers: string[], bytes?: number): void {
     this.#state = 'sending'
-    this.#context.settle(outcome)
+    this.#context.settle(outcome, bytes)
     this.#context.next.head(this.#context.status, headers)
     this.#flow()
   }

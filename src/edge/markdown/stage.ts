@@ -22,6 +22,7 @@ import {
   type PageContext,
   type PageConverter,
   type PageSink,
+  type Settle,
 } from './page-sink.js'
 import { TurnQueue } from './turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
@@ -59,8 +60,8 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     if (method === 'HEAD') return new MarkdownHead(sink, { isList, compress })
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
-    const settled = (outcome: Outcome) => {
-      if (SENT_AS_MARKDOWN.has(outcome)) compress()
+    const settled: Settle = (outcome, bytes = Infinity) => {
+      if (SENT_AS_MARKDOWN.has(outcome) && bytes >= MIN_COMPRESSED_BYTES) compress()
       settle(outcome)
     }
     const context = {
@@ -82,6 +83,9 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     return new StoredMarkdown(sink, exchange, stored)
   }
 }
+
+/** Shorter Markdown fits into one packet. */
+const MIN_COMPRESSED_BYTES = 1400
 
 /** Memory for the blocks of one page during the choice of its main content: two bytes per character. */
 const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED

@@ -5,19 +5,15 @@ import type { CachedResponse, VariantRecorder } from '../cache/types.js'
 import type { Exchange } from '../exchange.js'
 import type { ResponseSink } from '../response.js'
 import { markdownHeaders, pageOf, variesByAccept } from './headers.js'
-import type { Outcome } from './page-sink.js'
+import type { Outcome, Settle } from './page-sink.js'
 import { mayFit } from './variants.js'
 
 /** Creates the sink that converts one page. `settle` gets the outcome; `reduced` is called if not all settings applied. */
-export type OpenConversion = (
-  next: ResponseSink,
-  settle: (outcome: Outcome) => void,
-  reduced: () => void,
-) => ResponseSink
+export type OpenConversion = (next: ResponseSink, settle: Settle, reduced: () => void) => ResponseSink
 
 export interface StoredOptions {
   readonly open: OpenConversion
-  readonly settle: (outcome: Outcome) => void
+  readonly settle: Settle
   /** All settings that the Markdown depends on, as text. */
   readonly settings: string
   readonly isList: boolean
@@ -100,9 +96,9 @@ export class StoredMarkdown implements ResponseSink {
     const recorder = cached.record(name)
     const { open, settle } = this.#options
     const copy = new RecordedMarkdown(this.#next, recorder, () => (cached.form = name))
-    const settled = (outcome: Outcome) => {
+    const settled: Settle = (outcome, bytes) => {
       copy.outcome = outcome
-      settle(outcome)
+      settle(outcome, bytes)
     }
     return open(copy, settled, () => recorder.drop())
   }
@@ -116,9 +112,9 @@ export class StoredMarkdown implements ResponseSink {
       name,
       (recorder, done) => {
         const copy = new RecordedMarkdown(undefined, recorder, () => undefined, done)
-        const settled = (outcome: Outcome) => {
+        const settled: Settle = (outcome, bytes) => {
           copy.outcome = outcome
-          settle(outcome)
+          settle(outcome, bytes)
         }
         const conversion = open(copy, settled, () => recorder.drop())
         conversion.head(status, headers)
@@ -148,7 +144,7 @@ export class StoredMarkdown implements ResponseSink {
       this.#next.head(status, variesByAccept(headers))
       return
     }
-    this.#options.settle('cached')
+    this.#options.settle('cached', variant.bytes.length)
     cached.form = name
     this.#exchange.cachedBytes = variant.bytes.length
     this.#next.head(status, markdownHeaders(headers, variant.bytes.length))

@@ -46,7 +46,7 @@ export class StreamedPage implements PageSink {
     this.#bytes += bytes.length
     if (!this.#headSent) {
       this.#headSent = true
-      settle('streamed')
+      settle('streamed', whole ? bytes.length : undefined)
       this.#hasTrailer = trailers && !whole
       const fields = markdownHeaders(headers, whole ? bytes.length : undefined)
       next.head(status, this.#hasTrailer ? [...fields, 'trailer', TOKENS] : fields)

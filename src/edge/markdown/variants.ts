@@ -49,6 +49,7 @@ export class HtmlVariant implements ResponseSink {
 /** Response fields that GET would return, as far as they are known without the page. */
 export class MarkdownHead extends HtmlVariant {
   readonly #isList: boolean
+
   readonly #compress: () => void
 
   /** `compress` is called before the head if GET would return Markdown. */

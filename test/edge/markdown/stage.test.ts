@@ -89,7 +89,7 @@ for (const [origin, sent] of DISPOSITIONS) {
   })
 }
 
-const VARY: [origin: string[], html: string, markdown: string][] = [
+const VARY: [origin: string[], sent: string, compressible: string][] = [
   [[], 'accept', 'accept, accept-encoding'],
   [[''], 'accept', 'accept, accept-encoding'],
   [['Cookie'], 'Cookie, accept', 'Cookie, accept, accept-encoding'],
@@ -99,11 +99,12 @@ const VARY: [origin: string[], html: string, markdown: string][] = [
   [['Accept-Encoding'], 'Accept-Encoding, accept', 'Accept-Encoding, accept'],
 ]
 
-for (const [origin, html, markdown] of VARY) {
-  t.test(`Vary ${JSON.stringify(origin)} becomes ${html} in HTML and ${markdown} in Markdown`, async (t) => {
+for (const [origin, sent, compressible] of VARY) {
+  t.test(`Vary ${JSON.stringify(origin)} becomes ${sent}, in Markdown and in HTML`, async (t) => {
     const headers = [...chunked, ...origin.flatMap((value) => ['vary', value])]
-    t.equal((await response(headers, Buffer.from('x'))).headers['vary'], markdown)
-    t.equal((await response(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], html)
+    t.equal((await response(headers, Buffer.from('x'))).headers['vary'], sent)
+    t.equal((await response(headers, Buffer.from('x'), { accept: 'text/html' })).headers['vary'], sent)
+    t.equal((await response(headers, Buffer.alloc(1400, 'x'))).headers['vary'], compressible, 'worth compressing')
   })
 }
 
