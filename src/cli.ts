@@ -25,6 +25,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['check', 'validate a configuration or pipeline file', async () => (await import('./commands/check.js')).check],
   ['convert', 'convert HTML to Markdown', async () => (await import('./commands/convert.js')).convert],
   ['run', 'run the pipelines of a file until their input ends', async () => (await import('./commands/run.js')).run],
+  ['tail', 'show records as they pass', async () => (await import('./commands/tail.js')).tail],
   ['test', 'run the tests of a pipeline file', async () => (await import('./commands/test.js')).test],
   [
     'expr',

@@ -53,7 +53,7 @@ export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
         whole(
           logpush()
             .live.list(scope)
-            .map((session) => toApiErrors(session, request)),
+            .map(([session, job]) => sessionResponse(session, job, request)),
         ),
     }),
     endpoint({
@@ -68,12 +68,14 @@ export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
       handle({ scope, body, request }) {
         const session = logpush().live.open(scope, body)
         if (!session) throw new ApiError('tooManySessions')
-        return toApiErrors(session, request)
+        return sessionResponse(session, body, request)
       },
     }),
   ]
 }
 
-function toApiErrors({ id, job }: LiveSession, request: IncomingMessage): Static<typeof LiveResult> {
-  return { ...job, destination_conf: socketAddress(request) + sessionPath(id), session_id: id }
-}
+const sessionResponse = (
+  { id }: LiveSession,
+  job: Static<typeof LiveInput>,
+  request: IncomingMessage,
+): Static<typeof LiveResult> => ({ ...job, destination_conf: socketAddress(request) + sessionPath(id), session_id: id })

@@ -8,6 +8,7 @@ import { jobs, type Parts } from './jobs.js'
 import { OwnershipTokens } from './ownership-token.js'
 import { pipelines } from './pipelines.js'
 import { records } from './records.js'
+import { tail } from './tail.js'
 import { validation } from './validate.js'
 
 /** Log push: jobs and their destinations, datasets, live records, and the way in for records. */
@@ -24,5 +25,6 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
     ...edgeJobs(deps),
     ...records(deps),
     ...pipelines(deps),
+    ...tail(deps),
   ]
 }

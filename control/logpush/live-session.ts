@@ -7,7 +7,7 @@ import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-j
 import { LiveClients } from '../http/websocket-clients.js'
 import { pointed } from './json-pointers.js'
 
-/** What a session shows; texts as they were given. */
+/** What a session of a zone shows; texts as they were given. */
 export interface LiveJob {
   /** Names with commas between them. */
   readonly fields?: string
@@ -37,37 +37,17 @@ interface Reading {
   readonly ended: Promise<void>
 }
 
-interface Made {
-  readonly id: string
-  readonly scope: Scope
-  readonly clock: Clock
-  readonly counts: LiveCounts
-  readonly lines: LiveLines
-  readonly log: Log
+/** What a session reads. */
+export interface LiveSource {
+  /** Compiles what it shows. Throws InvalidInput if it does not fit. */
+  compile(seed: string): CompiledJob
+  /** Reads the records; undefined: those of the scope that the daemon accepts. */
+  readonly lines?: ((job: CompiledJob, signal: AbortSignal) => AsyncIterable<Uint8Array>) | undefined
 }
 
-const ofSession = (pointer: string): string => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
-
-/** One session: what it shows of which zone, and to whom. Reads records while somebody listens. */
-export class LiveSession {
-  readonly id: string
-  readonly scope: Scope
-  readonly job: LiveJob
-  readonly madeAt: number
-  readonly #made: Made
-  readonly #compiled: CompiledJob
-  readonly clients: LiveClients
-  #reading: Reading | undefined
-
-  /** Throws InvalidInput for a job that does not fit. */
-  constructor(job: LiveJob, made: Made) {
-    this.id = made.id
-    this.scope = made.scope
-    this.job = job
-    this.madeAt = made.clock.now()
-    this.#made = made
-    this.clients = new LiveClients(made.clock)
-    const { fields, filter, sample = 1 } = job
+/** Returns what a session of a zone reads. */
+export const zoneSource = ({ fields, filter, sample = 1 }: LiveJob): LiveSource => ({
+  compile: (seed) => {
     const settings = {
       dataset: 'http_requests',
       ...(filter !== undefined && { filter }),
@@ -77,7 +57,45 @@ export class LiveSession {
         ...(fields && { field_names: fields.split(',').map((name) => name.trim()) }),
       },
     }
-    this.#compiled = pointed(ofSession, () => compileJob(settings, made.id))
+    return pointed(ofSession, () => compileJob(settings, seed))
+  },
+})
+
+interface Made {
+  readonly id: string
+  readonly scope: Scope
+  readonly clock: Clock
+  readonly counts: LiveCounts
+  readonly lines: LiveLines
+  readonly log: Log
+  /** Tells clients of records that they missed. */
+  readonly tellsMissed: boolean
+}
+
+const ofSession = (pointer: string): string => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
+
+/** One session: what it shows of which zone, and to whom. Reads records while somebody listens. */
+export class LiveSession {
+  readonly id: string
+  readonly scope: Scope
+  readonly madeAt: number
+  readonly #made: Made
+  readonly #compiled: CompiledJob
+  readonly #source: LiveSource
+  /** Records that a client missed and does not know of yet. */
+  readonly #missed = new WeakMap<WebSocket, number>()
+  readonly clients: LiveClients
+  #reading: Reading | undefined
+
+  /** Throws InvalidInput for a job that does not fit. */
+  constructor(source: LiveSource, made: Made) {
+    this.id = made.id
+    this.scope = made.scope
+    this.madeAt = made.clock.now()
+    this.#made = made
+    this.clients = new LiveClients(made.clock)
+    this.#source = source
+    this.#compiled = source.compile(made.id)
   }
 
   join(client: WebSocket): void {
@@ -99,12 +117,13 @@ export class LiveSession {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { lines, scope, log } = this.#made
+    const { scope, log } = this.#made
+    const lines = this.#source.lines ?? ((job, stop) => this.#made.lines(scope, job, stop))
     try {
-      for await (const text of lines(scope, this.#compiled, signal)) this.#send(text)
+      for await (const text of lines(this.#compiled, signal)) this.#send(text)
     } catch (error) {
       if (!signal.aborted) {
-        log.error({ event: 'live_session_failed', zone: scope.id, error: messageOf(error) })
+        log.error({ event: 'live_session_failed', scope: scope.id, error: messageOf(error) })
         this.clients.close(UNEXPECTED, 'the records cannot be read')
         this.clients.clear()
       }
@@ -121,7 +140,19 @@ export class LiveSession {
     for (const client of this.clients) {
       const misses = client.readyState !== client.OPEN || client.bufferedAmount > MAX_WAITING
       counts[misses ? 'dropped' : 'sent'] += records
-      if (!misses) client.send(text, { binary: false })
+      if (misses) this.#missed.set(client, (this.#missed.get(client) ?? 0) + records)
+      else {
+        this.#tellMissed(client)
+        client.send(text, { binary: false })
+      }
     }
+  }
+
+  /** A binary message, so that it cannot be taken for a record. */
+  #tellMissed(client: WebSocket): void {
+    const missed = this.#missed.get(client)
+    if (missed === undefined) return
+    this.#missed.delete(client)
+    if (this.#made.tellsMissed) client.send(JSON.stringify({ missed }), { binary: true })
   }
 }

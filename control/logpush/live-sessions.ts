@@ -1,5 +1,5 @@
 /**
- * Live records of a zone over WebSockets: what "edge jobs" are to the public API. A session lives in memory, for an hour at
+ * Live records over WebSockets: what "edge jobs" are to the public API, and what `edged tail` shows. A session lives in memory, for an hour at
  * most; its URL is its secret. A client that reads too slowly misses records, which are counted, and delays no other.
  */
 import { randomBytes } from 'node:crypto'
@@ -10,9 +10,20 @@ import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import { PREFIX } from '../http/prefix.js'
-import { LiveSession, type LiveCounts, type LiveJob, type LiveLines } from './live-session.js'
+import {
+  LiveSession,
+  zoneSource,
+  type LiveCounts,
+  type LiveJob,
+  type LiveLines,
+  type LiveSource,
+} from './live-session.js'
 
 const MAX_PER_ZONE = 10
+/** Sessions of `edged tail`, of all scopes. */
+const MAX_TAILS = 100
+/** Time for a client of one to connect, or to connect again. */
+const TAIL_UNUSED_MS = 15_000
 const MAX_DURATION_MS = 60 * 60_000
 const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
@@ -34,6 +45,7 @@ export class LiveSessions {
   readonly counts: LiveCounts = { sent: 0, dropped: 0 }
   readonly #deps: LiveDeps
   readonly #sessions = new Map<string, LiveSession>()
+  readonly #jobs = new Map<LiveSession, LiveJob>()
   readonly #sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: 1024 })
   #timer: NodeJS.Timeout | undefined
 
@@ -41,17 +53,30 @@ export class LiveSessions {
     this.#deps = deps
   }
 
-  /** Those of a zone, in the order in which they were made. */
-  list(scope: Scope): LiveSession[] {
+  /** Those of a zone, in the order in which they were made, with what they show. */
+  list(scope: Scope): (readonly [session: LiveSession, job: LiveJob])[] {
     this.sweep()
-    return [...this.#sessions.values()].filter((session) => session.scope.id === scope.id)
+    return [...this.#jobs].filter(([session]) => session.scope.id === scope.id)
   }
 
   /** Makes a session; undefined if the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
   open(scope: Scope, job: LiveJob): LiveSession | undefined {
     if (this.list(scope).length >= MAX_PER_ZONE) return undefined
+    const session = this.#made(scope, zoneSource(job), { tellsMissed: false })
+    this.#jobs.set(session, job)
+    return session
+  }
+
+  /** Makes a session that `edged tail` reads; undefined if there are too many. Throws InvalidInput for a source that does not fit. */
+  tail(scope: Scope, source: LiveSource): LiveSession | undefined {
+    this.sweep()
+    if (this.#sessions.size - this.#jobs.size >= MAX_TAILS) return undefined
+    return this.#made(scope, source, { tellsMissed: true })
+  }
+
+  #made(scope: Scope, source: LiveSource, { tellsMissed }: { tellsMissed: boolean }): LiveSession {
     const id = randomBytes(16).toString('hex')
-    const session = new LiveSession(job, { ...this.#deps, id, scope, counts: this.counts })
+    const session = new LiveSession(source, { ...this.#deps, id, scope, counts: this.counts, tellsMissed })
     this.#sessions.set(id, session)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
     return session
@@ -73,8 +98,10 @@ export class LiveSessions {
     for (const [id, session] of this.#sessions) {
       const over = now - session.madeAt >= MAX_DURATION_MS
       if (!over) session.clients.probe()
-      if (!over && session.clients.unusedMs < UNUSED_MS) continue
+      const unusedMs = this.#jobs.has(session) ? UNUSED_MS : TAIL_UNUSED_MS
+      if (!over && session.clients.unusedMs < unusedMs) continue
       this.#sessions.delete(id)
+      this.#jobs.delete(session)
       session.clients.close(NORMAL, 'the session is over')
     }
     if (this.#sessions.size > 0) return
@@ -94,6 +121,7 @@ export class LiveSessions {
     this.closeAll()
     const sessions = [...this.#sessions.values()]
     this.#sessions.clear()
+    this.#jobs.clear()
     await Promise.all(sessions.map(async (session) => await session.close()))
   }
 }

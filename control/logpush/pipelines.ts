@@ -47,7 +47,7 @@ export function pipelines({ logpush }: LogpushDeps): Endpoint[] {
   ]
 }
 
-const isVisible = ({ scope: owner }: Watched, scope: Scope): boolean =>
+export const isVisible = ({ scope: owner }: Watched, scope: Scope): boolean =>
   owner === undefined ? scope.type === 'account' : owner.type === scope.type && owner.id === scope.id
 
 function shown(watched: Watched): Static<typeof Running> {

@@ -235,6 +235,7 @@ export class JobLoop {
       index = batch.add(lines, index, end)
       await batch.flush()
     }
+    if (this.#of.tap?.isWatched) this.#of.tap.show(lines, lines.begin, index)
     this.#of.metrics.read(index - lines.begin)
     this.#of.metrics.kept(batch.records - before, batch.sampledOut - sampledOut)
     if (batch.records > 0) this.#began = batch.from

@@ -176,7 +176,7 @@ class JobManager implements Logpush {
     const job = { ...settings, destination_conf: { sealed } }
     const deps = { ...this.#shared, open, deadLetter: setAside }
     entry.task = new JobSupervisor(job, { ...entry, id }, deps, { resumed: false })
-    this.#show(entry, id, destination, standing)
+    this.#show(entry, id, standing)
   }
 
   compile(settings: JobSettings, seed: string): CompiledJob {
@@ -266,10 +266,10 @@ class JobManager implements Logpush {
       const entry = await this.#entry(id, job.dataset, scope)
       if (entry.task !== undefined) {
         entry.task.update(job)
-        return this.#show(entry, id, destinationShown(job, scope, id, this.#deps))
+        return this.#show(entry, id, { settings: job, destination: destinationShown(job, scope, id, this.#deps) })
       }
       entry.task = new JobSupervisor(job, { ...entry, id }, this.#shared, { resumed: !found })
-      return this.#show(entry, id, destinationShown(job, scope, id, this.#deps))
+      return this.#show(entry, id, { settings: job, destination: destinationShown(job, scope, id, this.#deps) })
     }
     const task = this.#entries.get(id)?.task
     await task?.end(job === undefined ? 'deleted' : 'disabled', options().uploads.drain_timeout)
@@ -299,17 +299,22 @@ class JobManager implements Logpush {
     return entry
   }
 
-  #show(entry: Entry, id: string, destination: string, standing?: ConfiguredJob): void {
+  #show(
+    entry: Entry,
+    id: string,
+    shown: Pick<ConfiguredJob, 'settings' | 'destination'> & Partial<ConfiguredJob>,
+  ): void {
     const { monitor, redact = () => '' } = this.#deps
     const { dataset, scope, counts } = entry
     entry.hide = monitor?.add({
-      kind: standing === undefined ? 'job' : 'pipeline',
-      name: standing?.name ?? id,
-      route: standing?.route,
+      kind: shown.name === undefined ? 'job' : 'pipeline',
+      name: shown.name ?? id,
+      route: shown.route,
       dataset,
       source: scope.type,
-      destination: redact(destination),
+      destination: redact(shown.destination),
       scope,
+      settings: shown.settings,
       counts,
       progress: () => entry.task?.progress ?? { lagRecords: 0, lagSeconds: 0, inFlight: 0 },
       state: () => (entry.task?.status.failing ? 'failing' : 'running'),

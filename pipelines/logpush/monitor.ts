@@ -1,6 +1,8 @@
 import { Counter, Gauge } from 'prom-client'
 import type { Metrics } from '../../src/core/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
+import type { JobSettings } from './compiled-job.js'
+import type { Tap } from './tap.js'
 
 /** What a pipeline or job has done since it started. */
 export interface Counts {
@@ -43,6 +45,10 @@ export interface Watched {
   readonly destination: string
   /** Whose records it reads; undefined if they come from outside. */
   readonly scope: Scope | undefined
+  /** What it does with its records. */
+  readonly settings: JobSettings
+  /** Shows its records; undefined for those that the spools of the daemon have. */
+  readonly tap?: Tap | undefined
   readonly counts: Readonly<Counts>
   progress(): Progress
   state(): PipelineState

@@ -111,6 +111,10 @@ class ViewLines implements Lines {
     return this.#scanned
   }
 
+  raw(index: number): Uint8Array {
+    return this.lines.frame.line(index)
+  }
+
   key(index: number): number {
     return this.lines.key(index)
   }

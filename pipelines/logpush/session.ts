@@ -9,6 +9,7 @@ import type { JobMetrics } from './metrics.js'
 import type { Shared } from './shared-formatting.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
 import type { JobStatus } from './status.js'
+import type { Tap } from './tap.js'
 import type { Uploads } from './uploads.js'
 import type { EventLoopYield } from './yielding.js'
 
@@ -33,6 +34,8 @@ export interface SessionOf {
   /** With jobs of the same recipe on the same spool. */
   readonly shared?: Shared | undefined
   readonly sink: Sink
+  /** Shows the records. */
+  readonly tap?: Tap | undefined
   /** Names the host or bucket. */
   readonly destination: string
   readonly spool: ReadableSpool

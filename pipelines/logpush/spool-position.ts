@@ -29,6 +29,8 @@ export interface Lines {
   readonly frame: Frame | undefined
   /** In an object that the next call reuses, of which only the fields at `places` count. */
   record(index: number, places: Int16Array): ScannedRecord
+  /** The text of the record, of lines whose fields are scanned again as the job names them. */
+  raw?(index: number): Uint8Array
   /** What sampling of a line depends on: the same whenever the line is made again. */
   key(index: number): number
   /** The place in front of a line; at `count`, behind the last one. */

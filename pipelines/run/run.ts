@@ -147,6 +147,7 @@ class OutputLoop {
         id: name,
         job,
         sink,
+        tap: stats.tap,
         destination: 'destination',
         spool: this.#ending(() => control.end('finished')),
         cursor,

@@ -1,4 +1,5 @@
 import type { Progress } from '../logpush/monitor.js'
+import { Tap } from '../logpush/tap.js'
 
 /** What one output of a run has done so far. */
 export class OutputStats {
@@ -18,6 +19,8 @@ export class OutputStats {
   failure: string | undefined
   /** Returns how far the output is behind; set while it runs. */
   progress: (() => Progress) | undefined
+  /** Where the output shows its records. */
+  readonly tap = new Tap()
 }
 
 type Counter = 'kept' | 'sampledOut' | 'delivered' | 'dropped' | 'retried' | 'batches' | 'bytes'

@@ -7,7 +7,7 @@ import { hostAndPort, socketPath } from '../http/listen.js'
 import { Exit } from './command.js'
 
 /** Files that a daemon is usually started with. */
-const USUAL_FILES = ['edged.yaml', '/etc/edged/edged.yaml']
+export const USUAL_FILES = ['edged.yaml', '/etc/edged/edged.yaml']
 const DEFAULT_LISTEN = '127.0.0.1:9901'
 /** A reload reads certificates and databases. */
 const TIMEOUT_MS = 60_000

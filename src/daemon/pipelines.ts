@@ -23,7 +23,7 @@ const IDLE: Progress = { lagRecords: 0, lagSeconds: 0, inFlight: 0 }
 /** Shows an output of a pipeline with a source outside the daemon. */
 const watched = (
   { name, source, dataset }: Pipeline,
-  { route, destination_conf: destination }: PipelineOutput,
+  { route, job, destination_conf: destination }: PipelineOutput,
   {
     stats,
     shown,
@@ -38,6 +38,8 @@ const watched = (
     source: Object.keys(source)[0] ?? '',
     destination: redact(destination),
     scope: undefined,
+    settings: job.settings,
+    tap: output.tap,
     counts: {
       get read() {
         return stats.read

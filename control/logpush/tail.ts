@@ -1,0 +1,120 @@
+/** `edged tail`: live records of a job, a pipeline or a dataset of the scope. */
+import { Type } from 'typebox'
+import { compileJob, type CompiledJob, type JobSettings } from '../../pipelines/logpush/compiled-job.js'
+import type { Watched } from '../../pipelines/logpush/monitor.js'
+import { readFilter } from '../../pipelines/records/index.js'
+import { InvalidInput } from '../../src/core/errors.js'
+import { strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { socketAddress } from '../http/websocket-url.js'
+import { sessionPath } from './live-sessions.js'
+import type { LiveSource } from './live-session.js'
+import { isVisible } from './pipelines.js'
+import type { LogpushDeps } from './services.js'
+
+const TailInput = Type.Object(
+  {
+    job: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Id of a job: its records, written as it writes them.' }),
+    ),
+    pipeline: Type.Optional(Type.String({ maxLength: 100, description: 'Name of a pipeline: the same of this.' })),
+    route: Type.Optional(Type.String({ maxLength: 50, description: 'Route of the pipeline. Default: the first one.' })),
+    dataset: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        description: 'Without job and pipeline: records of this dataset. Default: http_requests of zones.',
+      }),
+    ),
+    fields: Type.Optional(
+      Type.String({ maxLength: 16_384, description: 'Names of fields with commas between them; JSON is written.' }),
+    ),
+    filter: Type.Optional(
+      Type.String({ maxLength: 65_536, description: 'JSON text, as in the filter of a job; beside that of the job.' }),
+    ),
+    sample: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: '10 shows one record of 10.' })),
+  },
+  strict,
+)
+type TailInput = Type.Static<typeof TailInput>
+
+const TailResult = Type.Object({
+  destination_conf: Type.String({ description: 'WebSocket URL; anyone who has it can listen.' }),
+  session_id: Type.String(),
+})
+
+/** Text messages of the WebSocket have records, a line each; binary ones how many were left out, as `{"missed":5}`. */
+export const tail = ({ logpush }: LogpushDeps): Endpoint[] => [
+  endpoint({
+    method: 'post',
+    path: '/edged/tail',
+    scopes: ['account', 'zone'],
+    permissions: ACCESS.logpush.read,
+    summary: 'Open a live session on a job, a pipeline or a dataset: for an hour, or until nobody listens',
+    body: TailInput,
+    result: TailResult,
+    refusal: 'badLogpush',
+    handle({ scope, body, request }) {
+      const { live, running } = logpush()
+      const session = live.tail(scope, sourceOf(body, scope, running?.() ?? []))
+      if (!session) throw new ApiError('tooManySessions')
+      return { destination_conf: socketAddress(request) + sessionPath(session.id), session_id: session.id }
+    },
+  }),
+]
+
+function sourceOf(input: TailInput, scope: Scope, running: readonly Watched[]): LiveSource {
+  const { job, pipeline, route, dataset = 'http_requests' } = input
+  if (job === undefined && pipeline === undefined)
+    return { compile: (seed) => compiled({ dataset, output_options: { timestamp_format: 'rfc3339' } }, input, seed) }
+  const found = running.find(
+    (each) =>
+      isVisible(each, scope) &&
+      (job === undefined ? each.kind === 'pipeline' && each.name === pipeline : each.name === String(job)) &&
+      (route === undefined || each.route === route),
+  )
+  if (found === undefined) {
+    const pointer = job !== undefined ? '/job' : route === undefined ? '/pipeline' : '/route'
+    throw new InvalidInput([{ pointer, message: 'is not running here' }])
+  }
+  const { tap, settings } = found
+  return {
+    compile: (seed) => compiled(settings, input, seed),
+    lines: tap && ((own, signal) => tap.watch(own, signal)),
+  }
+}
+
+/** Compiles what a job says, for single lines, with the filter of the watcher beside its own. */
+function compiled(settings: JobSettings, { fields, filter, sample }: TailInput, seed: string): CompiledJob {
+  const { merge_subrequests: _merge, ...options } = asObject(settings.output_options)
+  const suffix = options['record_suffix']
+  const output = {
+    ...options,
+    batch_prefix: '',
+    batch_suffix: '',
+    record_delimiter: '',
+    ...(typeof suffix === 'string' && { record_suffix: suffix.endsWith('\n') ? suffix : `${suffix}\n` }),
+    ...(sample !== undefined && { sample_rate: 1 / sample }),
+    ...(fields !== undefined && {
+      output_type: 'ndjson',
+      record_template: null,
+      record_prefix: null,
+      record_suffix: null,
+      field_names: fields.split(',').map((name) => name.trim()),
+    }),
+  }
+  const filters = [settings.filter, filter].filter((one) => one !== undefined && one !== null && one !== '')
+  const both = filters.length < 2 ? (filters[0] ?? '') : { where: { and: filters.map(whereOf) } }
+  // The older form of the options has them all as text.
+  const shape = settings.output_options || fields !== undefined || !settings.logpull_options
+  const written = shape ? { output_options: output, logpull_options: undefined } : {}
+  return compileJob({ ...settings, ...written, filter: both }, seed)
+}
+
+const asObject = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+
+/** Numbers keep all their digits. */
+const whereOf = (filter: unknown): unknown => (readFilter(filter) as { where?: unknown }).where

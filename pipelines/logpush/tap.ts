@@ -1,0 +1,64 @@
+/** Records of a running output for those who watch it, as they are put into batches. Nobody waits for a watcher. */
+import { BatchText, type RecordScanner } from '../records/index.js'
+import type { CompiledJob } from './compiled-job.js'
+import type { Lines } from './spool-position.js'
+
+/** Bytes that wait for a watcher; beyond it records are left out. */
+const MAX_WAITING = 1 << 20
+
+interface Watcher {
+  readonly job: CompiledJob
+  readonly scanner: RecordScanner | undefined
+  readonly texts: Uint8Array[]
+  waiting: number
+  wake: () => void
+}
+
+/** Where an output shows its records. Without watchers it costs nothing. */
+export class Tap {
+  readonly #watchers = new Set<Watcher>()
+
+  get isWatched(): boolean {
+    return this.#watchers.size > 0
+  }
+
+  /** Shows lines from `begin` up to `end`. */
+  show(lines: Lines, begin: number, end: number): void {
+    for (const watcher of this.#watchers) {
+      if (watcher.waiting > MAX_WAITING) continue
+      const { keeps, samples, format, looks, writes } = watcher.job
+      const text = new BatchText(format)
+      for (let index = begin; index < end; index++) {
+        const raw = watcher.scanner === undefined ? undefined : lines.raw?.(index)
+        const scanned = raw && watcher.scanner?.scan(raw)
+        if (keeps(scanned ?? lines.record(index, looks)) && samples(lines.key(index)))
+          text.add(scanned ?? lines.record(index, writes))
+      }
+      if (text.records === 0) continue
+      const bytes = text.close()
+      watcher.texts.push(bytes)
+      watcher.waiting += bytes.length
+      watcher.wake()
+    }
+  }
+
+  /** Texts of the records from now on that a job keeps, written as it says; ends when the signal aborts. */
+  async *watch(job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+    const watcher: Watcher = { job, scanner: job.view?.(), texts: [], waiting: 0, wake: () => {} }
+    const wake = () => watcher.wake()
+    signal.addEventListener('abort', wake)
+    this.#watchers.add(watcher)
+    try {
+      while (!signal.aborted) {
+        const text = watcher.texts.shift()
+        if (text !== undefined) {
+          watcher.waiting -= text.length
+          yield text
+        } else await new Promise<void>((resolve) => (watcher.wake = resolve))
+      }
+    } finally {
+      this.#watchers.delete(watcher)
+      signal.removeEventListener('abort', wake)
+    }
+  }
+}
