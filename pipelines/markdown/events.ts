@@ -19,6 +19,11 @@ export interface Tag {
   attribute(name: string): string | undefined
   /** Returns whether the undecoded value of an attribute begins with `start`. Faster than reading the value. */
   attributeStarts(name: string, start: string): boolean
+  /**
+   * Returns a number that in this process stands for the undecoded value of an attribute, or 0 if there is none: the value
+   * is missing, empty or long. Equal numbers mean equal values, except by a chance of one in 2^52.
+   */
+  attributeKey(name: string): number
   /** The last result of `attribute` is printable ASCII without any of `<>()\\&`: as an address it needs no escapes. */
   readonly valueIsPlain: boolean
   /** Returns all attributes, in order, decoded. The first of several with one name counts. */

@@ -75,6 +75,10 @@ export class HeldTag implements Tag {
     return this.#attributes.get(name)
   }
 
+  attributeKey(): number {
+    return 0
+  }
+
   attributeStarts(name: string, start: string): boolean {
     return this.attribute(name)?.toLowerCase().startsWith(start) === true
   }

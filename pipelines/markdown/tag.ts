@@ -3,6 +3,7 @@ import { indexOfUnit } from './code-units.js'
 import { decodeAttribute } from './entities.js'
 import type { Tag } from './events.js'
 import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
+import { keyOf } from './value-keys.js'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -178,6 +179,11 @@ export class OpenTag implements Tag {
     if (index < 0) return false
     const from = this.#offsets[index + 2] as number
     return (this.#offsets[index + 3] as number) - from >= start.length && unitsMatch(this.#units, from, start)
+  }
+
+  attributeKey(name: string): number {
+    const index = this.#find(name)
+    return index < 0 ? 0 : keyOf(this.#units, this.#offsets[index + 2] as number, this.#offsets[index + 3] as number)
   }
 
   /** The place of an attribute among the offsets, -1 if the tag does not have it. */

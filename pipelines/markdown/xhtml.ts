@@ -52,6 +52,10 @@ class XmlTag implements Tag {
     return Object.hasOwn(this.#attributes, name) ? this.#attributes[name] : undefined
   }
 
+  attributeKey(): number {
+    return 0
+  }
+
   attributeStarts(name: string, start: string): boolean {
     return this.attribute(name)?.toLowerCase().startsWith(start) === true
   }

@@ -39,7 +39,13 @@ const MAX_LINK_SHARE = 0.8
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
 
-type Verdict = 'sure' | 'in' | 'furniture'
+/** What a pass finds of a container: bits, and above them the number of regions that contain it. */
+const SURE = 1
+const FURNITURE = 2
+const FLAGS = 3
+const REGIONS = 4
+
+const IS_REGION = IS_BODY | IS_ARTICLE | IS_MAIN
 
 interface Region {
   readonly kind: 'body' | 'article' | 'main'
@@ -49,6 +55,7 @@ interface Region {
 /** Decides which blocks are the main content of a page. Results for one part are reused for the next. */
 export class MainContent {
   #regions: Region[] = []
+  #passes = 0
   #words = 0
 
   /** Returns whether each block is content. */
@@ -67,17 +74,19 @@ export class MainContent {
   #findRegions(blocks: readonly Block[]): void {
     const found = { body: new Set<Container>(), article: new Set<Container>(), main: new Set<Container>() }
     const all = { body: 0, article: 0, main: 0 }
-    const seen = new Set<Container>()
-    for (const { place } of blocks)
-      for (let at: Container | undefined = place; at !== undefined && !seen.has(at); at = at.parent) {
-        seen.add(at)
-        if ((at.traits & IS_BODY) !== 0 && !hasAbove(at, (above) => (above.traits & IS_BODY) !== 0)) all.body += at.long
-        if ((at.traits & IS_ARTICLE) !== 0 && !hasAbove(at, (above) => (above.traits & IS_ARTICLE) !== 0))
-          all.article += at.long
+    const pass = ++this.#passes
+    for (const { place } of blocks) {
+      if (((place.traits | place.above) & IS_REGION) === 0) continue
+      for (let at: Container | undefined = place; at !== undefined && at.pass !== pass; at = at.parent) {
+        at.pass = pass
+        if ((at.traits & IS_REGION) === 0) continue
+        if ((at.traits & ~at.above & IS_BODY) !== 0) all.body += at.long
+        if ((at.traits & ~at.above & IS_ARTICLE) !== 0) all.article += at.long
         if ((at.traits & IS_BODY) !== 0 && at.long >= MIN_REGION) found.body.add(at)
         if ((at.traits & IS_ARTICLE) !== 0 && at.long >= MIN_ARTICLE) found.article.add(at)
         if ((at.traits & IS_MAIN) !== 0 && at.long >= MIN_REGION) found.main.add(at)
       }
+    }
     for (const kind of ['body', 'article', 'main'] as const) {
       if (this.#regions.some((region) => region.kind === kind)) continue
       const outer = [...found[kind]].filter((each) => !hasAbove(each, (above) => found[kind].has(above)))
@@ -101,25 +110,29 @@ export class MainContent {
   #apply(blocks: readonly Block[], strict: boolean): boolean[] {
     const regions = strict ? this.#regions : this.#regions.filter(({ kind }) => kind === 'main')
     const dropsReplies = strict && this.#hasMoreThanReplies(blocks)
-    const verdicts = new Map<Container, Verdict>()
-    const verdictOf = (place: Container): Verdict => {
-      const known = verdicts.get(place)
-      if (known !== undefined) return known
-      const above = place.parent === undefined ? undefined : verdictOf(place.parent)
-      const verdict: Verdict =
-        (place.traits & IS_SURE) !== 0 || above === 'sure'
-          ? 'sure'
-          : above === 'furniture' || isFurniture(place, strict) || (dropsReplies && (place.traits & IS_REPLIES) !== 0)
-            ? 'furniture'
-            : 'in'
-      verdicts.set(place, verdict)
+    const pass = ++this.#passes
+    const verdictOf = (place: Container): number => {
+      if (place.pass === pass) return place.verdict
+      const above = place.parent === undefined ? 0 : verdictOf(place.parent)
+      let verdict = above & ~FLAGS
+      for (const { container } of regions) if (container === place) verdict += REGIONS
+      if ((place.traits & IS_SURE) !== 0 || (above & SURE) !== 0) verdict |= SURE
+      else if (
+        (above & FURNITURE) !== 0 ||
+        isFurniture(place, strict) ||
+        (dropsReplies && (place.traits & IS_REPLIES) !== 0)
+      )
+        verdict |= FURNITURE
+      place.pass = pass
+      place.verdict = verdict
       return verdict
     }
+    const inAll = regions.length * REGIONS
     const kept = blocks.map((block) => {
       const verdict = verdictOf(block.place)
-      if (verdict === 'sure') return true
-      if (verdict === 'furniture') return false
-      if (!regions.every(({ container }) => isInside(block.place, container))) return block.level === 1
+      if ((verdict & SURE) !== 0) return true
+      if ((verdict & FURNITURE) !== 0) return false
+      if (verdict < inAll) return block.level === 1
       if (block.text === 0 && block.level === 0 && block.kind !== 'fence' && !isIllustration(block.place)) return false
       const isLinks = block.links > MAX_LINK_SHARE * block.text && block.text > 0
       return !isLinks || block.level > 0 || block.kind === 'table'
@@ -134,19 +147,14 @@ export class MainContent {
 const wordsIn = (blocks: readonly Block[], kept: readonly boolean[]): number =>
   blocks.reduce((sum, block, at) => (kept[at] === true ? sum + block.words : sum), 0)
 
-const isSure = (place: Container): boolean =>
-  (place.traits & IS_SURE) !== 0 || hasAbove(place, (above) => (above.traits & IS_SURE) !== 0)
+const isSure = ({ traits, above }: Container): boolean => ((traits | above) & IS_SURE) !== 0
 
-const isReply = (place: Container): boolean =>
-  (place.traits & IS_REPLIES) !== 0 || hasAbove(place, (above) => (above.traits & IS_REPLIES) !== 0)
+const isReply = ({ traits, above }: Container): boolean => ((traits | above) & IS_REPLIES) !== 0
 
 function hasAbove(container: Container, test: (above: Container) => boolean): boolean {
   for (let at = container.parent; at !== undefined; at = at.parent) if (test(at)) return true
   return false
 }
-
-const isInside = (place: Container, container: Container): boolean =>
-  place === container || hasAbove(place, (above) => above === container)
 
 /** Maximum distance, in containers, between an image and the text that it illustrates. */
 const NEAR = 2

@@ -9,63 +9,51 @@ export interface Measure {
 }
 
 /** An element around blocks, and measures of its blocks so far. */
-export interface Container extends Measure {
+export class Container implements Measure {
   readonly name: string
   readonly parent: Container | undefined
   readonly depth: number
   /** The bits below. */
   readonly traits: number
+  /** Those of all containers around it. */
+  readonly above: number
+  text = 0
+  links = 0
   /** Amount of text in blocks that are longer than a few words and not links. */
-  long: number
+  long = 0
   /** Part of the three that the containers around it do not have yet. */
-  newText: number
-  newLinks: number
-  newLong: number
-}
+  newText = 0
+  newLinks = 0
+  newLong = 0
+  /** The last pass over the blocks that has reached it, and what that pass has found. */
+  pass = 0
+  verdict = 0
 
-/** Creates a container. */
-export const containerIn = (parent: Container, depth: number, name: string, traits: number): Container => ({
-  name,
-  parent,
-  depth,
-  traits,
-  text: 0,
-  links: 0,
-  long: 0,
-  newText: 0,
-  newLinks: 0,
-  newLong: 0,
-})
+  constructor(name: string, parent: Container | undefined, depth: number, traits: number) {
+    this.name = name
+    this.parent = parent
+    this.depth = depth
+    this.traits = traits
+    this.above = parent === undefined ? 0 : parent.traits | parent.above
+  }
 
-/** Adds the measures of a block to its container. */
-export function addBlock(place: Container, { text, links }: Readonly<Measure>, long: number): void {
-  place.text += text
-  place.links += links
-  place.long += long
-  place.newText += text
-  place.newLinks += links
-  place.newLong += long
+  /** Adds the measures of a block. */
+  add(text: number, links: number, long: number): void {
+    this.text += text
+    this.links += links
+    this.long += long
+    this.newText += text
+    this.newLinks += links
+    this.newLong += long
+  }
 }
 
 /** Adds what is new in a container, and in those around it up to `end`, to the next one. */
 export function addUpTo(end: Container | undefined, place: Container): void {
   for (let at = place; at !== end && at.parent !== undefined; at = at.parent) {
-    addBlock(at.parent, { text: at.newText, links: at.newLinks }, at.newLong)
+    at.parent.add(at.newText, at.newLinks, at.newLong)
     at.newText = at.newLinks = at.newLong = 0
   }
-}
-
-export const ROOT: Readonly<Container> = {
-  name: '',
-  parent: undefined,
-  depth: 0,
-  traits: 0,
-  text: 0,
-  links: 0,
-  long: 0,
-  newText: 0,
-  newLinks: 0,
-  newLong: 0,
 }
 
 /** Its class, id or `itemprop` is that of the body of an article. */
@@ -128,45 +116,53 @@ for (const name of (
 
 export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
 
+const bitOf = (name: string): number => attributeBit(name.charCodeAt(0), name.length)
+
 /** Attributes that name an element, and the bits of their names. */
-const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop'].map((name) => ({
-  name,
-  bit: attributeBit(name.charCodeAt(0), name.length),
-}))
-const NAMING_BITS = NAMING.reduce((all, { bit }) => all | bit, 0)
+const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop']
+const BITS = NAMING.map(bitOf)
+const ID = bitOf('id')
+const ROLE = bitOf('role')
+const NAMING_BITS = BITS.reduce((all, bit) => all | bit)
 
-/** Maximum number of cached names: most pages use a few repeatedly. */
-const MAX_CACHED = 256
+/**
+ * Number of names whose traits are cached for all pages: those of a site use a few repeatedly. A later name takes the place
+ * of another one, so the memory does not grow.
+ */
+const SLOTS = 16_384
+const KEYS = new Float64Array(SLOTS)
+const TRAITS = new Uint16Array(SLOTS)
 
-/** Determines from the tags of one page what its containers are. */
-export class ContainerNames {
-  readonly #known = new Map<string, number>()
-
-  traitsOf(tag: Tag): number {
-    const traits = BY_NAME.get(tag.name) ?? 0
-    if ((tag.attributeBits & NAMING_BITS) === 0) return traits
-    let named = 0
-    for (const { name, bit } of NAMING) {
-      if ((tag.attributeBits & bit) === 0) continue
-      const value = tag.attribute(name)
-      if (value === undefined || value === '') continue
-      // Most ids occur once.
-      named |= name === 'id' ? traitsOfName(value) : this.#cached(value)
-      if (name === 'role' && value === 'main') named |= IS_MAIN
-      if (name === 'id' && tag.name === 'div' && value.startsWith('S:') && tag.attribute('hidden') !== undefined)
-        named |= IS_SURE
-    }
-    return traits | ((named & IS_BODY) !== 0 ? named & ~(IS_REPLIES | IS_FURNITURE) : named)
-  }
-
-  #cached(name: string): number {
-    const known = this.#known.get(name)
-    if (known !== undefined) return known
-    const traits = traitsOfName(name)
-    if (this.#known.size < MAX_CACHED) this.#known.set(name, traits)
-    return traits
-  }
+function traitsOfAttribute(tag: Tag, name: string): number {
+  const key = tag.attributeKey(name)
+  const slot = key & (SLOTS - 1)
+  if (key !== 0 && KEYS[slot] === key) return TRAITS[slot] as number
+  const value = tag.attribute(name)
+  if (value === undefined || value === '') return 0
+  const traits = traitsOfName(value)
+  KEYS[slot] = key
+  TRAITS[slot] = traits
+  return traits
 }
+
+/** Determines from the tag of a container what the container is. */
+export function traitsOf(tag: Tag): number {
+  const traits = BY_NAME.get(tag.name) ?? 0
+  const bits = tag.attributeBits
+  if ((bits & NAMING_BITS) === 0) return traits
+  let named = 0
+  for (let at = 0; at < NAMING.length; at++)
+    if ((bits & (BITS[at] as number)) !== 0) named |= traitsOfAttribute(tag, NAMING[at] as string)
+  if ((bits & ROLE) !== 0 && tag.attribute('role') === 'main') named |= IS_MAIN
+  if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE
+  return traits | ((named & IS_BODY) !== 0 ? named & ~(IS_REPLIES | IS_FURNITURE) : named)
+}
+
+/** Returns whether it is a part of a page that React streams. */
+const isSegment = (tag: Tag): boolean =>
+  tag.attributeStarts('id', 's:') &&
+  tag.attribute('id')?.startsWith('S:') === true &&
+  tag.attribute('hidden') !== undefined
 
 const BY_NAME: ReadonlyMap<string, number> = new Map([
   ['main', IS_MAIN],

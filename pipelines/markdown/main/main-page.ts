@@ -1,6 +1,7 @@
 import type { Skip, Tag } from '../events.js'
+import { elementNamed } from '../names.js'
 import { Page } from '../page.js'
-import { addUpTo, containerIn, ContainerNames, IS_SURE, isFollowed, type Container } from './container.js'
+import { addUpTo, Container, IS_SURE, isFollowed, traitsOf } from './container.js'
 import { MainWriter } from './main-writer.js'
 
 /** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
@@ -9,12 +10,13 @@ const MAX_DEPTH = 64
 /** Maximum number of elements in which an end tag searches for its element. */
 const MAX_LOOK = 40
 
-const HEADING = /^h[1-6]$/
+const PARAGRAPH = elementNamed('p').id
+const ITEM = elementNamed('li').id
+const HEADINGS: ReadonlySet<string> = new Set(['h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 
 /** A page of which only the main content is converted. */
 export class MainPage extends Page {
   readonly #blocks = this.writer as MainWriter
-  readonly #names = new ContainerNames()
 
   protected override newWriter(): MainWriter {
     return new MainWriter()
@@ -38,18 +40,11 @@ export class MainPage extends Page {
   }
 
   #push(tag: Tag): void {
-    const { name } = tag
     const { place } = this.#blocks
-    // These are ended by each other, without end tags.
-    if (
-      place.name === 'p' ||
-      (name === 'li' && place.name === 'li') ||
-      (HEADING.test(name) && HEADING.test(place.name))
-    )
-      this.#leave(place.parent ?? place)
+    if (place.parent !== undefined && isEndedBy(place.name, tag)) this.#leave(place.parent)
     const parent = this.#blocks.place
     if (parent.depth >= MAX_DEPTH) return
-    this.#blocks.place = containerIn(parent, parent.depth + 1, name, this.#names.traitsOf(tag))
+    this.#blocks.place = new Container(tag.name, parent, parent.depth + 1, traitsOf(tag))
   }
 
   #leave(outer: Container): void {
@@ -70,8 +65,14 @@ export class MainPage extends Page {
   /** Writes a `noscript` that is content in place of what scripts would show. */
   protected override writeNoscript(markdown: string): void {
     const { place } = this.#blocks
-    this.#blocks.place = containerIn(place, place.depth, 'noscript', IS_SURE)
+    this.#blocks.place = new Container('noscript', place, place.depth, IS_SURE)
     super.writeNoscript(markdown)
     this.#leave(place)
   }
+}
+
+/** Returns whether the start tag of a block ends the container of this name, whose end tag may be omitted. */
+function isEndedBy(name: string, { id, name: next }: Tag): boolean {
+  if (id === PARAGRAPH || name === 'p') return name === 'p'
+  return id === ITEM ? name === 'li' : HEADINGS.has(next) && HEADINGS.has(name)
 }

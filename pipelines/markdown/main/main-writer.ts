@@ -1,6 +1,6 @@
 import { Writer, type Frame, type Leaf } from '../writer.js'
 import { MainContent, isLong, type Block } from './choose.js'
-import { addBlock, addUpTo, ROOT, type Container } from './container.js'
+import { addUpTo, Container } from './container.js'
 import { measure } from './measure.js'
 
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
@@ -16,10 +16,12 @@ interface Buffered extends Block {
 /** Buffers blocks and writes those that are the main content of the page. */
 export class MainWriter extends Writer {
   /** The container of the next blocks. */
-  place: Container = { ...ROOT }
+  place = new Container('', undefined, 0, 0)
   readonly #content = new MainContent()
   #blocks: Buffered[] = []
   #buffered = 0
+  /** The open frames around the block that was buffered last. */
+  #around: Frame[] = []
   /** Nothing is buffered any more: the page has ended. */
   #isDirect = false
   /** Whether the last block was written, for lines that are added to it. */
@@ -35,21 +37,35 @@ export class MainWriter extends Writer {
     if (kind === 'empty') return
     if (this.frames.length > 1) this.leaveList()
     const level = kind === 'heading' ? contents.search(/[^#]/) : 0
+    const { text, links, words } = measure(contents)
+    const { place } = this
     const block: Buffered = {
       kind,
       contents,
       isFinal,
-      frames: this.frames.slice(),
-      place: this.place,
+      frames: this.#framesAround(),
+      place,
       level: level < 0 ? contents.length : level,
       title: kind === 'heading' ? titleOf(contents) : '',
-      ...measure(contents),
+      text,
+      links,
+      words,
     }
-    for (const frame of this.frames) frame.pending = true
-    addBlock(this.place, block, isLong(block) ? block.text : 0)
+    place.add(text, links, isLong(block) ? text : 0)
     this.#blocks.push(block)
     this.#buffered += contents.length
     if (this.#buffered > MAX_BUFFERED) this.#decide()
+  }
+
+  /** Returns the open frames, which later blocks share: a frame that ends is not opened again. */
+  #framesAround(): Frame[] {
+    const { frames } = this
+    const { length } = frames
+    if (this.#around.length !== length || this.#around[length - 1] !== frames[length - 1]) {
+      this.#around = frames.slice()
+      for (const frame of frames) frame.pending = true
+    }
+    return this.#around
   }
 
   override more(line: string): void {

@@ -16,31 +16,36 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_PARENTHESIS = 0x28
 
-const WORD = new Uint8Array(0xc0)
-for (const char of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789') WORD[char.charCodeAt(0)] = 1
+/** What a character is: part of a word, or one that may mean something in Markdown. */
+const IN_WORD = 1
+const MARK = 2
+const CLASSES = new Uint8Array(0x10000).fill(IN_WORD, 0xc0)
+for (const char of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789')
+  CLASSES[char.charCodeAt(0)] = IN_WORD
+for (const char of '\\<[]') CLASSES[char.charCodeAt(0)] = MARK
 
 const code = new CodeUnits()
+
+/** For each open bracket, the characters before it, negative if it is that of an image. */
+const brackets: number[] = []
 
 /** Measures one block. One pass: the time is linear in the length. */
 export function measure(markdown: string): BlockMeasure {
   const length = lengthOf(markdown)
   const units = code.fill(markdown)
-  /** For each open bracket, the characters before it, and whether it is that of an image. */
-  const brackets: number[] = []
+  const classes = CLASSES
+  brackets.length = 0
   let text = 0
   let links = 0
   let words = 0
-  let inWord = false
+  let before = 0
   for (let at = 0 | 0; at < length; at++) {
-    const char = units[at]!
-    if (char > 0xbf || WORD[char] === 1) {
-      text++
-      if (!inWord) words++
-      inWord = true
-      continue
-    }
-    if (char <= 0x20) {
-      inWord = false
+    const char = units[at] as number
+    const kind = classes[char] as number
+    if (kind !== MARK) {
+      text += kind
+      words += kind & ~before
+      before = kind
       continue
     }
     if (char === BACKSLASH) continue
@@ -56,17 +61,17 @@ export function measure(markdown: string): BlockMeasure {
     }
     if (char === OPEN_BRACKET) {
       brackets.push(at > 0 && units[at - 1] === 0x21 ? -1 - text : text)
-      inWord = false
+      before = 0
     } else if (char === CLOSE_BRACKET) {
-      const before = brackets.pop()
-      if (before !== undefined && units[at + 1] === OPEN_PARENTHESIS) {
+      const opened = brackets.pop()
+      if (opened !== undefined && units[at + 1] === OPEN_PARENTHESIS) {
         // The text that describes an image is not the text of the page.
-        if (before < 0) text = -1 - before
-        else links += text - before
+        if (opened < 0) text = -1 - opened
+        else links += text - opened
         at = endOfDestination(units, length, at + 2)
       }
-      inWord = false
-    } else inWord = false
+      before = 0
+    } else before = 0
   }
   return { text, links: Math.min(links, text), words }
 }
