@@ -14,12 +14,14 @@ export function keyOf(units: Uint16Array, start: number, end: number): number {
   if (length <= 0 || length > MAX_LENGTH) return 0
   let first = START ^ length
   let second = START
-  for (let at = start | 0; at < end; at++) {
-    const unit = units[at] as number
-    first = Math.imul(first ^ unit, FIRST)
-    first ^= first >>> 15
-    second = Math.imul(second ^ unit, SECOND)
-    second ^= second >>> 13
+  const last = end - 1
+  // Two code units at a time. Rotated, since a multiplication moves the effect of a bit only upwards.
+  for (let at = start | 0; at < end; at += 2) {
+    const pair = (units[at] as number) | (at < last ? (units[at + 1] as number) << 16 : 0)
+    first = Math.imul(first ^ pair, FIRST)
+    first = (first << 15) | (first >>> 17)
+    second = Math.imul(second ^ pair, SECOND)
+    second = (second << 13) | (second >>> 19)
   }
   return (first >>> 0) * 0x10_0000 + (second >>> 12) || 1
 }

@@ -13,6 +13,8 @@ export class Container implements Measure {
   readonly name: string
   readonly parent: Container | undefined
   readonly depth: number
+  /** Its group of elements, of those in `FOLLOWED`. */
+  readonly group: number
   /** The bits below. */
   readonly traits: number
   /** Those of all containers around it. */
@@ -29,8 +31,9 @@ export class Container implements Measure {
   pass = 0
   verdict = 0
 
-  constructor(name: string, parent: Container | undefined, depth: number, traits: number) {
+  constructor(name: string, id: number, parent: Container | undefined, depth: number, traits: number) {
     this.name = name
+    this.group = FOLLOWED[id] as number
     this.parent = parent
     this.depth = depth
     this.traits = traits
@@ -106,7 +109,7 @@ function traitsOfName(name: string): number {
   return (REPLIES.test(text) ? IS_REPLIES : 0) | (FURNITURE.test(text) ? IS_FURNITURE : 0)
 }
 
-/** Elements that are followed as containers, by their position in the table of names. */
+/** Elements that are followed as containers, by their position in the table of names: 0 for others. */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
 for (const name of (
   'address article aside blockquote center dd details dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 ' +
@@ -114,7 +117,21 @@ for (const name of (
 ).split(' '))
   FOLLOWED[elementNamed(name).id] = 1
 
-export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
+/** Groups of them whose end tag may be omitted before another one. */
+const PARAGRAPH = 2
+const ITEM = 3
+const HEADING = 4
+FOLLOWED[elementNamed('p').id] = PARAGRAPH
+FOLLOWED[elementNamed('li').id] = ITEM
+for (let level = 1; level <= 6; level++) FOLLOWED[elementNamed(`h${level}`).id] = HEADING
+
+export const isFollowed = (id: number): boolean => FOLLOWED[id] !== 0
+
+/** Returns whether the start tag of a followed element ends a container. */
+export function endsAt({ group }: Container, id: number): boolean {
+  if (group === PARAGRAPH) return true
+  return group > PARAGRAPH && group === FOLLOWED[id]
+}
 
 const bitOf = (name: string): number => attributeBit(name.charCodeAt(0), name.length)
 
@@ -129,7 +146,7 @@ const NAMING_BITS = BITS.reduce((all, bit) => all | bit)
  * Number of names whose traits are cached for all pages: those of a site use a few repeatedly. A later name takes the place
  * of another one, so the memory does not grow.
  */
-const SLOTS = 16_384
+const SLOTS = 32_768
 const KEYS = new Float64Array(SLOTS)
 const TRAITS = new Uint16Array(SLOTS)
 
@@ -147,7 +164,7 @@ function traitsOfAttribute(tag: Tag, name: string): number {
 
 /** Determines from the tag of a container what the container is. */
 export function traitsOf(tag: Tag): number {
-  const traits = BY_NAME.get(tag.name) ?? 0
+  const traits = OF_ELEMENT[tag.id] as number
   const bits = tag.attributeBits
   if ((bits & NAMING_BITS) === 0) return traits
   let named = 0
@@ -164,11 +181,14 @@ const isSegment = (tag: Tag): boolean =>
   tag.attribute('id')?.startsWith('S:') === true &&
   tag.attribute('hidden') !== undefined
 
-const BY_NAME: ReadonlyMap<string, number> = new Map([
+/** Traits that an element has by its name, by its position in the table of names. */
+const OF_ELEMENT = new Uint8Array(KNOWN_NAMES + 1)
+for (const [name, traits] of [
   ['main', IS_MAIN],
   ['article', IS_ARTICLE],
   ['aside', IS_ASIDE],
   ['form', IS_FORM],
   ['ul', IS_LIST],
   ['ol', IS_LIST],
-])
+] as const)
+  OF_ELEMENT[elementNamed(name).id] = traits

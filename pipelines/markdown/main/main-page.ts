@@ -1,7 +1,7 @@
 import type { Skip, Tag } from '../events.js'
-import { elementNamed } from '../names.js'
+import { KNOWN_NAMES } from '../names.js'
 import { Page } from '../page.js'
-import { addUpTo, Container, IS_SURE, isFollowed, traitsOf } from './container.js'
+import { addUpTo, Container, endsAt, IS_SURE, isFollowed, traitsOf } from './container.js'
 import { MainWriter } from './main-writer.js'
 
 /** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
@@ -9,10 +9,6 @@ const MAX_DEPTH = 64
 
 /** Maximum number of elements in which an end tag searches for its element. */
 const MAX_LOOK = 40
-
-const PARAGRAPH = elementNamed('p').id
-const ITEM = elementNamed('li').id
-const HEADINGS: ReadonlySet<string> = new Set(['h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 
 /** A page of which only the main content is converted. */
 export class MainPage extends Page {
@@ -41,10 +37,10 @@ export class MainPage extends Page {
 
   #push(tag: Tag): void {
     const { place } = this.#blocks
-    if (place.parent !== undefined && isEndedBy(place.name, tag)) this.#leave(place.parent)
+    if (place.parent !== undefined && endsAt(place, tag.id)) this.#leave(place.parent)
     const parent = this.#blocks.place
     if (parent.depth >= MAX_DEPTH) return
-    this.#blocks.place = new Container(tag.name, parent, parent.depth + 1, traitsOf(tag))
+    this.#blocks.place = new Container(tag.name, tag.id, parent, parent.depth + 1, traitsOf(tag))
   }
 
   #leave(outer: Container): void {
@@ -65,14 +61,8 @@ export class MainPage extends Page {
   /** Writes a `noscript` that is content in place of what scripts would show. */
   protected override writeNoscript(markdown: string): void {
     const { place } = this.#blocks
-    this.#blocks.place = new Container('noscript', place, place.depth, IS_SURE)
+    this.#blocks.place = new Container('noscript', KNOWN_NAMES, place, place.depth, IS_SURE)
     super.writeNoscript(markdown)
     this.#leave(place)
   }
-}
-
-/** Returns whether the start tag of a block ends the container of this name, whose end tag may be omitted. */
-function isEndedBy(name: string, { id, name: next }: Tag): boolean {
-  if (id === PARAGRAPH || name === 'p') return name === 'p'
-  return id === ITEM ? name === 'li' : HEADINGS.has(next) && HEADINGS.has(name)
 }

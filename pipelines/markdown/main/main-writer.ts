@@ -1,3 +1,4 @@
+import { KNOWN_NAMES } from '../names.js'
 import { Writer, type Frame, type Leaf } from '../writer.js'
 import { MainContent, isLong, type Block } from './choose.js'
 import { addUpTo, Container } from './container.js'
@@ -16,7 +17,7 @@ interface Buffered extends Block {
 /** Buffers blocks and writes those that are the main content of the page. */
 export class MainWriter extends Writer {
   /** The container of the next blocks. */
-  place = new Container('', undefined, 0, 0)
+  place = new Container('', KNOWN_NAMES, undefined, 0, 0)
   readonly #content = new MainContent()
   #blocks: Buffered[] = []
   #buffered = 0
