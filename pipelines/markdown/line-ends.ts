@@ -1,3 +1,11 @@
+/** Returns a text with every line end as `\n`. */
+export function withLineFeeds(text: string): string {
+  if (!text.includes('\r')) return text
+  // A flat copy: the result of `replace` is a rope of its lines, which would be copied again when it is read.
+  const lines = text.split('\r\n').join('\n')
+  return lines.includes('\r') ? lines.split('\r').join('\n') : lines
+}
+
 /** Converts every line end of a text that arrives in pieces to `\n`, including a `\r\n` cut in the middle. */
 export class LineEnds {
   #afterReturn = false
@@ -6,9 +14,11 @@ export class LineEnds {
     if (more === '') return ''
     const rest = this.#afterReturn && more.startsWith('\n') ? more.slice(1) : more
     this.#afterReturn = more.endsWith('\r')
-    if (!rest.includes('\r')) return rest
-    // A flat copy: the result of `replace` is a rope of its lines, which would be copied again when it is read.
-    const text = rest.split('\r\n').join('\n')
-    return text.includes('\r') ? text.split('\r').join('\n') : text
+    return withLineFeeds(rest)
+  }
+
+  /** Ends the text: another one begins. */
+  reset(): void {
+    this.#afterReturn = false
   }
 }

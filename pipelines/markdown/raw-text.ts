@@ -1,7 +1,7 @@
 import { matches } from './names.js'
 
 const isDelimiter = (char: number) =>
-  char === 0x3e || char === 0x2f || char === 0x20 || char === 0x0a || char === 0x09 || char === 0x0c
+  char === 0x3e || char === 0x2f || char === 0x20 || char === 0x0a || char === 0x09 || char === 0x0c || char === 0x0d
 
 /** `<name` or `</name` in any case, with something after it that ends the name. */
 const standsAt = (html: string, at: number, mark: string, name: string) =>

@@ -2,12 +2,14 @@ import { part } from './characters.js'
 import { indexOfUnit } from './code-units.js'
 import { decodeAttribute } from './entities.js'
 import type { Tag } from './events.js'
+import { withLineFeeds } from './line-ends.js'
 import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
 import { keyOf } from './value-keys.js'
 
 const TAB = 0x09
 const LF = 0x0a
 const FF = 0x0c
+const CR = 0x0d
 const SPACE = 0x20
 const QUOTE = 0x22
 const AMPERSAND = 0x26
@@ -25,7 +27,7 @@ const SLASH_BIT = 2
 const GREATER_BIT = 4
 const EQUALS_BIT = 8
 const ENDS = new Uint8Array(0x10000)
-for (const char of [SPACE, LF, TAB, FF]) ENDS[char] = SPACE_BIT
+for (const char of [SPACE, LF, TAB, FF, CR]) ENDS[char] = SPACE_BIT
 ENDS[SLASH] = SLASH_BIT
 ENDS[GREATER] = GREATER_BIT
 ENDS[EQUALS] = EQUALS_BIT
@@ -34,11 +36,13 @@ ENDS[EQUALS] = EQUALS_BIT
 const DECODE_BIT = 1
 const ESCAPE_BIT = 2
 const NUL_BIT = 4
+const RETURN_BIT = 8
 const VALUES = new Uint8Array(0x10000).fill(ESCAPE_BIT)
 VALUES.fill(0, 0x21, 0x7f)
 for (const char of '<>()\\') VALUES[char.charCodeAt(0)] = ESCAPE_BIT
 VALUES[AMPERSAND] = DECODE_BIT | ESCAPE_BIT
 VALUES[0] = NUL_BIT | ESCAPE_BIT
+VALUES[CR] = RETURN_BIT | ESCAPE_BIT
 
 const isSpace = (char: number) => ENDS[char] === SPACE_BIT
 
@@ -214,7 +218,8 @@ export class OpenTag implements Tag {
     let seen = 0
     for (let at = start; at < end; at++) seen |= VALUES[units[at] as number] as number
     this.valueIsPlain = seen === 0
-    const raw = part(this.#html, start, end)
+    const all = part(this.#html, start, end)
+    const raw = (seen & RETURN_BIT) === 0 ? all : withLineFeeds(all)
     const value = (seen & DECODE_BIT) === 0 ? raw : decodeAttribute(raw)
     return (seen & NUL_BIT) === 0 ? value : value.replaceAll('\0', '\ufffd')
   }

@@ -3,7 +3,7 @@ import { CodeUnits, indexOfUnit } from './code-units.js'
 import { readDoctype } from './doctype.js'
 import { decodeText, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
-import { LineEnds } from './line-ends.js'
+import { LineEnds, withLineFeeds } from './line-ends.js'
 import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
@@ -32,9 +32,10 @@ const EXCLAMATION = 0x21
 const GREATER = 0x3e
 const DASH = 0x2d
 const QUESTION = 0x3f
+const RETURN = 0x0d
 
 const isLetter = (char: number) => (char >= 0x61 && char <= 0x7a) || (char >= 0x41 && char <= 0x5a)
-const isHighSurrogate = (char: number) => char >= 0xd800 && char <= 0xdbff
+const mayBeHalf = (char: number) => (char >= 0xd800 && char <= 0xdbff) || char === RETURN
 
 /**
  * The tokenizer of the WHATWG HTML standard (13.2.5), in one pass and without a tree. The look that finds the end of a
@@ -47,6 +48,7 @@ export class HtmlTokenizer implements Tokenizer {
   readonly #events: Events
   readonly #tag = new OpenTag()
   readonly #scan = new TextScan()
+  /** Line ends of a text that is reported as it is. In other text they are white space of any kind. */
   readonly #lineEnds = new LineEnds()
   readonly #elements = new OpenElements(elementNamed('table'), elementNamed('template'))
 
@@ -64,7 +66,8 @@ export class HtmlTokenizer implements Tokenizer {
   /** No character of the comment is read yet: `>` and `->` end it. */
   #commentStarts = false
 
-  #surrogate = ''
+  /** The last character, if it may be the first half of a character or of a line end. */
+  #half = ''
   #readAgainAt = 0
 
   /** `within` says whose contents the page begins in, for a page that is the inside of one element. */
@@ -75,19 +78,16 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   write(text: string): void {
-    let more = this.#surrogate + text
+    const more = this.#half + text
     if (more === '') return
-    this.#surrogate = ''
-    if (isHighSurrogate(more.charCodeAt(more.length - 1))) {
-      this.#surrogate = more.slice(-1)
-      more = more.slice(0, -1)
-    }
-    this.#unread += this.#lineEnds.read(more)
+    const isHalf = mayBeHalf(more.charCodeAt(more.length - 1))
+    this.#half = isHalf ? more.slice(-1) : ''
+    this.#unread += isHalf ? more.slice(0, -1) : more
     if (this.#unread.length >= this.#readAgainAt) this.#read(false)
   }
 
   end(): void {
-    this.#unread += this.#surrogate
+    this.#unread += this.#half
     this.#read(true)
     if (this.#mode === 'comment' || this.#mode === 'bogus comment') this.#endComment()
     this.#unread = this.#html = ''
@@ -101,7 +101,7 @@ export class HtmlTokenizer implements Tokenizer {
     let size = PIECE
     do {
       to = Math.min(from + size, text.length)
-      if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--
+      if (to < text.length && mayBeHalf(text.charCodeAt(to - 1))) to--
       this.#html = text.slice(from, to)
       this.#units = CODE_UNITS.fill(this.#html)
       this.#tag.within(this.#html, this.#units)
@@ -254,7 +254,7 @@ export class HtmlTokenizer implements Tokenizer {
     const end = this.#html.indexOf('>', start)
     if (end < 0 && !ended) return this.#wait(at, false)
     if (this.#events.doctype !== undefined && !this.#elements.skipping) {
-      const text = this.#html.slice(start, end < 0 ? undefined : end).replaceAll('\0', '\ufffd')
+      const text = withLineFeeds(this.#html.slice(start, end < 0 ? undefined : end)).replaceAll('\0', '\ufffd')
       const { name, publicId, systemId, quirks } = readDoctype(text, end < 0)
       this.#events.doctype(name, publicId, systemId, quirks)
     }
@@ -313,7 +313,7 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   #endComment(): void {
-    if (!this.#elements.skipping) this.#events.comment?.(this.#comment.replaceAll('\0', '\ufffd'))
+    if (!this.#elements.skipping) this.#events.comment?.(withLineFeeds(this.#comment).replaceAll('\0', '\ufffd'))
     this.#comment = ''
   }
 
@@ -333,6 +333,7 @@ export class HtmlTokenizer implements Tokenizer {
     }
     this.#at = raw.end
     if (!found) return false
+    this.#lineEnds.reset()
 
     const end = this.#tag.read(raw.end + 2)
     if (end < 0) return this.#wait(raw.end, ended)
@@ -347,6 +348,7 @@ export class HtmlTokenizer implements Tokenizer {
     const end = html.indexOf(']]>', this.#at)
     if (end >= 0) {
       if (!this.#elements.skipping) this.#plainText(this.#at, end)
+      this.#lineEnds.reset()
       this.#mode = 'data'
       this.#at = end + 3
       return true
@@ -372,13 +374,13 @@ export class HtmlTokenizer implements Tokenizer {
     const html = this.#html
     const hasReferences = (scan.traits & AMPERSAND) !== 0
     if ((scan.traits & NUL) !== 0 || (hasReferences && MAY_BE_SPACE.test(html.slice(start, end)))) {
-      const text = decodeText(html.slice(start, end))
+      const text = decodeText(withLineFeeds(html.slice(start, end)))
       this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
       return
     }
     const events = this.#events
     if (events.collapses !== true) {
-      const text = part(html, start, end)
+      const text = withLineFeeds(part(html, start, end))
       events.text(hasReferences ? decodeText(text) : text, scan.traits | scan.outerSpace)
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)
@@ -389,12 +391,12 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   #rcdata(start: number, end: number): void {
-    const slice = this.#html.slice(start, end)
+    const slice = this.#lineEnds.read(this.#html.slice(start, end))
     this.#reportText((slice.includes('&') ? decodeText(slice) : slice).replaceAll('\0', '\ufffd'))
   }
 
   #plainText(start: number, end: number): void {
-    this.#reportText(this.#html.slice(start, end).replaceAll('\0', '\ufffd'))
+    this.#reportText(this.#lineEnds.read(this.#html.slice(start, end)).replaceAll('\0', '\ufffd'))
   }
 
   #reportText(text: string): void {

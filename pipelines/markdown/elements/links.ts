@@ -1,5 +1,5 @@
 import { isReachable } from '../address.js'
-import { codeAt } from '../characters.js'
+import { codeAt, holds } from '../characters.js'
 import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
 
@@ -19,7 +19,8 @@ export const links: Family = {
     line.close('a')
     const href = tag.attribute('href')
     const plain = tag.valueIsPlain
-    const mail = hiddenMail(tag) ?? decodeMail(HIDDEN_MAIL.exec(href ?? '')?.[1])
+    const mail =
+      hiddenMail(tag) ?? (href !== undefined && holds(href, '#') ? decodeMail(HIDDEN_MAIL.exec(href)?.[1]) : undefined)
     const url = mail !== undefined ? `mailto:${mail}` : href && page.addresses.resolve(href, plain)
     if (url === undefined || !isReachable(url)) {
       line.open('plain', 'a')
@@ -65,8 +66,10 @@ export const spans: Family = {
 }
 
 /** Returns whether the style of an inline element makes it a box that is separate from its neighbours. */
-const drawsBox = (tag: Tag): boolean =>
-  /display\s*:\s*(?:inline-)?(?:block|flex|grid|table)/i.test(tag.attribute('style') ?? '')
+function drawsBox(tag: Tag): boolean {
+  const style = tag.attribute('style')
+  return style !== undefined && /display\s*:\s*(?:inline-)?(?:block|flex|grid|table)/i.test(style)
+}
 
 const hiddenMail = (tag: Tag): string | undefined => decodeMail(tag.attribute('data-cfemail'))
 
