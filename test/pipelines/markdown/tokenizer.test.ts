@@ -209,6 +209,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       valueIsPlain: false,
       selfClosing: token.selfClosing,
       attribute: (name: string) => attributes.get(name),
+      attributeKey: () => 0,
       attributeStarts: () => false,
       attributes: () => attributes,
     }
