@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
 import { CREDENTIAL, TOKEN, type Token, type TokenPolicy } from '../../src/core/model/token.js'
-import { DAEMON } from '../../src/core/scope.js'
-import { strict } from '../../src/core/schema.js'
+import { DAEMON, type Scope } from '../../src/core/scope.js'
+import { pointerToken, strict } from '../../src/core/schema.js'
 import type { Stored } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audited, auditOf } from '../resources/audit.js'
@@ -13,32 +13,47 @@ import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
 import { PERMISSION_NAMES, permissionId } from '../http/auth/permissions.js'
-import { grantsOf, resourceIssues, within } from '../http/auth/policies.js'
+import { foreignResources, grantsIn, resourceIssues, within } from '../http/auth/policies.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
-import { addToken, newSecret, timeIssues } from './token-repository.js'
+import { addToken, credentialOf, newSecret, timeIssues } from './token-repository.js'
 import { CreatedResult, CreateInput, TokenResult, UpdateInput } from './schemas.js'
 
-/** Maximum number of tokens in the store. */
+/** Maximum number of tokens of all users, and of one account. */
 const MAX_TOKENS = 500
 
 const SCOPES = ['com.cloudflare.api.account', 'com.cloudflare.api.account.zone'] as const
 
-const READ = ['API Tokens Read', 'API Tokens Write'] as const
-const WRITE = ['API Tokens Write'] as const
+/** Tokens of users, and tokens that an account owns: these are limited to it. */
+const OWNERS = [
+  {
+    scopes: ['daemon'],
+    path: '/user/tokens',
+    readers: ['API Tokens Read', 'API Tokens Write'],
+    writers: ['API Tokens Write'],
+  },
+  {
+    scopes: ['account'],
+    path: '/tokens',
+    readers: ['Account API Tokens Read', 'Account API Tokens Write'],
+    writers: ['Account API Tokens Write'],
+  },
+] as const
+
+type Owner = (typeof OWNERS)[number]
 
 /** API tokens in the store. Those of the configuration are not listed and cannot be changed here. */
 export function tokens(deps: ControlDeps): Endpoint[] {
   const context = contextOf(deps)
-  return [
-    listTokens(context),
-    listPermissionGroups(),
-    readToken(context),
-    createToken(context),
-    replaceToken(context),
-    rollToken(context),
-    removeToken(context),
-  ]
+  return OWNERS.flatMap((owner) => [
+    listTokens(context, owner),
+    listPermissionGroups(owner),
+    readToken(context, owner),
+    createToken(context, owner),
+    replaceToken(context, owner),
+    rollToken(context, owner),
+    removeToken(context, owner),
+  ])
 }
 
 type Context = ReturnType<typeof contextOf>
@@ -48,33 +63,46 @@ function contextOf({ config, store, clock }: ControlDeps) {
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
 
-  const stored = (id: string): Stored<Token> => {
-    const found = store.get(TOKEN, DAEMON, id)
+  const stored = (scope: Scope, id: string): Stored<Token> => {
+    const found = store.get(TOKEN, scope, id)
     if (!found) throw new ApiError('noSuchToken')
     return found
   }
 
-  const furtherIssues = (body: Partial<CreateInput>): Issue[] => [
+  const furtherIssues = ({ scope }: Pick<Call, 'scope'>, body: Partial<CreateInput>): Issue[] => [
     ...read({ policies: [], ...body }).issues,
+    ...(scope.type === 'account' ? foreignIssues(scope.id, body) : []),
     ...timeIssues(body, clock.now()),
   ]
 
+  /** Returns issues for resources that do not belong to the account. */
+  const foreignIssues = (id: string, { policies = [] }: Partial<CreateInput>): Issue[] => {
+    const { zones } = configIndex(config())
+    return policies.flatMap(({ resources }, index) =>
+      foreignResources(resources, id, (zone) => zones.get(zone)?.account).map((name) => ({
+        pointer: `/policies/${index}/resources/${pointerToken(name)}`,
+        message: 'does not belong to the account that owns the token',
+      })),
+    )
+  }
+
   /** Returns the policies as stored. Throws if they are not valid, or exceed those of the caller. */
-  const policiesOf = ({ caller }: Pick<Call, 'caller'>, body: CreateInput): TokenPolicy[] => {
-    assertNoIssues(furtherIssues(body))
+  const policiesOf = (call: Pick<Call, 'caller' | 'scope'>, body: CreateInput): TokenPolicy[] => {
+    assertNoIssues(furtherIssues(call, body))
     const { policies } = read(body)
-    if (!within(caller.grants, grantsOf(policies), configIndex(config()))) throw new ApiError('notYours', '/policies')
+    if (!within(call.caller.grants, grantsIn(call.scope, policies), configIndex(config())))
+      throw new ApiError('notYours', '/policies')
     return policies
   }
   return { store, clock, stored, room, furtherIssues, policiesOf, config, edits }
 }
 
-function listTokens({ store, clock }: Context): Endpoint {
+function listTokens({ store, clock }: Context, { scopes, path, readers }: Owner): Endpoint {
   return endpoint({
     method: 'get',
-    path: '/user/tokens',
-    scopes: ['daemon'],
-    permissions: READ,
+    path,
+    scopes,
+    permissions: readers,
     summary: 'List the API tokens in the store',
     query: Type.Object({
       ...paging(),
@@ -82,9 +110,9 @@ function listTokens({ store, clock }: Context): Endpoint {
       include_expired: Type.Boolean({ default: true }),
     }),
     result: Type.Array(TokenResult),
-    handle({ query }) {
+    handle({ query, scope }) {
       const now = clock.now()
-      const listed = [...store.list(TOKEN, DAEMON)]
+      const listed = [...store.list(TOKEN, scope)]
         .map(({ value }) => value)
         .filter((token) => query.include_expired || statusOf(token, now) !== 'expired')
       listed.sort((a, b) => (a.issued_on < b.issued_on ? -1 : 1))
@@ -93,11 +121,11 @@ function listTokens({ store, clock }: Context): Endpoint {
   })
 }
 
-function listPermissionGroups(): Endpoint {
+function listPermissionGroups({ scopes, path }: Owner): Endpoint {
   return endpoint({
     method: 'get',
-    path: '/user/tokens/permission_groups',
-    scopes: ['daemon'],
+    path: `${path}/permission_groups`,
+    scopes,
     permissions: [],
     summary: 'List what a token can be permitted',
     query: Type.Object({ name: Type.Optional(Type.String()), scope: Type.Optional(Type.String()) }),
@@ -116,28 +144,31 @@ function listPermissionGroups(): Endpoint {
   })
 }
 
-function readToken({ clock, stored }: Context): Endpoint {
+function readToken({ clock, stored }: Context, { scopes, path, readers }: Owner): Endpoint {
   return endpoint({
     method: 'get',
-    path: '/user/tokens/:token_id',
-    scopes: ['daemon'],
-    permissions: READ,
+    path: `${path}/:token_id`,
+    scopes,
+    permissions: readers,
     summary: 'Read an API token',
     result: TokenResult,
-    handle: ({ params }) => shown(stored(params.token_id).value, clock.now()),
+    handle: ({ scope, params }) => shown(stored(scope, params.token_id).value, clock.now()),
   })
 }
 
-function createToken({ store, clock, room, furtherIssues, policiesOf }: Context): Endpoint {
+function createToken(
+  { store, clock, room, furtherIssues, policiesOf }: Context,
+  { scopes, path, writers }: Owner,
+): Endpoint {
   return endpoint({
     method: 'post',
-    path: '/user/tokens',
-    scopes: ['daemon'],
-    permissions: WRITE,
+    path,
+    scopes,
+    permissions: writers,
     summary: 'Make an API token; its maker cannot give more than it has',
     body: CreateInput,
     result: CreatedResult,
-    further: ({ body }) => furtherIssues(body),
+    further: (call) => furtherIssues(call, call.body),
     async handle(call) {
       const { name, expires_on, not_before } = call.body
       const policies = policiesOf(call, call.body)
@@ -147,34 +178,35 @@ function createToken({ store, clock, room, furtherIssues, policiesOf }: Context)
         ...(expires_on !== undefined && { expires_on }),
         ...(not_before !== undefined && { not_before }),
       }
-      const places = MAX_TOKENS - store.count(TOKEN, DAEMON)
+      const places = MAX_TOKENS - store.count(TOKEN, call.scope)
       const { token, value } = await room.take(
-        '',
+        call.scope.id,
         places,
         'tokenQuota',
-        async () => await addToken(store, clock, call, input),
+        async () => await addToken(store, clock, call, input, call.scope),
       )
       return { ...shown(token, clock.now()), value }
     },
   })
 }
 
-function replaceToken({ store, clock, stored, policiesOf }: Context): Endpoint {
+function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'put',
-    path: '/user/tokens/:token_id',
-    scopes: ['daemon'],
-    permissions: WRITE,
+    path: `${path}/:token_id`,
+    scopes,
+    permissions: writers,
     summary: 'Replace the name, policies, times and status of an API token; the secret stays',
     body: UpdateInput,
     result: TokenResult,
     async handle(call) {
       const { name, expires_on, not_before, status } = call.body
-      const { id } = stored(call.params.token_id)
+      const { scope } = call
+      const { id } = stored(scope, call.params.token_id)
       const policies = policiesOf(call, call.body)
       const after = await store.change(
         TOKEN,
-        DAEMON,
+        scope,
         id,
         (old) =>
           old && {
@@ -188,7 +220,7 @@ function replaceToken({ store, clock, stored, policiesOf }: Context): Endpoint {
             ...(expires_on !== undefined && { expires_on }),
             ...(not_before !== undefined && { not_before }),
           },
-        auditOf(clock, call, { kind: TOKEN, scope: DAEMON, id }),
+        auditOf(clock, call, { kind: TOKEN, scope, id }),
       )
       if (!after) throw new ApiError('noSuchToken')
       return shown(after.value, clock.now())
@@ -196,24 +228,27 @@ function replaceToken({ store, clock, stored, policiesOf }: Context): Endpoint {
   })
 }
 
-function rollToken({ config, store, clock, stored }: Context): Endpoint {
+function rollToken({ config, store, clock, stored }: Context, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'put',
-    path: '/user/tokens/:token_id/value',
-    scopes: ['daemon'],
-    permissions: WRITE,
+    path: `${path}/:token_id/value`,
+    scopes,
+    permissions: writers,
     summary: 'Give an API token a new secret; the old one is void at once',
     body: Type.Object({}, strict),
+    bodyOptional: true,
     result: Type.String({ description: 'The token itself. It is shown only once.' }),
     async handle(call) {
-      const { id, version, value: before } = stored(call.params.token_id)
-      if (!within(call.caller.grants, grantsOf(before.policies), configIndex(config()))) throw new ApiError('notYours')
+      const { scope } = call
+      const { id, version, value: before } = stored(scope, call.params.token_id)
+      if (!within(call.caller.grants, grantsIn(scope, before.policies), configIndex(config())))
+        throw new ApiError('notYours')
       const secret = newSecret()
       const after = { ...before, hash: sha256(secret), modified_on: new Date(clock.now()).toISOString() }
       await store.batch(
-        ...audited(clock, call, { kind: TOKEN, scope: DAEMON, id, before, after, ifVersion: version }, [
+        ...audited(clock, call, { kind: TOKEN, scope, id, before, after, ifVersion: version }, [
           { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
-          { kind: CREDENTIAL, scope: DAEMON, id: after.hash, value: { token_id: id }, ifVersion: 0 },
+          { kind: CREDENTIAL, scope: DAEMON, id: after.hash, value: credentialOf(scope, id), ifVersion: 0 },
         ]),
       )
       return secret
@@ -221,20 +256,21 @@ function rollToken({ config, store, clock, stored }: Context): Endpoint {
   })
 }
 
-function removeToken({ store, clock, edits, stored }: Context): Endpoint {
+function removeToken({ store, clock, edits, stored }: Context, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'delete',
-    path: '/user/tokens/:token_id',
-    scopes: ['daemon'],
-    permissions: WRITE,
+    path: `${path}/:token_id`,
+    scopes,
+    permissions: writers,
     summary: 'Remove an API token; it is void at once',
     result: Type.Object({ id: Type.String() }),
     async handle(call) {
+      const { scope } = call
       const id = call.params.token_id
       await edits.run(id, async () => {
-        const { version, value: before } = stored(id)
+        const { version, value: before } = stored(scope, id)
         await store.batch(
-          ...audited(clock, call, { kind: TOKEN, scope: DAEMON, id, before, ifVersion: version }, [
+          ...audited(clock, call, { kind: TOKEN, scope, id, before, ifVersion: version }, [
             { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
           ]),
         )

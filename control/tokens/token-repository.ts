@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { newId, newUuid } from '../../src/core/ids.js'
-import { CREDENTIAL, TOKEN, type Token } from '../../src/core/model/token.js'
+import { CREDENTIAL, TOKEN, type Credential, type Token } from '../../src/core/model/token.js'
 import { accessIssues, type FlatAccess } from '../../src/core/permissions.js'
-import { DAEMON } from '../../src/core/scope.js'
+import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { systemClock, type Clock } from '../../src/core/clock.js'
 import { audited } from '../resources/audit.js'
@@ -23,12 +23,19 @@ export interface NewToken {
 /** Returns 240 random bits in the 40 characters that clients expect of a token. */
 export const newSecret = (): string => randomBytes(30).toString('base64url')
 
-/** Stores a new token. */
+/** Returns the record that finds a token by its secret. */
+export const credentialOf = (scope: Scope, id: string): Credential => ({
+  token_id: id,
+  ...(scope.type === 'account' && { account_id: scope.id }),
+})
+
+/** Stores a new token of users, or of the account `scope`. */
 export async function addToken(
   store: Store,
   clock: Clock,
   maker: Actor,
   token: Pick<Token, 'name' | 'policies' | 'expires_on' | 'not_before'>,
+  scope: Scope = DAEMON,
 ): Promise<NewToken> {
   const value = newSecret()
   const now = new Date(clock.now()).toISOString()
@@ -42,8 +49,8 @@ export async function addToken(
   }
   const { id, hash } = after
   await store.batch(
-    ...audited(clock, maker, { kind: TOKEN, scope: DAEMON, id, after }, [
-      { kind: CREDENTIAL, scope: DAEMON, id: hash, value: { token_id: id }, ifVersion: 0 },
+    ...audited(clock, maker, { kind: TOKEN, scope, id, after }, [
+      { kind: CREDENTIAL, scope: DAEMON, id: hash, value: credentialOf(scope, id), ifVersion: 0 },
     ]),
   )
   return { token: after, value }

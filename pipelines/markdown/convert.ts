@@ -118,12 +118,20 @@ export function charsetOf(parameters: readonly string[]): string | undefined {
   return undefined
 }
 
+/** Throws if a caller without types passes something else than a page. */
+export function assertContent(given: unknown): asserts given is string | Uint8Array {
+  if (typeof given === 'string' || given instanceof Uint8Array) return
+  const found = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a value of type ${typeof given}`
+  throw new TypeError(`expected a string or bytes (Uint8Array), but got ${found}`)
+}
+
 /**
  * Converts a page to Markdown. Strings are converted as they are, bytes are decoded by the encoding of the
  * Content-Type, the page or its byte order mark. Throws NotConvertible for malformed XHTML and PageTooLarge for a page
  * above the limit.
  */
 export function convert(html: string | Uint8Array, options?: ConvertOptions): string {
+  assertContent(html)
   const converter = new Converter(options)
   return typeof html === 'string' ? converter.convert(html) : converter.write(html) + converter.end()
 }

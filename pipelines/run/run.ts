@@ -2,10 +2,12 @@
  * One pipeline, run until its input ends: for each of its outputs a session as the daemon runs it for a job, over one
  * input. No output waits for another; what one has not delivered stays in the input.
  */
-import { mkdir, rm, rmdir } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
+import { rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
+import { makeFolder } from '../../src/disk/durable-write.js'
 import { MAX_IN_FLIGHT, type Sink } from '../../src/core/sink.js'
 import { EventLoopYield } from '../logpush/yielding.js'
 import type { CompiledJob } from '../logpush/compiled-job.js'
@@ -207,8 +209,7 @@ class OutputLoop {
 
 /** Makes the folder of a run. */
 export async function openFolder(path: string): Promise<string> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
-  return path
+  return await makeFolder(fs, path)
 }
 
 /** Removes the folder of a run that kept nothing in it, and the one around it when it was the last. */

@@ -109,7 +109,7 @@ function send(method: string, path: string, address: string): Promise<{ status: 
 }
 
 /** Returns where to connect to; a listener on all addresses is reached on loopback. */
-function targetOf(address: string): { socketPath: string } | { host: string; port: number } {
+export function targetOf(address: string): { socketPath: string } | { host: string; port: number } {
   const path = socketPath(address)
   if (path !== undefined) return { socketPath: path }
   const { host, port } = hostAndPort(address.replace(/^http:\/\//, '').replace(/\/$/, ''))

@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { Option } from 'commander'
@@ -132,8 +131,18 @@ const TIMEOUT_MS = 60_000
 
 async function openPage(input: string, contentType?: string): Promise<OpenPage> {
   if (isUrl(input)) return await requestPage(input, contentType)
-  const bytes = input === '-' ? process.stdin : createReadStream(input)
+  const bytes = input === '-' ? process.stdin : await openFile(input)
   return { contentType: contentType ?? 'text/html', bytes }
+}
+
+async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
+  try {
+    return (await open(path)).createReadStream()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const isAddress = /^(?:www\.|(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?\/)/i.test(path)
+    throw new Exit(1, `${path}: no such file${isAddress ? `; to convert a page of the web, name https://${path}` : ''}`)
+  }
 }
 
 async function requestPage(url: string, contentType: string | undefined): Promise<OpenPage> {
@@ -147,14 +156,15 @@ async function requestPage(url: string, contentType: string | undefined): Promis
     }
     return { contentType: contentType ?? response.headers.get('content-type') ?? '', bytes: body }
   } catch (error) {
-    throw error instanceof Exit ? error : unreachable(error)
+    throw error instanceof Exit ? error : unreachable(new URL(url).host, error)
   }
 }
 
 /** Returns the error for a request that failed. The library's own message does not say why. */
-const unreachable = (error: unknown): Exit => {
+const unreachable = (host: string | undefined, error: unknown): Exit => {
   const { name, cause } = error as Error
-  return new Exit(1, name === 'TimeoutError' ? `no page after ${TIMEOUT_MS / 1000} s` : messageOf(cause ?? error))
+  const reason = name === 'TimeoutError' ? `no page after ${TIMEOUT_MS / 1000} s` : messageOf(cause ?? error)
+  return new Exit(1, `cannot read the page${host === undefined ? '' : ` from ${host}`}: ${reason}`)
 }
 
 /** Bytes that decide whether a page is text, and bytes that no text has (WHATWG MIME Sniffing, 3 and 7.2). */
@@ -193,7 +203,7 @@ async function markdownOf({ contentType, bytes }: OpenPage, options: Options): P
   } catch (error) {
     if (error instanceof PageTooLarge) throw new Exit(3, messageOf(error))
     if (error instanceof NotConvertible) throw new Exit(4, messageOf(error))
-    throw (error as Error).name === 'TimeoutError' || error instanceof TypeError ? unreachable(error) : error
+    throw (error as Error).name === 'TimeoutError' || error instanceof TypeError ? unreachable(undefined, error) : error
   }
   return parts.join('')
 }

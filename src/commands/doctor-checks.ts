@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { mkdir, open, rm, stat, statfs } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
+import { open, rm, stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Config } from '../config/schema.js'
 import { messageOf } from '../core/errors.js'
+import { makeFolder } from '../disk/durable-write.js'
 import { bind, socketPath } from '../http/listen.js'
 import { PACKAGE_ROOT } from '../package.js'
 import { OPTIONS, riskySettings } from '../store/redis-connection.js'
@@ -92,7 +94,7 @@ const MIN_FREE_BYTES = 1e9
 async function disk({ data, logpush }: Config): Promise<Result[]> {
   const probe = join(data, `.doctor-${process.pid}`)
   try {
-    await mkdir(data, { recursive: true })
+    await makeFolder(fs, data)
     const file = await open(probe, 'wx')
     await file.sync()
     await file.close()

@@ -2,16 +2,18 @@ import { flatPolicies } from '../../control/http/auth/policies.js'
 import { createToken } from '../../control/tokens/token-repository.js'
 import { loadConfig } from '../config/load.js'
 import type { Config } from '../config/schema.js'
-import { InvalidInput, messageOf } from '../core/errors.js'
+import { InvalidInput } from '../core/errors.js'
 import { silentLog } from '../core/log.js'
 import type { FlatAccess } from '../core/permissions.js'
 import { openStore } from '../store/index.js'
 import { Exit, type DefineCommand } from './command.js'
+import { callApi } from './control-client.js'
 
 interface Options extends FlatAccess {
   readonly name: string
   readonly config: string
   readonly expiresOn?: string
+  readonly token?: string
   readonly json?: boolean
 }
 
@@ -32,11 +34,15 @@ export const token: DefineCommand = (command) => {
     .option('--account <id>', 'an account it is good for; may be given again (default: all)', several)
     .option('--zone <id>', 'a zone it is good for; may be given again (default: all)', several)
     .option('--expires-on <time>', 'valid until then, as in 2027-01-01T00:00:00Z')
+    .option(
+      '--token <token>',
+      'token to call the API of a running daemon with (default: EDGED_API_TOKEN, else one of the configuration)',
+    )
     .option('--json', 'print an object with id, name and token')
     .addHelpText(
       'after',
-      '\nWhile a daemon has the store open, its API is asked, with a token of the configuration that may do all.' +
-        '\nExit codes: 0 made, 2 the configuration cannot be used, 1 anything else.',
+      '\nWhile a daemon runs, the token is created through its API, with a token that has all permissions.' +
+        '\nExit codes: 0 created, 2 the configuration cannot be used, 1 anything else.',
     )
     .action(async (given: Record<string, unknown>) => {
       const options = {
@@ -71,7 +77,7 @@ async function create(config: Config, options: Options): Promise<{ id: string; t
     const made = await createToken(store, { name, permissions, accounts, zones, ...expiry })
     return { id: made.token.id, token: made.value }
   } catch (error) {
-    if (error instanceof InvalidInput) throw new Exit(1, `the token was not made: ${error.message}`)
+    if (error instanceof InvalidInput) throw new Exit(1, `the token was not created: ${error.message}`)
     throw error
   } finally {
     await store.close()
@@ -80,38 +86,29 @@ async function create(config: Config, options: Options): Promise<{ id: string; t
 
 async function createThroughApi(config: Config, options: Options): Promise<{ id: string; token: string }> {
   const admin = config.tokens.find(({ permissions }) => permissions.includes('*'))
-  if (!admin)
+  const token = options.token ?? process.env['EDGED_API_TOKEN'] ?? admin?.token
+  if (token === undefined)
     throw new Exit(
       1,
-      'a daemon has the store open, and the configuration has no token with all permissions to ask it with',
+      'a running daemon has the store open, so the token is created through its API, which takes a token that may do all: ' +
+        'name one with --token, or add one with permissions ["*"] to tokens in the configuration; or stop the daemon first',
     )
   const policies = flatPolicies(options).map(({ effect, permissions, resources }) => ({
     effect,
     permission_groups: permissions.map((name) => ({ name })),
     resources,
   }))
-  const url = `http://${config.control.listen}/client/v4/user/tokens`
   const body = {
     name: options.name,
     policies,
     ...(options.expiresOn !== undefined && { expires_on: options.expiresOn }),
   }
-  const headers = { authorization: `Bearer ${admin.token}`, 'content-type': 'application/json' }
-  let result: {
-    success: boolean
-    result: { id: string; value: string }
-    errors: { message: string; source?: { pointer?: string } }[]
-  }
-  try {
-    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-    result = (await response.json()) as typeof result
-  } catch (error) {
-    throw new Exit(1, `a process has the store open, and ${url} does not answer: ${messageOf(error)}`)
-  }
-  if (!result.success)
+  const call = { path: '/user/tokens', token, body }
+  const { success, result, errors } = await callApi<{ id: string; value: string }>(config, call)
+  if (!success)
     throw new Exit(
       1,
-      `the token was not made: ${result.errors.map(({ message, source }) => `${source?.pointer ?? ''} ${message}`.trim()).join('; ')}`,
+      `the token was not created: ${errors.map(({ message, source }) => `${source?.pointer ?? ''} ${message}`.trim()).join('; ')}`,
     )
-  return { id: result.result.id, token: result.result.value }
+  return { id: result.id, token: result.value }
 }

@@ -30,7 +30,7 @@ export async function listenAdmin(address: string, deps: AdminDeps): Promise<Lis
     respond(request, response, deps).catch(() => response.destroy())
   })
   server.requestTimeout = 10_000
-  return await listen(server, address)
+  return await listen(server, address, 'admin')
 }
 
 async function respond(request: IncomingMessage, response: ServerResponse, deps: AdminDeps): Promise<void> {

@@ -131,7 +131,8 @@ class Outbound {
     const { zone, host } = served
     const found = workers.scriptFor({ zone, host, scheme: schemeOf(request), target: request.url ?? '/' })
     // A Worker that fetches its own URL gets the origin of the zone.
-    const instead: Destination = zone.isOfWorkers ? { kind: 'none' } : { kind: 'origin', zone }
+    const hasOrigin = !zone.isOfWorkers && zone.balancer.peers[0]?.url !== ''
+    const instead: Destination = hasOrigin ? { kind: 'origin', zone } : { kind: 'none' }
     if (!found || found.name === request.headers[SCRIPT_HEADER]) return instead
     const version = workers.primaryVersion(found.scope, found.name)
     return version === undefined ? instead : { kind: 'worker', name: found.name, version }
@@ -140,7 +141,7 @@ class Outbound {
   #options(request: IncomingMessage, destination: Destination): RequestOptions & { ca?: string[] } {
     const headers = endToEnd(request.headers)
     if (destination.kind === 'origin') {
-      const { balancer, originCa } = destination.zone
+      const { balancer, originCa, hasNamedOrigin } = destination.zone
       const key = { clientAddress: '', clientHeaders: request.rawHeaders }
       const { protocol, hostname, port, pathname } = new URL(balancer.pick(key, performance.now()).url)
       const at = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname.replace(/^\[|\]$/g, ''), port }
@@ -148,6 +149,7 @@ class Outbound {
         protocol: protocol === 'https:' ? protocol : 'http:',
         ...at,
         headers,
+        ...(hasNamedOrigin && { agent: protocol === 'https:' ? this.#agents.https : this.#agents.http }),
         ...(originCa !== undefined && { ca: [...rootCertificates, originCa] }),
       }
     }

@@ -71,12 +71,30 @@ export async function syncFolder(disk: Disk, path: string): Promise<void> {
 
 /** Creates a folder and its missing parents, and returns its path. All entries that it creates are durable. */
 export async function makeFolder(disk: Disk, path: string, mode = 0o700): Promise<string> {
-  const first = await disk.mkdir(path, { recursive: true, mode })
-  if (first === undefined) return path
-  const top = dirname(resolve(first))
-  for (let created = resolve(path); created !== top; created = dirname(created))
-    await syncFolder(disk, dirname(created))
+  // One by one: `recursive` never ends where the file system accepts no folders, as in /proc (Node.js 20).
+  const missing: string[] = []
+  for (let folder = resolve(path); !(await isFolder(disk, folder)); folder = dirname(folder)) missing.push(folder)
+  for (const folder of missing.toReversed()) {
+    try {
+      await disk.mkdir(folder, { mode })
+    } catch (error) {
+      // Another process may create it at the same time.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    await syncFolder(disk, dirname(folder))
+  }
   return path
+}
+
+/** Returns false if nothing has this path. Throws if something else has it. */
+async function isFolder(disk: Disk, path: string): Promise<boolean> {
+  try {
+    if ((await disk.stat(path)).isDirectory()) return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+  throw Object.assign(new Error(`${path} is not a folder`), { code: 'ENOTDIR' })
 }
 
 /** Returns the names in a folder. Removes temporary files that a crash left behind. */

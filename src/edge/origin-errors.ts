@@ -71,7 +71,20 @@ export function originFailure(error: unknown): OriginFailure {
   if (error instanceof NoOrigin)
     return { kind: 'no_origin', status: 502, reason, detail: 'This website has no origin server yet.' }
   const kind = kindOf(error)
-  return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason }
+  const detail = codeOf(error) === 'ECONNREFUSED' ? REFUSED : DETAILS[kind]
+  return { kind, status: kind.endsWith('_timeout') ? 504 : 502, reason, ...(detail !== undefined && { detail }) }
+}
+
+const REFUSED = 'The origin server refused the connection.'
+
+/** What the client learns about the failure; others have the text of their status. */
+const DETAILS: Partial<Record<OriginFailureKind, string>> = {
+  connect_timeout: 'The origin server did not accept the connection in time.',
+  refused: 'The origin server cannot be reached.',
+  reset: 'The origin server closed the connection before its response was complete.',
+  name: 'The address of the origin server could not be found.',
+  tls: 'A secure connection to the origin server could not be established.',
+  not_allowed: 'The address of the origin server is not allowed here.',
 }
 
 function kindOf(error: unknown): OriginFailureKind {

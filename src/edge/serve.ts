@@ -39,13 +39,18 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
     expectationFault(httpVersion, fields) ??
     (typeof target === 'string' ? loopFault(fields) : target)
   if (fault || typeof target !== 'string') {
-    if (fault) rejectRequest(connection, fault, context, { accept: fields.accept, request })
+    if (fault) rejectRequest(connection, fault, context, { accept: fields.accept, request, host: fields.host })
     return
   }
 
   const served = context.zones.current.find(fields.host ?? '')
   if (!served) {
-    rejectRequest(connection, { status: 404 }, context, { accept: fields.accept, request })
+    rejectRequest(connection, { status: 404 }, context, {
+      accept: fields.accept,
+      request,
+      host: fields.host,
+      reason: 'unknown_host',
+    })
     return
   }
   const exchange = arrival(request, connection, fields, { method, target, served, context })
@@ -95,12 +100,24 @@ function loopFault({ via }: RequestFields): HttpParseError | undefined {
   return via !== undefined && via.split(NAME).length > MAX_HOPS ? { status: 508 } : undefined
 }
 
+/** Facts about a request that is rejected, as far as they are known. */
+interface RejectedRequest {
+  readonly accept?: string | undefined
+  readonly request?: RequestHead
+  readonly host?: string | undefined
+  /** For the log; default: the detail that the client gets. */
+  readonly reason?: string | undefined
+}
+
+/** RFC 1035: 253 characters, with a port. */
+const MAX_LOGGED_HOST = 260
+
 /** Rejects a request that is malformed or that no zone serves, before an exchange is created. */
 export function rejectRequest(
   connection: ClientStream,
   fault: HttpParseError,
   { clock, log, metrics, accessLog }: ProxyContext,
-  { accept, request }: { accept?: string | undefined; request?: RequestHead } = {},
+  { accept, request, host, reason = fault.detail }: RejectedRequest = {},
 ): void {
   const rayId = newRayId()
   const { status } = fault
@@ -110,7 +127,8 @@ export function rejectRequest(
     ray: rayId,
     client: connection.address,
     status: fault.status,
-    reason: fault.detail,
+    host: host?.slice(0, MAX_LOGGED_HOST),
+    reason,
   })
   connection.refuse(fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
   accessLog?.rejected({ startedAt: clock.now(), rayId, clientAddress: connection.address, status, request })

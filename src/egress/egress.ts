@@ -7,7 +7,7 @@ export class NotPublic extends Error {
   override readonly name = 'NotPublic'
 
   constructor() {
-    super('the destination is not publicly reachable')
+    super('the destination address is not allowed; the operator can allow it with egress.allow_cidrs')
   }
 }
 

@@ -8,6 +8,7 @@ import { Gauge } from 'prom-client'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
+import { DenialLog } from './denial-log.js'
 import { isPublic, parseAllowedTarget, type AllowedTarget } from './addresses.js'
 import { fairResolve, systemResolve, type Resolve } from './fair-resolve.js'
 import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
@@ -66,6 +67,7 @@ export class GuardedEgress implements Egress {
   #rules: EgressRules
   readonly #resolve: Resolve
   readonly #log: Log
+  readonly #denials: DenialLog
   readonly #open: Gauge
   readonly #agents = new Set<Guarded>()
   readonly #gate: Gate
@@ -77,6 +79,7 @@ export class GuardedEgress implements Egress {
     this.#rules = rules
     this.#resolve = resolve
     this.#log = log
+    this.#denials = new DenialLog(log)
     this.#open = new Gauge({
       name: 'edged_egress_allow_rules',
       help: 'Entries of egress.allow_cidrs and egress.resolver_overrides: ways to addresses that are closed otherwise.',
@@ -90,7 +93,11 @@ export class GuardedEgress implements Egress {
       get secureContext() {
         return inForce().secureContext
       },
-      mayDial: (host, port) => isIP(host) === 0 || this.allows(host, port),
+      mayDial: (host, port) => {
+        const may = isIP(host) === 0 || this.allows(host, port)
+        if (!may) this.#denials.denied(host, port, host)
+        return may
+      },
       lookup: (port) => this.#lookup(port),
     }
     this.#tell()
@@ -197,17 +204,20 @@ export class GuardedEgress implements Egress {
   /** Returns the addresses of a host, all of them allowed. */
   async #addresses(host: string, port: number): Promise<readonly string[]> {
     const addresses = isIP(host) > 0 ? [host] : await this.#resolved(host)
-    if (addresses.length === 0 || !addresses.every((address) => this.allows(address, port))) throw new NotPublic()
-    return addresses
+    const denied = addresses.find((address) => !this.allows(address, port))
+    if (addresses.length > 0 && denied === undefined) return addresses
+    this.#denials.denied(host, port, denied)
+    throw new NotPublic()
   }
 
+  /** Returns the addresses of a name, none if it does not exist. */
   async #resolved(name: string): Promise<readonly string[]> {
     try {
       return await this.resolve(name)
     } catch (error) {
       // Whether a private name exists must not be visible. A failing resolver may be reported.
       if ((error as NodeJS.ErrnoException).code === 'EAI_AGAIN') throw error
-      throw new NotPublic()
+      return []
     }
   }
 

@@ -67,6 +67,8 @@ function parsed<T extends Logical | Path>(
   { scheme = SCHEME, ...place }: ParseOptions,
   read: (text: string, scheme: Scheme) => Parsed<T>,
 ) {
+  // Callers of the library may have no types.
+  if (typeof text !== 'string') throw new TypeError(`expected a string, but got a value of type ${typeof text}`)
   const source = toBytes(text)
   try {
     const length = text.length > MAX_LENGTH ? Array.from(text).length : 0

@@ -38,23 +38,33 @@ function urlOf(server: Server): string {
 /** The proxy's listeners: without and with TLS. */
 export type ListenerName = 'proxy' | 'proxy_tls'
 
+/** The option with the address of each listener. */
+const OPTIONS = {
+  proxy: 'proxy.listen',
+  proxy_tls: 'proxy.tls.listen',
+  control: 'control.listen',
+  admin: 'admin.listen',
+} as const satisfies Readonly<Record<ListenerName | 'control' | 'admin', string>>
+type AnyListener = keyof typeof OPTIONS
+
 /** Makes a server listen on an address. Rejects if that is not possible. */
 export type Bind = (server: NetServer, address: string, name: ListenerName) => Promise<void>
 
 /** Makes a server listen on a socket that is bound to `address` already. */
-export async function listenOn(server: NetServer, socket: unknown, address: string): Promise<void> {
+export async function listenOn(server: NetServer, socket: unknown, address: string, name: ListenerName): Promise<void> {
   server.listen(socket)
   try {
     await once(server, 'listening')
   } catch (error) {
-    throw new Error(listenFailure(address, error), { cause: error })
+    throw new Error(listenFailure(address, error, name), { cause: error })
   }
 }
 
 /**
- * Makes a server listen on `host:port` or `unix:/path`. Rejects with a sentence that names the address and what to do.
+ * Makes a server listen on `host:port` or `unix:/path`. Rejects with a sentence that names the option of the listener,
+ * the address and what to do.
  */
-export async function bind(server: NetServer, address: string): Promise<void> {
+export async function bind(server: NetServer, address: string, name?: AnyListener): Promise<void> {
   const path = socketPath(address)
   try {
     if (path === undefined) {
@@ -69,14 +79,14 @@ export async function bind(server: NetServer, address: string): Promise<void> {
     }
     await once(server, 'listening')
   } catch (error) {
-    throw new Error(listenFailure(address, error), { cause: error })
+    throw new Error(listenFailure(address, error, name), { cause: error })
   }
   if (path !== undefined) await chmod(path, SOCKET_MODE)
 }
 
 /** Starts to listen on `host:port`. Returns a function that stops; rejects as {@link bind} does. */
-export async function listen(server: Server, address: string): Promise<Listening> {
-  await bind(server, address)
+export async function listen(server: Server, address: string, name: AnyListener): Promise<Listening> {
+  await bind(server, address, name)
   return {
     url: urlOf(server),
     async close() {
@@ -100,13 +110,20 @@ async function removeStale(path: string): Promise<void> {
   if (found === 'ECONNREFUSED') await unlink(path)
 }
 
-/** Returns a sentence that says why an address cannot be used. */
-export function listenFailure(address: string, error: unknown): string {
+/** Returns a sentence that says why an address cannot be used. `name`: the listener, to name its option. */
+export function listenFailure(address: string, error: unknown, name?: AnyListener): string {
+  const option = name && OPTIONS[name]
+  const what = option === undefined ? address : `${option}: ${address}`
+  const advice = (to: string) => (option === undefined ? `choose ${to}` : `set ${option} to ${to}`)
   const code = (error as NodeJS.ErrnoException).code
-  if (code === 'EADDRINUSE') return `${address} is in use already; stop what listens there, or choose another port`
-  if (socketPath(address) !== undefined && (code === 'EACCES' || code === 'ENOENT'))
-    return `${address}: its folder does not exist or may not be written by this user; create it or choose another path`
-  if (code === 'EACCES') return `${address} may not be used by this user; choose a port above 1023`
-  if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine`
-  return code === undefined ? messageOf(error) : `cannot listen on ${address}: ${code}`
+  const isPath = socketPath(address) !== undefined
+  if (code === 'EADDRINUSE')
+    return `${what} is already in use; stop the other process or ${advice(isPath ? 'another path' : 'another port')}`
+  if (isPath && (code === 'EACCES' || code === 'ENOENT'))
+    return `${what}: its folder does not exist or this user cannot write to it; create it or ${advice('another path')}`
+  if (code === 'EACCES') return `${what} cannot be used by this user; ${advice('a port above 1023')}`
+  if (code === 'EADDRNOTAVAIL')
+    return `${what} is not an address of this machine; ${advice('one of its addresses, or 0.0.0.0 for all')}`
+  if (code === undefined) return option === undefined ? messageOf(error) : `${option}: ${messageOf(error)}`
+  return `${what}: cannot listen: ${code}`
 }

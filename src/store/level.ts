@@ -62,9 +62,8 @@ export async function createLevel(
     await disk.rm(unfinished, { recursive: true, force: true })
     await makeFolder(disk, unfinished)
   } catch (cause) {
-    throw new Error(`${dirname(folder)} cannot hold the store (${messageOf(cause)}): give another folder as data`, {
-      cause,
-    })
+    const message = `data: cannot create the store in ${dirname(folder)}: ${messageOf(cause)}; set data to another folder`
+    throw new Error(message, { cause })
   }
   const db = await open(unfinished, { createIfMissing: true })
   try {

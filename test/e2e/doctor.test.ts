@@ -40,7 +40,7 @@ t.test('doctor names what a machine lacks, and changes nothing', { skip: unbuilt
   t.match(failed, [
     { check: 'descriptors', message: /set LimitNOFILE=\d+/ },
     { check: 'disk', message: /cannot be written .* set data to another folder/ },
-    { check: 'ports', message: new RegExp(`proxy.listen: 127.0.0.1:${port} is in use already`) },
+    { check: 'ports', message: new RegExp(`proxy.listen: 127.0.0.1:${port} is already in use`) },
   ])
   const invalid = doctor(config({ proxi: {} }))
   t.match(invalid, { status: 1, findings: [{ check: 'configuration', level: 'FAIL', message: /proxi/ }] })

@@ -156,7 +156,7 @@ t.test('a socket file that a killed daemon left is replaced, one in use is not',
   await startDaemon(t, demo({ admin }), folder)
   const file = join(folder, 'second.yaml')
   await writeFile(file, stringify({ data: './second', proxy: { listen: '127.0.0.1:0' }, admin }))
-  t.match(await edged('serve', '-c', file), { code: 1, err: /admin\.sock is in use already/ })
+  t.match(await edged('serve', '-c', file), { code: 1, err: /admin\.sock is already in use/ })
   await writeFile(file, stringify({ data: './second', admin: { listen: `unix:${join(folder, 'x'.repeat(107))}` } }))
   t.match(await edged('serve', '-c', file), { code: 1, err: /too long/ })
 })

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { DAEMON } from '../../../src/core/scope.js'
+import { account, DAEMON } from '../../../src/core/scope.js'
 import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
 import { ApiError } from '../errors.js'
 import { configIndex, sha256 } from './config-index.js'
 import { FailedAttempts } from './failed-attempts.js'
-import { grantsOf } from './policies.js'
+import { grantsIn } from './policies.js'
 import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../context.js'
 
 type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
@@ -60,11 +60,14 @@ function known({ config, store, clock }: Deps, secret: string): Credentials | un
   const listed = configIndex(config()).tokens.get(hash)
   if (listed && sameHash(listed.hash, hash)) return { caller: listed.caller, status: 'active' }
   const credential = store.get(CREDENTIAL, DAEMON, hash)
-  const token = credential && store.get(TOKEN, DAEMON, credential.value.token_id)?.value
+  if (!credential) return undefined
+  const { token_id: tokenId, account_id: owner } = credential.value
+  const scope = owner === undefined ? DAEMON : account(owner)
+  const token = store.get(TOKEN, scope, tokenId)?.value
   if (!token || !sameHash(token.hash, hash)) return undefined
   const { id, name, policies, expires_on, not_before } = token
   return {
-    caller: { type: 'token', id, name, grants: grantsOf(policies) },
+    caller: { type: 'token', id, name, grants: grantsIn(scope, policies) },
     status: statusOf(token, clock.now()),
     ...(expires_on !== undefined && { expires_on }),
     ...(not_before !== undefined && { not_before }),

@@ -6,6 +6,7 @@ import { pointerToken } from '../../../src/core/schema.js'
 import { holds } from './access.js'
 import type { ConfigIndex } from './config-index.js'
 import type { Grant } from '../context.js'
+import type { Scope } from '../../../src/core/scope.js'
 
 const ZONE = /^com\.cloudflare\.api\.account\.zone\.([0-9a-f]{32}|\*)$/
 const ACCOUNT = /^com\.cloudflare\.api\.account\.([0-9a-f]{32}|\*)$/
@@ -14,11 +15,37 @@ const ZONE_NAME = 'com.cloudflare.api.account.zone.'
 
 const prepared = new WeakMap<readonly TokenPolicy[], readonly Grant[]>()
 
-/** Returns the grants of a token's policies, computed once per list. */
-export function grantsOf(policies: readonly TokenPolicy[]): readonly Grant[] {
-  const ready = prepared.get(policies) ?? policies.map(grantOf)
+/**
+ * Returns the grants of a token's policies, computed once per list. `scope` owns the token; in a token of an account `*`
+ * is that account, and all of its zones.
+ */
+export function grantsIn(scope: Scope, policies: readonly TokenPolicy[]): readonly Grant[] {
+  const ready = prepared.get(policies) ?? policies.map((policy) => limited(scope, grantOf(policy)))
   prepared.set(policies, ready)
   return ready
+}
+
+function limited({ type, id }: Scope, grant: Grant): Grant {
+  if (type !== 'account') return grant
+  const own = (ids: readonly string[]) => (ids.some((one) => one === '*' || one === id) ? [id] : [])
+  return { ...grant, accounts: own(grant.accounts), zonesOf: own(grant.zonesOf) }
+}
+
+/** Returns the names in `resources` of other accounts, and of zones of other accounts. */
+export function foreignResources(
+  resources: TokenResources,
+  accountId: string,
+  accountOf: (zone: string) => string | undefined,
+): string[] {
+  const isForeignZone = (name: string) => {
+    const zone = ZONE.exec(name)?.[1]
+    return zone !== undefined && zone !== '*' && accountOf(zone) !== accountId
+  }
+  return Object.entries(resources).flatMap(([name, below]) => {
+    const account = ACCOUNT.exec(name)?.[1]
+    const isForeign = account === undefined ? isForeignZone(name) : account !== '*' && account !== accountId
+    return isForeign || (below !== '*' && Object.keys(below).some(isForeignZone)) ? [name] : []
+  })
 }
 
 function grantOf({ effect, permissions, resources }: TokenPolicy): Grant {

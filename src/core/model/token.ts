@@ -22,7 +22,7 @@ export const TokenPolicy = Type.Object(
 )
 export type TokenPolicy = Static<typeof TokenPolicy>
 
-/** A stored API token, with its secret only as SHA-256. Scope: the daemon. */
+/** A stored API token, with its secret only as SHA-256. Scope: the daemon, or the account that owns it. */
 export const Token = Type.Object(
   {
     id: Type.String(),
@@ -42,5 +42,9 @@ export type Token = Static<typeof Token>
 export const TOKEN = kind<Token>('token')
 
 /** An index of tokens by secret: the id of this record is the secret's SHA-256. Scope: the daemon. */
-export type Credential = { readonly token_id: string }
+export interface Credential {
+  readonly token_id: string
+  /** The account that owns the token. */
+  readonly account_id?: string
+}
 export const CREDENTIAL = kind<Credential>('credential')

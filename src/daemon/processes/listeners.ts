@@ -29,7 +29,7 @@ export class SharedListeners {
   /** Returns the socket of a listener, bound when it is first needed. Rejects if the address cannot be used. */
   async get(name: ListenerName, address: string): Promise<SendHandle> {
     const key = keyOf(name, address)
-    const socket = this.#sockets.get(key) ?? (await bound(address))
+    const socket = this.#sockets.get(key) ?? (await bound(name, address))
     this.#sockets.set(key, socket)
     return socket as unknown as SendHandle
   }
@@ -56,15 +56,15 @@ export class SharedListeners {
 
 const keyOf = (name: ListenerName, address: string): string => `${name} ${address}`
 
-async function bound(address: string): Promise<BoundSocket> {
+async function bound(name: ListenerName, address: string): Promise<BoundSocket> {
   const { host, port } = hostAndPort(address)
   const { address: ip, family } = await lookup(host)
   const socket = bindSocket(ip, port, family === 6 ? 6 : 4)
-  if (typeof socket === 'number') throw new Error(listenFailure(address, { code: getSystemErrorName(socket) }))
+  if (typeof socket === 'number') throw new Error(listenFailure(address, { code: getSystemErrorName(socket) }, name))
   // A port in use is detected only when the socket listens, which would then be on a free port.
-  const name: { port?: number } = {}
-  const error = socket.getsockname(name)
-  if (error === 0 && name.port !== undefined && name.port !== 0 && (port === 0 || name.port === port)) return socket
+  const found: { port?: number } = {}
+  const error = socket.getsockname(found)
+  if (error === 0 && found.port !== undefined && found.port !== 0 && (port === 0 || found.port === port)) return socket
   socket.close()
-  throw new Error(listenFailure(address, { code: error === 0 ? 'EADDRINUSE' : getSystemErrorName(error) }))
+  throw new Error(listenFailure(address, { code: error === 0 ? 'EADDRINUSE' : getSystemErrorName(error) }, name))
 }

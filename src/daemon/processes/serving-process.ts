@@ -128,7 +128,7 @@ export class ServingProcess {
 
   readonly #bind: Bind = async (server: Server, address, name) => {
     const { handle } = await this.#daemon().call('listener', { name, address })
-    await listenOn(server, handle, address)
+    await listenOn(server, handle, address, name)
   }
 
   /** Records in memory exist in the daemon only. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import { flatGrant, holds, mayUse } from '../../../control/http/auth/access.js'
 import { FailedAttempts } from '../../../control/http/auth/failed-attempts.js'
 import type { Permission } from '../../../control/http/auth/permissions.js'
-import { flatPolicies, grantsOf } from '../../../control/http/auth/policies.js'
+import { flatPolicies, grantsIn } from '../../../control/http/auth/policies.js'
 import type { Caller, Grant } from '../../../control/http/context.js'
 import { createToken } from '../../../control/tokens/token-repository.js'
 import { silentLog } from '../../../src/core/log.js'
@@ -288,7 +288,7 @@ t.test('flat lists mean the same in the configuration and as policies of a store
     for (const place of places) {
       for (const permission of ['*', 'Logs Write', 'Zone Settings Read'])
         t.equal(
-          holds(grantsOf(flatPolicies(access)), permission, place),
+          holds(grantsIn(DAEMON, flatPolicies(access)), permission, place),
           holds([flatGrant(access)], permission, place),
           `${name}, ${permission} at ${JSON.stringify(place)}`,
         )

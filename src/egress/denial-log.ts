@@ -1,0 +1,32 @@
+import { LRUCache } from 'lru-cache'
+import type { Log } from '../core/log.js'
+
+/** A destination is logged again after this time at the earliest. */
+const REPEAT_MS = 60_000
+/** Maximum number of destinations that are remembered. */
+const MAX_DESTINATIONS = 1000
+
+/** Logs destinations that are not allowed, with the option that allows them. API users see less. */
+export class DenialLog {
+  readonly #log: Log
+  readonly #logged = new LRUCache<string, true>({ max: MAX_DESTINATIONS, ttl: REPEAT_MS })
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** `address`: the first address of the host that is not allowed; undefined if the host has none. */
+  denied(host: string, port: number, address: string | undefined): void {
+    const key = `${host} ${port} ${address ?? ''}`
+    if (this.#logged.has(key)) return
+    this.#logged.set(key, true)
+    this.#log.warn({ event: 'destination_denied', host, port, address }, described(host, port, address))
+  }
+}
+
+function described(host: string, port: number, address: string | undefined): string {
+  if (address === undefined) return `${host} has no address; webhooks and log destinations cannot be sent there`
+  const found = host === address ? host : `${host} resolves to ${address}, which`
+  const cidr = address.includes(':') ? `[${address}/128]` : `${address}/32`
+  return `${found} is not allowed; add ${cidr}:${port} to egress.allow_cidrs`
+}
