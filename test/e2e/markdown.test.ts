@@ -227,7 +227,10 @@ t.test('a reload that fails at its last step is undone, whatever it had changed'
   }
   next.zones[0]!.settings.content_converter = 'off'
   await daemon.reload(next, 'reload_failed')
-  t.match(daemon.lines.join('\n'), /admin\.listen: \S+ is already in use; stop the other process or set admin\.listen to another port/)
+  t.match(
+    daemon.lines.join('\n'),
+    /admin\.listen: \S+ is already in use; stop the other process or set admin\.listen to another port/,
+  )
   t.equal(await type(), MARKDOWN)
 })
 

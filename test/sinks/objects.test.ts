@@ -192,7 +192,10 @@ t.test('an S3 that is strict and fails', async (t) => {
 
   await t.test('a server that is not public', async (t) => {
     const inside = s3.open(new URL(where().href.replace(/127.*$/, '127.0.0.1:2')), deps)
-    const failure = { failure: 'refused', message: 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs' }
+    const failure = {
+      failure: 'refused',
+      message: 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs',
+    }
     await t.rejects(inside.check(never), failure)
     await inside.close()
   })

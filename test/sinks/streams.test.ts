@@ -20,7 +20,10 @@ import { batchOf, depsFor, never, sinkDeps } from '../helpers/sink-deps.js'
 import { SERVER_TLS } from '../helpers/tls.js'
 
 const NAME = '20261121T235959Z_20261122T000029Z_5f0c2e9a'
-const NOT_PUBLIC = { failure: 'refused', message: 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs' } as const
+const NOT_PUBLIC = {
+  failure: 'refused',
+  message: 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs',
+} as const
 
 t.test('lines of a body, however it is cut', async (t) => {
   const text = 'one\n\ntwo\r\nünï\nlast'

@@ -91,7 +91,11 @@ t.test('every destination that is not public gets the same message', async (t) =
   const { call } = await postureClient(t)
   for (const destination_url of ['https://10.0.0.1/', 'https://unknown.example.net/', 'https://hooks.example.com:22/'])
     t.match((await call('POST', WEBHOOKS, webhook({ destination_url }))).body.errors, [
-      { code: 10601, message: 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs', source: { pointer: '/destination_url' } },
+      {
+        code: 10601,
+        message: 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs',
+        source: { pointer: '/destination_url' },
+      },
     ])
 })
 
