@@ -26,6 +26,11 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['convert', 'convert HTML to Markdown', async () => (await import('./commands/convert.js')).convert],
   ['run', 'run the pipelines of a file until their input ends', async () => (await import('./commands/run.js')).run],
   ['tail', 'show records as they pass', async () => (await import('./commands/tail.js')).tail],
+  [
+    'replay',
+    'send a dead letter file to a destination again',
+    async () => (await import('./commands/replay.js')).replay,
+  ],
   ['test', 'run the tests of a pipeline file', async () => (await import('./commands/test.js')).test],
   [
     'expr',

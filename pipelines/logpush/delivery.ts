@@ -11,14 +11,20 @@ import type { SessionDeps, SessionOf } from './session.js'
  */
 export type Outcome = 'done' | 'split' | 'interrupted'
 
+/** What a delivery needs of a job. */
+export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'status' | 'control' | 'failed'> & {
+  readonly metrics: Pick<SessionOf['metrics'], 'attempt' | 'delivered' | 'dropped'>
+}
+type DeliveryDeps = Pick<SessionDeps, 'uploads' | 'deadLetter' | 'clock' | 'log' | 'random'>
+
 /** Delivers batches of one job, any number of them concurrently. */
 export class Delivery {
-  readonly #of: SessionOf
-  readonly #deps: SessionDeps
+  readonly #of: DeliveryOf
+  readonly #deps: DeliveryDeps
   /** Ends of waits of batches that failed and can be attempted again as soon as the destination works. */
   readonly #hopeful = new Set<() => void>()
 
-  constructor(of: SessionOf, deps: SessionDeps) {
+  constructor(of: DeliveryOf, deps: DeliveryDeps) {
     this.#of = of
     this.#deps = deps
   }

@@ -25,7 +25,10 @@ t.test('the Cache API keeps what a shared cache may keep', { skip: SKIP }, async
     await daemon.domain(name)
   }
   const call = async (path: string, query: Record<string, string> = {}, name = 'app') => {
-    const { status, text } = await daemon.get(`${name}.example.test`, `${path}?${new URLSearchParams(query).toString()}`)
+    const { status, text } = await daemon.get(
+      `${name}.example.test`,
+      `${path}?${new URLSearchParams(query).toString()}`,
+    )
     t.equal(status, 200, text)
     return text === 'ok' ? text : (JSON.parse(text) as unknown)
   }

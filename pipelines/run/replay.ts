@@ -1,0 +1,273 @@
+/**
+ * Sends the lines of a dead letter file to a destination again. The place in the file is stored after each batch: a run
+ * that continues sends the batch that was on its way again, under the same name. What fails again goes to a file beside it.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
+import { setMaxListeners } from 'node:events'
+import { promisify } from 'node:util'
+import { createGunzip, gunzipSync, gzip } from 'node:zlib'
+import type { Clock } from '../../src/core/clock.js'
+import { messageOf } from '../../src/core/errors.js'
+import type { Log } from '../../src/core/log.js'
+import type { Batch, Sink } from '../../src/core/sink.js'
+import { writeDurably } from '../../src/disk/durable-write.js'
+import { bodyOf, type DeadLetter } from '../logpush/dead-letter.js'
+import { Delivery } from '../logpush/delivery.js'
+import { JobSignal } from '../logpush/job-signal.js'
+import { Uploads } from '../logpush/uploads.js'
+
+const gzipped = promisify(gzip)
+
+const BATCH_RECORDS = 1000
+const BATCH_BYTES = 4 * 2 ** 20
+/** Bytes of a line; records have at most 1 MiB, and their text is at most twice as long. */
+const MAX_LINE_BYTES = 16 * 2 ** 20
+const ATTEMPT_MS = 120_000
+const STATE = 'state.json'
+const LINE_FEED = 0x0a
+
+export interface ReplayOptions {
+  readonly path: string
+  /** Whether each line is a record; else the file is sent as one batch. */
+  readonly isLines: boolean
+  readonly sink: Sink
+  /** For the state; exists. */
+  readonly folder: string
+  /** A destination that fails for this long ends the run. */
+  readonly retryForMs: number
+  readonly failing: (message: string) => void
+  readonly progress: (stats: ReplayStats) => void
+  readonly stop: AbortSignal
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface ReplayStats {
+  /** Records of the file so far, those of earlier runs included. */
+  read: number
+  delivered: number
+  /** Records that the destination refused again, which are in the file beside the original. */
+  failed: number
+  batches: number
+}
+
+interface State extends ReplayStats {
+  /** Identifies the content. */
+  readonly digest: string
+  /** Bytes of the text of the file that are done. */
+  readonly offset: number
+  /** Bytes of the file with what failed. */
+  readonly failedBytes: number
+}
+
+/** The file with what failed again. */
+export const failedFile = (path: string): string => `${path}.failed`
+
+/** Sends what is left of a file. Resolves with what was done, and why it ended early if it did. */
+export async function replay(options: ReplayOptions): Promise<ReplayStats & { readonly ended?: string }> {
+  const { path, sink, folder, stop, clock, log } = options
+  const digest = await digestOf(path)
+  const found = await readState(folder)
+  const begin = { digest, offset: 0, failedBytes: 0, read: 0, delivered: 0, failed: 0, batches: 0 }
+  let state: State = found?.digest === digest ? found : begin
+  const failed = failedFile(path)
+  // What was written after the state is written again.
+  if (state.failedBytes > 0) await fs.truncate(failed, state.failedBytes)
+  else await fs.rm(failed, { force: true })
+
+  const control = new JobSignal()
+  const fate = new Fate(options, control)
+  const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
+  let kept = 0
+  const deadLetter: DeadLetter = {
+    keeps: true,
+    async keep({ body, records }) {
+      await appendDurably(failed, plain(await body.bytes(), body.encoding))
+      kept += records
+      return records
+    },
+    close: async () => {},
+  }
+  const metrics = { attempt() {}, delivered() {}, dropped() {} }
+  const of = { id: 'replay', sink, destination: 'destination', status: fate, control, metrics, failed: async () => {} }
+  const delivery = new Delivery(of, { uploads, deadLetter, clock, log, random: Math.random })
+  const end = () => fate.stop('stopped')
+  if (stop.aborted) end()
+  stop.addEventListener('abort', end, { once: true })
+
+  const limit = {
+    records: Math.min(BATCH_RECORDS, sink.limits.records ?? Infinity),
+    bytes: Math.min(BATCH_BYTES, sink.limits.bytes ?? Infinity),
+  }
+  /** Sends lines, in halves if they are too large; false if the run ended before. */
+  const send = async (lines: readonly Uint8Array[], offset: number): Promise<boolean> => {
+    const text = Buffer.concat(lines)
+    const name = `replay_${digest.slice(0, 12)}_${String(offset).padStart(12, '0')}_${lines.length}`
+    const bytes = sink.encoding === 'gzip' ? await gzipped(text) : text
+    const now = new Date(clock.now())
+    const range = { from: now, to: now, first: { position: offset, skip: 0 }, end: { position: offset, skip: 0 } }
+    const body = { ...bodyOf(bytes, sink.encoding), discard: async () => {} }
+    kept = 0
+    const outcome = await delivery.deliver(
+      { ...range, name, records: lines.length, size: text.length, body },
+      fate.over,
+    )
+    if (outcome === 'interrupted') return false
+    if (outcome === 'split') {
+      const middle = Math.ceil(lines.length / 2)
+      const first = lines.slice(0, middle)
+      const through = offset + first.reduce((sum, line) => sum + line.length, 0)
+      return (await send(first, offset)) && (await send(lines.slice(middle), through))
+    }
+    const counts = {
+      read: state.read + lines.length,
+      delivered: state.delivered + lines.length - kept,
+      failed: state.failed + kept,
+      batches: state.batches + 1,
+    }
+    const failedBytes = counts.failed > 0 ? (await fs.stat(failed)).size : 0
+    state = { digest, offset: offset + text.length, failedBytes, ...counts }
+    await writeDurably(fs, join(folder, STATE), JSON.stringify(state))
+    options.progress(state)
+    return true
+  }
+
+  try {
+    let batch: Uint8Array[] = []
+    let size = 0
+    let at = 0
+    const flush = async () => {
+      const [lines, offset] = [batch, at - size]
+      batch = []
+      size = 0
+      return lines.length === 0 || (await send(lines, offset))
+    }
+    for await (const line of linesOf(path, options.isLines)) {
+      const from = at
+      at += line.length
+      // A part of a batch that was split can be done.
+      if (from < state.offset) continue
+      if (batch.length >= limit.records || (batch.length > 0 && size + line.length > limit.bytes)) {
+        at = from
+        const isSent = await flush()
+        at = from + line.length
+        if (!isSent) break
+      }
+      batch.push(line)
+      size += line.length
+    }
+    if (!fate.over.aborted) await flush()
+  } finally {
+    stop.removeEventListener('abort', end)
+    fate.close()
+  }
+  const { read, delivered, failed: failures, batches } = state
+  return { read, delivered, failed: failures, batches, ...(fate.ended !== undefined && { ended: fate.ended }) }
+}
+
+async function readState(folder: string): Promise<State | undefined> {
+  try {
+    return JSON.parse(await fs.readFile(join(folder, STATE), 'utf8')) as State
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new Error(`${join(folder, STATE)} cannot be read: ${messageOf(error)}; remove it to begin again`, {
+      cause: error,
+    })
+  }
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  return hash.digest('hex')
+}
+
+async function appendDurably(path: string, text: Uint8Array): Promise<void> {
+  const file = await fs.open(path, 'a', 0o640)
+  try {
+    await file.writeFile(text)
+    await file.datasync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Batches are compressed here, so that what is refused as a whole comes back so. */
+const plain = (bytes: Uint8Array, encoding: Batch['body']['encoding']): Uint8Array =>
+  encoding === 'gzip' ? gunzipSync(bytes) : bytes
+
+/** Lines of a file, gzip or not, with their line feeds; or the whole of it. */
+async function* linesOf(path: string, isLines: boolean): AsyncGenerator<Buffer> {
+  const head = await fs.open(path)
+  const { bytesRead, buffer } = await head.read(Buffer.alloc(2), 0, 2, 0)
+  await head.close()
+  const isGzip = bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b
+  const stream = isGzip ? createReadStream(path).pipe(createGunzip()) : createReadStream(path)
+  let rest: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    let from = 0
+    for (let at = isLines ? chunk.indexOf(LINE_FEED) : -1; at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
+      yield Buffer.concat([...rest, chunk.subarray(from, at + 1)])
+      rest = []
+      size = 0
+      from = at + 1
+    }
+    rest.push(chunk.subarray(from))
+    size += chunk.length - from
+    if (size > MAX_LINE_BYTES) throw new Error(`${path} has a record of more than ${MAX_LINE_BYTES} bytes`)
+  }
+  if (size > 0) yield Buffer.concat(isLines ? [...rest, Buffer.from('\n')] : rest)
+}
+
+/** Whether and why the run ends before the file does. */
+class Fate {
+  failing = false
+  ended: string | undefined
+  readonly #options: ReplayOptions
+  readonly #control: JobSignal
+  readonly #over = new AbortController()
+  #recovered = new AbortController()
+  #message = ''
+
+  constructor(options: ReplayOptions, control: JobSignal) {
+    this.#options = options
+    this.#control = control
+    setMaxListeners(0, this.#over.signal)
+  }
+
+  get over(): AbortSignal {
+    return this.#over.signal
+  }
+
+  delivered(): void {
+    this.failing = false
+    this.#recovered.abort()
+  }
+
+  failed(message: string): void {
+    this.#message = message
+    if (this.failing) return
+    this.failing = true
+    this.#recovered = new AbortController()
+    this.#options.failing(message)
+    const { clock, retryForMs } = this.#options
+    clock.sleep(retryForMs, this.#recovered.signal).then(
+      () => this.stop(this.#message),
+      () => {},
+    )
+  }
+
+  stop(why: string): void {
+    this.ended ??= why
+    this.#over.abort()
+    this.#control.end('shutdown')
+  }
+
+  close(): void {
+    this.#recovered.abort()
+  }
+}
