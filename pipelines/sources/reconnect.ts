@@ -28,7 +28,7 @@ const MIN_RETRY_MS = 1000
 const MAX_RETRY_MS = 30_000
 
 /**
- * Runs `session` until the signal aborts, again after each failure; a failure is reported once, and so is its end. `working`
+ * Runs `session` until it resolves or the signal aborts, again after each failure; a failure is reported once, and so is its end. `working`
  * is called by a session that can read. Rejects with SourceRejected and NotStored of a session.
  */
 export async function reconnecting(
@@ -44,7 +44,7 @@ export async function reconnecting(
   }
   while (!signal.aborted) {
     try {
-      await session(working)
+      return await session(working)
     } catch (error) {
       if (signal.aborted) return
       if (error instanceof SourceRejected || error instanceof NotStored) throw error

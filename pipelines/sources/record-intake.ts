@@ -11,6 +11,9 @@ export type Reject = (line: number, message: string) => void
 /** Bytes that a writer collects before they are committed. */
 export const COMMIT_BYTES = 256 * 1024
 
+/** What records are added to. */
+type RecordWriter = Pick<FrameWriter, 'add' | 'count' | 'size'>
+
 /** Hands records of a source to a writer; how many there were, invalid ones included. */
 export interface IntakeCount {
   read: number
@@ -22,7 +25,7 @@ export interface IntakeCount {
  */
 export async function intakeRecords(
   input: AsyncIterable<Uint8Array>,
-  writer: FrameWriter,
+  writer: RecordWriter,
   { reject, commit, taken }: { reject: Reject; commit: () => Promise<void>; taken: IntakeCount },
 ): Promise<void> {
   const blocks = new LineBlocks(streamBytes(ndjson(input)))
@@ -50,7 +53,7 @@ export async function intakeRecords(
 function addLine(
   { bytes, starts, ends }: LineBlock,
   at: number,
-  writer: FrameWriter,
+  writer: RecordWriter,
   { line, reject, taken }: { line: number; reject: Reject; taken: IntakeCount },
 ): void {
   const start = starts[at]!

@@ -240,6 +240,58 @@ const NatsSource = Type.Object(
   },
 )
 
+const S3Source = Type.Object(
+  {
+    s3: Type.Object(
+      {
+        bucket: Type.String({
+          pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$',
+          description: 'Bucket.',
+          'x-message': 'is not a bucket; use letters, digits, dots, dashes and underscores',
+        }),
+        prefix: Type.Optional(
+          Type.String({ maxLength: 1024, description: 'Beginning of keys. Default: all objects.' }),
+        ),
+        region: Type.Optional(
+          Type.String({
+            pattern: '^[a-z0-9-]{2,32}$',
+            description: 'AWS region. Default: that of the environment.',
+            'x-message': 'is not an AWS region; use a value such as eu-central-1',
+          }),
+        ),
+        endpoint: Type.Optional(
+          Type.String({
+            pattern: '^https?://[^/?#@\\s]+/?$',
+            description: 'Another server with the same API, for example https://s3.internal:9000.',
+            'x-message': 'must be a URL without a path, as in https://s3.internal:9000',
+          }),
+        ),
+        'access-key-id': Type.Optional(
+          Type.String({ minLength: 1, description: 'Access key. Default: the credentials of the environment.' }),
+        ),
+        'secret-access-key': Type.Optional(Type.String({ minLength: 1, description: 'Secret of the access key.' })),
+        follow: Type.Optional(
+          Type.Boolean({ description: 'List again after each interval, and read what is new. Default: false.' }),
+        ),
+        interval: Type.Optional(Duration('60s', 'Time between two listings.')),
+      },
+      {
+        ...strict,
+        dependentRequired: {
+          'access-key-id': ['secret-access-key'],
+          'secret-access-key': ['access-key-id'],
+        },
+      },
+    ),
+  },
+  {
+    ...strict,
+    description:
+      'Objects of an S3 bucket, found by listing: NDJSON or one JSON array each, gzip or not. Each content of an object is ' +
+      'read once.',
+  },
+)
+
 const ID = '^[0-9a-f]{32}$'
 const OwnId = (description: string) =>
   Type.String({ pattern: ID, description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
@@ -260,6 +312,7 @@ export const SOURCE_SCHEMAS = {
   redis_stream: RedisSource,
   kafka: KafkaSource,
   nats: NatsSource,
+  s3: S3Source,
   syslog: SyslogSource,
   otlp: OtlpSource,
   zone: ZoneSource,

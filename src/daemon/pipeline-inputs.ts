@@ -11,8 +11,10 @@ import { inputPaths, totalSize } from '../../pipelines/sources/paths.js'
 import { redisStreamInput } from '../../pipelines/sources/redis-stream.js'
 import type { RunStats } from '../../pipelines/sources/run-stats.js'
 import type { TakingDeps } from '../../pipelines/sources/spool-input.js'
+import { s3Input } from '../../pipelines/sources/s3.js'
 import { stdinInput } from '../../pipelines/sources/stdin.js'
 import { syslogInput } from '../../pipelines/sources/syslog.js'
+import { loadSdk } from '../../sinks/objects/s3-store.js'
 import { boundedScram } from '../../sinks/streams/scram.js'
 import type { Pipeline } from '../config/pipeline.js'
 import { filesOf, OUTER_SOURCES, type OuterSource, type SourceOf } from '../config/pipeline-sources.js'
@@ -63,9 +65,19 @@ const OPENERS: Openers = {
     const given = { ...nats, tls: files === true ? {} : files || undefined, user, pass, credentials }
     return await natsInput({ ...given, tell: context.tell }, context)
   },
+  s3: async ({ s3 }, context) => {
+    const { follow = false, interval = LIST_MS, 'access-key-id': id, 'secret-access-key': secret } = s3
+    const credentials =
+      id === undefined || secret === undefined ? undefined : { accessKeyId: id, secretAccessKey: secret }
+    const given = { ...s3, credentials, intervalMs: follow ? interval : undefined, sdk: loadSdk, tell: context.tell }
+    return await s3Input(given, context)
+  },
   otlp: async ({ otlp }, context) => await otlpInput({ ...otlp, listening: listening(context) }, context),
   syslog: async ({ syslog }, context) => await syslogInput({ ...syslog, listening: listening(context) }, context),
 }
+
+/** Time between two listings of a bucket. */
+const LIST_MS = 60_000
 
 const listening =
   ({ tell }: SourceContext) =>

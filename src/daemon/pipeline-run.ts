@@ -36,8 +36,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     const end = endOf(pipeline, await run({ outputs, input, folder, failing, stop, clock, log }))
     if (end.end === 'done') await input.finished?.()
     await stack.close()
-    // A later run continues after the files of this one.
-    if (end.end === 'done') await ('file' in pipeline.source ? removeDelivered(folder) : removeFolder(folder))
+    if (end.end === 'done') await (isRemembered(pipeline) ? removeDelivered(folder) : removeFolder(folder))
     return end
   } finally {
     await stack.close()
@@ -45,6 +44,9 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
     await removeEmpty(folder)
   }
 }
+
+/** Whether a finished run leaves its place in the input: a later one then continues after it. */
+const isRemembered = ({ source }: Pipeline): boolean => 'file' in source || 's3' in source
 
 /** The end of a pipeline: that of the route that got least far. */
 function endOf({ outputs }: Pipeline, ends: readonly RunEnd[]): RunEnd {

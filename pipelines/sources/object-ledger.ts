@@ -1,0 +1,148 @@
+/**
+ * What a run has read of a bucket: a file to which lines are appended, `ID SECONDS RECORDS`, the last one of an object
+ * counts. ID is a hash of key and ETag, SECONDS the time of its last change, RECORDS how many records are safe; `all` if it
+ * was read to its end.
+ */
+import { createHash } from 'node:crypto'
+import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeDurably } from '../../src/disk/durable-write.js'
+
+/** An object of a bucket, at one of its contents. */
+export interface StoredObject {
+  readonly key: string
+  readonly etag: string
+  /** Milliseconds since 1970. */
+  readonly modified: number
+  readonly size: number
+}
+
+interface Entry {
+  readonly seconds: number
+  /** Infinity: all. */
+  records: number
+  /** The listing in which it was seen last. */
+  listing: number
+}
+
+const FILE = 'objects'
+const ALL = 'all'
+/** Objects that are remembered; of more, those that were changed least recently count as read. */
+const MAX_OBJECTS = 200_000
+/** The file is written again when it has this many lines more than twice as many as there are objects. */
+const SPARE_LINES = 10_000
+/** The line of the horizon. */
+const HORIZON = 'horizon'
+
+/** Remembers the objects of a prefix that were read. */
+export class ObjectLedger {
+  readonly #path: string
+  readonly #max: number
+  readonly #entries = new Map<string, Entry>()
+  /** Objects that were changed before this time count as read, seconds since 1970. */
+  #horizon = 0
+  #lines = 0
+  #listing = 0
+  #file: fs.FileHandle
+
+  private constructor(path: string, file: fs.FileHandle, max: number) {
+    this.#path = path
+    this.#file = file
+    this.#max = max
+  }
+
+  /** Opens the ledger of a run in its folder. */
+  static async open(folder: string, max = MAX_OBJECTS): Promise<ObjectLedger> {
+    const path = join(folder, FILE)
+    const text = await fs.readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return ''
+    })
+    const ledger = new ObjectLedger(path, await fs.open(path, 'a', 0o600), max)
+    // A line without its end was torn by a crash.
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+    for (const line of whole.split('\n')) ledger.#read(line)
+    if (whole.length < text.length) await ledger.#rewrite()
+    return ledger
+  }
+
+  /** Objects that were read to their end. */
+  get size(): number {
+    let size = 0
+    for (const { records } of this.#entries.values()) size += Number(records === Infinity)
+    return size
+  }
+
+  /** Returns how many records of an object are safe already; undefined if it was read to its end. */
+  progress(object: StoredObject): number | undefined {
+    const entry = this.#entries.get(idOf(object))
+    if (entry !== undefined) entry.listing = this.#listing
+    if (entry === undefined) return secondsOf(object) < this.#horizon ? undefined : 0
+    return entry.records === Infinity ? undefined : entry.records
+  }
+
+  /** Stores how many records of an object are safe; Infinity for all. Durable when it resolves. */
+  async save(object: StoredObject, records: number): Promise<void> {
+    const id = idOf(object)
+    const seconds = secondsOf(object)
+    this.#entries.set(id, { seconds, records, listing: this.#listing })
+    await this.#append(lineOf(id, seconds, records))
+    if (this.#lines > 2 * this.#entries.size + SPARE_LINES) await this.#rewrite()
+  }
+
+  /** Forgets objects that the last listing did not have, and the oldest ones beyond the limit. Call it after a whole listing. */
+  async listed(): Promise<void> {
+    const before = this.#entries.size
+    for (const [id, { listing }] of this.#entries) if (listing < this.#listing) this.#entries.delete(id)
+    this.#listing++
+    const over = this.#entries.size - this.#max
+    if (over > 0) {
+      const oldest = [...this.#entries].sort(([, a], [, b]) => a.seconds - b.seconds).slice(0, over)
+      for (const [id, { seconds }] of oldest) {
+        this.#entries.delete(id)
+        this.#horizon = Math.max(this.#horizon, seconds + 1)
+      }
+    }
+    if (this.#entries.size < before) await this.#rewrite()
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close()
+  }
+
+  #read(line: string): void {
+    const [id = '', seconds = '', records = ''] = line.split(' ')
+    if (records === '') return
+    this.#lines++
+    if (id === HORIZON) this.#horizon = Number(seconds)
+    else
+      this.#entries.set(id, {
+        seconds: Number(seconds),
+        records: records === ALL ? Infinity : Number(records),
+        listing: -1,
+      })
+  }
+
+  async #append(line: string): Promise<void> {
+    await this.#file.appendFile(line)
+    await this.#file.datasync()
+    this.#lines++
+  }
+
+  async #rewrite(): Promise<void> {
+    const entries = [...this.#entries].map(([id, { seconds, records }]) => lineOf(id, seconds, records))
+    const lines = [`${HORIZON} ${this.#horizon} ${ALL}\n`, ...entries]
+    await writeDurably(fs, this.#path, lines.join(''))
+    await this.#file.close()
+    this.#file = await fs.open(this.#path, 'a')
+    this.#lines = lines.length
+  }
+}
+
+const secondsOf = ({ modified }: StoredObject): number => Math.floor(modified / 1000)
+
+const idOf = ({ key, etag }: StoredObject): string =>
+  createHash('sha256').update(`${key}\0${etag}`).digest('base64url').slice(0, 16)
+
+const lineOf = (id: string, seconds: number, records: number): string =>
+  `${id} ${seconds} ${records === Infinity ? ALL : records}\n`

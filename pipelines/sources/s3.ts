@@ -1,0 +1,218 @@
+/**
+ * Objects of an S3 bucket, found by listing a prefix; each content of an object is read once. What was read stands in a
+ * ledger beside the spool, as does the place within an object after each sync of the spool.
+ */
+import type * as Aws from '@aws-sdk/client-s3'
+import type { FrameWriter } from '../logpush/spool/types.js'
+import { MalformedArray } from './array-lines.js'
+import { isDecodingError } from './content-coding.js'
+import type { Input } from './input.js'
+import { ndjson } from './ndjson.js'
+import { ObjectLedger, type StoredObject } from './object-ledger.js'
+import { commitPatiently, intakeRecords } from './record-intake.js'
+import { NotStored, reconnecting, SourceRejected } from './reconnect.js'
+import { spoolInput, type TakingDeps } from './spool-input.js'
+
+export interface S3Options {
+  readonly bucket: string
+  /** Keys begin with it. */
+  readonly prefix?: string | undefined
+  readonly region?: string | undefined
+  /** Another server than AWS: an origin. */
+  readonly endpoint?: string | undefined
+  /** Undefined: those of the environment. */
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined
+  /** Lists again after this time; undefined: ends after the objects that there are. */
+  readonly intervalMs?: number | undefined
+  /** Objects of one request of a listing. Default: as many as the server returns, 1000. */
+  readonly pageSize?: number | undefined
+  /** Loads the client. */
+  readonly sdk: () => Promise<typeof Aws>
+  /** Called with messages for the user. */
+  readonly tell: (message: string) => void
+}
+
+const CONNECT_MS = 10_000
+/** Longest silence of a server within a response. */
+const IDLE_MS = 60_000
+const DEFAULT_REGION = 'us-east-1'
+/** Objects in these classes have to be restored before they can be read. */
+const ARCHIVED = new Set(['GLACIER', 'DEEP_ARCHIVE'])
+/** Errors that a repetition does not help with. */
+const REJECTIONS =
+  /^(NoSuchBucket|InvalidBucketName|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|CredentialsProviderError|PermanentRedirect)$/
+/** The object was deleted or replaced after it was listed. */
+const CHANGED = /^(NoSuchKey|NotFound|PreconditionFailed)$/
+
+/** Reads the objects of a prefix in the order of their keys. Waits while the server cannot be reached. */
+export async function s3Input(options: S3Options, deps: TakingDeps): Promise<Input> {
+  const { bucket, prefix = '', intervalMs, tell } = options
+  const { clock, folder } = deps
+  const place = `s3://${bucket}/${prefix}`
+  const ledger = await ObjectLedger.open(folder)
+  if (ledger.size > 0)
+    tell(`${ledger.size} objects of ${place} were read by an earlier run, whose state is in ${folder}`)
+  const input = await spoolInput(deps, {
+    endless: intervalMs !== undefined,
+    async take(writer, signal) {
+      const bucketReader = await BucketReader.open(options, deps, ledger, signal)
+      const session = async (working: () => void) => {
+        for (;;) {
+          await bucketReader.read(writer, working)
+          if (intervalMs === undefined) return
+          await clock.sleep(intervalMs, signal)
+        }
+      }
+      try {
+        await reconnecting(session, { place, tell, clock, signal })
+      } finally {
+        bucketReader.close()
+      }
+    },
+  })
+  return {
+    ...input,
+    async close() {
+      await input.close()
+      await ledger.close()
+    },
+  }
+}
+
+class BucketReader {
+  readonly #sdk: typeof Aws
+  readonly #client: Aws.S3Client
+  readonly #options: S3Options
+  readonly #deps: TakingDeps
+  readonly #ledger: ObjectLedger
+  readonly #signal: AbortSignal
+
+  private constructor(
+    sdk: typeof Aws,
+    options: S3Options,
+    { deps, ledger, signal }: { deps: TakingDeps; ledger: ObjectLedger; signal: AbortSignal },
+  ) {
+    const { region, endpoint, credentials } = options
+    this.#sdk = sdk
+    this.#options = options
+    this.#deps = deps
+    this.#ledger = ledger
+    this.#signal = signal
+    this.#client = new sdk.S3Client({
+      ...((region ?? endpoint) !== undefined && { region: region ?? DEFAULT_REGION }),
+      ...(credentials && { credentials }),
+      ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS },
+    })
+  }
+
+  static async open(options: S3Options, deps: TakingDeps, ledger: ObjectLedger, signal: AbortSignal) {
+    return new BucketReader(await options.sdk(), options, { deps, ledger, signal })
+  }
+
+  /** Reads what is new or has another content since it was read. */
+  async read(writer: () => FrameWriter, working: () => void): Promise<void> {
+    try {
+      for await (const object of this.#list(working)) {
+        const records = this.#ledger.progress(object)
+        if (records !== undefined) await this.#object(object, records, writer)
+      }
+      await this.#ledger.listed()
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+
+  async *#list(working: () => void): AsyncGenerator<StoredObject> {
+    const { bucket, prefix, pageSize } = this.#options
+    let token: string | undefined
+    do {
+      const listing = new this.#sdk.ListObjectsV2Command({
+        Bucket: bucket,
+        ...(prefix !== undefined && { Prefix: prefix }),
+        ...(pageSize !== undefined && { MaxKeys: pageSize }),
+        ...(token !== undefined && { ContinuationToken: token }),
+      })
+      const response = await this.#client.send(listing, { abortSignal: this.#signal })
+      working()
+      for (const { Key: key, ETag: etag = '', LastModified: time, Size: size = 0, StorageClass } of response.Contents ??
+        [])
+        if (key !== undefined && size > 0 && !ARCHIVED.has(StorageClass ?? ''))
+          yield { key, etag, modified: time?.getTime() ?? 0, size }
+      token = response.IsTruncated === true ? response.NextContinuationToken : undefined
+    } while (token !== undefined)
+  }
+
+  /** Reads an object from the record on that follows the first `safe` ones. */
+  async #object(object: StoredObject, safe: number, open: () => FrameWriter): Promise<void> {
+    const body = await this.#body(object)
+    if (body === undefined) return
+    const { stats, clock } = this.#deps
+    const writer = open()
+    const taken = { read: 0 }
+    const reject = (line: number, message: string) => {
+      if (taken.read > safe) stats.reject(`${object.key}:${line}`, message)
+    }
+    const commit = async () => {
+      stats.read += Math.max(0, taken.read - Math.max(safe, counted))
+      counted = taken.read
+      if (writer.count > 0) {
+        await commitPatiently(writer, clock, this.#signal).catch((error: unknown) => {
+          throw this.#signal.aborted ? error : new NotStored(error)
+        })
+      }
+      if (taken.read > safe) await this.#ledger.save(object, taken.read)
+    }
+    let counted = 0
+    const unread = {
+      add: (...record: Parameters<FrameWriter['add']>) => {
+        if (taken.read > safe) writer.add(...record)
+      },
+      get count() {
+        return writer.count
+      },
+      get size() {
+        return writer.size
+      },
+    }
+    try {
+      await intakeRecords(ndjson(body), unread, { reject, commit, taken })
+    } catch (error) {
+      if (!isDecodingError(error) && !(error instanceof MalformedArray)) throw error
+      // What comes in front of the damage is kept.
+      stats.reject(object.key, (error as Error).message)
+    }
+    await commit()
+    await this.#ledger.save(object, Infinity)
+  }
+
+  async #body({ key, etag }: StoredObject): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const get = new this.#sdk.GetObjectCommand({ Bucket: this.#options.bucket, Key: key, IfMatch: etag })
+    try {
+      const { Body } = await this.#client.send(get, { abortSignal: this.#signal })
+      return Body as AsyncIterable<Uint8Array> | undefined
+    } catch (error) {
+      // The next listing has its new content, if there is any.
+      if (error instanceof Error && CHANGED.test(error.name)) return undefined
+      throw error
+    }
+  }
+}
+
+/** What the client throws, with the code of the response in place of its text. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof NotStored) return error
+  const { name, message, $metadata, code } = error as Error & {
+    readonly $metadata?: { readonly httpStatusCode?: number }
+    readonly code?: string
+  }
+  if (REJECTIONS.test(name)) return new SourceRejected(name === 'CredentialsProviderError' ? 'no credentials' : name)
+  const status = $metadata?.httpStatusCode
+  return status === undefined ? new Error(code ?? message) : new Error(`the server responded with ${status} ${name}`)
+}
