@@ -153,7 +153,7 @@ const isObject = (value: unknown): value is GivenBody =>
 const NO_QUERY = Type.Object({})
 
 /** Paths that wrangler calls with query parameters of its own, other ones in each version. Unknown ones are ignored. */
-const CLIENT_PATHS = /^\/(workers|storage|r2|d1|queues)\b/
+const CLIENT_PATHS = /^\/(workers|storage|r2|d1|queues|secrets_store|hyperdrive)\b/
 
 /** Describes an endpoint. `handle` receives a validated body and query; it throws to reject the request. */
 export function endpoint<

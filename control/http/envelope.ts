@@ -4,6 +4,7 @@ import { StoreUnavailable, VersionConflict } from '../../src/core/store.js'
 import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
 import { InvalidQuery } from './query.js'
 import type { ApiMiddleware } from './context.js'
+import { notOffered } from './not-offered.js'
 
 const MAX_ERRORS = 100
 const MAX_POINTER_LENGTH = 2048
@@ -31,8 +32,7 @@ export function envelope(log: Log): ApiMiddleware {
 export function unroutable(path: string): ApiError {
   const shown = path.replace(/^\/client\/v4/, '')
   return new ApiError('unroutable', undefined, {
-    message: `Could not route to ${shown}, perhaps your object identifier is invalid?`,
-
+    message: notOffered(path) ?? `Could not route to ${shown}, perhaps your object identifier is invalid?`,
     followedBy: ['noRoute'],
   })
 }

@@ -1,5 +1,6 @@
 import type { Blobs } from '../../src/core/blobs.js'
 import { KeyValues, MAX_KEYS } from '../../src/workers/storage/key-values.js'
+import type { Vault } from '../../src/core/vault.js'
 import type { Databases } from '../../src/workers/runtime/databases.js'
 import { Objects } from '../../src/workers/storage/objects.js'
 import type { Endpoint } from '../http/endpoint.js'
@@ -12,10 +13,13 @@ import { Queues } from '../../src/workers/storage/queues.js'
 import { queueConsumers } from './queue-consumers.js'
 import { queueMessages } from './queue-messages.js'
 import { queueEndpoints, queueRepository } from './queues.js'
+import { hyperdrive } from './hyperdrive.js'
+import { secretsStores, secretStores } from './secrets-store.js'
+import { storeSecrets } from './store-secrets.js'
 import { r2 } from './r2.js'
 import { r2Objects } from './r2-objects.js'
 
-/** What bindings of Workers point at: namespaces of keys and values, buckets, databases. */
+/** What bindings of Workers point at: namespaces of keys and values, buckets, queues, databases. */
 export function storage(
   given: ControlDeps & { readonly blobs: () => Blobs; readonly databases?: () => Databases | undefined },
 ): Endpoint[] {
@@ -36,4 +40,10 @@ export function storage(
     ...queueMessages(deps, repository, queues),
     ...d1(deps),
   ]
+}
+
+/** What bindings of Workers point at and what is encrypted: secrets, and connections to databases. */
+export function sealedStorage(deps: ControlDeps & { readonly vault: () => Vault }): Endpoint[] {
+  const stores = secretStores(deps)
+  return [...secretsStores(deps, stores), ...storeSecrets(deps, stores), ...hyperdrive(deps)]
 }

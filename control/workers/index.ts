@@ -2,7 +2,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import type { Endpoint } from '../http/endpoint.js'
 import type { ControlDeps } from '../http/context.js'
 import { Databases } from '../../src/workers/runtime/databases.js'
-import { storage } from '../storage/index.js'
+import { sealedStorage, storage } from '../storage/index.js'
 import { accountSettings } from './account-settings.js'
 import { assets } from './assets.js'
 import { content } from './content.js'
@@ -44,7 +44,13 @@ const AREAS: readonly Area[] = [
   schedules,
   tails,
   accountSettings,
-  (deps) => storage({ ...deps, blobs: () => deps.workers().blobs, databases: () => databasesOf(deps) }),
+  (deps) =>
+    storage({
+      ...deps,
+      blobs: () => deps.workers().blobs,
+      databases: () => databasesOf(deps),
+    }),
+  (deps) => sealedStorage({ ...deps, vault: () => deps.workers().vault }),
 ]
 
 /** Worker scripts and all that belongs to them. */

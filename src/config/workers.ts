@@ -31,6 +31,20 @@ export const Workers = Type.Object(
       '64MiB',
       'Memory of the Cache API of scripts, all accounts together; one response takes at most an eighth.',
     ),
+    email: Type.Union(
+      [
+        Type.String({
+          pattern: '^smtps?://',
+          'x-message': 'must be an smtp:// or smtps:// URL, as in smtp://user:password@mail.example.com:587',
+        }),
+        Type.Null(),
+      ],
+      {
+        default: null,
+        description:
+          'Mail server of the send_email binding, as in smtp://user:password@mail.example.com:587. null: messages are written to the log and not sent.',
+      },
+    ),
     max_stall: Duration(
       '10s',
       'Maximum time without a response to a health check of the process of an account. The process is then restarted, and the requests in flight get error 1102.',

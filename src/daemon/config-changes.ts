@@ -85,6 +85,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'webhooks.circuit_breaker': ({ webhooks }) => webhooks.circuit_breaker,
   'workers.runtime': ({ workers }) => workers.runtime,
   'workers.domain': ({ workers }) => workers.domain,
+  'workers.email': ({ workers }) => workers.email,
   'workers.cache_bytes': ({ workers }) => workers.cache_bytes,
   'workers.assets.cache_bytes': ({ workers }) => workers.assets.cache_bytes,
 }

@@ -228,6 +228,7 @@ async function start(
   const running = await openRuntime(config, {
     store,
     shelf,
+    vault: keys,
     blobs,
     egress,
     zones,

@@ -6,6 +6,7 @@ import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import { WORKER_SCRIPTS, WORKER_VERSIONS } from '../core/model/worker.js'
 import type { Store } from '../core/store.js'
+import type { Vault } from '../core/vault.js'
 import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
@@ -13,6 +14,7 @@ import { findWorkerd } from '../workers/runtime/binary.js'
 import { CronScheduler } from '../workers/runtime/cron.js'
 import { isObserved, observe } from '../workers/runtime/observability.js'
 import { ANALYTICS_DATASET, analyticsResource } from '../workers/runtime/resources/analytics.js'
+import { emailResource } from '../workers/runtime/resources/email.js'
 import { tailResource } from '../workers/runtime/resources/tail.js'
 import { ratelimitResource } from '../workers/runtime/resources/ratelimit.js'
 import { kvResource } from '../workers/runtime/resources/kv.js'
@@ -30,15 +32,18 @@ import { TRACE_DATASET, traceRecord } from '../workers/runtime/trace-record.js'
 import { assetsResource } from './worker-assets.js'
 import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
 import { cacheResource } from './worker-cache.js'
+import { openMailer } from './worker-mail.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
 
 /** Deliveries of queues that take longer are cut at a stop, and made again at the next start. */
 const MAX_CLOSE_MS = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 
 export interface RuntimeParts {
   readonly store: Store
   readonly shelf: ScriptRepository
+  readonly vault: Vault
   readonly blobs: Blobs
   readonly egress: Egress
   readonly zones: Zones
@@ -59,7 +64,7 @@ export interface RunningWorkers {
 
 /** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
 export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
-  const { store, shelf, blobs, egress, zones, workers, tails, emitter, clock, log } = parts
+  const { store, shelf, vault, blobs, egress, zones, workers, tails, emitter, clock, log } = parts
   const binary = config.workers.runtime === 'off' ? undefined : findWorkerd()
   if (binary === undefined) {
     log.info({
@@ -89,6 +94,11 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
       }),
     ],
   ])
+  const mailer = openMailer(config.workers.email, log)
+  resources.set(
+    'email',
+    emailResource(async (call, mail) => await mailer.send(call, mail)),
+  )
   resources.set(
     'analytics',
     analyticsResource((scope, record) => {
@@ -99,6 +109,8 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     binary,
     store,
     shelf,
+    vault,
+    connect: async (to) => await egress.connect({ ...to, tls: false, timeoutMs: CONNECT_TIMEOUT_MS }),
     clock,
     log,
     objects: join(config.data, 'workers'),
@@ -136,6 +148,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
       cron.close()
       await Promise.race([consumers.close(), clock.sleep(MAX_CLOSE_MS)])
       await runtime.close()
+      mailer.close()
     },
   }
 }

@@ -50,7 +50,7 @@ t.test('bindings of a script work, and the API sees the same data', skip, async 
       },
       async limit(env) { return [await env.LIMIT.limit({ key: 'k' }), await env.LIMIT.limit({ key: 'k' })].map((one) => one.success) },
       ai: (env) => { try { return env.AI.run('x') } catch (error) { return error.message } },
-      async cache() { const cache = caches.default; const key = new Request('http://x/'); await cache.put(key, new Response('a')); return (await cache.match(key)) === undefined },
+      async cache() { const cache = caches.default; const key = new Request('http://x/'); await cache.put(key, new Response('a')); return await (await cache.match(key)).text() },
     }
     export default { async fetch(request, env) { return Response.json(await handlers[new URL(request.url).pathname.slice(1)](env)) } }`
   const metadata = {
@@ -93,7 +93,7 @@ t.test('bindings of a script work, and the API sees the same data', skip, async 
   t.same(await run('d1'), [[{ a: 1, b: "it's" }], 'D1_ERROR'])
   t.same(await run('limit'), [true, false])
   t.equal(await run('ai'), 'binding AI (ai) is not available on this server')
-  t.equal(await run('cache'), true)
+  t.equal(await run('cache'), 'a')
   t.equal(await run('counter'), 1)
   const { migrations: _done, ...again } = metadata
   await daemon.upload('app', code, again, [note])

@@ -47,6 +47,8 @@ export const ACCESS = {
   r2: access(['Workers R2 Storage Read'], ['Workers R2 Storage Write']),
   queues: access(['Queues Read'], ['Queues Write']),
   d1: access(['D1 Read'], ['D1 Write']),
+  secretsStore: access(['Secrets Store Read'], ['Secrets Store Write']),
+  hyperdrive: access(['Hyperdrive Read'], ['Hyperdrive Write']),
   webhooks: access(['Zero Trust Read'], ['Zero Trust Write']),
   routes: access(['Workers Routes Read'], ['Workers Routes Write']),
   workers: access(['Workers Scripts Read', 'Workers Tail Read'], ['Workers Scripts Write']),

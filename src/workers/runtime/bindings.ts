@@ -1,6 +1,7 @@
 import type { Binding } from '../../core/model/worker.js'
 import { embed, Literal, type Capnp } from './capnp.js'
-import type { RunnableVersion } from './types.js'
+import type { HyperdriveTarget } from './hyperdrive.js'
+import { SECRETS_SERVICE, type RunnableVersion } from './types.js'
 
 /** Where bindings lead to: the other services of the same configuration. */
 export interface BindingContext {
@@ -14,6 +15,10 @@ export interface BindingContext {
   resource(type: string, id: string): string
   /** Script and class of a Durable Object namespace. Undefined if it does not run here. */
   objectClass(binding: Binding): { readonly className: string; readonly serviceName?: string } | undefined
+  /** Value of a secret of a secrets store. Undefined if there is none. */
+  secret(storeId: string, name: string): string | undefined
+  /** Name of the service that leads to a database, and how to log in. Undefined if there is none. */
+  database(id: string): (Omit<HyperdriveTarget, 'socket'> & { readonly service: string }) | undefined
   /** Path of the module that a part was stored as, relative to the configuration file. */
   part(name: string): string | undefined
 }
@@ -84,6 +89,28 @@ const durableObject: Write = (binding, context) => {
   return found ? { durableObjectNamespace: { ...found } } : unavailable(binding, context)
 }
 
+const sendEmail: Write = ({ name: _name, type: _type, ...allowed }, context) => ({
+  wrapped: {
+    moduleName: 'edged-internal:send-email',
+    innerBindings: [{ name: 'fetcher', service: context.resource('email', JSON.stringify(allowed)) }],
+  },
+})
+
+const storeSecret: Write = ({ store_id: id, secret_name: name }, context) => {
+  if (context.isolated) return { service: context.resource('none', '') }
+  const value = context.secret(String(id), String(name))
+  const props = { json: JSON.stringify({ name, value }) }
+  return { service: { name: SECRETS_SERVICE, entrypoint: 'Secret', props } }
+}
+
+const hyperdrive: Write = (binding, context) => {
+  if (context.isolated) return { service: context.resource('none', '') }
+  const found = context.database(String(binding['id']))
+  if (!found) return unavailable(binding, context)
+  const { service, ...login } = found
+  return { hyperdrive: { designator: service, ...login } }
+}
+
 /** How each type of binding is written. Types that are not in the table throw an error that names the binding. */
 const WRITERS: Readonly<Record<string, Write>> = {
   plain_text: ({ text: value }) => text(value),
@@ -118,6 +145,9 @@ const WRITERS: Readonly<Record<string, Write>> = {
   durable_object_namespace: durableObject,
   d1,
   ratelimit,
+  send_email: sendEmail,
+  secrets_store_secret: storeSecret,
+  hyperdrive,
 }
 
 /** Returns one binding as the runtime reads it. */

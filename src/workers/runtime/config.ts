@@ -1,13 +1,15 @@
 import type { Binding, StoredModule, StoredNamespace } from '../../core/model/worker.js'
+import type { HyperdriveTarget } from './hyperdrive.js'
 import { partNamed } from '../upload/modules.js'
 import { runtimeBinding, type BindingContext } from './bindings.js'
 import { capnpText, embed, VOID, type Capnp, type Literal } from './capnp.js'
-import { CONTROL_WORKER, EXTENSION_MODULES, NO_SERVICE_WORKER, TAIL_WORKER } from './sources.js'
+import { CONTROL_WORKER, EXTENSION_MODULES, NO_SERVICE_WORKER, SECRETS_WORKER, TAIL_WORKER } from './sources.js'
 import {
   BLOB_HEADER,
   PROTO_HEADER,
   RESOURCE_HEADER,
   SCRIPT_HEADER,
+  SECRETS_SERVICE,
   type RunnableScript,
   type RunnableVersion,
   type RuntimePaths,
@@ -34,6 +36,10 @@ export interface RuntimeConfigInput {
   readonly paths: RuntimePaths
   /** Ids of the D1 databases of the account. */
   readonly databases: readonly string[]
+  /** Value of a secret of a secrets store. */
+  readonly secret?: (storeId: string, name: string) => string | undefined
+  /** Where a Hyperdrive configuration leads. */
+  readonly database?: (id: string) => HyperdriveTarget | undefined
   /** The newest compatibility date that the runtime accepts. */
   readonly newestDate: string | undefined
   /** Validation: the only script is started alone, with this module in front of its own. */
@@ -77,6 +83,7 @@ class ConfigWriter {
   readonly #resources = new Map<string, Capnp>()
   readonly #isolated: boolean
   #missesService = false
+  #readsSecrets = false
 
   constructor(input: RuntimeConfigInput) {
     this.#input = input
@@ -207,6 +214,18 @@ class ConfigWriter {
           ...(!own && { serviceName: serviceName(fit.one, fit.one.primary) }),
         }
       },
+      secret: (storeId, name) => {
+        this.#readsSecrets = true
+        return this.#input.secret?.(storeId, name)
+      },
+      database: (id) => {
+        const found = this.#input.database?.(id)
+        if (!found) return undefined
+        const { socket, ...login } = found
+        const service = `hyperdrive:${id}`
+        this.#resources.set(service, { name: service, external: { address: `unix:${socket}`, tcp: {} } })
+        return { service, ...login }
+      },
       part: (name) => {
         const found = partNamed(
           name,
@@ -279,6 +298,7 @@ class ConfigWriter {
     if (scripts.some(({ traced }) => traced))
       this.#own('tail', TAIL_WORKER, { bindings: [{ name: 'DAEMON', service: this.#resource('tail', '', '') }] })
     if (this.#missesService) this.#own('no-service', NO_SERVICE_WORKER)
+    if (this.#readsSecrets) this.#own(SECRETS_SERVICE, SECRETS_WORKER)
     if (this.#input.databases.length > 0) {
       this.#services.push({
         name: 'd1',

@@ -6,6 +6,8 @@ import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import { D1_DATABASES } from '../../core/model/storage.js'
+import { HYPERDRIVES } from '../../core/model/hyperdrive.js'
+import { STORE_SECRETS } from '../../core/model/secrets-store.js'
 import {
   WORKER_DEPLOYMENTS,
   WORKER_NAMESPACES,
@@ -15,22 +17,30 @@ import {
 } from '../../core/model/worker.js'
 import { account, type Scope } from '../../core/scope.js'
 import type { Change, Store } from '../../core/store.js'
+import type { Vault } from '../../core/vault.js'
 import type { ScriptRepository } from '../script-repository.js'
 import { CONTROL_SOCKET, runtimeConfig } from './config.js'
 import { serveResources, type ResourceHandlers } from './resource-server.js'
 import { Shard, type RuntimeEntry, type ShardPlan } from './shard.js'
 import { Validator, type CodeToValidate, type ValidatedCode } from './validation.js'
+import { HyperdriveTunnels, type TunnelDeps } from './hyperdrive.js'
 import { Quarantine } from './quarantine.js'
+import { storeSecret } from './store-secret.js'
 import type { RunnableScript, RuntimePaths } from './types.js'
 
 const WATCHED: ReadonlySet<string> = new Set(
-  [WORKER_SCRIPTS, WORKER_DEPLOYMENTS, WORKER_NAMESPACES, D1_DATABASES].map(({ name }) => name),
+  [WORKER_SCRIPTS, WORKER_DEPLOYMENTS, WORKER_NAMESPACES, D1_DATABASES, STORE_SECRETS, HYPERDRIVES].map(
+    ({ name }) => name,
+  ),
 )
 
 export interface RuntimeDeps {
   readonly binary: string
   readonly store: Store
   readonly shelf: ScriptRepository
+  readonly vault: Vault
+  /** Connects to a database that API users name. Rejects if its address is not allowed. */
+  readonly connect: TunnelDeps['connect']
   readonly clock: Clock
   readonly log: Log
   /** Folder of Durable Object and D1 data, one folder per account. */
@@ -47,6 +57,7 @@ export interface RuntimeDeps {
 interface Account {
   readonly shard: Shard
   readonly servers: readonly Server[]
+  readonly tunnels: HyperdriveTunnels
 }
 
 /** Runs the deployed scripts of all accounts: one process per account. */
@@ -154,6 +165,7 @@ export class Runtime {
       accounts.map(async (one) => {
         if (one.status === 'rejected') return
         await one.value.shard.close()
+        one.value.tunnels.close()
         for (const server of one.value.servers) {
           server.closeAllConnections()
           server.close()
@@ -185,6 +197,7 @@ export class Runtime {
     await Promise.all(
       servers.map(async (server, at) => await listen(server, at === 0 ? paths.resources : paths.outbound)),
     )
+    const tunnels = new HyperdriveTunnels(this.#deps, scope, folder)
     const shard = new Shard(
       {
         binary,
@@ -192,17 +205,21 @@ export class Runtime {
         clock,
         log,
         accountId: scope.id,
-        plan: (failed) => this.#plan(scope, paths, failed),
+        plan: (failed) => this.#plan(scope, { paths, tunnels }, failed),
         readModule: async (module) => await shelf.readModule(module),
         maxStallMs,
       },
       (scripts, reason) => this.#quarantine.strike(scope.id, scripts, reason),
     )
     this.#shards.set(scope.id, shard)
-    return { shard, servers }
+    return { shard, servers, tunnels }
   }
 
-  #plan(scope: Scope, paths: RuntimePaths, failed: ReadonlyMap<string, string>): ShardPlan | undefined {
+  #plan(
+    scope: Scope,
+    { paths, tunnels }: { readonly paths: RuntimePaths; readonly tunnels: HyperdriveTunnels },
+    failed: ReadonlyMap<string, string>,
+  ): ShardPlan | undefined {
     const { store } = this.#deps
     const scripts = store.list(WORKER_SCRIPTS, scope).flatMap(({ value }) => {
       const runnable = failed.has(value.name) ? undefined : this.#runnable(scope, value)
@@ -210,7 +227,14 @@ export class Runtime {
     })
     const databases = store.list(D1_DATABASES, scope).map(({ id }) => id)
     if (scripts.length === 0 && databases.length === 0) return undefined
-    const config = runtimeConfig({ scripts, databases, paths, newestDate: this.#newestDate })
+    const config = runtimeConfig({
+      scripts,
+      databases,
+      paths,
+      newestDate: this.#newestDate,
+      secret: (storeId, name) => storeSecret(this.#deps, scope, [storeId, name]),
+      database: (id) => tunnels.target(id),
+    })
     const sockets = scripts.flatMap(({ name, versions }) => versions.map(({ version }) => [version.id, name] as const))
     return {
       config,

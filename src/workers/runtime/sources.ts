@@ -64,10 +64,49 @@ const RATE_LIMIT = `export default ({ fetcher, options }) => ({
 })
 `
 
+/** The class of messages that scripts import from `cloudflare:email`. */
+const EMAIL_MESSAGE = `export class EmailMessage {
+  constructor(from, to, raw) {
+    if (typeof from !== 'string' || typeof to !== 'string') throw new TypeError('EmailMessage needs from, to and the raw message')
+    this.from = from
+    this.to = to
+    this.raw = raw
+  }
+}
+export default { EmailMessage }
+`
+
+/** Sends a message, or the members of one, through the daemon. */
+const SEND_EMAIL = `export default ({ fetcher }) => ({
+  async send(message) {
+    const { raw, ...members } = message ?? {}
+    const body = raw === undefined ? undefined : await new Response(raw).arrayBuffer()
+    const headers = { 'x-edged-mail': encodeURIComponent(JSON.stringify(members)) }
+    const response = await fetcher.fetch('http://daemon/', { method: 'POST', body, headers })
+    if (!response.ok) throw new Error(response.statusText)
+    return await response.json()
+  },
+})
+`
+
+/** Reads a secret of a secrets store; its value is in the properties of the binding. */
+export const SECRETS_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
+export class Secret extends WorkerEntrypoint {
+  get() {
+    const { name, value } = this.ctx.props
+    if (value === undefined) throw new Error('Secret "' + name + '" not found')
+    return value
+  }
+}
+export default { fetch() { return new Response(null, { status: 404 }) } }
+`
+
 /** Built-in modules that bindings use. User code cannot import internal ones. */
 export const EXTENSION_MODULES: readonly { readonly name: string; readonly source: string }[] = [
   { name: 'edged-internal:unavailable', source: UNAVAILABLE },
   { name: 'edged-internal:ratelimit', source: RATE_LIMIT },
+  { name: 'edged-internal:send-email', source: SEND_EMAIL },
+  { name: 'cloudflare-internal:email', source: EMAIL_MESSAGE },
 ]
 
 /**

@@ -46,3 +46,6 @@ export const PRIVATE_HEADERS: ReadonlySet<string> = new Set([
   'cf-visitor',
   'x-real-ip',
 ])
+
+/** Name of the service that secrets of stores are read from. */
+export const SECRETS_SERVICE = 'secrets'

@@ -1,0 +1,131 @@
+import { Type, type Static } from 'typebox'
+import { newId } from '../../src/core/ids.js'
+import {
+  SECRET_STORE_NAMES,
+  SECRET_STORES,
+  STORE_SECRETS,
+  type StoredSecretStore,
+} from '../../src/core/model/secrets-store.js'
+import { strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { ApiError } from '../http/errors.js'
+import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { page, paging } from '../http/paging.js'
+import { NamedRepository } from '../resources/named-repository.js'
+import type { ControlDeps } from '../http/context.js'
+
+const PATH = '/secrets_store/stores'
+const MAX_STORES = 20
+/** Secrets of an account, all stores together. */
+export const MAX_SECRETS = 1000
+
+const name = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^\\s/]+$',
+  'x-message': 'must be a name without spaces and slashes',
+})
+const StoreResponse = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  account_id: Type.String(),
+  created: Type.String(),
+  modified: Type.String(),
+})
+
+const shown =
+  (scope: Scope) =>
+  (store: StoredSecretStore): Static<typeof StoreResponse> => ({ ...store, account_id: scope.id })
+
+/** Query parameter of an order. */
+export const direction = Type.Optional(Type.Enum(['asc', 'desc']))
+
+/** Returns the items in the order that a query names. */
+export function ordered<T extends object>(items: readonly T[], by: keyof T, direction: string | undefined): T[] {
+  const sign = direction === 'desc' ? -1 : 1
+  return items.toSorted((a, b) => (String(a[by]) < String(b[by]) ? -sign : sign))
+}
+
+export type SecretStores = NamedRepository<StoredSecretStore>
+
+export const secretStores = (deps: ControlDeps): SecretStores =>
+  new NamedRepository<StoredSecretStore>(deps, {
+    kind: SECRET_STORES,
+    names: SECRET_STORE_NAMES,
+    idOf: ({ id }) => id,
+    nameOf: (store) => store.name,
+    most: MAX_STORES,
+    notFound: 'secretStoreNotFound',
+    taken: 'secretStoreExists',
+    tooMany: 'tooManySecretStores',
+  })
+
+/** Stores of secrets. The secrets have endpoints of their own. */
+export function secretsStores({ store, clock }: ControlDeps, stores: SecretStores): Endpoint[] {
+  const row = { scopes: ACCOUNT_ONLY, refusal: 'badSecretStore' } as const
+  return [
+    endpoint({
+      ...row,
+      method: 'get',
+      path: PATH,
+      permissions: ACCESS.secretsStore.read,
+      summary: 'List the stores of secrets of an account',
+      query: Type.Object({
+        ...paging({ most: 1000 }),
+        order: Type.Optional(Type.Enum(['name', 'created', 'modified'])),
+        direction,
+      }),
+      result: Type.Array(StoreResponse),
+      handle: ({ scope, query }) =>
+        page(ordered(stores.all(scope), query.order ?? 'created', query.direction), query, shown(scope)),
+    }),
+    endpoint({
+      ...row,
+      method: 'post',
+      path: PATH,
+      permissions: ACCESS.secretsStore.write,
+      summary: 'Create a store of secrets',
+      body: Type.Object({ name }, strict),
+      result: StoreResponse,
+      async handle(call) {
+        const now = new Date(clock.now()).toISOString()
+        return shown(call.scope)(
+          await stores.create(call, { id: newId(), name: call.body.name, created: now, modified: now }),
+        )
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'get',
+      path: `${PATH}/:store_id`,
+      permissions: ACCESS.secretsStore.read,
+      summary: 'Read a store of secrets',
+      result: StoreResponse,
+      handle: ({ scope, params }) => shown(scope)(stores.get(scope, params.store_id)),
+    }),
+    endpoint({
+      ...row,
+      method: 'delete',
+      path: `${PATH}/:store_id`,
+      permissions: ACCESS.secretsStore.write,
+      summary: 'Delete a store of secrets that is empty',
+      result: StoreResponse,
+      async handle(call) {
+        const { scope, params } = call
+        const used = store.list(STORE_SECRETS, scope).some(({ value }) => value.store_id === params.store_id)
+        if (used) throw new ApiError('secretStoreNotEmpty')
+        return shown(scope)(await stores.remove(call, params.store_id))
+      },
+    }),
+    endpoint({
+      ...row,
+      method: 'get',
+      path: '/secrets_store/quota',
+      permissions: ACCESS.secretsStore.read,
+      summary: 'Read how many secrets an account has',
+      result: Type.Object({ secrets: Type.Object({ quota: Type.Integer(), usage: Type.Integer() }) }),
+      handle: ({ scope }) => ({ secrets: { quota: MAX_SECRETS, usage: store.count(STORE_SECRETS, scope) } }),
+    }),
+  ]
+}

@@ -1,0 +1,244 @@
+import { Type, type Static } from 'typebox'
+import { newId } from '../../src/core/ids.js'
+import { secretName, STORE_SECRET_NAMES, STORE_SECRETS, type StoredSecret } from '../../src/core/model/secrets-store.js'
+import { strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { secretOf, type Vault } from '../../src/core/vault.js'
+import { ApiError } from '../http/errors.js'
+import { ACCOUNT_ONLY, ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { page, paging } from '../http/paging.js'
+import { NamedRepository } from '../resources/named-repository.js'
+import type { Actor } from '../resources/audit.js'
+import type { ControlDeps } from '../http/context.js'
+import { direction, MAX_SECRETS, ordered, type SecretStores } from './secrets-store.js'
+
+const PATH = '/secrets_store/stores/:store_id/secrets'
+const SECRET = `${PATH}/:secret_id` as const
+const MAX_NEW = 100
+const SCOPES = ['workers', 'ai_gateway', 'dex', 'access', 'containers', 'websearch'] as const
+
+const name = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^\\s/]+$',
+  'x-message': 'must be a name without spaces and slashes',
+})
+const value = Type.String({ minLength: 1, maxLength: 65_536, description: 'The secret. Never returned.' })
+const comment = Type.Optional(Type.String({ maxLength: 1024 }))
+const scopes = Type.Array(Type.Enum(SCOPES), { description: 'What may use it. Workers need `workers`.' })
+
+const NewSecrets = Type.Array(Type.Object({ name, value, scopes, comment }, strict), { minItems: 1, maxItems: MAX_NEW })
+const SecretChange = Type.Object(
+  { value: Type.Optional(value), scopes: Type.Optional(scopes), comment, name: Type.Optional(name) },
+  strict,
+)
+
+const SecretResponse = Type.Object({
+  id: Type.String(),
+  store_id: Type.String(),
+  name: Type.String(),
+  comment: Type.String(),
+  scopes: Type.Array(Type.String()),
+  status: Type.Literal('active'),
+  created: Type.String(),
+  modified: Type.String(),
+})
+
+const shown = ({ value: _value, scopes: all, ...secret }: StoredSecret): Static<typeof SecretResponse> => ({
+  ...secret,
+  scopes: [...all],
+  status: 'active',
+})
+
+/** Secrets of stores. Their values are encrypted, and never returned. */
+export function storeSecrets(deps: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores): Endpoint[] {
+  const context = contextOf(deps, stores)
+  return [
+    listSecrets(context),
+    createSecrets(context),
+    readSecret(context),
+    changeSecret(context),
+    removeSecret(context),
+    duplicateSecret(context),
+  ]
+}
+
+type Context = ReturnType<typeof contextOf>
+
+/** Returns what the endpoints share. */
+function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores) {
+  const secrets = new NamedRepository<StoredSecret>(deps, {
+    kind: STORE_SECRETS,
+    names: STORE_SECRET_NAMES,
+    idOf: ({ id }) => id,
+    nameOf: ({ store_id, name: own }) => secretName(store_id, own),
+    most: MAX_SECRETS,
+    notFound: 'storeSecretNotFound',
+    taken: 'storeSecretExists',
+    tooMany: 'tooManyStoreSecrets',
+  })
+  const aad = (scope: Scope, id: string) => secretOf(STORE_SECRETS, scope, id)
+  const now = () => new Date(deps.clock.now()).toISOString()
+  return {
+    stores,
+    secrets,
+    now,
+    seal: (scope: Scope, id: string, text: string) => ({ sealed: vault().seal(text, aad(scope, id)) }),
+    open: (scope: Scope, secret: StoredSecret) => vault().open(secret.value.sealed, aad(scope, secret.id)),
+    /** Returns a secret of this store. */
+    of(scope: Scope, storeId: string, id: string): StoredSecret {
+      stores.get(scope, storeId)
+      const secret = secrets.get(scope, id)
+      if (secret.store_id !== storeId) throw new ApiError('storeSecretNotFound')
+      return secret
+    },
+    row: { scopes: ACCOUNT_ONLY, refusal: 'badStoreSecret' } as const,
+  }
+}
+
+async function create(
+  { secrets, seal, now }: Context,
+  actor: Actor,
+  storeId: string,
+  given: Static<typeof NewSecrets>[number],
+): Promise<StoredSecret> {
+  const id = newId()
+  const { value: text, comment: about = '', ...more } = given
+  const at = now()
+  const sealed = seal(actor.scope, id, text)
+  return await secrets.create(actor, {
+    id,
+    store_id: storeId,
+    comment: about,
+    created: at,
+    modified: at,
+    ...more,
+    value: sealed,
+  })
+}
+
+function listSecrets({ stores, secrets, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: PATH,
+    permissions: ACCESS.secretsStore.read,
+    summary: 'List the secrets of a store, without their values',
+    query: Type.Object({
+      ...paging({ most: 1000 }),
+      order: Type.Optional(Type.Enum(['name', 'comment', 'created', 'modified', 'status'])),
+      direction,
+      search: Type.Optional(Type.String({ description: 'A part of the name.' })),
+      scopes: Type.Optional(Type.String({ description: 'Scopes separated by commas: secrets with one of them.' })),
+    }),
+    result: Type.Array(SecretResponse),
+    handle({ scope, params, query }) {
+      stores.get(scope, params.store_id)
+      const wanted = query.scopes?.split(',')
+      const found = secrets
+        .all(scope)
+        .filter(
+          (one) =>
+            one.store_id === params.store_id &&
+            one.name.includes(query.search ?? '') &&
+            (wanted === undefined || one.scopes.some((each) => wanted.includes(each))),
+        )
+        .map(shown)
+      return page(ordered(found, query.order ?? 'created', query.direction), query, (one) => one)
+    },
+  })
+}
+
+function createSecrets(context: Context): Endpoint {
+  const { stores, secrets, row } = context
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: PATH,
+    permissions: ACCESS.secretsStore.write,
+    summary: `Create up to ${MAX_NEW} secrets in a store`,
+    body: NewSecrets,
+    result: Type.Array(SecretResponse),
+    async handle(call) {
+      const { scope, params, body } = call
+      stores.get(scope, params.store_id)
+      const names = new Set(body.map((one) => one.name))
+      const taken = body.some((one) => secrets.named(scope, secretName(params.store_id, one.name)))
+      if (taken || names.size < body.length) throw new ApiError('storeSecretExists')
+      const made: StoredSecret[] = []
+      for (const one of body) made.push(await create(context, call, params.store_id, one))
+      return new ApiResponse(made.map(shown))
+    },
+  })
+}
+
+function readSecret({ of, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'get',
+    path: SECRET,
+    permissions: ACCESS.secretsStore.read,
+    summary: 'Read a secret, without its value',
+    result: SecretResponse,
+    handle: ({ scope, params }) => shown(of(scope, params.store_id, params.secret_id)),
+  })
+}
+
+function changeSecret({ of, secrets, seal, now, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'patch',
+    path: SECRET,
+    permissions: ACCESS.secretsStore.write,
+    summary: 'Change a secret; what is left out stays. Workers get a new value without a new version',
+    body: SecretChange,
+    result: SecretResponse,
+    async handle(call) {
+      const { scope, params, body } = call
+      of(scope, params.store_id, params.secret_id)
+      const { value: text, ...change } = body
+      const changed = await secrets.change(call, params.secret_id, (old) => ({
+        ...old,
+        ...change,
+        ...(text !== undefined && { value: seal(scope, old.id, text) }),
+        modified: now(),
+      }))
+      return shown(changed)
+    },
+  })
+}
+
+function removeSecret({ of, secrets, row }: Context): Endpoint {
+  return endpoint({
+    ...row,
+    method: 'delete',
+    path: SECRET,
+    permissions: ACCESS.secretsStore.write,
+    summary: 'Delete a secret. Workers that use it get an error when they read it',
+    result: SecretResponse,
+    async handle(call) {
+      const { scope, params } = call
+      of(scope, params.store_id, params.secret_id)
+      return shown(await secrets.remove(call, params.secret_id))
+    },
+  })
+}
+
+function duplicateSecret(context: Context): Endpoint {
+  const { of, open, row } = context
+  return endpoint({
+    ...row,
+    method: 'post',
+    path: `${SECRET}/duplicate`,
+    permissions: ACCESS.secretsStore.write,
+    summary: 'Create a secret with the value of another one',
+    body: Type.Object({ name, scopes, comment }, strict),
+    result: SecretResponse,
+    async handle(call) {
+      const { scope, params, body } = call
+      const text = open(scope, of(scope, params.store_id, params.secret_id))
+      return shown(await create(context, call, params.store_id, { ...body, value: text }))
+    },
+  })
+}

@@ -1,0 +1,33 @@
+import { kind, type NameOwner } from '../store.js'
+import type { Sealed } from '../vault.js'
+
+/** A store of secrets that several scripts share. Scope: the account; id: 32 hexadecimal digits. */
+export interface StoredSecretStore {
+  readonly id: string
+  readonly name: string
+  readonly created: string
+  readonly modified: string
+}
+export const SECRET_STORES = kind<StoredSecretStore>('secret_store')
+/** The store that owns a name. Scope: the account; id: the name. */
+export const SECRET_STORE_NAMES = kind<NameOwner>('secret_store_name')
+
+/** A secret of a store. Scope: the account; id: 32 hexadecimal digits. */
+export interface StoredSecret {
+  readonly id: string
+  readonly store_id: string
+  readonly name: string
+  readonly comment: string
+  /** What may use it: `workers`, ... */
+  readonly scopes: readonly string[]
+  readonly created: string
+  readonly modified: string
+  /** Encrypted for this record. */
+  readonly value: Sealed
+}
+export const STORE_SECRETS = kind<StoredSecret>('store_secret')
+/** The secret that owns a name. Scope: the account; id: {@link secretName}. */
+export const STORE_SECRET_NAMES = kind<NameOwner>('store_secret_name')
+
+/** Names are unique within a store. */
+export const secretName = (storeId: string, name: string): string => `${storeId}/${name}`

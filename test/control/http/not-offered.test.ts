@@ -1,0 +1,21 @@
+import t from 'tap'
+import { notOffered } from '../../../control/http/not-offered.js'
+import { ACCOUNT, client } from '../client.js'
+
+t.test('products that do not exist here are refused with what to do instead', async (t) => {
+  const { call } = await client(t)
+  for (const [method, path, text] of [
+    ['PUT', 'workflows/orders', /^Workflows do not run on this server; remove "workflows"/],
+    ['GET', 'containers/me', /^Containers do not run/],
+    ['GET', 'cloudchamber/applications', /^Containers do not run/],
+    ['GET', 'workers/dispatch/namespaces', /^Dispatch namespaces do not exist/],
+    ['PUT', 'workers/dispatch/namespaces/a/scripts/b', /^Dispatch namespaces do not exist/],
+    ['GET', 'pages/projects', /^Pages projects do not exist .* wrangler deploy --assets/],
+    ['POST', 'vectorize/v2/indexes', /^Vectorize does not exist/],
+  ] as const) {
+    const { status, body } = await call(method, `/accounts/${ACCOUNT}/${path}`)
+    t.match([status, body.success, body.errors], [404, false, [{ code: 7003, message: text }, { code: 7000 }]], path)
+  }
+  for (const path of ['/accounts/x/pagesX', '/zones/x/pages', '/accounts/x', '/pages'])
+    t.equal(notOffered(path), undefined)
+})

@@ -1,0 +1,103 @@
+import Cloudflare from 'cloudflare'
+import t, { type Test } from 'tap'
+import { sealedStorage } from '../../../control/storage/index.js'
+import { HYPERDRIVES } from '../../../src/core/model/hyperdrive.js'
+import { STORE_SECRETS } from '../../../src/core/model/secrets-store.js'
+import { account } from '../../../src/core/scope.js'
+import { secretOf } from '../../../src/core/vault.js'
+import { Keyring } from '../../../src/store/keyring.js'
+import { all } from '../../helpers/all.js'
+import { ACCOUNT, ADMIN, client } from '../client.js'
+
+const inAccount = { account_id: ACCOUNT }
+const vault = new Keyring([Buffer.alloc(32, 1)])
+
+async function open(t: Test) {
+  const api = await client(t, { areas: (deps) => sealedStorage({ ...deps, vault: () => vault }) })
+  return { ...api, cf: new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url }) }
+}
+
+t.test('the official client creates stores and secrets, and no response has a value', async (t) => {
+  const { cf, call, store } = await open(t)
+  const { stores } = cf.secretsStore
+  const main = await stores.create({ ...inAccount, name: 'main' })
+  t.match(main, { name: 'main', account_id: ACCOUNT, id: /^[0-9a-f]{32}$/, created: String, modified: String })
+  await t.rejects(stores.create({ ...inAccount, name: 'main' }), { status: 409, errors: [{ code: 1003 }] })
+  await t.rejects(stores.create({ ...inAccount, name: 'a b' }), { status: 400, errors: [{ code: 1002 }] })
+  const at = { ...inAccount, store_id: main.id }
+  const made = await all(
+    stores.secrets.create(main.id, {
+      ...inAccount,
+      body: [
+        { name: 'b', value: 'hush', scopes: ['workers'], comment: 'why' },
+        { name: 'a', value: 'hush too', scopes: ['dex'] },
+      ],
+    }),
+  )
+  t.match(made, [
+    { name: 'b', store_id: main.id, status: 'active', comment: 'why', scopes: ['workers'] },
+    { name: 'a', comment: '' },
+  ])
+  const [b] = made
+  const id = b!.id
+  const list = async (query = {}) =>
+    (await all(stores.secrets.list(main.id, { ...inAccount, ...query }))).map(({ name }) => name)
+  t.same(await list({ order: 'name' }), ['a', 'b'])
+  t.same(await list({ order: 'name', direction: 'desc' }), ['b', 'a'])
+  t.same(await list({ search: 'b' }), ['b'])
+  const sealed = store.get(STORE_SECRETS, account(ACCOUNT), id)!.value.value.sealed
+  t.equal(vault.open(sealed, secretOf(STORE_SECRETS, account(ACCOUNT), id)), 'hush')
+  t.match(await stores.secrets.edit(id, { ...at, value: 'new', comment: 'c' }), { name: 'b', comment: 'c' })
+  const copy = await stores.secrets.duplicate(id, { ...at, name: 'copy', scopes: ['workers'] })
+  const copied = store.get(STORE_SECRETS, account(ACCOUNT), copy.id)!.value.value.sealed
+  t.equal(vault.open(copied, secretOf(STORE_SECRETS, account(ACCOUNT), copy.id)), 'new')
+  t.match(await cf.secretsStore.quota.get(inAccount), { secrets: { usage: 3 } })
+  await t.rejects(stores.delete(main.id, inAccount), { status: 409, errors: [{ code: 1005 }] })
+  const { body } = await call('GET', `/accounts/${ACCOUNT}/secrets_store/stores/${main.id}/secrets`)
+  t.notMatch(JSON.stringify(body), /hush|sealed/)
+  const twice = [
+    { name: 'c', value: 'x', scopes: ['workers'] },
+    { name: 'c', value: 'y', scopes: ['workers'] },
+  ]
+  t.equal((await call('POST', `/accounts/${ACCOUNT}/secrets_store/stores/${main.id}/secrets`, twice)).status, 409)
+  t.same((await list()).length, 3, 'nothing was stored')
+  for (const one of await all(stores.secrets.list(main.id, inAccount))) await stores.secrets.delete(one.id, at)
+  await t.rejects(stores.secrets.get(id, at), { status: 404, errors: [{ code: 1001 }] })
+  await stores.delete(main.id, inAccount)
+  t.same(await all(stores.list(inAccount)), [])
+})
+
+t.test('the official client creates, changes and deletes Hyperdrive configurations', async (t) => {
+  const { cf, call, store } = await open(t)
+  const { configs } = cf.hyperdrive
+  const origin = { scheme: 'postgres' as const, host: 'db.example.com', database: 'shop', user: 'u', password: 'hush' }
+  const made = await configs.create({ ...inAccount, name: 'main', origin: { ...origin, port: 5432 } })
+  t.match(made, { name: 'main', origin: { host: 'db.example.com', port: 5432, user: 'u' }, created_on: String })
+  const path = `/accounts/${ACCOUNT}/hyperdrive/configs`
+  t.match(
+    (await call('POST', path, { name: 'my', origin: { ...origin, scheme: 'mysql' } })).body.result.origin.port,
+    3306,
+  )
+  await t.rejects(configs.create({ ...inAccount, name: 'main', origin: { ...origin, port: 1 } }), {
+    status: 409,
+    errors: [{ code: 2017 }],
+  })
+  for (const bad of [{ host: 'a b' }, { port: 0 }, { scheme: 'oracle' }, { password: '' }, { user: undefined }])
+    t.equal((await call('POST', path, { name: 'x', origin: { ...origin, ...bad } })).status, 400, JSON.stringify(bad))
+  const changed = await configs.edit(made.id, {
+    ...inAccount,
+    origin: { host: 'other.example.com', port: 6432 } as never,
+  })
+  t.match(changed, { name: 'main', origin: { host: 'other.example.com', port: 6432, database: 'shop' } })
+  const password = () => {
+    const { sealed } = store.get(HYPERDRIVES, account(ACCOUNT), made.id)!.value.password
+    return vault.open(sealed, secretOf(HYPERDRIVES, account(ACCOUNT), made.id))
+  }
+  t.equal(password(), 'hush', 'what is left out stays')
+  await configs.update(made.id, { ...inAccount, name: 'renamed', origin: { ...origin, port: 5432, password: 'new' } })
+  t.equal(password(), 'new')
+  t.match(await all(configs.list(inAccount)), { length: 2 })
+  t.notMatch(JSON.stringify((await call('GET', path)).body), /hush|new"|sealed/)
+  await configs.delete(made.id, inAccount)
+  await t.rejects(configs.get(made.id, inAccount), { status: 404, errors: [{ code: 2001 }] })
+})
