@@ -66,6 +66,8 @@ export function storeSecrets(deps: ControlDeps & { readonly vault: () => Vault }
 
 type Context = ReturnType<typeof contextOf>
 
+const aad = (scope: Scope, id: string): string => secretOf(STORE_SECRETS, scope, id)
+
 /** Returns what the endpoints share. */
 function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores) {
   const secrets = new NamedRepository<StoredSecret>(deps, {
@@ -78,7 +80,6 @@ function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vau
     taken: 'storeSecretExists',
     tooMany: 'tooManyStoreSecrets',
   })
-  const aad = (scope: Scope, id: string) => secretOf(STORE_SECRETS, scope, id)
   const now = () => new Date(deps.clock.now()).toISOString()
   return {
     stores,
@@ -87,7 +88,7 @@ function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vau
     seal: (scope: Scope, id: string, text: string) => ({ sealed: vault().seal(text, aad(scope, id)) }),
     open: (scope: Scope, secret: StoredSecret) => vault().open(secret.value.sealed, aad(scope, secret.id)),
     /** Returns a secret of this store. */
-    of(scope: Scope, storeId: string, id: string): StoredSecret {
+    of: (scope: Scope, storeId: string, id: string): StoredSecret => {
       stores.get(scope, storeId)
       const secret = secrets.get(scope, id)
       if (secret.store_id !== storeId) throw new ApiError('storeSecretNotFound')

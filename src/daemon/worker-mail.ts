@@ -33,7 +33,7 @@ export function openMailer(url: string | null, log: Log): Mailer {
       const to = [...envelope.to]
       let id = `<${newUuid()}@edged>`
       if (transport) {
-        const content = raw ? { raw } : { ...pick(message), messageId: id }
+        const content = raw ? { raw } : { ...message, messageId: id }
         const sent = await transport.sendMail({ ...content, envelope: { from: envelope.from, to } })
         id = sent.messageId
       }
@@ -44,23 +44,5 @@ export function openMailer(url: string | null, log: Log): Mailer {
     close() {
       transport?.close()
     },
-  }
-}
-
-/** The members that the mail library may see: others name files and URLs. */
-function pick(message: Mail['message'] = { from: { name: '', address: '' } }) {
-  const { from, to, cc, bcc, replyTo, subject, text, html, headers } = message
-  const list = (value: string | readonly string[] | undefined): string[] | undefined =>
-    value === undefined ? undefined : typeof value === 'string' ? [value] : [...value]
-  return {
-    from,
-    to: list(to),
-    cc: list(cc),
-    bcc: list(bcc),
-    replyTo,
-    subject,
-    text: text === undefined ? undefined : String(text),
-    html: html === undefined ? undefined : String(html),
-    headers: headers && { ...headers },
   }
 }

@@ -86,7 +86,7 @@ t.test('the official client creates, changes and deletes Hyperdrive configuratio
     t.equal((await call('POST', path, { name: 'x', origin: { ...origin, ...bad } })).status, 400, JSON.stringify(bad))
   const changed = await configs.edit(made.id, {
     ...inAccount,
-    origin: { host: 'other.example.com', port: 6432 } as never,
+    origin: { host: 'other.example.com', port: 6432 },
   })
   t.match(changed, { name: 'main', origin: { host: 'other.example.com', port: 6432, database: 'shop' } })
   const password = () => {

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../core/errors.js'
 import { ResourceError, type ResourceCall, type ResourceHandler } from '../resource-server.js'
 
 const MAX_BODY_BYTES = 5 * 1024 * 1024
@@ -12,31 +13,39 @@ interface Allowed {
   readonly allowed_sender_addresses?: readonly string[]
 }
 
-interface Address {
-  readonly name?: string
-  readonly email?: string
-}
-
-/** A message, with the member names of `send()`. */
+/** A message, with the member names of `send()`. Scripts can send values of any type. */
 interface Message {
-  readonly from?: string | Address
-  readonly to?: string | readonly string[]
-  readonly cc?: string | readonly string[]
-  readonly bcc?: string | readonly string[]
-  readonly replyTo?: string | Address
-  readonly subject?: string
-  readonly text?: string
-  readonly html?: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly from?: unknown
+  readonly to?: unknown
+  readonly cc?: unknown
+  readonly bcc?: unknown
+  readonly replyTo?: unknown
+  readonly subject?: unknown
+  readonly text?: unknown
+  readonly html?: unknown
+  readonly headers?: unknown
 }
 
-/** A message to a mail server: the envelope, and the members of the message or its bytes. */
+/** An address and the name that mail programs show. */
+export interface Mailbox {
+  readonly name: string
+  readonly address: string
+}
+
+/** A message for a mail server: the envelope, and the members of the message or its bytes. */
 export interface Mail {
   readonly envelope: { readonly from: string; readonly to: readonly string[] }
   readonly raw?: Buffer
-  readonly message?: Omit<Message, 'from' | 'replyTo'> & {
-    readonly from: { readonly name: string; readonly address: string }
-    readonly replyTo?: { readonly name: string; readonly address: string }
+  readonly message?: {
+    readonly from: Mailbox
+    readonly replyTo?: Mailbox
+    readonly to: string[]
+    readonly cc: string[]
+    readonly bcc: string[]
+    readonly subject?: string
+    readonly text?: string
+    readonly html?: string
+    readonly headers: Record<string, string>
   }
 }
 
@@ -54,23 +63,30 @@ export function emailResource(send: (call: ResourceCall, mail: Mail) => Promise<
     try {
       return { status: 200, body: JSON.stringify({ messageId: await send(call, mail) }) }
     } catch (error) {
-      throw new ResourceError(502, `the mail server did not accept the message: ${String((error as Error).message)}`)
+      throw new ResourceError(502, `the mail server did not accept the message: ${messageOf(error)}`)
     }
   }
 }
 
 function mailOf(given: Message, raw: Buffer): Mail {
-  const from = addressOf(given.from)
-  const to = [given.to, given.cc, given.bcc].flatMap(listOf)
+  const from = mailboxOf(given.from)
+  const lists = { to: listOf(given.to), cc: listOf(given.cc), bcc: listOf(given.bcc) }
+  const to = Object.values(lists).flat()
   if (from.address === '' || to.length === 0) throw new ResourceError(400, 'a message needs from and to')
   if (to.length > MAX_RECIPIENTS) throw new ResourceError(400, `a message has at most ${MAX_RECIPIENTS} recipients`)
+  const headers = Object.fromEntries(Object.entries(given.headers ?? {}).map(([name, value]) => [name, textOf(value)]))
+  const texts = Object.fromEntries(
+    (['subject', 'text', 'html'] as const).flatMap((name) =>
+      given[name] == null ? [] : [[name, textOf(given[name])]],
+    ),
+  )
   // A line break would begin another command or field.
-  const texts = [from.address, ...to, given.subject ?? '', ...Object.entries(given.headers ?? {}).flat()]
-  if (texts.some((text) => /[\r\n\0]/.test(text))) throw new ResourceError(400, 'an address or field has a line break')
+  const lines = [from.address, from.name, ...to, texts['subject'] ?? '', ...Object.entries(headers).flat()]
+  if (lines.some((text) => /[\r\n\0]/.test(text))) throw new ResourceError(400, 'an address or field has a line break')
   const envelope = { from: from.address, to }
   if (raw.length > 0) return { envelope, raw }
-  const { replyTo, from: _from, ...rest } = given
-  return { envelope, message: { ...rest, from, ...(replyTo !== undefined && { replyTo: addressOf(replyTo) }) } }
+  const replyTo = given.replyTo == null ? {} : { replyTo: mailboxOf(given.replyTo) }
+  return { envelope, message: { from, ...lists, ...replyTo, ...texts, headers } }
 }
 
 function check({ from, to }: Mail['envelope'], allowed: Allowed): void {
@@ -85,10 +101,13 @@ function check({ from, to }: Mail['envelope'], allowed: Allowed): void {
 const includes = (list: readonly string[], address: string): boolean =>
   list.some((one) => one.toLowerCase() === address.toLowerCase())
 
-function addressOf(value: string | Address | undefined): { name: string; address: string } {
+function mailboxOf(value: unknown): Mailbox {
   if (typeof value === 'string') return { name: '', address: value.trim() }
-  return { name: value?.name ?? '', address: value?.email?.trim() ?? '' }
+  const { name, email } = (value ?? {}) as { name?: unknown; email?: unknown }
+  return { name: typeof name === 'string' ? name : '', address: typeof email === 'string' ? email.trim() : '' }
 }
 
-const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
-  typeof value === 'string' ? [value.trim()] : (value ?? []).map((one) => String(one).trim())
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+const listOf = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : value == null ? [] : [value]).map((one) => mailboxOf(one).address).filter(Boolean)
