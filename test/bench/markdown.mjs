@@ -1,7 +1,7 @@
 import { ATTACKS } from './attacks.mjs'
 import { CONVERTERS } from './markdown-converters.mjs'
 import { inChild, table } from './measure.mjs'
-import { corpora, readPages } from './pages.mjs'
+import { corpora, largestPage, readPages } from './pages.mjs'
 
 const ROUNDS = 3
 const SLOW = new Set(['turndown', 'rehype-remark'])
@@ -44,7 +44,7 @@ async function speedOn(folder) {
 }
 
 async function latency() {
-  const page = readPages().reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))
+  const page = largestPage()
   const result = await inChild('./latency-child.mjs', [], { execArgv: ['--expose-gc'] })
   console.log(`\none page of ${(page.bytes.length / 1e6).toFixed(2)} MB (${page.file}) in chunks of 16 KiB\n`)
   table([result.cold, result.warm])

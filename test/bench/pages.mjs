@@ -20,3 +20,6 @@ export function readPages(folder = corpora()[0], repeats = folder === SAMPLE ? 5
       return { file, bytes, html: bytes.toString() }
     })
 }
+
+/** Returns the largest page of the first folder. */
+export const largestPage = () => readPages().reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))

@@ -264,6 +264,45 @@ function oracle(page: string): Oracle {
   return parser
 }
 
+t.test('line ends of every type are line feeds, however a page is cut', async () => {
+  const parts = fc.constantFrom(
+    ...(
+      `\r~\n~\r\n~\r\r\n~a~&#13;~&amp;~<pre>~</pre>~<textarea>~</textarea>~<script>~</script\r>~<!--~-->~-~<svg>~</svg>~` +
+      `<![CDATA[~]]>~<a\rhref="x\r\ny"\r\n>~<a href=x\ry>~</a\r>~<!doctype\r\nhtml>~<!x\r\ny>~<plaintext>~<`
+    ).split('~'),
+  )
+  const pages = fc.array(parts, { maxLength: 14 }).map((all) => all.join(''))
+  fc.assert(
+    fc.property(pages, fc.integer({ min: 1, max: 7 }), (page, length) => {
+      const cut = page.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? []
+      const lines = read([page])
+      return isDeepStrictEqual(read(cut), lines) && isDeepStrictEqual(read([page.replace(/\r\n?/g, '\n')]), lines)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('a key stands for the value of an attribute', async (t) => {
+  const keys = new Map<string, number>()
+  const values = ['a', 'b', 'ab', 'ba', 'a b', 'aa', 'x'.repeat(199), 'x'.repeat(200), '', 'x'.repeat(201)]
+  for (const html of values.flatMap((value) => [`<p class="${value}">`, `<b id=x class='${value}'>`])) {
+    const tokenizer = new HtmlTokenizer({
+      open(tag) {
+        const value = tag.attribute('class') ?? ''
+        const key = tag.attributeKey('class')
+        t.equal(keys.get(value) ?? key, key, 'equal values have one key')
+        keys.set(value, key)
+        t.equal(tag.attributeKey('title'), 0)
+      },
+      close() {},
+      text() {},
+    })
+    tokenizer.write(html)
+    tokenizer.end()
+  }
+  t.equal(new Set(keys.values()).size, values.length - 1, 'none for nothing and for long values')
+})
+
 t.test('parse5 sees the same tokens', async () => {
   fc.assert(
     fc.property(PAGES, (page) => isDeepStrictEqual(read([page]), oracle(page).log.lines)),
