@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Type, type Static } from 'typebox'
 import { orNull, strict } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { Permission } from '../http/auth/permissions.js'
@@ -40,10 +40,11 @@ const NewTail = Type.Object(
                 strict,
               ),
             ),
+            scriptVersion: Type.Optional(Type.String({ maxLength: 64, description: 'Id of a version.' })),
           },
           strict,
         ),
-        { maxItems: 100, description: 'Which calls to report. Stored, without effect here: all calls are reported.' },
+        { maxItems: 100, description: 'Which calls to report: those for which all conditions hold.' },
       ),
     ),
   },
@@ -83,11 +84,12 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       refusal: 'badTail',
       async handle({ scope, params, body, request }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
-        const tail = deps.workers().tails.open(scope, script)
+        const { remoteAddress = '' } = request.socket
+        const self = remoteAddress.replace(/^::ffff:/, '')
+        const tail = deps.workers().tails.open(scope, script, { filters: body.filters ?? [], self })
         if (!tail) throw new ApiError('tooManyTails')
         await deps.workers().runtime?.applied(scope)
-        const messages = withoutEffect(body.filters?.length ? ['/filters'] : [])
-        return new ApiResponse(shown(tail, request), { messages })
+        return shown(tail, request)
       },
     }),
     endpoint({

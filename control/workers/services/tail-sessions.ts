@@ -13,6 +13,7 @@ import type { Scope } from '../../../src/core/scope.js'
 import type { Store } from '../../../src/core/store.js'
 import { LiveClients } from '../../http/websocket-clients.js'
 import { PREFIX } from '../../http/prefix.js'
+import { reports, type TailFilter } from './tail-filters.js'
 import { takeUnmasked } from './websocket-mask.js'
 
 const MAX_PER_SCRIPT = 10
@@ -41,6 +42,14 @@ export interface Tail {
   /** Anyone who has it can listen. */
   readonly secret: string
   readonly clients: LiveClients
+  readonly wants: TailWants
+}
+
+/** Which calls a tail reports. */
+export interface TailWants {
+  readonly filters: readonly TailFilter[]
+  /** Address of the client that opened it. */
+  readonly self: string
 }
 
 export interface TailDeps {
@@ -81,12 +90,13 @@ export class Tails {
     const text = JSON.stringify(event)
     for (const tail of this.#tails.values()) {
       if (tail.scope.id !== scope.id || tail.script.name !== script) continue
+      if (!reports(tail.wants.filters, event, tail.wants)) continue
       for (const client of tail.clients) if (client.bufferedAmount < MAX_BUFFERED_BYTES) client.send(text)
     }
   }
 
   /** Makes a tail; undefined where the script, or the daemon, has as many as it may have. */
-  open(scope: Scope, script: StoredScript): Tail | undefined {
+  open(scope: Scope, script: StoredScript, wants: TailWants): Tail | undefined {
     if (this.list(scope, script).length >= MAX_PER_SCRIPT || this.#tails.size >= MOST) return undefined
     const secret = randomBytes(16).toString('hex')
     const { clock } = this.#deps
@@ -97,6 +107,7 @@ export class Tails {
       expiresAt: clock.now() + LIFE_MS,
       secret,
       clients: new LiveClients(clock),
+      wants,
     }
     this.#tails.set(secret, tail)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
