@@ -76,5 +76,18 @@ export async function produce(brokers: readonly string[], values: readonly (stri
   await producer.disconnect()
 }
 
+/** Returns how many messages of the topic `logs` a group has committed. */
+export async function committed(brokers: readonly string[], groupId: string): Promise<number> {
+  const { Kafka, logLevel } = kafkajs
+  const admin = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING }).admin()
+  await admin.connect()
+  try {
+    const [logs] = await admin.fetchOffsets({ groupId, topics: ['logs'] })
+    return logs!.partitions.reduce((sum, { offset }) => sum + Math.max(0, Number(offset)), 0)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
 /** As in `kafka-mock.c`. */
 const PARTITIONS = 3
