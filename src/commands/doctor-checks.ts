@@ -3,13 +3,13 @@ import * as fs from 'node:fs/promises'
 import { open, rm, stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Config } from '../config/schema.js'
 import { messageOf } from '../core/errors.js'
 import { makeFolder } from '../disk/durable-write.js'
 import { bind, socketPath } from '../http/listen.js'
 import { PACKAGE_ROOT } from '../package.js'
-import { OPTIONS, riskySettings } from '../store/redis-connection.js'
+import { connectRedis, redisConnection, riskySettings } from '../store/redis-connection.js'
 
 /** One line of the doctor. `warn`: works, with a limit that the message names. */
 export interface Finding {
@@ -156,15 +156,15 @@ async function portResult(option: string, address: string): Promise<Result> {
   }
 }
 
-const isRedis = (store: string): boolean => /^rediss?:/.test(store)
+const isRedis = (store: string): boolean => store.startsWith('redis')
 
 /** Runs checks on a connection to Redis. */
 async function withRedis(url: string, run: (connection: Redis) => Promise<Result[]>): Promise<Result[]> {
-  const connection = new Redis(url, { ...OPTIONS, retryStrategy: () => null })
+  const connection = redisConnection(url, { retryStrategy: () => null })
   let fault: unknown
   connection.on('error', (error) => (fault = error))
   try {
-    await connection.connect()
+    await connectRedis(connection)
     return await run(connection)
   } catch (error) {
     return [

@@ -285,8 +285,10 @@ export const ConfigFile = Type.Object(
     data: Type.String({ default: './data', description: 'Folder of the embedded store, the spool and blobs.' }),
     store: Type.String({
       default: 'embedded',
-      pattern: '^(embedded|memory|rediss?://.+)$',
-      description: 'embedded, or redis://host:6379/0 when several machines share the work.',
+      pattern: '^(embedded|memory|rediss?(\\+sentinel|\\+cluster)?://.+)$',
+      description:
+        'embedded; if several machines share the work: redis://host:6379/0, rediss:// with TLS, ' +
+        'redis+sentinel://host1,host2/NAME/0 or redis+cluster://host1,host2.',
       'x-message': 'must be embedded or a redis:// URL',
     }),
     secrets: Type.Object(

@@ -40,7 +40,7 @@ import { openLogPush } from './logpush.js'
 import { fairResolve, systemResolve } from '../egress/fair-resolve.js'
 import { hostAndPort } from '../http/listen.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
-import { openStore } from '../store/index.js'
+import { openWhenReachable } from './open-store.js'
 import { openRuntime } from './worker-runtime.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { Keyring } from '../store/keyring.js'
@@ -100,18 +100,12 @@ async function start(
   let draining = false
 
   const metrics = openMetrics()
-  const store = stack.use(new AuditedStore(await openStore(config.store, { folder: config.data, log, clock })))
-  const keys = await openVault(store, secretKeys(config), log)
-
-  const resolve = fairResolve(systemResolve)
-  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
-
   // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
   let starting = true
   const notReady = () => [
     ...(starting ? ['the daemon is starting'] : []),
     ...(draining ? ['shutting down'] : []),
-    ...(store.unavailable === undefined ? [] : [store.unavailable]),
+    ...(opened?.unavailable === undefined ? [] : [opened.unavailable]),
     ...(processes?.unavailable === undefined || starting ? [] : [processes.unavailable]),
   ]
   const startedAt = clock.now()
@@ -149,6 +143,7 @@ async function start(
     }
   }
   let processes: ProxyProcesses | undefined
+  let opened: AuditedStore | undefined
   const scrape = {
     contentType: metrics.contentType,
     metrics: async () => await (processes?.scrape(metrics) ?? metrics.metrics()),
@@ -158,6 +153,13 @@ async function start(
   const admin = stack.use(
     await listenAdmin(config.admin.listen, { metrics: scrape, notReady, status, reload: reloadResponse, backup }),
   )
+
+  const store = stack.use(new AuditedStore(await openWhenReachable(config, { log, clock })))
+  opened = store
+  const keys = await openVault(store, secretKeys(config), log)
+
+  const resolve = fairResolve(systemResolve)
+  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
 
   const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
 

@@ -12,12 +12,14 @@ type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
 const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
   ['embedded', (_url, options) => openLevel(options)],
   ['memory', (_url, options) => openMemory(options)],
-  ['redis', openRedis],
-  ['rediss', openRedis],
+  ...['', '+sentinel', '+cluster'].flatMap((form): [string, Open][] => [
+    [`redis${form}`, openRedis],
+    [`rediss${form}`, openRedis],
+  ]),
 ])
 
 /**
- * Opens the store that a configuration names: `embedded`, `memory`, `redis://host:6379/0` or `rediss://...`. Rejects
+ * Opens the store that a configuration names: `embedded`, `memory` or a URL of {@link redisTarget}. Rejects
  * with a message that says what to do if the store is in use, damaged, of a newer version or unreachable.
  */
 export async function openStore(
@@ -29,3 +31,5 @@ export async function openStore(
     throw new Error('a store is one of embedded, memory, redis://host:port/number and rediss://host:port/number')
   return await open(url, { clock: systemClock, retention: RETENTION, ...options })
 }
+
+export { RedisUnreachable } from './redis-connection.js'

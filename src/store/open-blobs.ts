@@ -1,12 +1,11 @@
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { Closable } from '../core/closing-stack.js'
 import { fileBlobs } from './file-blobs.js'
 import { memoryBlobs } from './memory-blobs.js'
 import { redisBlobs } from './redis-blobs.js'
-import { OPTIONS } from './redis-connection.js'
+import { connectRedis, redisConnection } from './redis-connection.js'
 
 /** Timeout for commands on blobs, which are slower than on records: a transaction of 64 MB is one command. */
 const COMMAND_TIMEOUT = 60_000
@@ -20,10 +19,8 @@ export async function openBlobs(
   { folder, clock }: { readonly folder: string; readonly clock: Clock },
 ): Promise<Blobs & Closable> {
   if (url === 'memory') return { ...memoryBlobs(clock), close() {} }
-  if (!/^rediss?:/.test(url)) return { ...fileBlobs(join(folder, 'blobs'), clock), close() {} }
-  const redis = new Redis(url, { ...OPTIONS, commandTimeout: COMMAND_TIMEOUT })
-  // Each failed command rejects separately, and the connection is restored automatically.
-  redis.on('error', () => undefined)
-  await redis.connect().catch(() => undefined)
+  if (!url.startsWith('redis')) return { ...fileBlobs(join(folder, 'blobs'), clock), close() {} }
+  const redis = redisConnection(url, { commandTimeout: COMMAND_TIMEOUT })
+  await connectRedis(redis).catch(() => undefined)
   return { ...redisBlobs(redis, clock), close: () => redis.disconnect() }
 }

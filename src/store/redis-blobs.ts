@@ -36,8 +36,12 @@ export function redisBlobs(redis: Redis, clock: Clock): Blobs {
 
     async collect(referenced, olderThanMs) {
       let gone = 0
-      for await (const keys of redis.scanStream({ match: `${PREFIX}*`, count: 100 }) as AsyncIterable<string[]>) {
-        for (const key of keys) {
+      // A scan neither adds the prefix of the connection nor removes it.
+      const prefix = redis.options.keyPrefix ?? ''
+      const match = `${prefix}${PREFIX}*`
+      for await (const keys of redis.scanStream({ match, count: 100 }) as AsyncIterable<string[]>) {
+        for (const found of keys) {
+          const key = found.slice(prefix.length)
           const at = await redis.hget(key, 'at')
           if (referenced.has(key.slice(PREFIX.length)) || clock.now() - Number(at) <= olderThanMs) continue
           gone += Number(await redis.eval(CLEAR, 1, key, at ?? ''))

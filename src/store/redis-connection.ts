@@ -1,11 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import type { Socket } from 'node:net'
 import { Redis, type RedisOptions } from 'ioredis'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
+import { CLUSTER_PREFIX, findOwner, ownerConnector } from './redis-owner.js'
 import { AUDIT, BEGIN, CHANGES, COMMIT, META, RESTORING, SCHEMA } from './redis-script.js'
+import { redisTarget } from './redis-url.js'
 
 /** Options of every connection to Redis. */
-export const OPTIONS: RedisOptions = {
+const OPTIONS: RedisOptions = {
   lazyConnect: true,
   connectTimeout: 5000,
   // A server that accepts connections but does not respond counts as unreachable.
@@ -18,33 +22,97 @@ export const OPTIONS: RedisOptions = {
   retryStrategy: (tries) => Math.min(50 * 2 ** Math.min(tries, 6), 2000),
 }
 
+/** Time to connect before a start or a command gives up. Sentinels and nodes are asked again until then. */
+const CONNECT_MS = 10_000
+
+/** Creates a connection to the Redis of a URL, not connected yet. It restores itself, and looks for the master again. */
+export function redisConnection(url: string, more: RedisOptions = {}): Redis {
+  const target = redisTarget(url)
+  const { type, hosts, db, username, password, tls } = target
+  const redis = new Redis({
+    ...OPTIONS,
+    db,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls }),
+    ...(type === 'single' ? hosts[0]! : { Connector: ownerConnector(target) }),
+    ...(type === 'cluster' && { keyPrefix: CLUSTER_PREFIX }),
+    ...more,
+  })
+  // Each failed command rejects separately.
+  redis.on('error', () => undefined)
+  return redis
+}
+
+/** Connects. Rejects if that takes too long; the connection goes on in the background. */
+export async function connectRedis(redis: Redis): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no server was found within ${CONNECT_MS / 1000} s`)), CONNECT_MS)
+  })
+  try {
+    await Promise.race([redis.connect(), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** The two connections of a store: one that waits for changes, one for everything else. */
 export interface Link {
   readonly redis: Redis
   readonly follower: Redis
   /** Host and port, for messages; never the password. */
   readonly where: string
+  /** Another server may take over, with what its replication has got. */
+  readonly failsOver: boolean
+  /** Resolves with whether another server took over from the one that `redis` is connected to. */
+  readonly isReplaced: () => Promise<boolean>
 }
 
-/** Connects to Redis. Rejects with a message that names host and port if it is unreachable or not usable. */
+/** Redis does not respond now, but may later. */
+export class RedisUnreachable extends Error {
+  override readonly name = 'RedisUnreachable'
+}
+
+/**
+ * Connects to Redis. Rejects with a message that names host and port if it is not usable, with {@link RedisUnreachable}
+ * if it does not respond.
+ */
 export async function openLink(url: string, log: Log): Promise<Link> {
-  const { host } = new URL(url)
-  const where = `Redis at ${host}`
-  const redis = new Redis(url, OPTIONS)
-  const follower = new Redis(url, OPTIONS)
+  const target = redisTarget(url)
+  const { where } = target
+  const failsOver = target.type !== 'single'
+  const redis = redisConnection(url)
+  const follower = redisConnection(url)
   let fault: unknown
   for (const connection of [redis, follower]) connection.on('error', (error) => (fault = error))
   try {
-    await redis.connect()
-    await follower.connect()
+    await connectRedis(redis)
+    await connectRedis(follower)
     await warnOfLoss(redis, log)
-    return { redis, follower, where }
+    const isReplaced = async (): Promise<boolean> => {
+      const found = failsOver ? await findOwner(target) : undefined
+      const { remoteAddress, remotePort } = (redis as unknown as { readonly stream?: Socket }).stream ?? {}
+      if (!found || remoteAddress === undefined) return false
+      const addresses = await lookup(found.owner.host, { all: true })
+      return remotePort !== found.owner.port || !addresses.some(({ address }) => address === remoteAddress)
+    }
+    return { redis, follower, where, failsOver, isReplaced }
   } catch (error) {
     redis.disconnect()
     follower.disconnect()
-    throw new Error(`${where} cannot be used: ${messageOf(fault ?? error)}`, { cause: error })
+    const message = `${where} cannot be used: ${messageOf(fault ?? error)}`
+    if (isRefusal(fault ?? error)) throw new Error(message, { cause: error })
+    throw new RedisUnreachable(message, { cause: error })
   }
 }
+
+/** Errors of a server that is not the one to ask, or not ready: another one, or the same one, responds later. */
+const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|LOADING|UNBLOCKED)\b/
+
+/** Returns whether Redis itself returned this error, such as MISCONF or OOM. False if another attempt may succeed. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'ReplyError' && !ELSEWHERE.test(error.message)
 
 /** Returns the identity of the data. It differs if Redis was restarted or replaced, or all data was deleted. */
 export async function identity(redis: Redis): Promise<{ run: string; epoch: string }> {
@@ -59,15 +127,30 @@ export async function identity(redis: Redis): Promise<{ run: string; epoch: stri
   return { run: /^run_id:(\w+)/m.exec(server)?.[1] ?? randomUUID(), epoch }
 }
 
+type CommitReply = [outcome: string, ...number[]]
+
 /** Runs COMMIT, which a server may have dropped from its script cache. */
-export async function commit(redis: Redis, keys: readonly string[], args: readonly (string | number)[]) {
+export async function commit(
+  redis: Redis,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<CommitReply> {
   const all = [META, CHANGES, AUDIT, ...keys]
   try {
-    return (await redis.evalsha(COMMIT.sha, all.length, ...all, ...args)) as [string, ...number[]]
+    return (await redis.evalsha(COMMIT.sha, all.length, ...all, ...args)) as CommitReply
   } catch (error) {
     if (!messageOf(error).startsWith('NOSCRIPT')) throw error
-    return (await redis.eval(COMMIT.lua, all.length, ...all, ...args)) as [string, ...number[]]
+    return (await redis.eval(COMMIT.lua, all.length, ...all, ...args)) as CommitReply
   }
+}
+
+/** Time for a replica to confirm a write. */
+const REPLICA_MS = 500
+
+/** Waits until a replica has all writes of this connection. `alone`: the master has no replica. */
+export async function replicated(redis: Redis): Promise<'yes' | 'no' | 'alone'> {
+  if ((await redis.wait(1, REPLICA_MS)) > 0) return 'yes'
+  return /^connected_slaves:0\r?$/m.test(await redis.info('replication')) ? 'alone' : 'no'
 }
 
 /** A setting of Redis that may lose confirmed data. */

@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Delta, SharedCounters } from '../core/counters.js'
-import { OPTIONS } from './redis-connection.js'
+import { connectRedis, redisConnection } from './redis-connection.js'
 
 /** Maximum number of commands in one round trip. Further ones are sent in the next. */
 const CONCURRENCY = 5000
@@ -18,10 +18,8 @@ export class RedisCounters implements SharedCounters {
 
   /** Connects. If that fails, the counters are unavailable until Redis is reachable. */
   static async open(url: string): Promise<RedisCounters> {
-    const redis = new Redis(url, { ...OPTIONS, commandTimeout: 1000 })
-    // Each failed command rejects separately, and the connection is restored automatically.
-    redis.on('error', () => undefined)
-    await redis.connect().catch(() => undefined)
+    const redis = redisConnection(url, { commandTimeout: 1000 })
+    await connectRedis(redis).catch(() => undefined)
     return new RedisCounters(redis)
   }
 

@@ -12,7 +12,7 @@ export async function importRedis(url: string, backup: Backup, first: () => Prom
   try {
     let cursor = '0'
     do {
-      const [next, keys] = await redis.scan(cursor, 'MATCH', 'edged:*', 'COUNT', 1000)
+      const [next, keys] = await redis.scan(cursor, 'MATCH', `${redis.options.keyPrefix ?? ''}edged:*`, 'COUNT', 1000)
       if (keys.length > 0)
         throw new Error(
           `${where} has data of edged already; restore into an empty database, or delete its keys edged:*`,

@@ -37,9 +37,12 @@ export function followed([id, [, json = '[]']]: [id: string, fields: string[]]):
 
 async function scanned(redis: Redis): Promise<Map<string, Row>> {
   const rows = new Map<string, Row>()
+  // A scan neither adds the prefix of the connection nor removes it.
+  const prefix = redis.options.keyPrefix ?? ''
   let cursor = '0'
   do {
-    const [next, keys] = await redis.scan(cursor, 'MATCH', ROW_PATTERN, 'COUNT', 1000)
+    const [next, found] = await redis.scan(cursor, 'MATCH', prefix + ROW_PATTERN, 'COUNT', 1000)
+    const keys = found.map((key) => key.slice(prefix.length))
     for (let from = 0; from < keys.length; from += PAGE)
       for (const row of await read(redis, keys.slice(from, from + PAGE))) rows.set(row.name, row)
     cursor = next

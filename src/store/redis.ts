@@ -4,7 +4,7 @@ import { keptFrom } from './audit-trail.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
-import { commit, identity, openLink, type Link } from './redis-connection.js'
+import { commit, identity, isRefusal, openLink, RedisUnreachable, replicated, type Link } from './redis-connection.js'
 import { followed, loadAll } from './redis-load.js'
 import { rewriteLog } from './redis-rewrite.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
@@ -20,6 +20,8 @@ const FOLLOW_MS = 1000
 const PROBE_MS = 5000
 const RETRY_MS = 250
 const TRIM_MS = 60_000
+const OWNER_MS = 2000
+const ALONE_MS = 1000
 const AUDIT_PAGE = 256
 
 /** Opens the store that several machines share: confirmed data is in Redis, and each machine follows all changes. */
@@ -30,7 +32,9 @@ export async function openRedis(url: string, options: StoreOptions): Promise<Sto
     await place.begin()
   } catch (error) {
     await place.close()
-    throw new Error(`${link.where} cannot be used: ${messageOf(error)}`, { cause: error })
+    const message = `${link.where} cannot be used: ${messageOf(error)}`
+    if (link.redis.status === 'ready') throw new Error(message, { cause: error })
+    throw new RedisUnreachable(message, { cause: error })
   }
   return createStore(place)
 }
@@ -51,6 +55,8 @@ class RedisPlace implements Backend {
   #refusing = false
   #probeAt = 0
   #trimAt = 0
+  #ownerAt = 0
+  #aloneUntil = 0
   readonly #underWay = new Set<Promise<Commit>>()
   readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
@@ -156,14 +162,30 @@ class RedisPlace implements Backend {
       ...audit.map((entry) => JSON.stringify(entry)),
     ]
     const keys = writes.map(({ name }) => rowKey(name))
+    const { redis, where, failsOver } = this.#link
     try {
-      return await commit(this.#link.redis, keys, args)
+      const reply = await commit(redis, keys, args)
+      if (!failsOver || reply[0] !== 'done' || (await this.#isSafe())) return reply
     } catch (error) {
-      if (!saysNo(error)) throw this.#broken(error)
-      const reason = `${this.#link.where}: ${messageOf(error)}`
+      if (!isRefusal(error)) throw this.#broken(error)
+      const reason = `${where}: ${messageOf(error)}`
       this.#refuse(reason)
       throw new StoreUnavailable(reason, { cause: error })
     }
+    // The change stream makes it visible if it stays.
+    throw new StoreUnavailable(`no replica of ${where} confirmed the change in time; it may have been made`)
+  }
+
+  /** Returns whether the writes so far survive the loss of the master, as far as that is possible now. */
+  async #isSafe(): Promise<boolean> {
+    const { clock, log } = this.#options
+    // Every write would wait for a replica that does not exist.
+    if (clock.monotonic() < this.#aloneUntil) return true
+    const found = await replicated(this.#link.redis)
+    if (found !== 'alone') return found === 'yes'
+    this.#aloneUntil = clock.monotonic() + ALONE_MS
+    log.warn({ event: 'redis_without_replica', store: this.#link.where })
+    return true
   }
 
   /** Waits until memory has the last batch of Redis. */
@@ -182,7 +204,8 @@ class RedisPlace implements Backend {
   #broken(error: unknown): StoreUnavailable {
     const reason = `${this.#link.where}: ${messageOf(error)}`
     this.#lost(reason)
-    this.#link.redis.disconnect(true)
+    // In any other state it connects already, and would stop.
+    if (this.#link.redis.status === 'ready') this.#link.redis.disconnect(true)
     return new StoreUnavailable(reason, { cause: error })
   }
 
@@ -258,9 +281,14 @@ class RedisPlace implements Backend {
         this.#refusing = false
         log.info({ event: 'store_available', store: where })
       } catch (error) {
-        if (!saysNo(error)) throw error
+        if (!isRefusal(error)) throw error
         log.debug({ event: 'store_still_unavailable', error: messageOf(error) })
       }
+    }
+    if (this.#link.failsOver && now >= this.#ownerAt) {
+      this.#ownerAt = now + OWNER_MS
+      // A master that was cut off from the others still responds, and its writes will be lost.
+      if (await this.#link.isReplaced()) throw this.#broken(new Error('another server took over'))
     }
     if (retention.days !== undefined && now >= this.#trimAt) {
       this.#trimAt = now + TRIM_MS
@@ -276,6 +304,3 @@ class RedisPlace implements Backend {
     }
   }
 }
-
-/** Returns whether Redis itself returned this error, such as MISCONF or OOM. False if there was no response. */
-const saysNo = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { finding, instance, ndjson, policy, webhook } from '../control/webhooks/helper.js'
 import { testFolder } from '../helpers/folder.js'
@@ -43,7 +44,7 @@ t.test(
       response.writeHead(204).end()
     })
     t.teardown(() => to.close())
-    const folder = testFolder(t, { redis: {}, one: {}, two: {}, logs: {} })
+    const folder = testFolder(t, { redis: {}, one: {}, two: {}, three: {}, logs: {} })
     const redis = await redisServer(join(folder, 'redis'))
     t.teardown(async () => await redis.kill())
     const logs = join(folder, 'logs')
@@ -135,7 +136,11 @@ t.test(
       const posted = await call(two, 'POST', `/zones/${ZONE}/edged/records/http_requests`, '{}\n')
       t.match(posted, { status: 503, body: { errors: [{ message: /Redis at 127\.0\.0\.1:\d+/ }] } })
       t.equal((await call(two, 'GET', `/zones/${ZONE}/logpush/jobs`)).status, 200)
+      const starting = startDaemon(t, config, join(folder, 'three'))
+      await wait(100)
       await redis.start()
+      const three = await starting
+      t.equal((await call(three, 'GET', `/zones/${ZONE}/logpush/jobs`)).status, 200, 'a start waits for Redis')
       await until(
         async () => (await call(two, 'POST', `/zones/${ZONE}/edged/records/http_requests`, '{}\n')).status === 202,
       )

@@ -17,19 +17,27 @@ export interface RedisServer {
   kill(): Promise<void>
 }
 
-/** Starts a server that confirms only data on the disk, in `folder`. More `arguments` follow its own. */
-export async function redisServer(folder: string, ...more: string[]): Promise<RedisServer> {
+/**
+ * Starts a server that confirms only data on the disk, in `folder`. More arguments follow its own; with `sentinel` it is
+ * a sentinel with this configuration file.
+ */
+export async function redisServer(
+  folder: string,
+  ...more: string[] | [{ readonly sentinel: string }]
+): Promise<RedisServer> {
   const port = await freePort()
   const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--loglevel', 'warning']
   let child: ChildProcess | undefined
 
   async function start(): Promise<void> {
+    const [first] = more
+    const listen = ['--port', String(port), '--bind', '127.0.0.1']
     const own = spawn(
       'redis-server',
-      ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...safe, ...more],
-      {
-        stdio: 'ignore',
-      },
+      typeof first === 'object'
+        ? [first.sentinel, ...listen, '--sentinel']
+        : [...listen, '--dir', folder, ...safe, ...(more as string[])],
+      { stdio: 'ignore' },
     )
     child = own
     await responding(port, own)

@@ -1,0 +1,21 @@
+import type { Config } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
+import type { Log } from '../core/log.js'
+import type { Store } from '../core/store.js'
+import { openStore, RedisUnreachable } from '../store/index.js'
+
+const RETRY_MS = 2000
+
+/** Opens the store. Waits for a Redis that does not respond, and logs each attempt. Rejects for every other reason. */
+export async function openWhenReachable(config: Config, { log, clock }: { log: Log; clock: Clock }): Promise<Store> {
+  for (;;) {
+    try {
+      return await openStore(config.store, { folder: config.data, log, clock })
+    } catch (error) {
+      if (!(error instanceof RedisUnreachable)) throw error
+      log.warn({ event: 'store_awaited', error: messageOf(error), retry_ms: RETRY_MS }, 'the start waits for the store')
+      await clock.sleep(RETRY_MS)
+    }
+  }
+}
