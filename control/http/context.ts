@@ -4,6 +4,7 @@ import type { Middleware } from 'koa'
 import type { TSchema } from 'typebox'
 import type { Config } from '../../src/config/schema.js'
 import type { Clock } from '../../src/core/clock.js'
+import type { TokenCondition } from '../../src/core/model/token.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
@@ -39,6 +40,8 @@ export interface Credentials {
   readonly status: TokenStatus
   readonly expires_on?: string
   readonly not_before?: string
+  /** Addresses that it may be used from. */
+  readonly condition?: TokenCondition
 }
 export type TokenStatus = 'active' | 'disabled' | 'expired'
 

@@ -13,6 +13,7 @@ import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
 import { PERMISSION_NAMES, permissionId } from '../http/auth/permissions.js'
+import { conditionIssues } from '../http/auth/token-condition.js'
 import { foreignResources, grantsIn, resourceIssues, within } from '../http/auth/policies.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
@@ -73,6 +74,7 @@ function contextOf({ config, store, clock }: ControlDeps) {
     ...read({ policies: [], ...body }).issues,
     ...(scope.type === 'account' ? foreignIssues(scope.id, body) : []),
     ...timeIssues(body, clock.now()),
+    ...conditionIssues(body.condition),
   ]
 
   /** Returns issues for resources that do not belong to the account. */
@@ -170,13 +172,14 @@ function createToken(
     result: CreatedResult,
     further: (call) => furtherIssues(call, call.body),
     async handle(call) {
-      const { name, expires_on, not_before } = call.body
+      const { name, expires_on, not_before, condition } = call.body
       const policies = policiesOf(call, call.body)
       const input = {
         name,
         policies,
         ...(expires_on !== undefined && { expires_on }),
         ...(not_before !== undefined && { not_before }),
+        ...(condition !== undefined && { condition }),
       }
       const places = MAX_TOKENS - store.count(TOKEN, call.scope)
       const { token, value } = await room.take(
@@ -200,7 +203,7 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
     body: UpdateInput,
     result: TokenResult,
     async handle(call) {
-      const { name, expires_on, not_before, status } = call.body
+      const { name, expires_on, not_before, condition, status } = call.body
       const { scope } = call
       const { id } = stored(scope, call.params.token_id)
       const policies = policiesOf(call, call.body)
@@ -219,6 +222,7 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
             modified_on: new Date(clock.now()).toISOString(),
             ...(expires_on !== undefined && { expires_on }),
             ...(not_before !== undefined && { not_before }),
+            ...(condition !== undefined && { condition }),
           },
         auditOf(clock, call, { kind: TOKEN, scope, id }),
       )
@@ -303,7 +307,7 @@ function read({ policies }: Pick<CreateInput, 'policies'>): {
 }
 
 function shown(token: Token, now: number): TokenResult {
-  const { id, name, issued_on, modified_on, not_before, expires_on, policies } = token
+  const { id, name, issued_on, modified_on, not_before, expires_on, condition, policies } = token
   return {
     id,
     name,
@@ -312,6 +316,7 @@ function shown(token: Token, now: number): TokenResult {
     modified_on,
     ...(not_before !== undefined && { not_before }),
     ...(expires_on !== undefined && { expires_on }),
+    ...(condition !== undefined && { condition }),
     policies: policies.map(({ id, effect, permissions, resources }) => ({
       id,
       effect,

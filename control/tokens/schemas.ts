@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { TokenResources } from '../../src/core/model/token.js'
+import { TokenCondition, TokenResources } from '../../src/core/model/token.js'
 import { strict } from '../../src/core/schema.js'
 
 const time = Type.String({ format: 'date-time' })
@@ -31,6 +31,7 @@ export const CreateInput = Type.Object(
     policies: Type.Array(PolicyInput, { minItems: 1, maxItems: 50 }),
     not_before: Type.Optional(time),
     expires_on: Type.Optional(time),
+    condition: Type.Optional(TokenCondition),
   },
   strict,
 )
@@ -52,6 +53,7 @@ export const TokenResult = Type.Object({
   modified_on: time,
   not_before: Type.Optional(time),
   expires_on: Type.Optional(time),
+  condition: Type.Optional(TokenCondition),
   policies: Type.Array(
     Type.Object({
       id: Type.String(),

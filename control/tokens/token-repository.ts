@@ -34,7 +34,7 @@ export async function addToken(
   store: Store,
   clock: Clock,
   maker: Actor,
-  token: Pick<Token, 'name' | 'policies' | 'expires_on' | 'not_before'>,
+  token: Pick<Token, 'name' | 'policies' | 'expires_on' | 'not_before' | 'condition'>,
   scope: Scope = DAEMON,
 ): Promise<NewToken> {
   const value = newSecret()

@@ -6,6 +6,7 @@ import { ApiError } from '../errors.js'
 import { configIndex, sha256 } from './config-index.js'
 import { FailedAttempts } from './failed-attempts.js'
 import { grantsIn } from './policies.js'
+import { isUsableFrom } from './token-condition.js'
 import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../context.js'
 
 type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
@@ -16,7 +17,10 @@ export function authenticate(deps: Deps): ApiMiddleware {
   const identified = (address: string, headers: IncomingHttpHeaders, verifying: boolean): Credentials => {
     failed.check(address)
     try {
-      return identify(deps, headers, verifying)
+      const credentials = identify(deps, headers, verifying)
+      if (!isUsableFrom(credentials.condition, address))
+        throw new ApiError('unknownToken', undefined, `Cannot use the access token from location: ${address}`)
+      return credentials
     } catch (error) {
       // A request without credentials is not an attempt to guess any.
       if (!(error instanceof ApiError && error.kind === 'noCredentials')) failed.count(address)
@@ -65,12 +69,13 @@ function known({ config, store, clock }: Deps, secret: string): Credentials | un
   const scope = owner === undefined ? DAEMON : account(owner)
   const token = store.get(TOKEN, scope, tokenId)?.value
   if (!token || !sameHash(token.hash, hash)) return undefined
-  const { id, name, policies, expires_on, not_before } = token
+  const { id, name, policies, expires_on, not_before, condition } = token
   return {
     caller: { type: 'token', id, name, grants: grantsIn(scope, policies) },
     status: statusOf(token, clock.now()),
     ...(expires_on !== undefined && { expires_on }),
     ...(not_before !== undefined && { not_before }),
+    ...(condition !== undefined && { condition }),
   }
 }
 

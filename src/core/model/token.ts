@@ -22,6 +22,17 @@ export const TokenPolicy = Type.Object(
 )
 export type TokenPolicy = Static<typeof TokenPolicy>
 
+const Networks = Type.Array(Type.String({ maxLength: 43, description: 'IP address or CIDR.' }), { maxItems: 100 })
+
+/** Where a token may be used from. */
+export const TokenCondition = Type.Object(
+  {
+    request_ip: Type.Optional(Type.Object({ in: Type.Optional(Networks), not_in: Type.Optional(Networks) }, strict)),
+  },
+  strict,
+)
+export type TokenCondition = Static<typeof TokenCondition>
+
 /** A stored API token, with its secret only as SHA-256. Scope: the daemon, or the account that owns it. */
 export const Token = Type.Object(
   {
@@ -35,6 +46,7 @@ export const Token = Type.Object(
     modified_on: Type.String(),
     not_before: Type.Optional(Type.String()),
     expires_on: Type.Optional(Type.String()),
+    condition: Type.Optional(TokenCondition),
   },
   strict,
 )

@@ -45,6 +45,37 @@ t.test('a token is created, its secret returned once, changed, rolled and delete
   for (const secret of [value, rolled]) t.notOk(JSON.stringify(entries).includes(secret))
 })
 
+t.test('a token works only from the addresses of its condition', async (t) => {
+  const { call, as } = await client(t)
+  const rows: [condition: object, status: number][] = [
+    [{ request_ip: { in: ['127.0.0.0/8'] } }, 200],
+    [{ request_ip: { in: ['127.0.0.1', '::1'] } }, 200],
+    [{ request_ip: { in: ['192.0.2.0/24', '2001:db8::/32'] } }, 403],
+    [{ request_ip: { not_in: ['127.0.0.1/32'] } }, 403],
+    [{ request_ip: { in: ['127.0.0.0/8'], not_in: ['127.0.0.1'] } }, 403],
+    [{ request_ip: { not_in: ['192.0.2.1'] } }, 200],
+    [{}, 200],
+  ]
+  for (const [condition, status] of rows) {
+    const made = await call('POST', '/user/tokens', { ...TOKEN_INPUT, condition })
+    const { id, value } = made.body.result
+    t.same(made.body.result.condition, condition)
+    const response = await as(value)('GET', '/user')
+    t.equal(response.status, status, JSON.stringify(condition))
+    t.equal((await as(value)('GET', '/user/tokens/verify')).status, status)
+    if (status !== 200) t.match(response.body.errors, [{ code: 9109, message: /from location: .*127\.0\.0\.1/ }])
+    // A change without a condition removes it.
+    await call('PUT', `/user/tokens/${id}`, TOKEN_INPUT)
+    t.equal((await as(value)('GET', '/user')).status, 200)
+  }
+  const bad = { request_ip: { in: ['127.0.0.1', '127.0.0.1/33'], not_in: ['host'] } }
+  const pointers = (await call('POST', '/user/tokens', { ...TOKEN_INPUT, condition: bad })).body.errors
+  t.match(pointers, [
+    { source: { pointer: '/condition/request_ip/in/1' } },
+    { source: { pointer: '/condition/request_ip/not_in/0' } },
+  ])
+})
+
 t.test('a token cannot grant more than it has', async (t) => {
   const { call, as } = await client(t)
   const groups = [{ name: 'API Tokens Write' }, { name: 'Logs Write' }]
