@@ -100,9 +100,7 @@ export async function clusterGroup(t: Test, folder: string): Promise<RedisGroup>
   for (const { port } of all)
     await until(
       async () =>
-        await ask(port, async (redis) =>
-          /cluster_state:ok[^]*cluster_known_nodes:4/.test(String(await redis.cluster('INFO'))),
-        ),
+        await ask(port, async (redis) => /cluster_state:ok[^]*cluster_known_nodes:4/.test(await redis.cluster('INFO'))),
     )
   return {
     url: `redis+cluster://${masters.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
