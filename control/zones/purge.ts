@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
-import { PURGE, type StoredPurge } from '../../src/core/model/purge.js'
+import { MAX_PURGE_RECORDS, PURGE, type StoredPurge } from '../../src/core/model/purge.js'
 import { strict } from '../../src/core/schema.js'
 import { configIndex } from '../http/auth/config-index.js'
 import type { ControlDeps } from '../http/context.js'
@@ -13,8 +13,6 @@ import { covers } from './hostname-match.js'
 
 const MAX_FILES = 500
 const MAX_NAMES = 30
-/** Records of a zone that are retained; a purge acts when it is stored, so older ones are only history. */
-const MAX_RECORDS = 100
 
 const File = Type.Union([
   Type.String({ minLength: 1, maxLength: 8192 }),
@@ -76,7 +74,7 @@ export function purge({ config, store, clock }: ControlDeps): Endpoint[] {
         await store.batch(
           [
             { kind: PURGE, scope, id, value, ifVersion: 0 },
-            ...old.slice(0, Math.max(0, old.length - MAX_RECORDS + 1)).map((record) => ({
+            ...old.slice(0, Math.max(0, old.length - MAX_PURGE_RECORDS + 1)).map((record) => ({
               kind: PURGE,
               scope,
               id: record.id,

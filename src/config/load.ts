@@ -98,6 +98,7 @@ function absolute(config: Config, folder: string): Config {
   const under = destinations.allow_file_under.map((path) => resolve(folder, path))
   const { ca_file: caFile, ...egress } = config.egress
   const { tls } = config.proxy
+  const { disk } = config.cache
   const accessLog = config.access_log
   const proxyTls = tls && absoluteTls(tls, folder)
   const controlTls = config.control.tls && absoluteFiles(config.control.tls, folder)
@@ -108,6 +109,7 @@ function absolute(config: Config, folder: string): Config {
     ...(accessLog && accessLog.file !== '-' && { access_log: { ...accessLog, file: resolve(folder, accessLog.file) } }),
     proxy: proxyTls ? { ...config.proxy, tls: proxyTls } : config.proxy,
     control: controlTls ? { ...config.control, tls: controlTls } : config.control,
+    cache: disk ? { ...config.cache, disk: { ...disk, folder: resolve(folder, disk.folder) } } : config.cache,
     egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },

@@ -1,19 +1,40 @@
 import { PURGE, type StoredPurge } from '../core/model/purge.js'
-import type { Store } from '../core/store.js'
+import type { Change, Store } from '../core/store.js'
 import type { ResponseCache } from '../edge/cache/cache.js'
+import type { Purge } from '../edge/cache/purge.js'
+
+/** Returns the purge of a record. */
+export function purgeOf({ kind, values }: StoredPurge): Purge {
+  return kind === 'everything' ? { everything: true } : { [kind === 'files' ? 'urls' : kind]: values }
+}
+
+/** Calls `apply` with each purge that the API stores. */
+export function eachPurge(
+  store: Pick<Store, 'watch'>,
+  apply: (zone: string, stored: StoredPurge, version: number) => void,
+): { close: () => void } {
+  const unwatch = store.watch((changes: readonly Change[]) => {
+    for (const { kind, scope, version, value } of changes)
+      if (kind === PURGE.name && value !== undefined) apply(scope.id, value as StoredPurge, version)
+  })
+  return { close: unwatch }
+}
 
 /**
  * Applies purges of the API to the cache of this process, whichever process or machine stored them. The API responds
  * after every process of this machine has applied the change.
  */
-export function watchPurges(store: Pick<Store, 'watch'>, cache: ResponseCache): { close: () => void } {
-  const unwatch = store.watch((changes) => {
-    for (const change of changes) {
-      if (change.kind !== PURGE.name || change.value === undefined) continue
-      const { kind, values } = change.value as StoredPurge
-      const purge = kind === 'everything' ? { everything: true } : { [kind === 'files' ? 'urls' : kind]: values }
-      cache.purge(change.scope.id, purge, kind)
-    }
-  })
-  return { close: unwatch }
+export function watchPurges(store: Pick<Store, 'watch' | 'list'>, cache: ResponseCache): { close: () => void } {
+  const watching = eachPurge(store, (zone, stored, version) =>
+    cache.purge(zone, purgeOf(stored), { kind: stored.kind, version }),
+  )
+  // Those that were stored while this process started concern files on disk.
+  for (const { scope, value, version } of inOrder(store)) cache.missed(scope.id, purgeOf(value), version)
+  return watching
 }
+
+/** Returns the stored purges in the order in which they were made. */
+export const inOrder = (
+  store: Pick<Store, 'list'>,
+): readonly { scope: { id: string }; value: StoredPurge; version: number }[] =>
+  [...store.list(PURGE)].sort((a, b) => a.version - b.version)

@@ -68,6 +68,7 @@ const described = ({ pipelines }: Config): object[] =>
 /** Options that are read only at the start. */
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   data: ({ data }) => data,
+  'cache.disk.folder': ({ cache }) => cache.disk?.folder,
   processes: ({ processes }) => processes,
   store: ({ store }) => store,
   secrets: ({ secrets }) => secrets,

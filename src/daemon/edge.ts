@@ -7,7 +7,7 @@ import type { Log } from '../core/log.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
 import type { StoreReader } from '../core/store.js'
-import { ResponseCache } from '../edge/cache/cache.js'
+import { ResponseCache, type CacheDisk } from '../edge/cache/cache.js'
 import { Keyring } from '../store/keyring.js'
 import { IssuedCertificates } from '../tls/acme/issued.js'
 import { Challenges } from '../edge/challenge/challenges.js'
@@ -55,6 +55,8 @@ export interface EdgeDeps {
   readonly demoOrigin: string | undefined
   /** Ports of the daemon's own listeners. Rules cannot lead requests there; the proxy's are added. */
   readonly ports: Set<number>
+  /** Undefined without `cache.disk`. */
+  readonly cacheDisk?: CacheDisk | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -99,7 +101,14 @@ export class Edge {
     this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
     const country = (address: string) => geo.find(address).city?.country?.iso_code
-    this.#cache = new ResponseCache(config.cache, { facts: { country }, clock, metrics: deps.metrics })
+    this.#cache = stack.use(
+      new ResponseCache(config.cache, {
+        facts: { country },
+        clock,
+        metrics: deps.metrics,
+        disk: deps.cacheDisk,
+      }),
+    )
     stack.use(watchPurges(store, this.#cache))
     const lists = (this.#lists = stack.use(new ListRegistry(store, config.lists)))
     const named = {

@@ -11,6 +11,7 @@ import { AuditedStore, auditLog } from './audit-log.js'
 import { backups } from './backup.js'
 import { originIssue } from './dial-guard.js'
 import type { Config } from '../config/schema.js'
+import { openCacheDisk } from './cache-disk.js'
 import { configChanges, type ConfigChanges } from './config-changes.js'
 import {
   storeType,
@@ -187,7 +188,10 @@ async function start(
   const count = processCount(config)
   const sharedCounts = count === 1 ? undefined : stack.use(new SharedCounts(config.data, log))
   const counts = { url: config.store, countLog: sharedCounts?.counts }
-  const edge = stack.use(await Edge.open(config, { ...shared, egress, resolve, counts }))
+  const files = await openCacheDisk(config, { store, clock, log })
+  if (files) stack.use(files)
+  const cacheDisk = files && { start: files.owner.start, owner: files.owner, counts: files.owner }
+  const edge = stack.use(await Edge.open(config, { ...shared, egress, resolve, counts, cacheDisk }))
   const { zones, workers: sites, geo } = edge
   const proxy = count === 1 ? stack.use(await edge.listen()) : undefined
 
@@ -266,7 +270,16 @@ async function start(
   if (sharedCounts) {
     const { limiter } = edge.limits
     const runtime = () => running?.forProcesses
-    processes = stack.use(new ProxyProcesses(config, { ...shared, count, counts: sharedCounts, limiter, runtime }))
+    processes = stack.use(
+      new ProxyProcesses(config, {
+        ...shared,
+        count,
+        counts: sharedCounts,
+        limiter,
+        runtime,
+        cacheFiles: files?.owner,
+      }),
+    )
     store.applied = () => processes?.applied()
     await logpush.follow(async (wanted) => await processes?.want(wanted))
     await processes.start()
@@ -284,6 +297,7 @@ async function start(
       await edge.reconfigure(config)
       throw error
     }
+    files?.configure(next.cache)
     const changes = configChanges(config, next)
     for (const section of changes.restartNeeded)
       log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)

@@ -8,4 +8,10 @@ export interface StoredPurge {
   /** Milliseconds since 1970. */
   readonly at: number
 }
+/** Records of a zone that are retained; a purge acts when it is stored, so older ones are only history. */
+export const MAX_PURGE_RECORDS = 100
+
+/** Distinguishes stores whose versions are not comparable. */
+export const STORE_IDENTITY = kind<{ readonly id: string }>('store_identity')
+
 export const PURGE = kind<StoredPurge>('cache_purge')

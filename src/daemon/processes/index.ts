@@ -10,7 +10,9 @@ import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
 import type { StoreReader } from '../../core/store.js'
 import type { Bound } from '../../edge/client/server.js'
+import type { DiskOwner } from '../../edge/cache/files/owner.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
+import { CacheFilesOfProcess } from './cache-files.js'
 import { ChannelClosed, PassedHandle, type Handlers } from './channel.js'
 import { SharedListeners } from './listeners.js'
 import type { SharedCounts } from './shared-counts.js'
@@ -49,6 +51,8 @@ export interface ProxyProcessesDeps {
   readonly limiter: Limiter
   /** Ports of the daemon's other listeners. */
   readonly ports: ReadonlySet<number>
+  /** Undefined without `cache.disk`. */
+  readonly cacheFiles: DiskOwner | undefined
   /** Undefined: scripts do not run. */
   readonly runtime: () => RuntimeOfDaemon | undefined
   readonly clock: Clock
@@ -238,9 +242,17 @@ export class ProxyProcesses {
 
   #fork(): ProxyProcess {
     const slots = new RuntimeSlots(this.#deps.runtime)
-    const process = new ProxyProcess(slots, this.#handlers(slots))
-    void process.ended.then((end) => this.#ended(process, end.signal ?? `exit code ${end.code}`))
+    const files = new CacheFilesOfProcess(this.#deps.cacheFiles)
+    const process = new ProxyProcess(slots, this.#handlers(slots, files))
+    void this.#follow(process, files)
     return process
+  }
+
+  async #follow(process: ProxyProcess, files: CacheFilesOfProcess): Promise<void> {
+    const end = await process.ended
+    this.#ended(process, end.signal ?? `exit code ${end.code}`)
+    if (process.number === 0 || this.#closing) return
+    await files.ended(process.pid).catch((error: unknown) => this.#deps.cacheFiles?.failed('read', error))
   }
 
   #prepareSpares(): void {
@@ -264,6 +276,7 @@ export class ProxyProcesses {
         ports: [...ports],
         wanted: this.#wanted,
         counts: { state: limiter.state(), segments: counts.counts.segments },
+        cacheDisk: this.#deps.cacheFiles?.start,
         runsWorkers: runtime() !== undefined,
       }
       const starting = channel.call('start', start, timed)
@@ -278,13 +291,15 @@ export class ProxyProcesses {
     await channel.call('open', undefined, timed)
   }
 
-  #handlers(slots: RuntimeSlots): Handlers<DaemonCalls> {
+  #handlers(slots: RuntimeSlots, files: CacheFilesOfProcess): Handlers<DaemonCalls> {
     const { emitter, blobs } = this.#deps
     return {
       listener: async ({ name, address }) => new PassedHandle(await this.#listeners.get(name, address)),
       records: async ({ dataset, scope, frames }) => await emitter.adopt(dataset, scope, frames),
       blob: async (name) => await blobs.get(name),
       enterRuntime: async ({ scope, id }) => await slots.enter(scope, id),
+      reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),
+      cacheFiles: (reports) => files.apply(reports),
       wasCut: (id) => slots.wasCut(id),
       leaveRuntime: (id) => slots.leave(id),
     }

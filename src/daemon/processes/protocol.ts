@@ -7,6 +7,7 @@ import type { JobTarget } from '../../../pipelines/logpush/job-manager.js'
 import type { FrameParts } from '../../../pipelines/logpush/spool/types.js'
 import type { Config } from '../../config/schema.js'
 import type { Scope } from '../../core/scope.js'
+import type { DiskOperation, DiskStart } from '../../edge/cache/files/owner.js'
 import type { Bound } from '../../edge/client/server.js'
 import type { ListenerName } from '../../http/listen.js'
 import type { LimitState } from '../../rules/limits/limiter.js'
@@ -34,6 +35,8 @@ export interface ProcessStart {
   readonly wanted: readonly JobTarget[]
   /** Counts of rate limits, and the files with later ones. */
   readonly counts: { readonly state: readonly LimitState[]; readonly segments: readonly CountSegment[] }
+  /** Files of the response cache; undefined without `cache.disk`. */
+  readonly cacheDisk: DiskStart | undefined
   /** The daemon runs scripts of Workers. */
   readonly runsWorkers: boolean
 }
@@ -76,12 +79,22 @@ export interface EnteredRuntime {
   readonly socket: string
 }
 
+/** An event of a process that the owner of the cache files counts. */
+export type CacheFileReport =
+  | readonly ['settle', bytes: number, name: string | undefined, isReserve: boolean]
+  | readonly ['hit', name: string]
+  | readonly ['removed', name: string, reason: 'purge' | 'invalid']
+  | readonly ['failed', operation: DiskOperation, code: string, message: string]
+
 /** Calls of a process on the daemon. */
 export interface DaemonCalls {
   readonly listener: [{ readonly name: ListenerName; readonly address: string }, PassedHandle]
   readonly records: [{ readonly dataset: string; readonly scope: Scope; readonly frames: readonly FrameParts[] }, void]
   readonly blob: [string, Uint8Array | undefined]
   readonly enterRuntime: [{ readonly scope: Scope; readonly id: string }, EnteredRuntime]
+  /** Reserves bytes for a file of the response cache. */
+  readonly reserveCacheFile: [{ readonly bytes: number; readonly mayWait: boolean }, boolean]
+  readonly cacheFiles: [readonly CacheFileReport[], void]
   readonly wasCut: [number, boolean]
   readonly leaveRuntime: [number, void]
 }

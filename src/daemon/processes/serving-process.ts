@@ -11,6 +11,7 @@ import { GuardedEgress, readEgress } from '../../egress/guarded-egress.js'
 import { listenOn, type Bind } from '../../http/listen.js'
 import { openBlobs } from '../../store/open-blobs.js'
 import { Edge } from '../edge.js'
+import { RemoteDiskOwner } from './cache-files.js'
 import type { Handlers } from './channel.js'
 import { CountFile } from './count-file.js'
 import type { DaemonChannel, Listening, ProcessCalls, ProcessConfig, ProcessStart } from './protocol.js'
@@ -100,6 +101,7 @@ export class ServingProcess {
       ticketKeys: () => this.#ticketKeys,
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
       demoOrigin,
+      cacheDisk: start.cacheDisk && { start: start.cacheDisk, owner: new RemoteDiskOwner(this.#daemon) },
       ports: this.#ports,
       clock: systemClock,
       log,

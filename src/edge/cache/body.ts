@@ -45,6 +45,14 @@ export class Body {
     this.expected = expected
   }
 
+  /** Returns a body whose bytes are not in memory, but its length is known. */
+  static elsewhere(memory: BodyMemory, length: number): Body {
+    const body = new Body(memory, length)
+    body.length = length
+    body.complete = true
+    return body
+  }
+
   /** Bytes of memory that it occupies. */
   get charged(): number {
     return this.#charged

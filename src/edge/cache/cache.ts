@@ -4,11 +4,13 @@ import type { Metrics } from '../../core/metrics.js'
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange.js'
 import type { ResponseSink } from '../response.js'
+import type { DiskOwnerPort, DiskStart } from './files/owner.js'
+import { DiskTier } from './files/tier.js'
 import { isStatic } from './extensions.js'
 import { cacheKey, purgeUrl, type KeyFacts } from './key.js'
 import { Lookup } from './lookup.js'
 import { MemoryStore } from './memory.js'
-import { CacheMetrics, type PurgeKind } from './metrics.js'
+import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
 import { Purges, type Purge } from './purge.js'
 import { CacheRequest } from './request.js'
 import { Fetches, Marks, type CacheShared, type SendToOrigin } from './shared.js'
@@ -18,6 +20,16 @@ export interface CacheDeps {
   readonly facts: KeyFacts
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Undefined without `cache.disk`. */
+  readonly disk?: CacheDisk | undefined
+}
+
+/** The disk tier: its files as they are at the start, and who counts them. */
+export interface CacheDisk {
+  readonly start: DiskStart
+  readonly owner: DiskOwnerPort
+  /** What metrics show; undefined in processes that do not own the files. */
+  readonly counts?: DiskCounts
 }
 
 /** Purges that are compared with entries before a sweep removes what they cover. */
@@ -36,15 +48,18 @@ export class ResponseCache {
   readonly #facts: KeyFacts
   #sweeping = false
 
-  constructor({ memory, max_object }: CacheConfig, { facts, clock, metrics }: CacheDeps) {
+  constructor({ memory, max_object }: CacheConfig, { facts, clock, metrics, disk }: CacheDeps) {
     const store = new MemoryStore(memory)
-    this.metrics = new CacheMetrics(metrics, store)
+    this.metrics = new CacheMetrics(metrics, store, disk?.counts)
     store.removed = ({ zone }, reason) => this.metrics.removed(zone, reason)
     store.changed = (zone, bytes, entries) => this.metrics.zones.changed(zone, bytes, entries)
     this.#facts = facts
+    const purges = new Purges()
+    const number = () => purges.number
     this.#shared = {
       store,
-      purges: new Purges(),
+      purges,
+      disk: disk && new DiskTier(disk.start, { owner: disk.owner, store, number, clock }),
       fetches: new Fetches(),
       marks: new Marks(clock),
       varying: new Map(),
@@ -93,12 +108,26 @@ export class ResponseCache {
     return () => lookup.cancel()
   }
 
-  /** Removes responses of a zone. No request gets one of them after this returns. */
-  purge(zone: string, purge: Purge, kind: PurgeKind): void {
+  /**
+   * Removes responses of a zone. No request gets one of them after this returns. `version`: of the record of the purge in
+   * the store.
+   */
+  purge(zone: string, purge: Purge, { kind, version }: { kind: PurgeKind; version: number }): void {
     this.metrics.purged(kind)
     this.#shared.purges.add(zone, purge)
+    this.#shared.disk?.purge(zone, purge, version)
     this.#shared.marks.clear()
     void this.#sweep()
+  }
+
+  /** Finishes writing to disk. */
+  async close(): Promise<void> {
+    await this.#shared.disk?.close()
+  }
+
+  /** Applies a purge that was stored before this cache existed: only files on disk can be older. */
+  missed(zone: string, purge: Purge, version: number): void {
+    this.#shared.disk?.purge(zone, purge, version)
   }
 
   /** Returns the status of a request that the cache has nothing to do with. */
@@ -126,6 +155,7 @@ export class ResponseCache {
         if (url.host === new URL(base).host) urls.push(purgeUrl(url.host, url.pathname + url.search))
       }
     this.#shared.purges.add(exchange.zone.id, { urls })
+    this.#shared.disk?.invalidate(exchange.zone.id, urls)
     if (this.#shared.purges.pending > MAX_PENDING_PURGES) void this.#sweep()
   }
 

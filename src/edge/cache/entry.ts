@@ -25,6 +25,16 @@ export interface EntryParts {
   readonly body: Body
   /** Number of the last purge when its fetch began. */
   readonly born: number
+  /** The same in the numbers of the disk tier. */
+  readonly diskBorn: number
+}
+
+/** The file of a stored response. */
+export interface EntryFile {
+  readonly name: string
+  readonly slot: number
+  sequence: number
+  readonly checksums: string
 }
 
 /** Head of a stored response: what a revalidation replaces. */
@@ -47,6 +57,11 @@ export class Entry {
   readonly varyKey: string
   readonly body: Body
   readonly born: number
+  readonly diskBorn: number
+  /** Undefined if it is not on disk, as far as this process knows. */
+  file: EntryFile | undefined
+  /** Its body is on disk only. */
+  isStreamed = false
   head: EntryHead
   etag: string | undefined
   lastModified: string | undefined
@@ -66,7 +81,6 @@ export class Entry {
   /** Fields of a hit, for the second in which they were created. */
   hitFields: { readonly second: number; readonly fields: RawHeaders } | undefined
   variants: Map<string, Variant> | undefined
-  variantBytes = 0
   /** Who waits for representations that are being derived, by name. */
   deriving: Map<string, ((variant: Variant | undefined) => void)[]> | undefined
 
@@ -79,6 +93,7 @@ export class Entry {
     this.varyKey = parts.varyKey
     this.body = parts.body
     this.born = parts.born
+    this.diskBorn = parts.diskBorn
     this.checked = parts.born
     this.head = head
     this.headBytes = this.bytesWith(head)

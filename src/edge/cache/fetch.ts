@@ -75,6 +75,7 @@ export class Fetch implements ResponseSink, SharedFetch {
   readonly updates: string | undefined
   /** Number of the last purge when it began. */
   readonly born: number
+  readonly #diskBorn: number
   readonly #shared: CacheShared
   readonly #leader: Waiter
   readonly #waiters = new Set<Waiter>()
@@ -105,6 +106,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     this.#stale = stale
     this.updates = isUpdate ? leader.exchange.zone.id : undefined
     this.born = shared.purges.number
+    this.#diskBorn = shared.disk?.number ?? 0
     this.#startedAt = shared.clock.monotonic()
     this.#request = new FetchRequest(leader.exchange, stale)
     shared.fetches.add(this)
@@ -296,6 +298,7 @@ export class Fetch implements ResponseSink, SharedFetch {
         varyKey: varyKey(vary, exchange.headers, settings),
         body: new Body(store, length === undefined || status === 204 ? undefined : Number(length)),
         born: this.born,
+        diskBorn: this.#diskBorn,
       },
       {
         status,
@@ -333,10 +336,13 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   /** Sends a response that is not stored to the client that began; the other clients send requests of their own. */
   #pass(answer: Answer, reason: Refusal): void {
-    const { metrics, marks, store } = this.#shared
+    const { metrics, marks, store, disk } = this.#shared
     metrics.refused(reason)
     marks.add(this.key)
-    if (this.#stale && answer.status < 500) store.remove(this.#stale, 'replaced')
+    if (this.#stale && answer.status < 500) {
+      store.remove(this.#stale, 'replaced')
+      disk?.remove(this.#stale)
+    }
     const leads = this.#waiters.delete(this.#leader)
     const status =
       FORBIDDEN.has(reason) && !(reason === 'set_cookie' && this.#leader.exchange.cache?.cache) ? 'BYPASS' : 'MISS'
@@ -353,11 +359,12 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   /** The stale response is valid again. */
   #unchanged(stale: Entry, received: RawHeaders): void {
-    const { metrics, store } = this.#shared
+    const { metrics, store, disk } = this.#shared
     const tag = headerOf(received, 'etag')
     // RFC 9111, 4.3.4: a strong validator must be the one of the stored response.
     if (tag !== undefined && stale.etag !== undefined && weakly(tag) !== weakly(stale.etag)) {
       store.remove(stale, 'invalid')
+      disk?.remove(stale)
       for (const lookup of this.#finish()) lookup.restart()
       return
     }
@@ -365,15 +372,20 @@ export class Fetch implements ResponseSink, SharedFetch {
     const { headers, edgeControl } = this.#ruled(stale.head.status, updatedFields(stale.head.fields, received))
     const verdict = this.#judge(this.#answer(stale.head.status, withoutAge(headers, received), edgeControl))
     const arrivedAt = this.#shared.clock.monotonic()
-    if (verdict.store)
+    if (verdict.store) {
       store.update(stale, {
         status: stale.head.status,
         fields: storedFields(headers, verdict.omitted, this.#shared.clock.now()),
         arrivedAt,
         freshness: verdict.freshness,
       })
+      void disk?.update(stale)
+    }
     stale.body.retain()
-    if (!verdict.store) store.remove(stale, 'replaced')
+    if (!verdict.store) {
+      store.remove(stale, 'replaced')
+      disk?.remove(stale)
+    }
     for (const lookup of this.#finish()) lookup.respond(stale, 'REVALIDATED', { originStatus: 304 })
     stale.body.release()
   }
@@ -394,6 +406,9 @@ export class Fetch implements ResponseSink, SharedFetch {
     this.#state = 'relaying'
     this.#shared.fetches.unshare(this)
     this.#rest = rest
+    const { body } = this.entry!
+    // What does not fit into memory goes to disk as it arrives.
+    if (body.expected !== undefined && body.expected <= this.#shared.maxObject) this.#toDisk()
     if (!this.entry!.body.isHeard) this.#cancel()
   }
 
@@ -422,12 +437,21 @@ export class Fetch implements ResponseSink, SharedFetch {
     else if (isStored && store.insert(entry)) {
       metrics.stored++
       this.#shared.marks.delete(this.key)
+      this.#toDisk()
       // Representations that clients derive from the last bytes are attached to the entry.
       entry.body.end()
       return
     } else if (isStored) metrics.refused('no_memory')
     entry.body.end()
     entry.body.release()
+  }
+
+  #toDisk(): void {
+    const { exchange } = this.#leader
+    const { eligible = false, minimum_file_size: minimum = 0 } = exchange.cache?.cache_reserve ?? {}
+    const entry = this.entry!
+    const isReserve = eligible && (entry.body.expected ?? entry.body.length) >= minimum
+    this.#shared.disk?.write(entry, { isReserve, progressed: () => this.progressed() })
   }
 
   /** Ends it without the origin. */

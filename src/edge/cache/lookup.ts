@@ -4,6 +4,7 @@ import { CLIENT_LEFT } from '../origin-exchange.js'
 import type { ResponseSink } from '../response.js'
 import { select, type Span } from './conditions.js'
 import { Delivery, type Piece } from './delivery.js'
+import { FileDelivery, type OpenFile } from './files/file-delivery.js'
 import type { Entry, Variant } from './entry.js'
 import { Fetch } from './fetch.js'
 import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
@@ -27,7 +28,11 @@ export class Lookup implements CachedResponse, Waiter {
   readonly #shared: CacheShared
   readonly #sink: ResponseSink
   #fetch: SharedFetch | undefined
-  #delivery: Delivery | undefined
+  #delivery: Delivery | FileDelivery | undefined
+  /** The body of a response that is on disk only; open until it is sent. */
+  #file: OpenFile | undefined
+  #hasTriedDisk = false
+  #isCancelled = false
   #cancelPass: (() => void) | undefined
   #entry: Entry | undefined
   #restarts = 0
@@ -54,9 +59,39 @@ export class Lookup implements CachedResponse, Waiter {
 
   /** Responds from the cache, or fetches the response. */
   run(): void {
+    const entry = this.#find()
+    const loading = entry || this.#hasTriedDisk ? undefined : this.#fromDisk()
+    if (!loading) {
+      this.#proceed(entry)
+      return
+    }
+    this.#hasTriedDisk = true
+    void this.#loaded(loading)
+  }
+
+  async #loaded(loading: Promise<Entry | undefined>): Promise<void> {
+    const found = await loading
+    if (this.#isCancelled) return
+    const present = this.#find() ?? found
+    // It had to leave memory again.
+    if (present && !present.resident) present.isStreamed = true
+    this.exchange.isFromDisk = found !== undefined
+    this.#proceed(present)
+  }
+
+  /** Looks for the response on disk. Undefined: it is not there, or it is being received. */
+  #fromDisk(): Promise<Entry | undefined> | undefined {
+    const { disk, fetches } = this.#shared
+    if (!disk || fetches.find(this.#sharedKey())) return undefined
+    const { key, url, exchange } = this
+    const varyKeyOf = (names: readonly string[]) => varyKey(names, exchange.headers, exchange.cache?.vary)
+    return disk.find({ zone: exchange.zone.id, url, key, varyKey: varyKeyOf })
+  }
+
+  /** Responds from what was found, or fetches the response. */
+  #proceed(entry: Entry | undefined): void {
     const { clock, store } = this.#shared
     const { request, exchange } = this
-    const entry = this.#find()
     if (!entry) {
       if (request.onlyIfCached) this.#only504()
       else this.#miss(undefined)
@@ -111,7 +146,13 @@ export class Lookup implements CachedResponse, Waiter {
   /** Responds from a stored response, or one that is being received. */
   respond(entry: Entry, status: CacheStatus, facts: Partial<StatusFacts> = {}, fields?: RawHeaders): void {
     const { exchange, request } = this
+    if (entry.isStreamed && !this.#file) {
+      void this.#open(entry, status, facts, fields)
+      return
+    }
     this.#entry = entry
+    // Nothing is derived from a response that is not in memory.
+    if (entry.isStreamed) this.isFirst = true
     exchange.cacheStatus = status
     exchange.hasRunCacheRules = true
     exchange.cached = this
@@ -121,6 +162,16 @@ export class Lookup implements CachedResponse, Waiter {
     } catch (error) {
       this.#sink.fail(error)
     }
+  }
+
+  /** Opens the file of a response, then responds. Without it the response is fetched. */
+  async #open(...[entry, status, facts, fields]: Parameters<Lookup['respond']>): Promise<void> {
+    const file = await this.#shared.disk?.open(entry)
+    if (this.#isCancelled) await file?.handle.close()
+    else if (file) {
+      this.#file = file
+      this.respond(entry, status, facts, fields)
+    } else this.restart()
   }
 
   /** Sends the request to the origin as it is, and stores nothing. */
@@ -168,14 +219,13 @@ export class Lookup implements CachedResponse, Waiter {
 
   /** The client left. */
   cancel(): void {
+    this.#isCancelled = true
     if (this.#cancelPass) {
       this.#cancelPass()
       return
     }
     this.#delivery?.cancel()
-    const fetch = this.#fetch
-    this.#fetch = undefined
-    fetch?.leave(this)
+    this.#leaveFetch()
     this.#sink.fail(CLIENT_LEFT)
   }
 
@@ -363,20 +413,24 @@ export class Lookup implements CachedResponse, Waiter {
 
   #deliver(entry: Entry, pieces: readonly Piece[] | undefined): void {
     const fetch = this.#fetch
-    const delivery = new Delivery(entry.body, this.#sink, {
-      pieces,
-      done: () => {
-        this.exchange.cachedBytes = delivery.bytes
-        this.#delivery = undefined
-        this.#leaveFetch()
-      },
-      progressed: () => fetch?.progressed(),
-    })
+    const done = () => {
+      this.exchange.cachedBytes = delivery.bytes
+      this.#delivery = undefined
+      this.#leaveFetch()
+    }
+    const file = this.#file
+    // The delivery closes it.
+    this.#file = undefined
+    const delivery = file
+      ? new FileDelivery(file, this.#sink, { pieces, done })
+      : new Delivery(entry.body, this.#sink, { pieces, done, progressed: () => fetch?.progressed() })
     this.#delivery = delivery
     delivery.start()
   }
 
   #leaveFetch(): void {
+    void this.#file?.handle.close()
+    this.#file = undefined
     const fetch = this.#fetch
     this.#fetch = undefined
     fetch?.leave(this)

@@ -1,5 +1,6 @@
 import type { BodyMemory } from './body.js'
 import type { Entry, EntryHead, Variant } from './entry.js'
+import { Queue } from './queue.js'
 
 /** Why an entry left. Labels a metric. */
 export type Removal = 'capacity' | 'purge' | 'replaced' | 'invalid'
@@ -17,31 +18,6 @@ const MAX_GHOSTS = 65_536
 /** Maximum entries that are considered for one reservation. */
 const MAX_CONSIDERED = 4096
 
-/** A queue of entries, oldest first. */
-class Queue {
-  first: Entry | undefined
-  last: Entry | undefined
-  bytes = 0
-
-  push(entry: Entry, bytes: number): void {
-    entry.before = this.last
-    entry.after = undefined
-    if (this.last) this.last.after = entry
-    else this.first = entry
-    this.last = entry
-    this.bytes += bytes
-  }
-
-  remove(entry: Entry, bytes: number): void {
-    if (entry.before) entry.before.after = entry.after
-    else this.first = entry.after
-    if (entry.after) entry.after.before = entry.before
-    else this.last = entry.before
-    entry.before = entry.after = undefined
-    this.bytes -= bytes
-  }
-}
-
 /**
  * Stored responses in memory. Eviction is S3-FIFO (Yang et al., SOSP 2023): new entries wait in a small queue and reach
  * the main queue only if they are used again, so a scan does not displace what is in use; a hit changes a counter and
@@ -54,12 +30,15 @@ export class MemoryStore implements BodyMemory {
   /** Called when the bytes or the number of the entries of a zone change. */
   changed: (zone: string, bytes: number, entries: number) => void = () => undefined
   readonly #byKey = new Map<string, Entry[]>()
-  readonly #small = new Queue()
-  readonly #main = new Queue()
+  readonly #small = new Queue<Entry>()
+  readonly #main = new Queue<Entry>()
   readonly #ghosts = new Set<number>()
   #used = 0
   #count = 0
-  #variantBytes = 0
+  readonly #variantBytes = new Map<'markdown' | 'compressed', number>([
+    ['markdown', 0],
+    ['compressed', 0],
+  ])
 
   constructor(limit: number) {
     this.limit = limit
@@ -79,7 +58,8 @@ export class MemoryStore implements BodyMemory {
     return this.#count
   }
 
-  get variantBytes(): number {
+  /** Bytes of derived representations. */
+  get variantBytes(): ReadonlyMap<string, number> {
     return this.#variantBytes
   }
 
@@ -165,7 +145,7 @@ export class MemoryStore implements BodyMemory {
 
   /** Attaches a derived representation, if the entry is stored and memory is left. */
   addVariant(entry: Entry, name: string, variant: Variant): void {
-    const bytes = variant.bytes.length + name.length * 2 + VARIANT_OVERHEAD
+    const bytes = variantBytes(name, variant)
     if (!entry.resident || entry.variants?.has(name) || bytes > this.maxVariantBytes) return
     if ((entry.variants?.size ?? 0) >= MAX_DERIVED || !this.take(bytes)) return
     // The reservation may have evicted the entry itself.
@@ -175,19 +155,25 @@ export class MemoryStore implements BodyMemory {
     }
     entry.variants ??= new Map()
     entry.variants.set(name, variant)
-    entry.variantBytes += bytes
-    this.#variantBytes += bytes
+    this.#countVariant(name, bytes)
   }
 
   dropVariants(entry: Entry): void {
     if (!entry.variants) return
-    this.give(entry.variantBytes)
-    this.#variantBytes -= entry.variantBytes
+    for (const [name, variant] of entry.variants) {
+      const bytes = variantBytes(name, variant)
+      this.give(bytes)
+      this.#countVariant(name, -bytes)
+    }
     entry.variants = undefined
-    entry.variantBytes = 0
   }
 
-  #queue(entry: Entry): Queue {
+  #countVariant(name: string, bytes: number): void {
+    const kind = name.startsWith('[') ? 'markdown' : 'compressed'
+    this.#variantBytes.set(kind, this.#variantBytes.get(kind)! + bytes)
+  }
+
+  #queue(entry: Entry): Queue<Entry> {
     return entry.isMain ? this.#main : this.#small
   }
 
@@ -232,6 +218,8 @@ export class MemoryStore implements BodyMemory {
     this.#main.push(entry, bytes)
   }
 }
+
+const variantBytes = (name: string, { bytes }: Variant): number => bytes.length + name.length * 2 + VARIANT_OVERHEAD
 
 /** Bytes of an entry in its queue; constant while it is stored. */
 const size = (entry: Entry): number => entry.headBytes + entry.body.charged

@@ -10,6 +10,14 @@ const OUTCOMES = ['unchanged', 'changed', 'failed'] as const
 const PURGE_KINDS = ['everything', 'files', 'tags', 'hosts', 'prefixes'] as const
 export type PurgeKind = (typeof PURGE_KINDS)[number]
 
+/** Counts of the disk tier. */
+export interface DiskCounts {
+  readonly bytes: number
+  readonly entries: number
+  readonly evictions: ReadonlyMap<string, number>
+  readonly errors: ReadonlyMap<string, number>
+}
+
 /** Counts events of the cache. Plain numbers while requests run; converted when the registry is read. */
 export class CacheMetrics {
   stored = 0
@@ -21,7 +29,7 @@ export class CacheMetrics {
   readonly #revalidations = counts<(typeof OUTCOMES)[number]>(OUTCOMES)
   readonly #purges = counts<PurgeKind>(PURGE_KINDS)
 
-  constructor(metrics: Metrics, store: MemoryStore) {
+  constructor(metrics: Metrics, store: MemoryStore, disk?: DiskCounts) {
     this.zones = new ZoneMetrics(metrics)
     const registers = [metrics]
     const counted = (name: string, help: string, read: () => number) =>
@@ -34,25 +42,27 @@ export class CacheMetrics {
           this.inc(read())
         },
       })
-    const labelled = (name: string, help: string, label: string, values: ReadonlyMap<string, number>, more = {}) =>
+    const labelled = (name: string, help: string, label: string, values: ReadonlyMap<string, number>) =>
       new Counter({
         name,
         help,
-        labelNames: [label, ...Object.keys(more)],
+        labelNames: [label],
         registers,
         collect() {
           this.reset()
-          for (const [value, count] of values) this.inc({ [label]: value, ...more }, count)
+          for (const [value, count] of values) this.inc({ [label]: value }, count)
         },
       })
-    const gauged = (name: string, help: string, labels: Record<string, string>, read: () => number) =>
+    const tiered = (name: string, help: string, read: () => readonly [memory: number, disk: number | undefined]) =>
       new Gauge({
         name,
         help,
-        labelNames: Object.keys(labels),
+        labelNames: ['tier'],
         registers,
         collect() {
-          this.set(labels, read())
+          const [inMemory, onDisk] = read()
+          this.set({ tier: 'memory' }, inMemory)
+          if (onDisk !== undefined) this.set({ tier: 'disk' }, onDisk)
         },
       })
     labelled('edged_cache_requests_total', 'Responses by cf-cache-status.', 'status', this.#requests)
@@ -62,15 +72,25 @@ export class CacheMetrics {
       'reason',
       this.#refused,
     )
-    labelled(
-      'edged_cache_evictions_total',
-      'Responses that left the cache, by tier and reason.',
-      'reason',
-      this.#removed,
-      {
-        tier: 'memory',
+    const removed = this.#removed
+    void new Counter({
+      name: 'edged_cache_evictions_total',
+      help: 'Responses that left the cache, by tier and reason.',
+      labelNames: ['tier', 'reason'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [reason, count] of removed) this.inc({ tier: 'memory', reason }, count)
+        for (const [reason, count] of disk?.evictions ?? []) this.inc({ tier: 'disk', reason }, count)
       },
-    )
+    })
+    if (disk)
+      labelled(
+        'edged_cache_disk_errors_total',
+        'Failed operations on files of the cache, by operation.',
+        'operation',
+        disk.errors,
+      )
     labelled(
       'edged_cache_revalidations_total',
       'Requests to origins about stale responses, by outcome.',
@@ -84,14 +104,17 @@ export class CacheMetrics {
       'Requests that shared the response to another request.',
       () => this.coalesced,
     )
-    gauged('edged_cache_bytes', 'Bytes of the cache by tier.', { tier: 'memory' }, () => store.used)
-    gauged('edged_cache_entries', 'Stored responses by tier.', { tier: 'memory' }, () => store.count)
-    gauged(
-      'edged_cache_variant_bytes',
-      'Bytes of derived representations.',
-      { kind: 'markdown' },
-      () => store.variantBytes,
-    )
+    tiered('edged_cache_bytes', 'Bytes of the cache by tier.', () => [store.used, disk?.bytes])
+    tiered('edged_cache_entries', 'Stored responses by tier.', () => [store.count, disk?.entries])
+    void new Gauge({
+      name: 'edged_cache_variant_bytes',
+      help: 'Bytes of derived representations: Markdown, and compressed forms.',
+      labelNames: ['kind'],
+      registers,
+      collect() {
+        for (const [kind, bytes] of store.variantBytes) this.set({ kind }, bytes)
+      },
+    })
   }
 
   responded(zone: { readonly id: string; readonly name: string }, status: CacheStatus): void {

@@ -1,5 +1,8 @@
 import type { Entry } from './entry.js'
 
+/** Maximum names in the purges of one zone that entries are compared with. */
+const MAX_NAMES = 50_000
+
 /** What one purge removes from a zone. */
 export interface Purge {
   readonly everything?: boolean
@@ -73,19 +76,20 @@ export class Purges {
   readonly #zones = new Map<string, ZonePurges>()
 
   /** Applies to all entries of a zone whose fetch began before. */
-  add(zone: string, purge: Purge): void {
-    this.number++
-    const purges = this.#zones.get(zone)
-    if (purges) purges.add(purge, this.number)
-    else {
-      const created = new ZonePurges()
-      created.add(purge, this.number)
-      this.#zones.set(zone, created)
+  add(zone: string, purge: Purge, number = this.number + 1): void {
+    this.number = Math.max(this.number, number)
+    const purges = this.#zones.get(zone) ?? new ZonePurges()
+    this.#zones.set(zone, purges)
+    purges.add(purge, number)
+    // Removing too much is safe.
+    if (purges.size > MAX_NAMES) {
+      purges.add({ everything: true }, number)
+      purges.forget(number)
     }
   }
 
   /** Returns whether a purge removed the entry. */
-  covers(entry: Entry): boolean {
+  covers(entry: Pick<Entry, 'zone' | 'url' | 'tags' | 'born' | 'checked'>): boolean {
     if (entry.checked === this.number) return false
     const purges = this.#zones.get(entry.zone)
     if (purges && purges.last > entry.checked && purges.covers(entry)) return true

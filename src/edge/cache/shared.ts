@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.js'
+import type { DiskTier } from './files/tier.js'
 import type { Entry } from './entry.js'
 import type { MemoryStore } from './memory.js'
 import type { CacheMetrics } from './metrics.js'
@@ -67,6 +68,8 @@ export interface Waiter {
 export interface CacheShared {
   readonly store: MemoryStore
   readonly purges: Purges
+  /** Undefined without `cache.disk`. */
+  readonly disk: DiskTier | undefined
   readonly fetches: Fetches
   readonly marks: Marks
   /** Names of the selecting fields of responses that are being received, by key. */

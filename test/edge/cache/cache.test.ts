@@ -214,7 +214,7 @@ t.test('a purge removes stored responses and those on their way', async (t) => {
   ]
   for (const purge of purges) {
     t.match(await site.get('/dir/a?x=1'), { cache: 'HIT' })
-    site.cache.purge(zone, purge, 'tags')
+    site.cache.purge(zone, purge, { kind: 'tags', version: 1 })
     t.match(await site.get('/dir/a?x=1'), { cache: 'MISS' }, JSON.stringify(purge))
   }
   const others = [
@@ -223,13 +223,13 @@ t.test('a purge removes stored responses and those on their way', async (t) => {
     { prefixes: ['example.test/di'] },
     { urls: ['example.test/dir/a'] },
   ]
-  for (const purge of others) site.cache.purge(zone, purge, 'tags')
-  site.cache.purge('ffffffffffffffffffffffffffffffff', { everything: true }, 'everything')
+  for (const purge of others) site.cache.purge(zone, purge, { kind: 'tags', version: 1 })
+  site.cache.purge('ffffffffffffffffffffffffffffffff', { everything: true }, { kind: 'everything', version: 1 })
   t.match(await site.get('/dir/a?x=1'), { cache: 'HIT' })
 
   const slow = site.get('/slow')
   await until(() => finish !== undefined)
-  site.cache.purge(zone, { everything: true }, 'everything')
+  site.cache.purge(zone, { everything: true }, { kind: 'everything', version: 1 })
   finish!()
   t.equal((await slow).body, 'old')
   t.match(await site.get('/slow'), { cache: 'MISS' })

@@ -2,13 +2,19 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { request as send, type IncomingHttpHeaders } from 'node:http'
 import { systemClock, type Clock } from '../../../src/core/clock.js'
 import { openMetrics } from '../../../src/core/metrics.js'
+import { silentLog } from '../../../src/core/log.js'
 import { ResponseCache } from '../../../src/edge/cache/cache.js'
+import { DiskOwner } from '../../../src/edge/cache/files/owner.js'
 import type { CacheOptions } from '../../../src/edge/cache/types.js'
 import { zoneTable, type Zone } from '../../../src/edge/zones.js'
 import { startOrigin, startProxy, testZone, type Teardown, type TestProxy } from '../../helpers/proxy.js'
 
 export interface CachedSite extends TestProxy {
   readonly cache: ResponseCache
+  /** URL of the origin: another site with it has the same keys. */
+  readonly origin: string
+  /** Set with `disk`. */
+  readonly owner: DiskOwner | undefined
   /** Requests that the origin got, as `METHOD target`. */
   readonly requests: string[]
   /** Sends one request on a connection of its own. */
@@ -47,6 +53,9 @@ export async function startCachedSite(
     clock = systemClock,
     zone = {},
     options = {},
+    disk,
+    origin,
+    log = silentLog,
     ...more
   }: {
     mode?: CacheOptions['mode']
@@ -55,6 +64,8 @@ export async function startCachedSite(
     clock?: Clock
     zone?: Partial<Zone>
     options?: Partial<CacheOptions>
+    disk?: { folder: string; bytes: number; identity?: string }
+    origin?: string
   } & Parameters<typeof startProxy>[2] = {},
 ): Promise<CachedSite> {
   const requests: string[] = []
@@ -62,15 +73,23 @@ export async function startCachedSite(
     requests.push(`${request.method} ${request.url}`)
     listener(request, response, requests.length)
   }
-  const { url } = await startOrigin(t, counting)
+  const url = origin ?? (await startOrigin(t, counting)).url
   const base = testZone(url)
   const site: Zone = { ...base, cache: { ...base.cache, mode, ...options }, ...zone }
   const facts = { country: () => undefined }
   const metrics = openMetrics({ process: false })
-  const cache = new ResponseCache({ memory, max_object: maxObject, disk: null }, { facts, clock, metrics })
-  const proxy = await startProxy(t, [site], { ...more, cache, clock })
+  const owner = disk && (await DiskOwner.open(disk, { identity: disk.identity ?? 'store', clock, log }))
+  if (owner) t.teardown(async () => await owner.close())
+  const cache = new ResponseCache(
+    { memory, max_object: maxObject, disk: null },
+    { facts, clock, metrics, ...(owner && { disk: { start: owner.start, owner, counts: owner } }) },
+  )
+  t.teardown(async () => await cache.close())
+  const proxy = await startProxy(t, [site], { ...more, cache, clock, log })
   return Object.assign(proxy, {
     cache,
+    owner,
+    origin: url,
     requests,
     metrics,
     get: async (target: string, headers: Record<string, string> = {}, method = 'GET') =>

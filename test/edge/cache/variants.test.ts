@@ -122,7 +122,7 @@ t.test('Markdown belongs to one version of the page and one combination of setti
   t.match(await site.get('/', MD), { cache: 'EXPIRED', body: /Title 2/ })
   t.equal(conversions.length, 2)
   version = 3
-  site.cache.purge(site.zones.current.zones[0]!.id, { urls: ['example.test/'] }, 'files')
+  site.cache.purge(site.zones.current.zones[0]!.id, { urls: ['example.test/'] }, { kind: 'files', version: 1 })
   t.match(await site.get('/', MD), { cache: 'MISS', body: /Title 3/ })
   t.equal(conversions.length, 3)
 

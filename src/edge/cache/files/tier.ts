@@ -1,0 +1,412 @@
+import { open, readdir, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../../core/clock.js'
+import { readAt, writeAt } from '../../../disk/positioned-io.js'
+import { Body } from '../body.js'
+import { Delivery } from '../delivery.js'
+import { Entry } from '../entry.js'
+import type { MemoryStore } from '../memory.js'
+import { Purges, type Purge } from '../purge.js'
+import { FileWriter } from './file-writer.js'
+import { readBlock, type OpenFile } from './file-delivery.js'
+import {
+  CHECKED_BYTES,
+  decodeHead,
+  encodeHead,
+  fileBytes,
+  fileName,
+  pathOf,
+  slotFor,
+  urlPrefix,
+  variantKey,
+  type FileHead,
+  type ReadHead,
+} from './format.js'
+import { partialPath, type DiskOwnerPort, type DiskStart } from './owner.js'
+
+/** Responses up to this size return to memory when they are used again; larger ones are sent from disk. */
+const MAX_PROMOTED = 4 * 1024 * 1024
+const MAX_WRITES = 32
+/** Responses that wait to be written; with more, new ones stay in memory alone. */
+const MAX_QUEUED = 1024
+const FIRST_READ = 65_536
+
+export interface DiskTierDeps {
+  readonly owner: DiskOwnerPort
+  readonly store: MemoryStore
+  /** Number of the last purge in memory. */
+  readonly number: () => number
+  readonly clock: Clock
+}
+
+interface Write {
+  readonly entry: Entry
+  readonly name: string
+  readonly isReserve: boolean
+  isCancelled: boolean
+}
+
+/** What a request looks for. */
+export interface Wanted {
+  readonly zone: string
+  readonly url: string
+  readonly key: string
+  /** Returns the values of the selecting fields of the request. */
+  varyKey(names: readonly string[]): string
+}
+
+/** Reads and writes the files of the disk tier, in the process that serves requests. */
+export class DiskTier {
+  readonly #folder: string
+  readonly #base: number
+  readonly #deps: DiskTierDeps
+  /** By numbers that all processes and restarts share. */
+  readonly #purges = new Purges()
+  /** The last write of each file. */
+  readonly #writes = new Map<string, Write>()
+  readonly #queue: Write[] = []
+  readonly #loads = new Map<string, Promise<Loaded | undefined>>()
+  /** Changes with each purge and invalidation. */
+  #epoch = 0
+  /** Names of URLs whose files are being removed, with the number of removals. */
+  readonly #removing = new Map<string, number>()
+  #number = 0
+  #running = 0
+  #isClosed = false
+  #idle: (() => void) | undefined
+
+  constructor({ folder, base, seen, pending }: DiskStart, deps: DiskTierDeps) {
+    this.#folder = folder
+    this.#base = base
+    this.#deps = deps
+    this.#purges.number = seen
+    for (const { zone, purge, number } of pending) this.#purges.add(zone, purge, number)
+  }
+
+  /** Number of the last purge, for responses that are fetched from now on. */
+  get number(): number {
+    return this.#purges.number
+  }
+
+  /** Returns the stored response, or undefined at once if there is none. Never rejects. */
+  find(wanted: Wanted): Promise<Entry | undefined> | undefined {
+    const name = fileName(wanted.zone, wanted.url, wanted.key)
+    if (this.#deps.owner.has(name) === false) return undefined
+    return this.#find(name, wanted)
+  }
+
+  /** Opens the body of a response that stays on disk; undefined if the file is not the same any more. */
+  async open({ file, body }: Entry): Promise<OpenFile | undefined> {
+    if (!file) return undefined
+    const handle = await open(join(this.#folder, pathOf(file.name))).catch(() => undefined)
+    if (!handle) return undefined
+    const read = await readHead(handle, await readAt(handle, 0, 2 * file.slot)).catch(() => undefined)
+    if (read?.head.checksums === file.checksums && read.head.length === body.length) {
+      this.#deps.owner.hit(file.name)
+      return this.#opened(file.name, handle, read)
+    }
+    await handle.close()
+    return undefined
+  }
+
+  /** Writes a response in the background. One that is being received must have a known length. */
+  write(entry: Entry, { isReserve, progressed }: { isReserve: boolean; progressed?: () => void }): void {
+    const { zone, url, vary, body } = entry
+    const name = fileName(zone, url, vary.length > 0 ? variantKey(entry.key, entry.varyKey) : entry.key)
+    const earlier = this.#writes.get(name)
+    const isFull = this.#running >= MAX_WRITES
+    if (this.#isClosed || (isFull && this.#queue.length >= MAX_QUEUED)) return
+    // Bytes that are not in memory cannot wait, and one writer of them is enough.
+    if (!body.complete && (isFull || (earlier && !earlier.isCancelled))) return
+    if (earlier) earlier.isCancelled = true
+    const write = { entry, name, isReserve, isCancelled: false }
+    this.#writes.set(name, write)
+    body.retain()
+    if (isFull) this.#queue.push(write)
+    else this.#write(write, progressed)
+  }
+
+  /** Finishes the writes in progress and begins no others. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const { entry } of this.#queue.splice(0)) entry.body.release()
+    if (this.#running > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
+  }
+
+  /** Replaces the head of a file after a revalidation. */
+  async update(entry: Entry): Promise<void> {
+    const { file } = entry
+    if (!file) return
+    const sequence = file.sequence + 1
+    const head = { ...this.#headOf(entry), length: entry.body.length, checksums: file.checksums }
+    const bytes = encodeHead(head, file.slot, sequence)
+    try {
+      if (!bytes) throw new Error('the head has grown')
+      const handle = await open(join(this.#folder, pathOf(file.name)), 'r+')
+      try {
+        await writeAt(handle, [bytes], sequence % 2 === 1 ? 0 : file.slot)
+      } finally {
+        await handle.close()
+      }
+      file.sequence = sequence
+    } catch {
+      await this.#remove(file.name, 'invalid')
+    }
+  }
+
+  /** Removes the file of a response. */
+  remove({ file }: Entry): void {
+    if (file) void this.#remove(file.name, 'invalid')
+  }
+
+  /** Applies a purge of the API with the version of its record. Files are removed by the owner. */
+  purge(zone: string, purge: Purge, version: number): void {
+    const number = this.#base + version
+    if (number <= this.#purges.number) return
+    this.#purges.add(zone, purge, number)
+    this.#cancelled(zone, purge)
+  }
+
+  /** Removes the files of URLs, which changed at the origin. They are not used from now on. */
+  invalidate(zone: string, urls: readonly string[]): void {
+    this.#cancelled(zone, { urls })
+    for (const url of urls) void this.#removeUrl(urlPrefix(zone, url))
+  }
+
+  #cancelled(zone: string, purge: Purge): void {
+    this.#epoch++
+    const one = new Purges()
+    one.add(zone, purge)
+    for (const write of this.#writes.values())
+      if (one.covers({ ...facts(write.entry), born: 0, checked: 0 })) write.isCancelled = true
+  }
+
+  async #removeUrl(prefix: string): Promise<void> {
+    this.#removing.set(prefix, (this.#removing.get(prefix) ?? 0) + 1)
+    try {
+      const names = await readdir(join(this.#folder, prefix.slice(0, 2)))
+      await Promise.all(
+        names.filter((name) => name.startsWith(prefix)).map(async (name) => await this.#remove(name, 'purge')),
+      )
+    } catch (error) {
+      this.#deps.owner.failed('remove', error)
+    }
+    const left = this.#removing.get(prefix)! - 1
+    if (left > 0) this.#removing.set(prefix, left)
+    else this.#removing.delete(prefix)
+  }
+
+  async #remove(name: string, reason: 'purge' | 'invalid'): Promise<void> {
+    try {
+      await unlink(join(this.#folder, pathOf(name)))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#deps.owner.failed('remove', error)
+    }
+    this.#deps.owner.removed(name, reason)
+  }
+
+  async #find(name: string, wanted: Wanted): Promise<Entry | undefined> {
+    const loaded = await this.#load(name, wanted.key)
+    if (!loaded || loaded.entry) return loaded?.entry
+    // The file names the fields that select the response.
+    const varyKey = wanted.varyKey(loaded.vary)
+    const variant = fileName(wanted.zone, wanted.url, variantKey(wanted.key, varyKey))
+    const { entry } = (await this.#load(variant, wanted.key)) ?? {}
+    return entry?.varyKey === varyKey ? entry : undefined
+  }
+
+  /** Reads a file once for all requests that wait for it. */
+  async #load(name: string, key: string): Promise<Loaded | undefined> {
+    let loading = this.#loads.get(name)
+    if (!loading) {
+      loading = this.#read(name, key).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') this.#deps.owner.removed(name, 'invalid')
+        else this.#deps.owner.failed('read', error)
+        return undefined
+      })
+      this.#loads.set(name, loading)
+      void loading.finally(() => this.#loads.delete(name))
+    }
+    const loaded = await loading
+    return loaded?.key === key ? loaded : undefined
+  }
+
+  async #read(name: string, key: string): Promise<Loaded | undefined> {
+    const epoch = this.#epoch
+    if (this.#removing.has(name.slice(0, 16))) return undefined
+    const handle = await open(join(this.#folder, pathOf(name)))
+    try {
+      const first = await readAt(handle, 0, FIRST_READ)
+      const read = await readHead(handle, first)
+      if (!read) {
+        await this.#remove(name, 'invalid')
+        return undefined
+      }
+      const { head } = read
+      if (head.key !== key) return undefined
+      if (this.#purges.covers({ ...head, checked: head.born })) {
+        await this.#remove(name, 'purge')
+        return undefined
+      }
+      if (head.checksums === undefined) return { key, vary: head.vary, entry: undefined }
+      const body = await this.#bodyOf(name, { handle, read, first })
+      const entry = this.#entry(name, read, body)
+      // Something was purged while the file was read.
+      const isCurrent = epoch === this.#epoch
+      if (!isCurrent || (!entry.isStreamed && !this.#deps.store.insert(entry))) entry.body.release()
+      if (!isCurrent) return undefined
+      this.#deps.owner.hit(name)
+      return { key, vary: head.vary, entry }
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /** Returns the body in memory; undefined: it stays on disk. Rejects if it is damaged. */
+  async #bodyOf(
+    name: string,
+    { handle, read, first }: { handle: OpenFile['handle']; read: ReadHead; first: Buffer },
+  ): Promise<Body | undefined> {
+    const { store } = this.#deps
+    const { length } = read.head
+    if (length > Math.min(MAX_PROMOTED, store.limit / 8)) return undefined
+    const body = new Body(store, length)
+    const file = this.#opened(name, handle, read)
+    try {
+      for (let at = 0; at < length; at += CHECKED_BYTES) {
+        const known = at === 0 ? first.subarray(file.offset, file.offset + length) : undefined
+        const block = await readBlock(file, at / CHECKED_BYTES, known)
+        if (!body.append(block)) {
+          body.release()
+          return undefined
+        }
+      }
+    } catch (error) {
+      body.release()
+      throw error
+    }
+    body.seal()
+    return body
+  }
+
+  #entry(name: string, { head, sequence, slot }: ReadHead, body: Body | undefined): Entry {
+    const { store, clock, number } = this.#deps
+    const elapsed = clock.now() - head.arrivedAt
+    // The clock was set back: the age is not known.
+    const age = elapsed < 0 ? head.freshness.lifetime * 1000 : elapsed
+    const { key, zone, url, tags, vary, varyKey, status, fields, freshness } = head
+    const parts = { key, zone, url, tags, vary, varyKey, born: number(), diskBorn: head.born }
+    const entry = new Entry(
+      { ...parts, body: body ?? Body.elsewhere(store, head.length) },
+      { status, fields, freshness, arrivedAt: clock.monotonic() - age },
+    )
+    entry.file = { name, slot, sequence, checksums: head.checksums! }
+    entry.isStreamed = body === undefined
+    return entry
+  }
+
+  #opened(name: string, handle: OpenFile['handle'], { head, slot }: ReadHead): OpenFile {
+    return {
+      handle,
+      offset: 2 * slot,
+      length: head.length,
+      checksums: Buffer.from(head.checksums!, 'base64'),
+      damaged: () => void this.#remove(name, 'invalid'),
+    }
+  }
+
+  #headOf({ key, zone, url, tags, vary, varyKey, head, diskBorn }: Entry): Omit<FileHead, 'length' | 'checksums'> {
+    const { clock } = this.#deps
+    const { status, fields, freshness } = head
+    const arrivedAt = clock.now() - Math.round(clock.monotonic() - head.arrivedAt)
+    return { key, zone, url, tags, vary, varyKey, status, fields, freshness, arrivedAt, born: diskBorn }
+  }
+
+  #write(write: Write, progressed: () => void = () => undefined): void {
+    const { entry, name, isReserve } = write
+    const head = this.#headOf(entry)
+    const length = entry.body.complete ? entry.body.length : entry.body.expected
+    const slot = length === undefined ? undefined : slotFor(head, length)
+    if (slot === undefined || length === undefined || write.isCancelled) {
+      this.#settled(write)
+      entry.body.release()
+      return
+    }
+    this.#running++
+    const { owner } = this.#deps
+    const bytes = fileBytes(slot, length)
+    const writer = new FileWriter({
+      path: join(this.#folder, pathOf(name)),
+      partial: partialPath(this.#folder, name, ++this.#number),
+      slot,
+      head,
+      length,
+      begin: async () => await owner.reserve(bytes, entry.body.complete),
+      mayKeep: () =>
+        !write.isCancelled && !this.#purges.covers({ ...facts(entry), born: head.born, checked: head.born }),
+      done: ({ isReserved, checksums, error }) => {
+        if (isReserved) owner.settle(bytes, checksums === undefined ? undefined : name, isReserve)
+        if (checksums !== undefined) entry.file = { name, slot, sequence: 1, checksums }
+        else if (error !== undefined) owner.failed('write', error)
+        this.#running--
+        this.#settled(write)
+        this.#next()
+      },
+    })
+    if (entry.vary.length > 0) void this.#mark(entry, head)
+    new Delivery(entry.body, writer, { pieces: undefined, done: () => undefined, progressed }).start()
+    entry.body.release()
+  }
+
+  #settled(write: Write): void {
+    if (this.#writes.get(write.name) === write) this.#writes.delete(write.name)
+  }
+
+  #next(): void {
+    if (this.#running === 0) this.#idle?.()
+    while (this.#running < MAX_WRITES) {
+      const write = this.#queue.shift()
+      if (!write) return
+      this.#write(write)
+    }
+  }
+
+  /** Writes the file that names the selecting fields of a key. */
+  async #mark({ zone, url, key }: Entry, head: Omit<FileHead, 'length' | 'checksums'>): Promise<void> {
+    const { owner } = this.#deps
+    const name = fileName(zone, url, key)
+    const mark = { ...head, tags: [], varyKey: '', fields: [] }
+    const slot = slotFor(mark, 0)!
+    const bytes = fileBytes(slot, 0)
+    const writer = new FileWriter({
+      path: join(this.#folder, pathOf(name)),
+      partial: partialPath(this.#folder, name, ++this.#number),
+      slot,
+      head: mark,
+      length: undefined,
+      begin: async () => await owner.reserve(bytes, true),
+      mayKeep: () => true,
+      done: ({ isReserved, checksums, error }) => {
+        if (isReserved) owner.settle(bytes, error === undefined && checksums !== undefined ? name : undefined, false)
+      },
+    })
+    writer.end()
+  }
+}
+
+interface Loaded {
+  readonly key: string
+  readonly vary: readonly string[]
+  /** Undefined: the file names the selecting fields only. */
+  readonly entry: Entry | undefined
+}
+
+const facts = ({ zone, url, tags }: Entry): Pick<Entry, 'zone' | 'url' | 'tags'> => ({ zone, url, tags })
+
+/** Returns the newest valid head of a file; undefined if it is damaged. `first`: the bytes at its beginning. */
+async function readHead(handle: OpenFile['handle'], first: Buffer): Promise<ReadHead | undefined> {
+  const found = decodeHead(first, false)
+  if (!found || 'head' in found) return found
+  const more = decodeHead(await readAt(handle, 0, found.needed), true)
+  return more && 'head' in more ? more : undefined
+}
