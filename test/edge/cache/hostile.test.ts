@@ -1,0 +1,244 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import { until } from '../../helpers/web.js'
+import { rulesOf } from '../../helpers/rules.js'
+import { MovedClock, startCachedSite } from './setup.js'
+
+const FRESH = 'max-age=600'
+
+t.test('input that is not in the key never reaches what others get', async (t) => {
+  const site = await startCachedSite(t, (request, response) => {
+    response.setHeader('cache-control', FRESH)
+    // An origin that repeats everything it was told.
+    response.end(JSON.stringify({ url: request.url, ...request.headers }))
+  })
+  const poison: Record<string, string>[] = [
+    { 'x-forwarded-host': 'evil.test' },
+    { 'x-forwarded-scheme': 'evil' },
+    { 'x-forwarded-proto': 'evil' },
+    { 'x-forwarded-server': 'evil.test' },
+    { 'x-forwarded-prefix': '/evil' },
+    { 'x-forwarded-port': '666' },
+    { forwarded: 'host=evil.test' },
+    { 'x-host': 'evil.test' },
+    { 'x-original-url': '/evil' },
+    { 'x-rewrite-url': '/evil' },
+    { 'x-http-method-override': 'EVIL' },
+    { origin: 'https://evil.test' },
+    { range: 'bytes=0-evil' },
+    { 'if-none-match': '"evil"' },
+  ]
+  for (const [i, headers] of poison.entries()) {
+    const target = `/page${i}`
+    await site.get(target, headers)
+    const victim = await site.get(target)
+    t.notMatch(victim.body, /evil|666/i, Object.keys(headers)[0]!)
+  }
+})
+
+t.test('different targets have different keys, however they are written', async (t) => {
+  const site = await startCachedSite(t, (request, response) =>
+    response.setHeader('cache-control', FRESH).end(`target ${request.url}`),
+  )
+  const targets = [
+    '/a/b',
+    '/a%2fb',
+    '/a%2Fb',
+    '/a//b',
+    '/a/./b',
+    '/a/b/',
+    '/a/b?',
+    '/a/b?x',
+    '/a/b?x=',
+    '/A/b',
+    '/a/b;x',
+    '/a%00b',
+  ]
+  for (const target of targets) await site.get(target)
+  for (const target of targets) {
+    const { body, status } = await site.get(target)
+    if (status === 200) t.equal(body, `target ${target}`)
+  }
+  const hosts = await Promise.all(['one.test', 'two.test'].map(async (host) => await site.get('/h', { host })))
+  t.ok(hosts.every(({ status }) => status !== 200) || hosts[1]!.cache === 'MISS')
+})
+
+t.test('a GET with a body, private answers and cookies are never shared', async (t) => {
+  const site = await startCachedSite(t, (request, response) => {
+    if (request.url === '/private') response.setHeader('cache-control', 'private, max-age=600')
+    else response.setHeader('cache-control', FRESH)
+    if (request.url === '/cookie') response.setHeader('set-cookie', 'session=secret')
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => response.end(`for ${request.headers.authorization ?? 'nobody'} ${body}`))
+  })
+  const fat = connect(site.port, '127.0.0.1')
+  let got = ''
+  fat.on('data', (chunk: Buffer) => (got += chunk.toString()))
+  fat.write('GET /fat HTTP/1.1\r\nhost: example.test\r\ncontent-length: 4\r\nconnection: close\r\n\r\nevil')
+  await until(() => got.includes('evil'))
+  t.match(await site.get('/fat'), { cache: 'MISS', body: 'for nobody ' })
+  for (const target of ['/private', '/cookie']) {
+    await site.get(target)
+    t.match(await site.get(target), { cache: 'BYPASS' }, target)
+  }
+  await site.get('/user', { authorization: 'alice' })
+  t.match(await site.get('/user', { authorization: 'bob' }), { body: 'for bob ' })
+  t.match(await site.get('/user'), { body: 'for nobody ' })
+  t.match(await site.get('/user', { authorization: 'bob' }), { cache: 'BYPASS', body: 'for bob ' })
+})
+
+t.test('Vary with endless values stays bounded', async (t) => {
+  const site = await startCachedSite(t, (request, response) =>
+    response
+      .setHeader('cache-control', FRESH)
+      .setHeader('vary', 'x-any')
+      .end(request.headers['x-any'] ?? ''),
+  )
+  for (let i = 0; i < 100; i++) await site.get('/v', { 'x-any': String(i) })
+  const text = await site.metrics.metrics()
+  t.match(text, /edged_cache_entries\{tier="memory"\} 32\n/)
+  t.match(await site.get('/v', { 'x-any': '99' }), { cache: 'HIT', body: '99' })
+})
+
+t.test('many ranges get the whole response or an error, not more bytes than it has', async (t) => {
+  const site = await startCachedSite(t, (_, response) =>
+    response.setHeader('cache-control', FRESH).end(Buffer.alloc(10_000)),
+  )
+  await site.get('/r')
+  for (const range of [
+    `bytes=${Array.from({ length: 1000 }, (_, i) => `${i}-`).join(',')}`,
+    'bytes=0-9999,0-9999',
+    'bytes=9999-0',
+    'bytes=-0',
+    'bytes=99999999999999999999-',
+    `bytes=${'0-0,'.repeat(8)}0-0`,
+  ]) {
+    const { body, status } = await site.get('/r', { range })
+    t.ok([200, 206, 416].includes(status) && body.length <= 10_500, `${range.slice(0, 30)}: ${status} ${body.length}`)
+  }
+})
+
+t.test('a slow reader and a leader that leaves hold up nobody', async (t) => {
+  let finish: (() => void) | undefined
+  const size = 3_000_000
+  const site = await startCachedSite(t, (_, response) => {
+    response.setHeader('cache-control', FRESH).setHeader('content-length', size)
+    response.write(Buffer.alloc(1000))
+    finish = () => response.end(Buffer.alloc(size - 1000))
+  })
+  const leader = connect(site.port, '127.0.0.1')
+  leader.write('GET /big HTTP/1.1\r\nhost: example.test\r\n\r\n')
+  await until(() => finish !== undefined)
+  const slow = connect(site.port, '127.0.0.1').pause()
+  slow.write('GET /big HTTP/1.1\r\nhost: example.test\r\n\r\n')
+  const others = [1, 2, 3].map(async () => await site.get('/big'))
+  await until(() => site.cache.metrics.coalesced >= 4)
+  leader.destroy()
+  finish!()
+  for (const { body } of await Promise.all(others)) t.equal(body.length, size)
+  t.equal(site.requests.length, 1)
+  t.match(await site.get('/big'), { cache: 'HIT' })
+  slow.destroy()
+})
+
+t.test('cache deception: a page at the address of a picture is not stored', async (t) => {
+  const rules = rulesOf([
+    {
+      phase: 'http_request_cache_settings',
+      rules: [
+        {
+          action: 'set_cache_settings',
+          action_parameters: { cache: true, cache_key: { cache_deception_armor: true } },
+        },
+      ],
+    },
+  ])
+  const site = await startCachedSite(
+    t,
+    (request, response) =>
+      response.setHeader('content-type', request.url!.startsWith('/account') ? 'text/html' : 'image/png').end('x'),
+    { mode: 'default', zone: { rules } },
+  )
+  for (const target of ['/account/me.png', '/logo.png']) await site.get(target)
+  t.match(await site.get('/account/me.png'), { cache: 'BYPASS' })
+  t.match(await site.get('/logo.png'), { cache: 'HIT' })
+})
+
+t.test('custom keys separate by cookie, header, device and query as the rule says', async (t) => {
+  const rules = rulesOf([
+    {
+      phase: 'http_request_cache_settings',
+      rules: [
+        {
+          action: 'set_cache_settings',
+          action_parameters: {
+            cache: true,
+            cache_key: {
+              custom_key: {
+                cookie: { include: ['tenant'] },
+                header: { include: ['x-plan'] },
+                query_string: { include: { list: ['q'] } },
+                user: { device_type: true },
+              },
+            },
+          },
+        },
+      ],
+    },
+  ])
+  const site = await startCachedSite(
+    t,
+    (_, response) => response.setHeader('cache-control', FRESH).end(String(site.requests.length)),
+    { zone: { rules } },
+  )
+  const phone = { 'user-agent': 'Mozilla/5.0 (iPhone) Mobile' }
+  const different: [target: string, headers?: Record<string, string>][] = [
+    ['/k?q=1'],
+    ['/k?q=2'],
+    ['/k?q=1', { cookie: 'tenant=a' }],
+    ['/k?q=1', { cookie: 'tenant=b' }],
+    ['/k?q=1', { 'x-plan': 'pro' }],
+    ['/k?q=1', phone],
+  ]
+  for (const [target, headers] of different)
+    t.match(await site.get(target, headers), { cache: 'MISS' }, JSON.stringify([target, headers]))
+  const same: [target: string, headers?: Record<string, string>][] = [
+    ['/k?q=1&utm=x'],
+    ['/k?zz=1&q=2'],
+    ['/k?q=1', { cookie: 'other=1; tenant=a' }],
+    ['/k?q=1', { 'x-plan': 'pro', 'x-more': '1' }],
+  ]
+  for (const [target, headers] of same)
+    t.match(await site.get(target, headers), { cache: 'HIT' }, JSON.stringify([target, headers]))
+})
+
+t.test('zone settings act: browser TTL, development mode, query string, always online', async (t) => {
+  const clock = new MovedClock()
+  let isDown = false
+  const site = await startCachedSite(
+    t,
+    (_, response) => (isDown ? response.writeHead(503).end() : response.setHeader('cache-control', FRESH).end('x')),
+    { clock },
+  )
+  const settings = (options: Partial<(typeof site.zones.current.zones)[0]['cache']>) =>
+    site.change({ cache: { ...site.zones.current.zones[0]!.cache, ...options } })
+  await site.get('/b?y=1&x=2')
+  settings({ browserTtl: 7200 })
+  t.equal((await site.get('/b?y=1&x=2')).headers['cache-control'], 'max-age=7200')
+  settings({ browserTtl: 0, sortQuery: true })
+  t.match(await site.get('/b?x=2&y=1'), { cache: 'MISS' })
+  t.match(await site.get('/b?y=1&x=2'), { cache: 'HIT' })
+  settings({ query: 'without' })
+  t.match(await site.get('/b?y=1&x=2'), { cache: 'DYNAMIC' })
+  settings({ query: 'ignore' })
+  t.match(await site.get('/c?1'), { cache: 'MISS' })
+  t.match(await site.get('/c?2'), { cache: 'HIT' })
+  settings({ query: 'key', developmentUntil: Date.now() + 60_000 })
+  t.match(await site.get('/c?1'), { cache: 'BYPASS' })
+  settings({ developmentUntil: 0, alwaysOnline: true })
+  await site.get('/d')
+  clock.forward(3600)
+  isDown = true
+  t.match(await site.get('/d'), { cache: 'STALE', body: 'x' })
+})
