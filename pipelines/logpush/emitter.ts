@@ -47,7 +47,7 @@ export class SpoolEmitter implements Emitter {
     if (options.metrics !== undefined) {
       this.#dropped = new Counter({
         name: 'edged_logpush_events_dropped_total',
-        help: 'Events of the daemon that did not become log records, by the reason.',
+        help: 'Events that did not become log records, by reason.',
         labelNames: ['dataset', 'scope', 'reason'],
         registers: [options.metrics],
       })

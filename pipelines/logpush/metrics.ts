@@ -48,7 +48,7 @@ export function logpushMetrics(registry: Metrics, lags: () => Iterable<Lag>): (j
   const batches = counter('upload_attempts', 'Attempts to deliver a batch.', 'outcome')
   const success = new Gauge({
     name: 'edged_logpush_last_success_timestamp_seconds',
-    help: 'When a batch arrived last, seconds since 1970.',
+    help: 'Unix time of the last successful upload.',
     labelNames: ['job'],
     registers,
   })

@@ -387,7 +387,7 @@ const urlOf = ({ address, port }: { address: string; port: number }, scheme = 'h
 function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
   const seconds = new Histogram({
     name: 'edged_api_request_duration_seconds',
-    help: 'Answered API requests by method, pattern of the path and status.',
+    help: 'Duration of API requests in seconds, by method, path pattern and status.',
     labelNames: ['method', 'path', 'status'],
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
     registers: [metrics],

@@ -139,7 +139,7 @@ class WantedRecords {
 function ingestCounter(metrics: Metrics): NonNullable<LogpushServices['observeIngest']> {
   const records = new Counter({
     name: 'edged_ingest_records_total',
-    help: 'Records that came through the API, by what became of them.',
+    help: 'Log records received through the API, by outcome.',
     labelNames: ['dataset', 'outcome'],
     registers: [metrics],
   })
@@ -152,7 +152,7 @@ function ingestCounter(metrics: Metrics): NonNullable<LogpushServices['observeIn
 function countLive({ counts }: LiveSessions, metrics: Metrics): void {
   void new Counter({
     name: 'edged_live_records_total',
-    help: 'Records for clients of live sessions; dropped are those of clients that read too slowly.',
+    help: 'Log records for live sessions, by outcome; dropped: the client read too slowly.',
     labelNames: ['outcome'],
     registers: [metrics],
     collect() {

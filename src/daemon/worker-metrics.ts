@@ -26,7 +26,7 @@ export class WorkerMetrics {
     })
     this.#seconds = new Histogram({
       name: 'edged_worker_duration_seconds',
-      help: 'Time from the request of a client to the end of the response of a Worker, by script.',
+      help: 'Duration from the client request to the end of the response of a Worker in seconds, by script.',
       labelNames: ['script'],
       buckets: BUCKETS,
       registers,

@@ -61,7 +61,7 @@ export class ProxyMetrics {
           for (const [value, count] of counts) this.inc({ [label]: value }, count)
         },
       })
-    gauged('edged_proxy_requests_in_flight', 'Requests being answered.', () => this.inFlight)
+    gauged('edged_proxy_requests_in_flight', 'Client requests in flight.', () => this.inFlight)
     gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
     gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
     counted('edged_proxy_connections_rejected_total', 'Connections above a limit.', () => this.dropped)
@@ -97,7 +97,7 @@ export class ProxyMetrics {
       () => bodies.refusals,
     )
 
-    labelled('edged_proxy_requests_total', 'Answered requests by class of status.', 'class', this.#byClass)
+    labelled('edged_proxy_requests_total', 'Responses to clients by class of status.', 'class', this.#byClass)
     labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)
     this.#duration = new PlainHistogram(metrics, {
       name: 'edged_proxy_request_duration_seconds',

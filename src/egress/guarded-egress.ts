@@ -82,7 +82,7 @@ export class GuardedEgress implements Egress {
     this.#denials = new DenialLog(log)
     this.#open = new Gauge({
       name: 'edged_egress_allow_rules',
-      help: 'Entries of egress.allow_cidrs and egress.resolver_overrides: ways to addresses that are closed otherwise.',
+      help: 'Entries of egress.allow_cidrs and egress.resolver_overrides, which allow addresses that are not public.',
       registers: [metrics],
     })
     const inForce = () => this.#rules

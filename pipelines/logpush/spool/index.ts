@@ -120,13 +120,13 @@ class FolderSpools implements Spools {
       const registers = [metrics]
       this.#lost = new Counter({
         name: 'edged_logpush_records_lost_total',
-        help: 'Accepted log records that do not reach every reader, by what became of them.',
+        help: 'Accepted log records that do not reach every reader, by cause.',
         labelNames: ['dataset', 'scope', 'reason'],
         registers,
       })
       this.#failures = new Counter({
         name: 'edged_logpush_spool_append_failures_total',
-        help: 'Appends that the disk refused.',
+        help: 'Failed appends to log spools.',
         registers,
       })
       void new Gauge({

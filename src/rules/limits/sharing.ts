@@ -21,7 +21,7 @@ export function shareCounts(
 ): Closable {
   const failures = new Counter({
     name: 'edged_rate_limit_sync_failures_total',
-    help: 'Exchanges of counts with other machines that failed; meanwhile this one goes by its own.',
+    help: 'Failed exchanges of counts with other machines; until the next one this machine counts alone.',
     registers: [metrics],
   })
   const stop = new AbortController()
