@@ -119,7 +119,7 @@ export function charsetOf(parameters: readonly string[]): string | undefined {
 }
 
 /** Throws if a caller without types passes something else than a page. */
-export function assertContent(given: unknown): asserts given is string | Uint8Array {
+function assertContent(given: unknown): asserts given is string | Uint8Array {
   if (typeof given === 'string' || given instanceof Uint8Array) return
   const found = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a value of type ${typeof given}`
   throw new TypeError(`expected a string or bytes (Uint8Array), but got ${found}`)

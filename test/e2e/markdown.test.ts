@@ -229,7 +229,7 @@ t.test('a reload that fails at its last step is undone, whatever it had changed'
   await daemon.reload(next, 'reload_failed')
   t.match(
     daemon.lines.join('\n'),
-    /admin\.listen: \S+ is already in use; stop the other process or set admin\.listen to another port/,
+    /proxy\.listen: \S+ is already in use; stop the other process or set proxy\.listen to another port/,
   )
   t.equal(await type(), MARKDOWN)
 })
