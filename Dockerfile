@@ -1,5 +1,6 @@
-# Build: docker build -t edged .      Run: docker run -p 8080:8080 -v ./edged.yaml:/etc/edged/edged.yaml:ro -v edged-data:/data edged
-FROM node:20-slim AS build
+# Build: docker build -t edged .      Run: docker run -p 8080:8080 -e EDGED_ADMIN_TOKEN=... -e EDGED_ORIGIN=http://... -v edged-data:/data edged
+# Or mount a configuration of your own, whose listeners use 0.0.0.0: -v ./edged.yaml:/etc/edged/edged.yaml:ro
+FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -12,7 +13,7 @@ COPY ui ui
 COPY docs docs
 RUN npm run build && npm prune --omit=dev
 
-FROM node:20-slim
+FROM node:24-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app/package.json ./
@@ -20,7 +21,8 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY config config
 COPY demo demo
-RUN mkdir /data /etc/edged && chown node:node /data && ln -s /app/dist/src/cli.js /usr/local/bin/edged && chmod +x dist/src/cli.js
+COPY config/container/edged.yaml /etc/edged/edged.yaml
+RUN mkdir /data && chown node:node /data && ln -s /app/dist/src/cli.js /usr/local/bin/edged && chmod +x dist/src/cli.js
 USER node
 VOLUME /data
 EXPOSE 8080 8787

@@ -1,3 +1,4 @@
+import type { Server } from 'node:net'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Middleware } from 'koa'
@@ -112,6 +113,8 @@ export interface ControlDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /** Makes the server listen; default: on the address of the configuration. */
+  readonly bind?: (server: Server, address: string, name: 'control') => Promise<void>
   /**
    * Returns why the proxy cannot send requests to an origin that an API user names; undefined if it can, or if its name
    * does not resolve yet. Not set: origins are not checked.

@@ -61,7 +61,7 @@ export async function listenControl(
     socket.once('close', () => upgraded.delete(socket))
     if (!upgrades.some((one) => one.take(request, socket, head))) respondOnce(request, socket, handle)
   })
-  await bind(server, listen, 'control')
+  await (deps.bind ?? bind)(server, listen, 'control')
   return {
     ...boundTo(server, listen, tls ? 'https' : 'http'),
     async close(drainMs = 10_000) {

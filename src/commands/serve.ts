@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.js'
 import { systemClock } from '../core/clock.js'
 import { openLog, silentLog, type Log } from '../core/log.js'
 import { trimHeap } from '../core/heap-size.js'
+import { ActivatedSockets } from '../daemon/socket-activation.js'
 import { startDaemon, type Daemon } from '../daemon/index.js'
 import { destinationChecks } from '../daemon/destinations.js'
 import type { DefineCommand } from './command.js'
@@ -23,8 +24,11 @@ export const serve: DefineCommand = (command) => {
       const config = loadConfig(file, process.env, CHECKS)
       const log = openLog(config.log)
       trimHeap()
+      // Before the start: the first process of a container ignores a signal that it does not handle.
+      const stopped = stopSignal(log)
       const daemon = await startDaemon(config, {
         log,
+        activated: new ActivatedSockets(process.env),
         file: { path: resolve(file), read: () => loadConfig(file, process.env, CHECKS) },
       })
       const { proxy, proxyTls, control, admin } = daemon
@@ -35,7 +39,7 @@ export const serve: DefineCommand = (command) => {
         // The outcome is in the log.
         daemon.reloadFile().catch(() => undefined)
       })
-      await stopSignal(log)
+      await stopped
       await daemon.close()
       log.info({ event: 'stopped' }, 'stopped')
     })

@@ -19,12 +19,14 @@ const wrongShape = issuesOf(ConfigFile, { defaults: true })
 /** Checks of what the file refers to. Each returns an issue's message, or undefined. */
 export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
+  readonly clientAuthority: (file: string) => string | undefined
 }
 
 const NO_CHECKS: ConfigChecks = {
   destination: () => undefined,
   jobDestination: () => undefined,
   certificate: () => undefined,
+  clientAuthority: () => undefined,
 }
 
 /** Reads a configuration file; throws {@link BadConfig} with every issue found. */
@@ -79,15 +81,18 @@ function deadLetterIssues({ logpush: { dead_letter: text, destinations } }: Conf
   return message === undefined ? [] : [{ pointer: '/logpush/dead_letter', message }]
 }
 
-function certificateIssues({ proxy, control }: Config, checks: ConfigChecks): Issue[] {
+function certificateIssues({ proxy, control, zones }: Config, checks: ConfigChecks): Issue[] {
   const files = [
     ...(proxy.tls?.certificates ?? []).map((pair, index) => [`/proxy/tls/certificates/${index}`, pair] as const),
     ...(control.tls ? [['/control/tls', control.tls] as const] : []),
   ]
-  return files.flatMap(([pointer, pair]) => {
-    const message = checks.certificate(pair)
-    return message === undefined ? [] : [{ pointer, message }]
-  })
+  const authorities = zones.flatMap(({ client_ca_file: file }, index) =>
+    file === undefined ? [] : [[`/zones/${index}/client_ca_file`, file] as const],
+  )
+  return [
+    ...files.map(([pointer, pair]) => ({ pointer, message: checks.certificate(pair) })),
+    ...authorities.map(([pointer, file]) => ({ pointer, message: checks.clientAuthority(file) })),
+  ].flatMap(({ pointer, message }) => (message === undefined ? [] : [{ pointer, message }]))
 }
 
 /** Makes paths absolute; those of the file are relative to it. */
@@ -113,9 +118,14 @@ function absolute(config: Config, folder: string): Config {
     egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },
-    zones: config.zones.map((zone) =>
-      zone.origin_ca_file === undefined ? zone : { ...zone, origin_ca_file: resolve(folder, zone.origin_ca_file) },
-    ),
+    zones: config.zones.map((zone) => {
+      const { origin_ca_file: origin, client_ca_file: client } = zone
+      return {
+        ...zone,
+        ...(origin !== undefined && { origin_ca_file: resolve(folder, origin) }),
+        ...(client !== undefined && { client_ca_file: resolve(folder, client) }),
+      }
+    }),
   }
 }
 

@@ -202,6 +202,14 @@ const Zone = Type.Object(
         examples: ['./origin-ca.pem'],
       }),
     ),
+    client_ca_file: Type.Optional(
+      Type.String({
+        description:
+          'PEM file of the authorities that sign certificates of clients. Clients are then asked for a certificate over ' +
+          'HTTPS, and rules read it in cf.tls_client_auth.*; without a rule, requests pass with any certificate and without.',
+        examples: ['./client-ca.pem'],
+      }),
+    ),
     plan: Type.Union(
       [Type.Literal('free'), Type.Literal('pro'), Type.Literal('business'), Type.Literal('enterprise')],
       { default: 'pro', description: 'Free zones have no Markdown conversion.' },

@@ -2,6 +2,7 @@ import { checkDestination } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { ConfigChecks } from '../config/load.js'
 import { certificateIssue } from '../tls/certificates.js'
+import { clientAuthorityIssue } from '../tls/client-authority.js'
 import type { Clock } from '../core/clock.js'
 import { InvalidInput } from '../core/errors.js'
 import type { Log } from '../core/log.js'
@@ -56,5 +57,6 @@ export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigCheck
     jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
       fault(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
     certificate: certificateIssue,
+    clientAuthority: clientAuthorityIssue,
   }
 }

@@ -4,6 +4,7 @@ import { endpoints, startControl } from '../../control/index.js'
 import type { ControlDeps } from '../../control/http/context.js'
 import type { TracerDeps } from '../../control/rulesets/tracer.js'
 import { Tails } from '../../control/workers/services/tail-sessions.js'
+import { ActivatedSockets } from './socket-activation.js'
 import { startAcme } from './acme.js'
 import { listenAdmin, type AdminDeps } from './admin.js'
 import { AllZones } from './all-zones.js'
@@ -81,11 +82,16 @@ export interface DaemonFile {
 /** Creates, connects and starts all parts. Rejects, after closing all again, if one part cannot start. */
 export async function startDaemon(
   config: Config,
-  { log, clock = systemClock, file }: { log: Log; clock?: Clock; file?: DaemonFile },
+  {
+    log,
+    clock = systemClock,
+    file,
+    activated = new ActivatedSockets({}),
+  }: { log: Log; clock?: Clock; file?: DaemonFile; activated?: ActivatedSockets },
 ): Promise<Daemon> {
   const stack = new ClosingStack(log)
   try {
-    return await start(config, stack, { log, clock, file })
+    return await start(config, stack, { log, clock, file, activated })
   } catch (error) {
     await stack.close()
     throw error
@@ -95,7 +101,12 @@ export async function startDaemon(
 async function start(
   first: Config,
   stack: ClosingStack,
-  { log, clock, file }: { log: Log; clock: Clock; file: DaemonFile | undefined },
+  {
+    log,
+    clock,
+    file,
+    activated,
+  }: { log: Log; clock: Clock; file: DaemonFile | undefined; activated: ActivatedSockets },
 ): Promise<Daemon> {
   let config = first
   let draining = false
@@ -193,11 +204,12 @@ async function start(
   const cacheDisk = files && { start: files.owner.start, owner: files.owner, counts: files.owner }
   const edge = stack.use(await Edge.open(config, { ...shared, egress, resolve, counts, cacheDisk }))
   const { zones, workers: sites, geo } = edge
-  const proxy = count === 1 ? stack.use(await edge.listen()) : undefined
+  const proxy = count === 1 ? stack.use(await edge.listen({ bind: activated.bind })) : undefined
 
   const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
   const deps: ControlDeps & TracerDeps = {
+    bind: activated.bind,
     config: effective,
     originIssue: originIssue(egress, ports),
     store,
@@ -273,6 +285,7 @@ async function start(
     processes = stack.use(
       new ProxyProcesses(config, {
         ...shared,
+        activated,
         count,
         counts: sharedCounts,
         limiter,

@@ -6,6 +6,7 @@ import { MANAGED_TRANSFORMS, TRANSFORM_ID, URL_NORMALIZATION } from '../core/mod
 import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../core/model/zone.js'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { zone as zoneScope } from '../core/scope.js'
+import { loadClientAuthority, type ClientAuthority } from '../tls/client-authority.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { CacheOptions } from '../edge/cache/types.js'
 import { Balancers } from '../edge/origins/balancer.js'
@@ -45,7 +46,7 @@ export class ZoneRegistry implements Zones {
   readonly #all: AllZones
   #config: ZoneOptions
   /** CA certificates by their files, read with the configuration and not with every change of a setting. */
-  #authorities: ReadonlyMap<string, string>
+  #authorities: Authorities
 
   constructor(
     store: StoreReader,
@@ -136,10 +137,11 @@ export class ZoneRegistry implements Zones {
   /** `created`: through the API, so what it names passes the egress guard. */
   #zone(config: ZoneConfig, created: boolean): Zone {
     const scope = zoneScope(config.id)
-    const ca = this.#authorities.get(config.origin_ca_file ?? '')
+    const ca = this.#authorities.origins.get(config.origin_ca_file ?? '')
     const parts = {
       balancer: this.#balancers.of(config.id, balancerOptions(config, this.#demoOrigin)),
       ...(ca !== undefined && { ca }),
+      clientAuthority: this.#authorities.clients.get(config.client_ca_file ?? ''),
       fallbackOrigin: this.#store.get(FALLBACK_ORIGIN, scope, FALLBACK_ORIGIN_ID)?.value.origin,
       ...(created && { hasNamedOrigin: true as const }),
     }
@@ -183,7 +185,17 @@ function cacheOptions(set: (id: string) => Setting | undefined): Partial<CacheOp
 
 const SETTING_IDS = ['content_converter', ...Object.keys(ZoneSettingValues)]
 
-function authorities({ zones }: ZoneOptions): Map<string, string> {
-  const files = new Set(zones.flatMap(({ origin_ca_file: file }) => file ?? []))
-  return new Map([...files].map((file) => [file, readFileSync(file, 'utf8')]))
+/** Authorities of origins (PEM texts) and of clients, by their files. */
+interface Authorities {
+  readonly origins: ReadonlyMap<string, string>
+  readonly clients: ReadonlyMap<string, ClientAuthority>
+}
+
+function authorities({ zones }: ZoneOptions): Authorities {
+  const origins = new Set(zones.flatMap(({ origin_ca_file: file }) => file ?? []))
+  const clients = new Set(zones.flatMap(({ client_ca_file: file }) => file ?? []))
+  return {
+    origins: new Map([...origins].map((file) => [file, readFileSync(file, 'utf8')])),
+    clients: new Map([...clients].map((file) => [file, loadClientAuthority(file)])),
+  }
 }

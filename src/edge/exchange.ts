@@ -1,4 +1,6 @@
 import type { Value } from '../expr/index.js'
+import type { ClientCertificate } from '../core/client-certificate.js'
+import type { SecureConnection } from '../tls/terminator.js'
 import type { OriginPeer } from '../http/origin-connection.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { Run } from '../rules/engine/run.js'
@@ -21,6 +23,9 @@ import type { CachedResponse, CacheStatus } from './cache/types.js'
 import { normalTarget } from './normal-path.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
+/** TLS facts of a request's connection. */
+type ArrivalTls = ClientTls & Pick<SecureConnection, 'serverName' | 'client'>
+
 /** Facts about a request after it was read and its zone found. */
 export interface Arrival {
   readonly rayId: string
@@ -37,7 +42,7 @@ export interface Arrival {
   readonly rawHeaders: RawHeaders
   readonly headers: string[]
   readonly local: LocalEnd
-  readonly tls: ClientTls | undefined
+  readonly tls: ArrivalTls | undefined
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly startedAt: number
   readonly startedMonotonic: number
@@ -74,7 +79,7 @@ export class Exchange implements RuleExchange {
   headers: string[]
   /** The listener that received the request. */
   readonly local: LocalEnd
-  readonly tls: ClientTls | undefined
+  readonly tls: ArrivalTls | undefined
   /** Fields of the rules language that a trusted proxy reported, by name. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   /** Undefined if no rule needs the body or the request has none. */
@@ -177,6 +182,16 @@ export class Exchange implements RuleExchange {
   /** Restores the path as it was sent, if it was normalized for rules only and no rule rewrote it. */
   restoreTarget(): void {
     if (this.target === this.#incoming) this.target = this.rawTarget
+  }
+
+  /** Whether the client was asked for a certificate of this zone's authority. */
+  get asksForCertificate(): boolean {
+    const { clientAuthority } = this.zone
+    return clientAuthority !== undefined && this.tls?.client?.authority.id === clientAuthority.id
+  }
+
+  get clientCertificate(): ClientCertificate | undefined {
+    return this.asksForCertificate ? this.tls?.client?.certificate : undefined
   }
 
   /** Records that a rule acted on the request. */

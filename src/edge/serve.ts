@@ -74,8 +74,13 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
  * Returns whether the request came on a connection that is less secure than its zone asks for: it was opened for another
  * name (RFC 9110, 15.5.20).
  */
-const isMisdirected = ({ tls, zone }: Exchange): boolean =>
-  zone.https.minVersion === '1.3' && tls !== undefined && tls.version !== 'TLSv1.3'
+const isMisdirected = (exchange: Exchange): boolean => {
+  const { tls, zone, host } = exchange
+  if (!tls) return false
+  if (zone.https.minVersion === '1.3' && tls.version !== 'TLSv1.3') return true
+  const { serverName } = tls
+  return zone.clientAuthority !== undefined && !exchange.asksForCertificate && ![undefined, host].includes(serverName)
+}
 
 /** RFC 9110, 15.4.2: clients repeat GET and HEAD at the new address. */
 function redirectToHttps(

@@ -4,6 +4,7 @@ import type { ManagedTransforms } from './managed-transforms.js'
 import { Balancer, type BalancerOptions } from './origins/balancer.js'
 import { httpsSettings, type HttpsSettings } from './https-settings.js'
 import type { ProxyProtocol } from '../http/proxy-protocol.js'
+import type { ClientAuthority } from '../tls/client-authority.js'
 import type { Settings } from '../rules/types.js'
 import type { CacheOptions } from './cache/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
@@ -21,6 +22,8 @@ export interface Zone {
   readonly originCa: string | undefined
   /** Version of the PROXY header that connections to origins begin with. */
   readonly proxyProtocol: ProxyProtocol
+  /** Signs certificates of clients, which are asked for one; undefined: they are not. */
+  readonly clientAuthority?: ClientAuthority | undefined
   readonly plan: ZoneConfig['plan']
   readonly settings: Settings
   readonly negotiation: ZoneConfig['negotiation']
@@ -149,6 +152,7 @@ export function balancerOptions(config: ZoneConfig, demo = config.origin): Balan
 interface ZoneParts {
   readonly balancer?: Balancer
   readonly ca?: string
+  readonly clientAuthority?: ClientAuthority | undefined
   readonly rules?: ZoneRules | undefined
   /** Set through the API. */
   readonly settings?: Partial<Settings>
@@ -167,6 +171,7 @@ export function zoneOf(
   {
     balancer = new Balancer(balancerOptions(config)),
     ca,
+    clientAuthority,
     rules,
     settings,
     cache = {},
@@ -182,6 +187,7 @@ export function zoneOf(
     hostnames: config.hostnames?.map(normalHost) ?? [name, `*.${name}`],
     balancer,
     originCa: ca,
+    clientAuthority,
     proxyProtocol: config.origin_proxy_protocol,
     plan: config.plan,
     settings: {

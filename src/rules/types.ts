@@ -2,6 +2,7 @@
  * The types that rules, their actions and the proxy share. Types only: this file has no code, and nothing in it depends
  * on the proxy. So actions, fields and conditions can be written and tested without a connection.
  */
+import type { ClientCertificate } from '../core/client-certificate.js'
 import type { AsnResponse, CityResponse } from 'mmdb-lib'
 import type { Log } from '../core/log.js'
 import type { ListNamed } from '../core/model/list.js'
@@ -233,6 +234,8 @@ export interface RuleExchange {
   readonly local: LocalEnd
   /** Undefined without TLS, or if it ended at a trusted proxy. */
   readonly tls: ClientTls | undefined
+  /** The certificate that the client presented to the zone's authority. Undefined: none, or none was asked for. */
+  readonly clientCertificate: ClientCertificate | undefined
   /** Values of fields that a trusted proxy has sent, by the name of the field. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly body: BodyHead | undefined

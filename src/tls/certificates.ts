@@ -2,6 +2,7 @@ import { X509Certificate, createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { messageOf } from '../core/errors.js'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import type { ClientAuthority } from './client-authority.js'
 
 /** Two PEM files: the chain, leaf first, and the private key of the leaf. */
 export interface CertificateFiles {
@@ -31,7 +32,8 @@ export class Certificate {
   /** File of the chain. */
   readonly source: string
   readonly #pem: { readonly cert: string; readonly key: string }
-  readonly #contexts = new Map<TlsVersion, SecureContext>()
+  /** By version, and by the authority of client certificates. */
+  readonly #contexts = new Map<string, SecureContext>()
   #ticketKeys: Buffer | undefined
 
   constructor({ names, notBefore, notAfter, source, cert, key }: CertificateFacts) {
@@ -44,21 +46,23 @@ export class Certificate {
 
   /**
    * Context for a lowest version and session ticket keys of 48 bytes. Created at first use, which takes about 4 ms of
-   * CPU, and again when the keys change.
+   * CPU, and again when the keys change. `clients` verifies client certificates, if they are asked for.
    */
-  context(minVersion: TlsVersion, ticketKeys: Buffer): SecureContext {
+  context(minVersion: TlsVersion, ticketKeys: Buffer, clients?: ClientAuthority): SecureContext {
     if (this.#ticketKeys !== ticketKeys) this.#contexts.clear()
     this.#ticketKeys = ticketKeys
-    let context = this.#contexts.get(minVersion)
+    const key = clients ? `${minVersion} ${clients.id}` : minVersion
+    let context = this.#contexts.get(key)
     if (!context) {
       context = createSecureContext({
         ...this.#pem,
         ciphers: CIPHERS,
         minVersion: `TLSv${minVersion}`,
         ticketKeys,
-        sessionIdContext: 'edged',
+        sessionIdContext: clients?.id ?? 'edged',
+        ...(clients && { ca: clients.pem, allowPartialTrustChain: true }),
       })
-      this.#contexts.set(minVersion, context)
+      this.#contexts.set(key, context)
     }
     return context
   }

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import type { ClientCertificate } from '../core/client-certificate.js'
 import type { Certificate, TlsVersion } from './certificates.js'
+import { clientCertificate, type ClientAuthority } from './client-authority.js'
 import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
 
 /** Protocol of validations by tls-alpn-01 (RFC 8737, 4). */
@@ -22,6 +24,17 @@ export interface SecureConnection {
   readonly protocol: AlpnProtocol
   /** Bytes of the ClientHello message. */
   readonly helloBytes: number
+  /** The name that the client asked for, in lower case. */
+  readonly serverName: string | undefined
+  /** Undefined if no certificate was asked for. */
+  readonly client: ClientVerification | undefined
+}
+
+/** The request for a client certificate, and its result. */
+export interface ClientVerification {
+  readonly authority: ClientAuthority
+  /** Undefined if the client presented none. */
+  readonly certificate: ClientCertificate | undefined
 }
 
 export interface TerminatorOptions {
@@ -30,6 +43,8 @@ export interface TerminatorOptions {
   /** Returns the certificate that answers a challenge for a name (RFC 8737). */
   challenge(serverName: string): Certificate | undefined
   minVersion(serverName: string | undefined): TlsVersion
+  /** Returns the authority of client certificates; undefined: clients are not asked for one. */
+  clientAuthority(serverName: string | undefined): ClientAuthority | undefined
   /** The protocols for a server name, the preferred one first. */
   protocols(serverName: string | undefined): readonly AlpnProtocol[]
   /** Milliseconds for the whole handshake, ClientHello included. */
@@ -130,11 +145,15 @@ export class TlsTerminator {
     const options = this.#options
     const certificate = options.certificate(serverName)
     if (!certificate) return fail('no_certificate')
-    const secureContext = certificate.context(options.minVersion(serverName), options.ticketKeys())
+    const authority = options.clientAuthority(serverName)
+    const secureContext = certificate.context(options.minVersion(serverName), options.ticketKeys(), authority)
     const socket = new TLSSocket(transport, {
       isServer: true,
       secureContext,
       ALPNProtocols: [...options.protocols(serverName)],
+      requestCert: authority !== undefined,
+      // Rules decide about clients without a valid certificate.
+      rejectUnauthorized: false,
     })
     const rejected = (): void => {
       fail('rejected')
@@ -156,6 +175,8 @@ export class TlsTerminator {
         cipher,
         protocol: socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1',
         helloBytes: length,
+        serverName,
+        client: authority && { authority, certificate: clientCertificate(socket, authority) },
       })
     })
   }

@@ -246,7 +246,8 @@ t.test('the schemas for editors accept the bundled files, and reject what edged 
   const config = validator(ConfigFile)
   const pipelineFile = validator(PipelineFile)
   const root = join(import.meta.dirname, '../../config')
-  const files = globSync('**/*.yaml', { cwd: root })
+  // The container's files take values from the environment, which patterns do not know.
+  const files = globSync('**/*.yaml', { cwd: root, ignore: ['container/**'] })
   t.ok(files.length >= 8, `${files.length} files`)
   for (const file of files) {
     const validate = file.startsWith('pipelines') ? pipelineFile : config

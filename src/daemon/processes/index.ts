@@ -13,6 +13,7 @@ import type { Bound } from '../../edge/client/server.js'
 import type { DiskOwner } from '../../edge/cache/files/owner.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { CacheFilesOfProcess } from './cache-files.js'
+import type { ActivatedSockets } from '../socket-activation.js'
 import { ChannelClosed, PassedHandle, type Handlers } from './channel.js'
 import { SharedListeners } from './listeners.js'
 import type { SharedCounts } from './shared-counts.js'
@@ -49,6 +50,8 @@ export interface ProxyProcessesDeps {
   readonly counts: SharedCounts
   /** The daemon's copy of the counts. */
   readonly limiter: Limiter
+  /** Sockets that systemd has opened. */
+  readonly activated: Pick<ActivatedSockets, 'take'>
   /** Ports of the daemon's other listeners. */
   readonly ports: ReadonlySet<number>
   /** Undefined without `cache.disk`. */
@@ -71,7 +74,7 @@ export const processCount = ({ processes }: Pick<Config, 'processes'>): number =
 export class ProxyProcesses {
   readonly #deps: ProxyProcessesDeps
   #config: ProcessConfig
-  readonly #listeners = new SharedListeners()
+  readonly #listeners: SharedListeners
   readonly #metrics = new ProcessMetrics()
   readonly #restarts: Counter
   readonly #delays: RestartDelays
@@ -96,6 +99,7 @@ export class ProxyProcesses {
   constructor(config: ProcessConfig, deps: ProxyProcessesDeps) {
     this.#config = config
     this.#deps = deps
+    this.#listeners = new SharedListeners(deps.activated)
     this.#ticketKeys = deps.ticketKeys()
     this.#delays = new RestartDelays(deps.clock)
     this.#restarts = new Counter({

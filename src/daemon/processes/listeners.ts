@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises'
 import * as net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 import type { ProxyConfig } from '../../config/schema.js'
+import type { ActivatedSockets } from '../socket-activation.js'
 import { hostAndPort, listenFailure, type ListenerName } from '../../http/listen.js'
 
 /** A socket that is bound to an address and does not listen yet. */
@@ -16,7 +17,7 @@ interface BoundSocket {
  * the function. Returns a negative error number if it fails.
  */
 const { _createServerHandle: bindSocket } = net as unknown as {
-  readonly _createServerHandle: (host: string, port: number, family: 4 | 6) => BoundSocket | number
+  readonly _createServerHandle: (host: string | null, port: number, family: 4 | 6, fd?: number) => BoundSocket | number
 }
 
 /**
@@ -25,11 +26,16 @@ const { _createServerHandle: bindSocket } = net as unknown as {
  */
 export class SharedListeners {
   readonly #sockets = new Map<string, BoundSocket>()
+  readonly #activated: Pick<ActivatedSockets, 'take'>
+
+  constructor(activated: Pick<ActivatedSockets, 'take'>) {
+    this.#activated = activated
+  }
 
   /** Returns the socket of a listener, bound when it is first needed. Rejects if the address cannot be used. */
   async get(name: ListenerName, address: string): Promise<SendHandle> {
     const key = keyOf(name, address)
-    const socket = this.#sockets.get(key) ?? (await bound(name, address))
+    const socket = this.#sockets.get(key) ?? passed(this.#activated.take(name), name, address) ?? (await bound(name, address))
     this.#sockets.set(key, socket)
     return socket as unknown as SendHandle
   }
@@ -55,6 +61,14 @@ export class SharedListeners {
 }
 
 const keyOf = (name: ListenerName, address: string): string => `${name} ${address}`
+
+/** Returns the socket of a descriptor that systemd has passed. */
+function passed(fd: number | undefined, name: ListenerName, address: string): BoundSocket | undefined {
+  if (fd === undefined) return undefined
+  const socket = bindSocket(null, 0, 4, fd)
+  if (typeof socket === 'number') throw new Error(listenFailure(address, { code: getSystemErrorName(socket) }, name))
+  return socket
+}
 
 async function bound(name: ListenerName, address: string): Promise<BoundSocket> {
   const { host, port } = hostAndPort(address)

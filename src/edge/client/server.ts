@@ -398,7 +398,7 @@ class ReverseProxy implements Proxy {
       handshakeTimeout: () => this.#context.config.limits.header_timeout,
       accept: (transport, handshake) => this.#accept(transport, handshake),
       secured: (connection) => this.#connected(connection.socket, connection),
-      zone: (name) => this.#context.zones.current.find(name)?.zone.https,
+      zone: (name) => this.#context.zones.current.find(name)?.zone,
       handshakeFailed: () => metrics.handshakeFailures++,
     }
   }

@@ -3,7 +3,7 @@ import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import type { Bind } from '../../http/listen.js'
-import type { HttpsSettings } from '../https-settings.js'
+import type { Zone } from '../zones.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
 import type { Certificate, TlsVersion } from '../../tls/certificates.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
@@ -29,8 +29,8 @@ export interface TlsListenerDeps {
   /** Calls `handshake` when the TLS handshake of a new connection may begin. */
   accept(transport: Socket, handshake: () => void): void
   secured(connection: SecureConnection): void
-  /** What the zone of a server name asks for; undefined if no zone has it. */
-  zone(serverName: string): Pick<HttpsSettings, 'minVersion' | 'http2'> | undefined
+  /** Returns the zone of a server name; undefined if no zone has it. */
+  zone(serverName: string): Pick<Zone, 'https' | 'clientAuthority'> | undefined
   handshakeFailed(): void
 }
 
@@ -53,6 +53,7 @@ export class TlsListener {
         challenge: (name) => deps.issued?.challenge(name),
         minVersion: (name) => this.#minVersion(name),
         protocols: (name) => this.#protocols(name),
+        clientAuthority: (name) => (name === undefined ? undefined : deps.zone(name)?.clientAuthority),
         handshakeTimeout: () => deps.handshakeTimeout(),
         ticketKeys: () => deps.ticketKeys(),
       },
@@ -81,12 +82,12 @@ export class TlsListener {
   /** The higher one of the listener's and the zone's. */
   #minVersion(name: string | undefined): TlsVersion {
     const { min_version: common } = this.#config
-    return common === '1.3' || name === undefined ? common : (this.#deps.zone(name)?.minVersion ?? common)
+    return common === '1.3' || name === undefined ? common : (this.#deps.zone(name)?.https.minVersion ?? common)
   }
 
   #protocols(name: string | undefined): readonly AlpnProtocol[] {
     if (!http2IsOn(this.#config.http2)) return HTTP1_ONLY
-    return name !== undefined && this.#deps.zone(name)?.http2 === false ? HTTP1_ONLY : WITH_HTTP2
+    return name !== undefined && this.#deps.zone(name)?.https.http2 === false ? HTTP1_ONLY : WITH_HTTP2
   }
 
   get address(): string {

@@ -46,6 +46,8 @@ export function httpRequest(
     ClientIP: facts.clientIp,
     ClientLatitude: textOf(city?.location?.latitude),
     ClientLongitude: textOf(city?.location?.longitude),
+    ClientMTLSAuthCertFingerprint: exchange.clientCertificate?.texts.fingerprint_sha256 ?? '',
+    ClientMTLSAuthStatus: exchange.asksForCertificate ? (exchange.clientCertificate?.status ?? 'absent') : 'unknown',
     ClientRegionCode: city?.subdivisions?.[0]?.iso_code,
     ClientRequestBytes: passage.received,
     ClientRequestHost: exchange.host,

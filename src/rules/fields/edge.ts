@@ -1,10 +1,11 @@
+import type { CertificateTexts } from '../../core/client-certificate.js'
 import { plainAddress, toBytes, type Getter } from '../../expr/index.js'
 import { ipOf, type FieldSource } from './source.js'
 
 const PLANS = { free: 'FREE', pro: 'PRO', business: 'BIZ', enterprise: 'ENT' } as const
 
-/** Text fields of a client certificate: the proxy never requests one. */
-const CERTIFICATE = [
+/** Text fields of a client certificate. */
+const CERTIFICATE: readonly (keyof CertificateTexts)[] = [
   'issuer_dn',
   'subject_dn',
   'issuer_dn_rfc2253',
@@ -22,11 +23,14 @@ const CERTIFICATE = [
   'rfc9440',
   'chain_rfc9440',
 ]
-const CERTIFICATE_FLAGS = ['revoked', 'verified', 'presented', 'rfc9440_too_large', 'chain_rfc9440_too_large']
 
-/** Returns `cf.tls_client_auth.cert_...`, each with the same value. */
-const certificate = (members: readonly string[], value: '' | false): Record<string, Getter<FieldSource>> =>
-  Object.fromEntries(members.map((member) => [`cf.tls_client_auth.cert_${member}`, () => value]))
+/** `cf.tls_client_auth.cert_...`: empty and false without a client certificate. */
+const CERTIFICATE_TEXTS: Record<string, Getter<FieldSource>> = Object.fromEntries(
+  CERTIFICATE.map((member) => [
+    `cf.tls_client_auth.cert_${member}`,
+    ({ exchange }: FieldSource) => toBytes(exchange.clientCertificate?.texts[member] ?? ''),
+  ]),
+)
 
 /** Fields of the proxy itself, the zone and the time. */
 export const EDGE_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
@@ -48,8 +52,14 @@ export const EDGE_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'cf.timings.worker_msec': () => 0,
   'cf.timings.edge_msec': ({ elapsed, originTime }) => Math.max(0, Math.round(elapsed - originTime)),
   'cf.timings.origin_ttfb_msec': ({ originTime }) => Math.max(0, Math.round(originTime)),
-  ...certificate(CERTIFICATE, ''),
-  ...certificate(CERTIFICATE_FLAGS, false),
+  ...CERTIFICATE_TEXTS,
+  // There is no list of revoked certificates.
+  'cf.tls_client_auth.cert_revoked': () => false,
+  'cf.tls_client_auth.cert_verified': ({ exchange }) => exchange.clientCertificate?.status === 'ok',
+  'cf.tls_client_auth.cert_presented': ({ exchange }) => exchange.clientCertificate !== undefined,
+  'cf.tls_client_auth.cert_rfc9440_too_large': ({ exchange }) => exchange.clientCertificate?.isTooLarge ?? false,
+  'cf.tls_client_auth.cert_chain_rfc9440_too_large': ({ exchange }) =>
+    exchange.clientCertificate?.isChainTooLarge ?? false,
 }
 
 const serverIp = (address: string | undefined) => ipOf(address === undefined ? undefined : plainAddress(address))
