@@ -46,7 +46,9 @@ export class ActivatedSockets {
     try {
       await once(server, 'listening')
     } catch (error) {
-      throw new Error(`the socket ${name} of systemd is not usable: ${listenFailure(address, error, name)}`, { cause: error })
+      throw new Error(`the socket ${name} of systemd is not usable: ${listenFailure(address, error, name)}`, {
+        cause: error,
+      })
     }
   }
 }

@@ -44,7 +44,7 @@ for (const [processes, names] of [
     const lines = createInterface({ input: child.stdout! })
     let ready: { proxy?: string; control?: string } = {}
     for await (const line of lines) {
-      const parsed = JSON.parse(line) as { event?: string }
+      const parsed = JSON.parse(line) as typeof ready & { event?: string }
       if (parsed.event !== 'ready') continue
       ready = parsed
       break

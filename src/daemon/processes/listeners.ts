@@ -35,7 +35,8 @@ export class SharedListeners {
   /** Returns the socket of a listener, bound when it is first needed. Rejects if the address cannot be used. */
   async get(name: ListenerName, address: string): Promise<SendHandle> {
     const key = keyOf(name, address)
-    const socket = this.#sockets.get(key) ?? passed(this.#activated.take(name), name, address) ?? (await bound(name, address))
+    const socket =
+      this.#sockets.get(key) ?? passed(this.#activated.take(name), name, address) ?? (await bound(name, address))
     this.#sockets.set(key, socket)
     return socket as unknown as SendHandle
   }
