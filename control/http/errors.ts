@@ -189,6 +189,11 @@ export const ERRORS = {
   badRecords: [20303, 400, 'the records could not be read'],
   spoolFull: [20304, 429, 'no room for records now; send them again later'],
   tooManySessions: [20305, 403, 'as many live sessions as are allowed'],
+  logsNotRetained: [
+    20307,
+    400,
+    'records of this zone are not retained; set the flag with POST logs/control/retention/flag',
+  ],
   logpushBusy: [20306, 429, 'too much at once; try again'],
 
   // Worker scripts

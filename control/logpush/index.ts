@@ -7,6 +7,7 @@ import { JobRepository } from './job-repository.js'
 import { jobs, type Parts } from './jobs.js'
 import { OwnershipTokens } from './ownership-token.js'
 import { pipelines } from './pipelines.js'
+import { pull } from './pull.js'
 import { records } from './records.js'
 import { tail } from './tail.js'
 import { validation } from './validate.js'
@@ -26,5 +27,6 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
     ...records(deps),
     ...pipelines(deps),
     ...tail(deps),
+    ...pull(deps),
   ]
 }

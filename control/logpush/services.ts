@@ -38,6 +38,8 @@ export interface LogpushServices {
   readonly settled: (id: string) => Promise<void>
   /** Resolves when all enabled jobs for this dataset that are known now have their place. */
   readonly settledFor: (scope: Scope, dataset: string) => Promise<void>
+  /** Resolves when the retention flag of a zone is in force. */
+  readonly retentionSettled?: (scope: Scope) => Promise<void>
   /** The configuration in force now. */
   readonly limits: () => Pick<LogpushConfig, 'jobs_per_scope' | 'filter'>
   /** Called for each request that contained records. */

@@ -5,6 +5,7 @@ import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
 import { startLogpush, type JobTarget } from '../../pipelines/logpush/job-manager.js'
 import { PipelineMonitor } from '../../pipelines/logpush/monitor.js'
+import { RetainedRecords } from '../../pipelines/logpush/retained.js'
 import { openSpools } from '../../pipelines/logpush/spool/index.js'
 import { checkDestination, destinationKey, needsOwnership, openSink, redact } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
@@ -61,6 +62,10 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     })
     const open = (destination: string) => openSink(destination, sinkDeps())
     const monitor = new PipelineMonitor([metrics])
+    let ofJobs: readonly JobTarget[] = []
+    const replace = async (): Promise<void> => await targets.replace([...ofJobs, ...retained.targets])
+    const retained: RetainedRecords = stack.use(new RetainedRecords({ store, spools, changed: replace, clock, log }))
+    await retained.start()
     const runner = stack.use(
       await startLogpush({
         store,
@@ -68,7 +73,10 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         spools,
         open,
         destinationKey,
-        want: async (wanted) => await targets.replace(wanted),
+        want: async (wanted) => {
+          ofJobs = wanted
+          await replace()
+        },
         options: () => config,
         standing: configuredJobs(whole, { clock, log }),
         monitor,
@@ -93,6 +101,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         destinations: { check: (destination) => checkDestination(destination, sinkDeps()), open, needsOwnership },
         spools,
         live,
+        retentionSettled: async (scope) => await retained.settled(scope),
         settled: async (id) => await runner.settled(id),
         settledFor: async (scope, dataset) => await runner.settledFor(scope, dataset),
         limits: () => config,

@@ -38,3 +38,6 @@ export interface LogpushStatus {
 export const LOGPUSH_JOBS = kind<LogpushJob>('logpush_job')
 /** Scope and id: those of the job. */
 export const LOGPUSH_STATUS = kind<LogpushStatus>('logpush_status')
+
+/** Whether records of a zone are retained for the API to return. Scope: the zone; id: that of the zone. */
+export const LOG_RETENTION = kind<{ readonly flag: boolean }>('log_retention')

@@ -1,0 +1,202 @@
+/** Records of a zone that were retained: by time and by ray id, as the hosted service returns them. */
+import { Readable } from 'node:stream'
+import { randomUUID } from 'node:crypto'
+import { Type } from 'typebox'
+import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
+import { recordsBetween, recordsWith } from '../../pipelines/logpush/history.js'
+import { PULL_AGE_MS, PULLED } from '../../pipelines/logpush/retained.js'
+import { DATASETS } from '../../pipelines/records/index.js'
+import { InvalidInput } from '../../src/core/errors.js'
+import { LOG_RETENTION } from '../../src/core/model/logpush-job.js'
+import { strict } from '../../src/core/schema.js'
+import type { Scope } from '../../src/core/scope.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { endpoint, FileResponse, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { audited } from '../resources/audit.js'
+import type { LogpushDeps } from './services.js'
+
+const scopes = ['zone'] as const
+const NDJSON = 'application/x-ndjson'
+/** Requests that read the spool concurrently. */
+const MAX_CONCURRENT = 8
+const MAX_SPAN_MS = 60 * 60_000
+/** Records of the last minutes are not complete yet. */
+const MIN_AGE_MS = 60_000
+
+/** The fields without `fields`: those of the hosted service. */
+const DEFAULT_FIELDS = [
+  'ClientIP',
+  'ClientRequestHost',
+  'ClientRequestMethod',
+  'ClientRequestURI',
+  'EdgeEndTimestamp',
+  'EdgeResponseBytes',
+  'EdgeResponseStatus',
+  'EdgeStartTimestamp',
+  'RayID',
+]
+
+const FORM = {
+  fields: Type.Optional(
+    Type.String({
+      maxLength: 16_384,
+      description: 'Names of fields with commas between them; nine usual ones unless given.',
+    }),
+  ),
+  timestamps: Type.Optional(Type.Enum(['unix', 'unixnano', 'rfc3339'], { description: 'Default: unixnano.' })),
+}
+
+const ReceivedQuery = Type.Object(
+  {
+    ...FORM,
+    start: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description:
+          'Inclusive: RFC 3339, or seconds or nanoseconds since 1970. At most seven days ago. Default: an hour before end.',
+      }),
+    ),
+    end: Type.String({
+      maxLength: 40,
+      description: 'Exclusive: at least a minute ago, and at most an hour after start.',
+    }),
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31, description: 'Maximum records.' })),
+    sample: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: 1, description: '0.1: a random 10% of the records.' }),
+    ),
+  },
+  strict,
+)
+const RayQuery = Type.Object(FORM, strict)
+const Flag = Type.Object({ flag: Type.Boolean({ description: 'Whether records of the zone are retained.' }) }, strict)
+
+/** Endpoints of retained records, and of the flag that retains them. */
+export function pull(deps: LogpushDeps): Endpoint[] {
+  const { logpush, store, clock } = deps
+  let inProgress = 0
+  const isRetained = (scope: Scope): boolean => store.get(LOG_RETENTION, scope, scope.id)?.value.flag === true
+
+  /** Streams texts; the place is free again when the client has read them or is gone. */
+  async function respond(
+    scope: Scope,
+    read: (spool: Awaited<ReturnType<ReturnType<typeof logpush>['spools']['open']>>) => AsyncIterable<Uint8Array>,
+  ): Promise<FileResponse> {
+    if (!isRetained(scope)) throw new ApiError('logsNotRetained')
+    if (inProgress >= MAX_CONCURRENT) throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
+    const spool = await logpush().spools.open(PULLED, scope)
+    inProgress++
+    const body = Readable.from(read(spool), { objectMode: false })
+    body.once('close', () => inProgress--)
+    return new FileResponse(NDJSON, body)
+  }
+
+  return [
+    endpoint({
+      method: 'get',
+      path: '/logs/received',
+      scopes,
+      permissions: ACCESS.logpush.read,
+      summary: 'Return the retained http_requests of a time, one JSON object a line',
+      query: ReceivedQuery,
+      file: NDJSON,
+      refusal: 'badLogpush',
+      async handle({ scope, query }) {
+        const range = rangeOf(query, clock.now())
+        const job = compiled(query, query.sample)
+        return await respond(scope, (spool) => recordsBetween(spool, job, { ...range, count: query.count ?? Infinity }))
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/logs/received/fields',
+      scopes,
+      permissions: ACCESS.logpush.read,
+      summary: 'List the fields of retained records with their types',
+      file: 'application/json',
+      handle: () => new FileResponse('application/json', JSON.stringify(DATASETS.get(PULLED)?.fields ?? {})),
+    }),
+    endpoint({
+      method: 'get',
+      path: '/logs/rayids/:ray_id',
+      scopes,
+      permissions: ACCESS.logpush.read,
+      summary: 'Return the retained http_requests with a ray id, one JSON object a line',
+      query: RayQuery,
+      file: NDJSON,
+      refusal: 'badLogpush',
+      async handle({ scope, query, params }) {
+        const ray = params.ray_id
+        if (!/^[0-9a-f]{16}(-[A-Z]{3})?$/i.test(ray))
+          throw new InvalidInput([{ pointer: '/ray_id', message: 'must be 16 digits of 0-9 and a-f' }])
+        const job = compiled(query)
+        const value = ray.slice(0, 16).toLowerCase()
+        return await respond(scope, (spool) => recordsWith(spool, job, { field: 'RayID', value }))
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/logs/control/retention/flag',
+      scopes,
+      permissions: ACCESS.logpush.read,
+      summary: 'Return whether records of the zone are retained',
+      result: Flag,
+      handle: ({ scope }) => ({ flag: isRetained(scope) }),
+    }),
+    endpoint({
+      method: 'post',
+      path: '/logs/control/retention/flag',
+      scopes,
+      permissions: ACCESS.logpush.write,
+      summary: 'Retain the http_requests of the zone for seven days, or delete the retained ones',
+      body: Flag,
+      result: Flag,
+      async handle(call) {
+        const { scope, body } = call
+        const before = store.get(LOG_RETENTION, scope, scope.id)
+        const change = { kind: LOG_RETENTION, scope, id: scope.id, before: before?.value, after: body }
+        await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
+        await logpush().retentionSettled?.(scope)
+        return body
+      },
+    }),
+  ]
+}
+
+function compiled(
+  { fields, timestamps = 'unixnano' }: { readonly fields?: string; readonly timestamps?: string },
+  sample = 1,
+): CompiledJob {
+  const names = fields === undefined ? DEFAULT_FIELDS : fields.split(',').map((name) => name.trim())
+  const unknown = names.filter((name) => !DATASETS.get(PULLED)?.places.has(name))
+  if (unknown.length > 0)
+    throw new InvalidInput([
+      { pointer: '/fields', message: `unknown field ${JSON.stringify(unknown[0]?.slice(0, 100))}` },
+    ])
+  const options = { field_names: names, timestamp_format: timestamps, sample_rate: sample }
+  return compileJob({ dataset: PULLED, output_options: options }, randomUUID())
+}
+
+const refuse = (pointer: string, message: string): never => {
+  throw new InvalidInput([{ pointer, message }])
+}
+
+function rangeOf({ start, end }: { readonly start?: string; readonly end: string }, now: number) {
+  const to = timeOf('/end', end)
+  const from = start === undefined ? to - MAX_SPAN_MS : timeOf('/start', start)
+  if (to > now - MIN_AGE_MS) refuse('/end', 'must be at least one minute ago')
+  if (from >= to) refuse('/start', 'must be before end')
+  if (to - from > MAX_SPAN_MS) refuse('/start', 'must be at most one hour before end')
+  if (from < now - PULL_AGE_MS - MAX_SPAN_MS) refuse('/start', 'must be at most seven days ago')
+  return { from, to }
+}
+
+/** Milliseconds of seconds or nanoseconds since 1970, or of a time in RFC 3339. */
+function timeOf(pointer: string, text: string): number {
+  if (/^\d{1,11}(\.\d+)?$/.test(text)) return Number(text) * 1000
+  if (/^\d{12,20}$/.test(text)) return Number(BigInt(text) / 1_000_000n)
+  const ms = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN
+  if (Number.isNaN(ms))
+    throw new InvalidInput([{ pointer, message: 'must be a time: RFC 3339, or seconds or nanoseconds since 1970' }])
+  return ms
+}
