@@ -9,7 +9,7 @@ import { decodeHead, FOLDERS, isFileName, PARTIAL, pathOf, urlPrefix, type FileH
 import { DiskIndex } from './index.js'
 
 /** Why a file was removed. Labels a metric. */
-export const DISK_REMOVALS = ['capacity', 'purge', 'invalid'] as const
+const DISK_REMOVALS = ['capacity', 'purge', 'invalid'] as const
 type DiskRemoval = (typeof DISK_REMOVALS)[number]
 export const DISK_OPERATIONS = ['read', 'write', 'remove'] as const
 export type DiskOperation = (typeof DISK_OPERATIONS)[number]
