@@ -10,6 +10,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['serve', 'run the daemon: proxy, API and admin listener', async () => (await import('./commands/serve.js')).serve],
   ['init', 'write a configuration file to begin with', async () => (await import('./commands/init.js')).init],
   ['status', 'show what the running daemon serves', async () => (await import('./commands/status.js')).status],
+  ['top', 'show traffic and state of the running daemon', async () => (await import('./commands/top.js')).top],
   ['reload', 'apply the changed configuration file', async () => (await import('./commands/reload.js')).reload],
   [
     'backup',

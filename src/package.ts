@@ -10,3 +10,12 @@ export const PACKAGE_ROOT = fileURLToPath(root)
 
 /** The version of this package. */
 export const VERSION = (JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }).version
+
+/** The commit that was built; `unknown` if the build has not recorded it. */
+export const COMMIT = ((folder: URL): string => {
+  try {
+    return readFileSync(new URL('dist/commit', folder), 'utf8').trim()
+  } catch {
+    return 'unknown'
+  }
+})(root)

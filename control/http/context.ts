@@ -128,5 +128,9 @@ export interface ControlDeps {
     readonly path: string
     readonly status: number
     readonly seconds: number
+    /** Milliseconds since 1970. */
+    readonly startedAt: number
+    readonly requestId: string
+    readonly traceparent: string | undefined
   }) => void
 }

@@ -11,6 +11,7 @@ export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log'
     // Responses contain data for this caller only, for example new tokens.
     ctx.set('cache-control', 'no-store')
     const started = clock.monotonic()
+    const startedAt = clock.now()
     try {
       await next()
     } finally {
@@ -18,7 +19,8 @@ export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log'
       const { endpoint, caller, scope } = ctx.state
       const ms = clock.monotonic() - started
       const path = endpoint ? endpointPath(endpoint, scope?.type ?? endpoint.scopes[0] ?? 'daemon') : 'unknown'
-      observe?.({ method, path, status, seconds: ms / 1000 })
+      const traceparent = ctx.get('traceparent') || undefined
+      observe?.({ method, path, status, seconds: ms / 1000, startedAt, requestId, traceparent })
       log.info({
         event: 'api',
         id: requestId,

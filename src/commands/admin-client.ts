@@ -37,6 +37,16 @@ export async function askDaemon(
   }
 }
 
+/** Sends a GET request and returns the text of the response. Throws {@link Exit} if no daemon responds. */
+export async function askText(path: string, options: AdminOptions): Promise<string> {
+  const address = options.admin ?? adminAddress(options.config)
+  try {
+    return (await send('GET', path, address)).body
+  } catch (error) {
+    throw new Exit(1, noDaemon(address, error))
+  }
+}
+
 /**
  * Sends a request and returns the body of the response as it arrives. Throws {@link Exit} if no daemon responds, or if
  * its response is not 200.

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { LIST_KINDS } from '../core/model/list.js'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { strict } from '../core/schema.js'
+import { Telemetry } from './telemetry.js'
 
 import { Cache, ZoneCache } from './cache.js'
 import { Egress } from './egress.js'
@@ -448,6 +449,7 @@ export const ConfigFile = Type.Object(
     logpush: Logpush,
     egress: Egress,
     webhooks: Webhooks,
+    telemetry: Telemetry,
     workers: Workers,
     // Validated by `readPipelines`, which has more detailed messages.
     pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), {

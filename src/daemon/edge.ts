@@ -26,6 +26,8 @@ import { DaemonAccessLog } from './access-log.js'
 import { dialGuard } from './dial-guard.js'
 import { ListRegistry } from './list-registry.js'
 import { RateLimits, type RateLimitOptions } from './rate-limits.js'
+import { Tracer } from '../telemetry/tracer.js'
+import { VERSION } from '../package.js'
 import { WorkerRegistry } from './worker-registry.js'
 import { WorkerZones } from './worker-zones.js'
 import { ZoneRegistry } from './zone-registry.js'
@@ -33,7 +35,7 @@ import { ZoneRegistry } from './zone-registry.js'
 /** The options that requests depend on: plain data. */
 export type EdgeConfig = Pick<
   Config,
-  'access_log' | 'accounts' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'workers'
+  'access_log' | 'accounts' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'telemetry' | 'workers'
 >
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
@@ -68,6 +70,7 @@ export class Edge {
   readonly workers: WorkerRegistry
   readonly geo: Geo
   readonly limits: RateLimits
+  readonly tracer: Tracer
   #config: EdgeConfig
   #proxy: Proxy | undefined
   readonly #deps: EdgeDeps
@@ -100,6 +103,7 @@ export class Edge {
     this.#issued = stack.use(new IssuedCertificates(store, new Keyring(deps.certificateKeys), log))
     this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
+    this.tracer = stack.use(new Tracer(config.telemetry, { 'service.version': VERSION }, { clock, log, metrics }))
     const country = (address: string) => geo.find(address).city?.country?.iso_code
     this.#cache = stack.use(
       new ResponseCache(config.cache, {
@@ -157,6 +161,7 @@ export class Edge {
       geo: this.geo,
       dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
       emitter,
+      tracer: this.tracer,
       accessLog: this.#accessLog.entries,
       ticketKeys,
       issued: this.#issued,
@@ -185,6 +190,7 @@ export class Edge {
     this.geo.use(databases)
     this.#markdownMemory.limit = next.proxy.markdown_memory
     this.#cache.configure(next.cache)
+    this.tracer.configure(next.telemetry)
     this.#config = next
   }
 

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { Histogram } from 'prom-client'
 import { endpoints, startControl } from '../../control/index.js'
 import type { ControlDeps } from '../../control/http/context.js'
 import type { TracerDeps } from '../../control/rulesets/tracer.js'
@@ -7,6 +6,7 @@ import { Tails } from '../../control/workers/services/tail-sessions.js'
 import { ActivatedSockets } from './socket-activation.js'
 import { startAcme } from './acme.js'
 import { listenAdmin, type AdminDeps } from './admin.js'
+import { buildInfo, observeApi } from './observe.js'
 import { AllZones } from './all-zones.js'
 import { AuditedStore, auditLog } from './audit-log.js'
 import { backups } from './backup.js'
@@ -30,7 +30,7 @@ import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { Log } from '../core/log.js'
-import { openMetrics, type Metrics } from '../core/metrics.js'
+import { openMetrics } from '../core/metrics.js'
 import { startDemoOrigin } from './demo-origin.js'
 import { Edge } from './edge.js'
 import { startPipelines } from './pipelines.js'
@@ -112,6 +112,7 @@ async function start(
   let draining = false
 
   const metrics = openMetrics()
+  buildInfo(metrics)
   // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
   let starting = true
   const notReady = () => [
@@ -217,7 +218,7 @@ async function start(
     log,
     trace,
     upgrades: [logpush.engine.live, tails],
-    observe: apiMetrics(metrics),
+    observe: observeApi(metrics, edge.tracer),
   }
   const webhooks = stack.use(
     startWebhooks({
@@ -228,6 +229,7 @@ async function start(
       log,
       metrics,
       config: () => config.webhooks,
+      traces: edge.tracer,
       // The spool's own name: one folder, one daemon.
       sharedAs: config.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
     }),
@@ -396,14 +398,3 @@ const pipelinePorts = ({ pipelines }: Config): number[] =>
 
 const urlOf = ({ address, port }: { address: string; port: number }, scheme = 'http'): string =>
   `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`
-
-function apiMetrics(metrics: Metrics): NonNullable<ControlDeps['observe']> {
-  const seconds = new Histogram({
-    name: 'edged_api_request_duration_seconds',
-    help: 'Duration of API requests in seconds, by method, path pattern and status.',
-    labelNames: ['method', 'path', 'status'],
-    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
-    registers: [metrics],
-  })
-  return ({ method, path, status, seconds: taken }) => seconds.observe({ method, path, status }, taken)
-}

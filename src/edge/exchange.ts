@@ -21,6 +21,7 @@ import type {
 } from '../rules/types.js'
 import type { CachedResponse, CacheStatus } from './cache/types.js'
 import { normalTarget } from './normal-path.js'
+import type { ExchangeTrace } from '../telemetry/tracer.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** TLS facts of a request's connection. */
@@ -118,6 +119,8 @@ export class Exchange implements RuleExchange {
   settings: Settings
   /** Milliseconds since 1970. */
   readonly startedAt: number
+  /** Undefined: the request is not traced. */
+  trace: ExchangeTrace | undefined
   /** On the clock's `monotonic` scale. */
   readonly startedMonotonic: number
   /** When the first byte of the response was written, on the same scale; undefined before. */

@@ -13,6 +13,7 @@ import type { IssuedCertificates } from '../tls/acme/issued.js'
 import type { ProxyMetrics } from './metrics.js'
 import type { AccessLog } from './records/access-log.js'
 import type { Recorder } from './records/recorder.js'
+import type { Tracer } from '../telemetry/tracer.js'
 import type { ZoneMetrics } from './zone-metrics.js'
 import type { WorkerSites } from './worker-sites.js'
 import type { Zones } from './zones.js'
@@ -45,6 +46,8 @@ export interface ProxyContext {
   readonly challenges: Challenges | undefined
   /** Undefined: log records are not consumed. */
   readonly recorder: Recorder | undefined
+  /** Undefined: no request is traced. */
+  readonly tracer: Tracer | undefined
   /** Undefined: finished requests are not logged. */
   readonly accessLog: AccessLog | undefined
   /** Responses to validations of ACME, if present. */

@@ -13,6 +13,8 @@ import { httpsAddress } from './https-settings.js'
 import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
 import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
+import { beginTrace } from './request-traces.js'
+import { headerOf } from '../http/headers.js'
 import { applyRules } from './rules/apply.js'
 import { OriginRoute } from './origins/route.js'
 import { originTarget } from './rules/origin-target.js'
@@ -54,6 +56,10 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
     return
   }
   const exchange = arrival(request, connection, fields, { method, target, served, context })
+  if (context.tracer?.enabled) {
+    const field = headerOf(request.rawHeaders, 'traceparent')
+    beginTrace(exchange, context.tracer, field, context.trusted(connection.address))
+  }
   const client = new ClientResponse(
     connection,
     exchange,

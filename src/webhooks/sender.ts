@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { Heap } from '../core/heap.js'
 import type { Log } from '../core/log.js'
+import type { OutgoingTraces } from '../core/outgoing-traces.js'
 import type { Metrics } from '../core/metrics.js'
 import { DELIVERIES, DELIVERY_STATES, type Delivery, type DeliveryState } from '../core/model/delivery.js'
 import { WEBHOOKS } from '../core/model/webhook.js'
@@ -49,6 +50,8 @@ export interface SenderDeps {
   readonly options: SenderOptions
   /** Name of this daemon if several share the store; undefined if it is the only one. */
   readonly sharedAs?: string | undefined
+  /** Traces attempts, if present. */
+  readonly traces?: OutgoingTraces
   /** Random number from 0 to 1, for the jitter of retries. */
   readonly random?: () => number
 }
@@ -267,19 +270,23 @@ export class WebhookSender {
   }
 
   async #post({ destination }: WebhookState, { id, payload }: Delivery): Promise<PostResult> {
-    const { clock, options, log } = this.#deps
+    const { clock, options, log, traces } = this.#deps
     try {
       const { destination: to, post } = destination.open()
+      const url = new URL(to.destination_url)
+      const span = traces?.outgoing('webhook delivery', { 'server.address': url.host, 'edged.delivery': id })
       const headers = requestHeaders(to, id, clock.now(), payload)
       const { signal } = this.#giveUp
-      return await post({
+      const result = await post({
         url: to.destination_url,
-        headers,
+        headers: span ? { ...headers, traceparent: span.traceparent } : headers,
         body: payload,
         timeoutMs: options.timeout,
         clock,
         signal,
       })
+      span?.end(result)
+      return result
     } catch (error) {
       log.error({ event: 'webhook_not_sent', delivery: id, error: messageOf(error) }, 'webhook delivery not sent')
       return { status: 0, durationMs: 0, response: '', retryAfter: undefined, error: 'internal' }

@@ -39,7 +39,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/tls': {},
   'src/telemetry': {},
   'src/edge': {
-    may: ['src/disk', 'src/http', 'src/tls', 'src/expr', 'src/rules', 'src/workers', 'pipelines/markdown'],
+    may: [
+      'src/disk',
+      'src/http',
+      'src/tls',
+      'src/expr',
+      'src/rules',
+      'src/telemetry',
+      'src/workers',
+      'pipelines/markdown',
+    ],
     types: CONFIG_TYPES,
   },
   'pipelines/markdown': { pure: true },

@@ -4,7 +4,7 @@ const part = (limit: number, processes: number): number => Math.ceil(limit / pro
 
 /** Returns the configuration of one of several processes: its share of each limit on memory and connections. */
 export function sharedAmong(processes: number, config: ProcessConfig): ProcessConfig {
-  const { data, store, egress, log, access_log, accounts, cache, zones, lists, geo, proxy, workers } = config
+  const { data, store, egress, log, access_log, accounts, cache, zones, lists, geo, proxy, telemetry, workers } = config
   const { limits, origin } = proxy
   return {
     data,
@@ -17,6 +17,7 @@ export function sharedAmong(processes: number, config: ProcessConfig): ProcessCo
     zones,
     lists,
     geo,
+    telemetry,
     proxy: {
       ...proxy,
       rules_body: { ...proxy.rules_body, memory: part(proxy.rules_body.memory, processes) },

@@ -6,6 +6,7 @@ import type { ClientStream, Responding } from './client-stream.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
 import { withSecurityHeaders } from '../https-settings.js'
+import { endTrace } from '../request-traces.js'
 import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
 import type { ProxyContext } from '../proxy-context.js'
@@ -212,7 +213,7 @@ export class ClientResponse implements ResponseSink, Responding {
     this.connection.responding = undefined
     this.#exchange.body?.release()
     this.connection.body?.abandon()
-    const { metrics, zoneMetrics, clock, recorder, accessLog } = this.#context
+    const { metrics, zoneMetrics, tracer, clock, recorder, accessLog } = this.#context
     this.#exchange.sentBytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
     accessLog?.finished(this.#exchange, clock.monotonic())
@@ -221,6 +222,8 @@ export class ClientResponse implements ResponseSink, Responding {
     if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(zone, cacheStatus)
     metrics.inFlight--
     zoneMetrics.finished(this.#exchange)
+    const { trace } = this.#exchange
+    if (trace && tracer) endTrace(this.#exchange, trace, tracer, clock)
     metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)
     try {
       this.cancel?.()

@@ -30,6 +30,7 @@ import { MemoryBudget } from '../../core/memory-budget.js'
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
 import { ProxyMetrics } from '../metrics.js'
+import type { Tracer } from '../../telemetry/tracer.js'
 import { ZoneMetrics } from '../zone-metrics.js'
 import type { AccessLog } from '../records/access-log.js'
 import { Recorder } from '../records/recorder.js'
@@ -52,6 +53,8 @@ export interface ProxyParts {
   readonly dial: ConnectorDeps
   /** Receives the log records of requests; without it none are created. */
   readonly emitter?: Emitter
+  /** Traces requests, if present. */
+  readonly tracer?: Tracer
   /** Receives finished requests, if present. */
   readonly accessLog?: AccessLog
   /** Responds instead of origins, if present. */
@@ -173,6 +176,7 @@ class ReverseProxy implements Proxy {
       challenges,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       accessLog,
+      tracer: parts.tracer,
       issued: parts.issued,
       clock,
       log,

@@ -1,0 +1,20 @@
+/** Outcome of a request that left the daemon. */
+export interface OutgoingOutcome {
+  /** Status of the response; 0 without one. */
+  readonly status: number
+  /** Why there was no response. */
+  readonly error?: string | undefined
+}
+
+/** A request that leaves the daemon and is traced. */
+export interface OutgoingSpan {
+  /** Header field that continues the trace (W3C Trace Context). */
+  readonly traceparent: string
+  end(outcome: OutgoingOutcome): void
+}
+
+/** Records requests that leave the daemon, for example deliveries. */
+export interface OutgoingTraces {
+  /** Returns undefined if the request is not traced. */
+  outgoing(name: string, attributes: Readonly<Record<string, string | number>>): OutgoingSpan | undefined
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../core/clock.js'
+import { withHeader } from '../http/headers.js'
+import { CLIENT, SERVER } from '../telemetry/span.js'
+import { newSpanId, traceparent } from '../telemetry/trace-context.js'
+import type { ExchangeTrace, Tracer } from '../telemetry/tracer.js'
+import type { Exchange } from './exchange.js'
+
+const FIELD = 'traceparent'
+
+/** Traces a request if it is sampled: its origin or Worker gets a field that continues the trace. */
+export function beginTrace(exchange: Exchange, tracer: Tracer, field: string | undefined, trusted: boolean): void {
+  const trace = tracer.sample(field, trusted)
+  if (!trace) return
+  const originSpanId = newSpanId()
+  exchange.trace = { ...trace, originSpanId }
+  exchange.headers = withHeader(exchange.headers, FIELD, traceparent(trace.traceId, originSpanId))
+}
+
+/** Sends the spans of a finished request: one for the request, one for its origin if it had one. */
+export function endTrace(exchange: Exchange, trace: ExchangeTrace, tracer: Tracer, clock: Clock): void {
+  const { method, scheme, host, rawTarget, status, clientAddress, httpVersion, zone, rayId, cacheStatus } = exchange
+  const { startedAt, startedMonotonic, originSentAt, originAskedAt, originAt, originStatus, originUrl } = exchange
+  const at = (monotonic: number): number => startedAt + monotonic - startedMonotonic
+  const ended = clock.monotonic()
+  const request = { 'http.request.method': method, 'url.path': pathOf(rawTarget) }
+  tracer.add({
+    ...trace,
+    name: method,
+    kind: SERVER,
+    startedAt,
+    endedAt: at(ended),
+    attributes: {
+      ...request,
+      'url.scheme': scheme,
+      'server.address': host,
+      'client.address': clientAddress,
+      'network.protocol.version': httpVersion,
+      'http.response.status_code': status,
+      'edged.zone': zone.name,
+      'edged.ray': rayId,
+      ...(cacheStatus !== undefined && { 'edged.cache_status': cacheStatus }),
+    },
+    failed: status >= 500,
+  })
+  const begun = originSentAt ?? originAskedAt
+  if (begun === undefined) return
+  tracer.add({
+    traceId: trace.traceId,
+    spanId: trace.originSpanId,
+    parentId: trace.spanId,
+    name: method,
+    kind: CLIENT,
+    startedAt: at(begun),
+    endedAt: at(originAt ?? ended),
+    attributes: {
+      ...request,
+      ...(originUrl !== undefined && { 'server.address': originUrl }),
+      ...(originStatus > 0 && { 'http.response.status_code': originStatus }),
+    },
+    failed: originStatus === 0 || originStatus >= 500,
+  })
+}
+
+/** Queries can contain secrets: they are not part of a trace. */
+const pathOf = (target: string): string => target.split('?', 1)[0]!.slice(0, 1024)
