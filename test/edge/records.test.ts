@@ -107,6 +107,8 @@ t.test('a request becomes one record with what the proxy knows', async (t) => {
   t.strictSame(rest, {
     CacheCacheStatus: 'dynamic',
     CacheReserveUsed: false,
+    ClientMTLSAuthCertFingerprint: '',
+    ClientMTLSAuthStatus: 'unknown',
     CacheResponseBytes: 5,
     CacheResponseStatus: 203,
     CacheTieredFill: false,

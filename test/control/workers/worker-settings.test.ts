@@ -163,7 +163,7 @@ t.test('settings change with a new version of the same code', async (t) => {
         annotations: { 'workers/triggered_by': 'settings', 'workers/message': 'more' },
       },
       messages: [
-        ...['limits', 'placement', 'observability'].map((name) => ({ source: { pointer: `/${name}` } })),
+        ...['limits', 'placement'].map((name) => ({ source: { pointer: `/${name}` } })),
         { message: /KV namespace none/ },
       ],
     },
@@ -266,7 +266,7 @@ t.test(
     t.same((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, { tags: ['a'] })).body.messages, [])
     const inert = (name: string) => ({ code: 10900, source: { pointer: `/${name}` } })
     const own = { logpush: true, observability: { enabled: true } }
-    t.match((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, own)).body.messages, [inert('observability')])
+    t.match((await api.call('PATCH', `${SCRIPTS}/app/script-settings`, own)).body.messages, [])
     t.match((await patch(api, { placement: { mode: 'smart' } })).body.messages[0], inert('placement'))
   },
 )

@@ -4,7 +4,7 @@ import { ResourceError, type ResourceCall, type ResourceHandler } from '../resou
 const MAX_BODY_BYTES = 5 * 1024 * 1024
 const MAX_RECIPIENTS = 50
 /** The envelope of a message, as JSON in a URL encoding; the body is the raw message, if there is one. */
-export const MAIL_HEADER = 'x-edged-mail'
+const MAIL_HEADER = 'x-edged-mail'
 
 /** What a `send_email` binding allows. */
 interface Allowed {

@@ -1,0 +1,27 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { globSync } from 'tinyglobby'
+import { readYaml } from '../src/config/yaml.js'
+
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...globSync('docs/*.md')]
+
+t.test('the README is short', async (t) => {
+  t.ok(readFileSync('README.md', 'utf8').split('\n').length <= 150)
+})
+
+t.test('links between pages lead to files', async (t) => {
+  for (const page of PAGES) {
+    const text = readFileSync(page, 'utf8').replaceAll(/^```.*?^```$/gms, '')
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      t.ok(existsSync(join(dirname(page), target.replace(/#.*/, ''))), `${page}: ${target}`)
+    }
+  }
+})
+
+t.test('configuration in the documentation is YAML', async (t) => {
+  for (const page of PAGES)
+    for (const [, text = ''] of readFileSync(page, 'utf8').matchAll(/^```yaml\n(.*?)^```$/gms))
+      t.doesNotThrow(() => readYaml(text, page, {}), `${page}: ${text.slice(0, 60)}`)
+})

@@ -1,0 +1,131 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { chromium, type Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
+
+const CHROMIUM = '/usr/bin/chromium'
+const skip = unbuilt || (existsSync(CHROMIUM) ? false : `${CHROMIUM} is not installed`)
+const BUILT = fileURLToPath(new URL('../../dist/ui/assets/', import.meta.url))
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const MAX_GZIP_BYTES = 300_000
+
+t.test('everything before the editor is small', { skip: unbuilt }, async (t) => {
+  const early = readdirSync(BUILT).filter((name) => !name.startsWith('codemirror'))
+  const bytes = early.reduce((sum, name) => sum + gzipSync(readFileSync(`${BUILT}/${name}`)).length, 0)
+  t.ok(bytes > 0 && bytes < MAX_GZIP_BYTES, `${bytes} bytes`)
+  t.ok(
+    readdirSync(BUILT).some((name) => name.startsWith('codemirror')),
+    'the editor is a file of its own',
+  )
+})
+
+t.test('the listener serves built files only, with a strict policy', { skip: unbuilt }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  const base = daemon.control.replace(/\/client\/v4$/, '')
+  const page = await fetch(`${base}/ui/`)
+  const html = await page.text()
+  t.match(page.headers.get('content-security-policy'), /default-src 'none'.*frame-ancestors 'none'/)
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  const [, script = ''] = /src="(\/ui\/assets\/[^"]+\.js)"/.exec(html) ?? []
+  const asset = await fetch(base + script)
+  t.match(asset.headers.get('cache-control'), /immutable/)
+  t.equal(asset.headers.get('content-encoding'), 'gzip')
+  const again = await fetch(base + script, { headers: { 'if-none-match': asset.headers.get('etag') ?? '' } })
+  t.equal(again.status, 304)
+  t.equal((await fetch(`${base}/ui/assets/none.js`)).status, 404)
+  t.equal((await fetch(`${base}/ui/%2e%2e%2fpackage.json`)).status, 404)
+  const manual = await (await fetch(`${base}/docs/`)).text()
+  t.match(manual, /\/zones\/\{zone_id\}\/logpush\/jobs/)
+  for (const [, link = ''] of manual.matchAll(/<li><a href="([^"#]+)"/g))
+    t.equal((await fetch(`${base}/docs/${link}`)).status, 200, link)
+})
+
+/** Fails for each serious fault that axe finds on the page. */
+async function accessible(t: Test, page: Page, name: string): Promise<void> {
+  await page.evaluate(AXE)
+  const found = (await page.evaluate(
+    `axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 150)).join(' ')))`,
+  )) as string[]
+  t.same(found, [], `${name}: no serious fault`)
+}
+
+t.test('a person makes a rule and sees it act, on accessible pages', { skip }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage({ viewport: { width: 1200, height: 800 } })
+  const base = daemon.control.replace(/\/client\/v4$/, '')
+  const elsewhere: string[] = []
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(base) && !/^(data|about|blob):/.test(url)) elsewhere.push(url)
+  })
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+
+  await page.goto(`${base}/ui/`)
+  await accessible(t, page, 'sign-in')
+  await page.getByLabel('API token').fill('wrong-token-wrong-token')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('alert').waitFor()
+  await page.getByLabel('API token').fill(TOKEN)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await page.getByRole('region', { name: 'Origins' }).waitFor()
+  await accessible(t, page, 'Overview')
+  const stored = (await page.evaluate(
+    'JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])',
+  )) as string
+  t.notOk(stored.includes(TOKEN), 'the token is in memory only')
+
+  const open = async (name: string): Promise<void> => {
+    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
+    await page.getByRole('heading', { name, level: 1 }).waitFor()
+  }
+  await open('Rulesets')
+  await page.getByRole('button', { name: 'Add a rule' }).click()
+  await page.getByLabel('Description').fill('No entry')
+  await page.getByRole('textbox', { name: 'Expression', exact: true }).click()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.insertText('http.request.uri.pth eq "/closed"')
+  await page.locator('.cm-lintRange-error').first().waitFor()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.insertText('http.request.uri.path eq "/closed"')
+  await page.getByRole('button', { name: 'Store the rule' }).click()
+  await page.getByText('The rule is stored and in force.').waitFor()
+  await accessible(t, page, 'Rulesets')
+  t.equal((await fetch(`${daemon.proxy}/closed`)).status, 403, 'the rule acts')
+
+  await page.getByLabel('URL').fill('http://example.test/closed')
+  await page.getByRole('button', { name: 'Trace', exact: true }).click()
+  await page.getByText('A rule responds with 403.').waitFor()
+
+  await open('Try it')
+  await page.getByRole('button', { name: 'Try', exact: true }).click()
+  await page.getByLabel('Markdown', { exact: true }).waitFor()
+  t.match(await page.getByLabel('Markdown', { exact: true }).textContent(), /# Kestrel Rock Lighthouse/)
+  await accessible(t, page, 'Try it')
+
+  await open('Zone')
+  await page.getByRole('switch', { name: 'content_converter' }).click()
+  await page.getByText(/content_converter is stored/).waitFor()
+  const setting = await fetch(`${daemon.control}/zones/${ZONE}/settings/content_converter`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  })
+  t.match(await setting.json(), { result: { value: 'off' } })
+
+  for (const name of ['Log push', 'Pipelines', 'Webhooks', 'Workers', 'Certificates', 'Audit']) {
+    await open(name)
+    await page.waitForLoadState('networkidle')
+    await accessible(t, page, name)
+  }
+  await page.getByText('update setting').first().waitFor()
+  t.same(elsewhere, [], 'nothing is loaded from elsewhere')
+  t.same(faults, [], 'no error in scripts')
+
+  await page.reload()
+  await page.getByLabel('API token').waitFor()
+})
