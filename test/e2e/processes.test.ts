@@ -276,5 +276,5 @@ t.test('a process that cannot start ends the start of the daemon', options, asyn
   t.teardown(() => taken.close())
   const { port } = taken.address() as AddressInfo
   const config = configuration('http://127.0.0.1:9', { processes: 2, proxy: { listen: `127.0.0.1:${port}` } })
-  await t.rejects(startDaemon(t, config), /in use already/)
+  await t.rejects(startDaemon(t, config), /proxy\.listen: 127\.0\.0\.1:\d+ is already in use/)
 })

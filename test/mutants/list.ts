@@ -76,9 +76,9 @@ export const MUTANTS: readonly Mutant[] = [
   ...of(
     'src/egress/guarded-egress.ts',
     'test/egress/egress.test.ts',
-    [`|| !addresses.every((address) => this.allows(address, port))`, ''],
+    [`&& denied === undefined`, ''],
     [`if (!this.#gate.mayDial(host, port)) throw new NotPublic()`, ''],
-    [`mayDial: (host, port) => isIP(host) === 0 || this.allows(host, port)`, 'mayDial: () => true'],
+    [`const may = isIP(host) === 0 || this.allows(host, port)`, 'const may = true'],
   ),
   ...of(
     'src/egress/public-url.ts',
@@ -110,7 +110,7 @@ export const MUTANTS: readonly Mutant[] = [
     'if (forwardedFor === undefined) return address',
   ]),
   ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [
-    `|| (perAddress > 0 && present >= perAddress && !trusted(address))`,
+    `|| this.#isFull(address, trusted, perAddress)`,
     '',
   ]),
 
@@ -121,7 +121,7 @@ export const MUTANTS: readonly Mutant[] = [
     [`await file.datasync()`, ''],
     [`await folder.sync()`, ''],
     [`await syncFolder(disk, folder)\n}`, '}'],
-    [`await syncFolder(disk, dirname(created))`, ';'],
+    [`await syncFolder(disk, dirname(folder))`, ';'],
   ),
   ...of('src/store/level-format.ts', 'test/store/level-format.test.ts', [`{ sync: true }`, '{ sync: false }']),
   ...of('pipelines/logpush/spool/durable-spool.ts', 'test/pipelines/logpush/spool-model.test.ts', [
