@@ -67,7 +67,8 @@ async function convertPages(pages: readonly string[], options: Options): Promise
     } catch (error) {
       if (inputs.length === 1) throw error
       failure ??= error instanceof Exit ? error : new Exit(1, messageOf(error))
-      const line = `${input}: ${messageOf(error)}\n`
+      const reason = messageOf(error)
+      const line = reason.startsWith(`${input}:`) ? `${reason}\n` : `${input}: ${reason}\n`
       if (progress) progress.above(() => process.stderr.write(line))
       else process.stderr.write(line)
     }

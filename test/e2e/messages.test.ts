@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
@@ -34,6 +35,15 @@ function file(folder: string, members: object): string {
 
 const listed = (lines: readonly string[], event: string) =>
   lines.flatMap((line) => (line.startsWith('{') && line.includes(`"${event}"`) ? [JSON.parse(line) as object] : []))
+
+/** Waits for a line of the log. */
+async function logged(lines: readonly string[], event: string): Promise<object[]> {
+  for (;;) {
+    const found = listed(lines, event)
+    if (found.length > 0) return found
+    await sleep(20)
+  }
+}
 
 t.test('a taken port names its option', options, async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -109,7 +119,7 @@ t.test('the log names refused hosts and denied destinations with the option', op
   const daemon = await startDaemon(t, configuration(origin, { logpush }))
   const port = Number(new URL(daemon.proxy).port)
   t.equal((await ask(port, '/', { headers: { host: 'unknown.test' } })).status, 404)
-  const hosts = listed(daemon.lines, 'request_refused')
+  const hosts = await logged(daemon.lines, 'request_refused')
   t.match(hosts, [{ status: 404, host: 'unknown.test', reason: 'unknown_host' }])
 
   const destination = `http://127.0.0.1:${port}/logs`
@@ -122,7 +132,7 @@ t.test('the log names refused hosts and denied destinations with the option', op
   t.match(errors, [
     { message: /the destination address is not allowed; the operator can allow it with egress\.allow_cidrs/ },
   ])
-  t.match(listed(daemon.lines, 'destination_denied'), [
+  t.match(await logged(daemon.lines, 'destination_denied'), [
     { host: '127.0.0.1', port, msg: `127.0.0.1 is not allowed; add 127.0.0.1/32:${port} to egress.allow_cidrs` },
   ])
 })

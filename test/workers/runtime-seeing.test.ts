@@ -20,7 +20,7 @@ t.test('calls and data points become records, and requests are counted by script
     `export default { async fetch(request, env, ctx) {
       if (request.url.endsWith('/throw')) throw new Error('boom')
       if (request.url.endsWith('/burst')) {
-        for (let left = ${BATCH}; left > 0; left -= 50) await Promise.all(Array.from({ length: 50 }, () => env.SELF.fetch('http://self/')))
+        for (let left = ${BATCH} + 100; left > 0; left -= 50) await Promise.all(Array.from({ length: 50 }, () => env.SELF.fetch('http://self/')))
         return new Response('done')
       }
       env.POINTS.writeDataPoint({ indexes: ['customer'], blobs: ['é', 'two'], doubles: [1.5, -2] })
