@@ -1,15 +1,12 @@
 import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
 import { members } from '../../http/accept.js'
-import type { OriginPeer } from '../../http/origin-connection.js'
-import type { OriginExchange } from '../origin-exchange.js'
 import type { ResponseSink } from '../response.js'
-import type { Exchange } from '../exchange.js'
 import { runCacheRules } from '../rules/cache-rules.js'
 import { Body } from './body.js'
 import { Entry } from './entry.js'
+import { FetchRequest } from './fetch-request.js'
 import { storedFields, updatedFields } from './fields.js'
 import { judge, type Answer, type Refusal, type Verdict } from './policy.js'
-import { unconditional } from './request.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
 import { varyKey, varyNames } from './vary.js'
 
@@ -21,44 +18,6 @@ const MAX_WAITERS = 1000
 const FAILURES = new Set([500, 502, 503, 504])
 /** Bytes of a response that nobody needs, up to which its connection is kept. */
 const SMALL_BODY = 65_536
-
-/** The request of one fetch: the one of the exchange that began it, without conditions and ranges. */
-class FetchRequest implements OriginExchange {
-  readonly method = 'GET'
-  readonly target: string
-  readonly headers: RawHeaders
-  readonly clientShare: string | undefined
-  readonly cache: Exchange['cache']
-  originAskedAt: number | undefined
-  originSentAt: number | undefined
-  originPeer: OriginPeer | undefined
-  originAt: number | undefined
-  originStatus = 0
-  originHeaders: RawHeaders | undefined
-  originBytes = 0
-
-  constructor(exchange: Exchange, validated: Entry | undefined) {
-    this.target = exchange.target
-    this.clientShare = exchange.clientShare
-    this.cache = exchange.cache
-    let headers = unconditional(exchange.headers)
-    if (validated?.etag !== undefined) headers = withHeader(headers, 'if-none-match', validated.etag)
-    else if (validated?.lastModified !== undefined)
-      headers = withHeader(headers, 'if-modified-since', validated.lastModified)
-    this.headers = headers
-  }
-
-  /** Copies the facts for the log record to the exchange that caused the request. */
-  copyTo(exchange: Exchange): void {
-    exchange.originAskedAt = this.originAskedAt
-    exchange.originSentAt = this.originSentAt
-    exchange.originPeer = this.originPeer
-    exchange.originAt = this.originAt
-    exchange.originStatus = this.originStatus
-    exchange.originHeaders = this.originHeaders
-    exchange.originBytes = this.originBytes
-  }
-}
 
 /**
  * One request to an origin for any number of clients. The response is stored as it arrives, and each client gets it from

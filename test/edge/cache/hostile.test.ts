@@ -18,7 +18,7 @@ t.test('input that is not in the key never reaches what others get', async (t) =
     { 'x-forwarded-proto': 'evil' },
     { 'x-forwarded-server': 'evil.test' },
     { 'x-forwarded-prefix': '/evil' },
-    { 'x-forwarded-port': '666' },
+    { 'x-forwarded-port': '1666777' },
     { forwarded: 'host=evil.test' },
     { 'x-host': 'evil.test' },
     { 'x-original-url': '/evil' },
@@ -32,7 +32,7 @@ t.test('input that is not in the key never reaches what others get', async (t) =
     const target = `/page${i}`
     await site.get(target, headers)
     const victim = await site.get(target)
-    t.notMatch(victim.body, /evil|666/i, Object.keys(headers)[0]!)
+    t.notMatch(victim.body, /evil|1666777/i, Object.keys(headers)[0]!)
   }
 })
 

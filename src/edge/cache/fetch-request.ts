@@ -1,0 +1,44 @@
+import type { OriginPeer } from '../../http/origin-connection.js'
+import { withHeader, type RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange.js'
+import type { OriginExchange } from '../origin-exchange.js'
+import type { Entry } from './entry.js'
+import { unconditional } from './request.js'
+
+/** The request of one fetch: the one of the exchange that began it, without conditions and ranges. */
+export class FetchRequest implements OriginExchange {
+  readonly method = 'GET'
+  readonly target: string
+  readonly headers: RawHeaders
+  readonly clientShare: string | undefined
+  readonly cache: Exchange['cache']
+  originAskedAt: number | undefined
+  originSentAt: number | undefined
+  originPeer: OriginPeer | undefined
+  originAt: number | undefined
+  originStatus = 0
+  originHeaders: RawHeaders | undefined
+  originBytes = 0
+
+  constructor(exchange: Exchange, validated: Entry | undefined) {
+    this.target = exchange.target
+    this.clientShare = exchange.clientShare
+    this.cache = exchange.cache
+    let headers = unconditional(exchange.headers)
+    if (validated?.etag !== undefined) headers = withHeader(headers, 'if-none-match', validated.etag)
+    else if (validated?.lastModified !== undefined)
+      headers = withHeader(headers, 'if-modified-since', validated.lastModified)
+    this.headers = headers
+  }
+
+  /** Copies the facts for the log record to the exchange that caused the request. */
+  copyTo(exchange: Exchange): void {
+    exchange.originAskedAt = this.originAskedAt
+    exchange.originSentAt = this.originSentAt
+    exchange.originPeer = this.originPeer
+    exchange.originAt = this.originAt
+    exchange.originStatus = this.originStatus
+    exchange.originHeaders = this.originHeaders
+    exchange.originBytes = this.originBytes
+  }
+}
