@@ -26,6 +26,14 @@ export const serve: DefineCommand = (command) => {
       trimHeap()
       // Before the start: the first process of a container ignores a signal that it does not handle.
       const stopped = stopSignal(log)
+      let running: Daemon | undefined
+      let isReloadWanted = false
+      // Without a handler the signal ends the process: it is set before anybody can know that the daemon runs.
+      process.on('SIGHUP', () => {
+        isReloadWanted = running === undefined
+        // The outcome is in the log.
+        running?.reloadFile().catch(() => undefined)
+      })
       const daemon = await startDaemon(config, {
         log,
         activated: new ActivatedSockets(process.env),
@@ -35,10 +43,8 @@ export const serve: DefineCommand = (command) => {
       const urls = { proxy, ...(proxyTls !== undefined && { proxy_tls: proxyTls }), control, admin }
       log.info({ event: 'ready', ...urls }, `proxy ${proxyTls ?? proxy}, api ${control}, admin ${admin}`)
       if (hints) process.stderr.write(thingsToTry(daemon))
-      process.on('SIGHUP', () => {
-        // The outcome is in the log.
-        daemon.reloadFile().catch(() => undefined)
-      })
+      running = daemon
+      if (isReloadWanted) process.emit('SIGHUP', 'SIGHUP')
       await stopped
       await daemon.close()
       log.info({ event: 'stopped' }, 'stopped')
