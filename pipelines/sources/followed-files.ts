@@ -88,7 +88,7 @@ export class FollowedFiles {
         for (const path of (await glob(pattern, { absolute: true, expandDirectories: false })).sort()) paths.add(path)
     }
     for (const path of this.#current.keys()) paths.add(path)
-    for (const path of paths) await this.#lookAt(path)
+    for (const path of paths) await this.#lookAt(path, expand)
     if (this.#current.size === 0 && !this.#toldMissing) {
       this.#toldMissing = true
       this.#options.missing(patterns.join(', '))
@@ -153,12 +153,16 @@ export class FollowedFiles {
     return this.#options.clock.monotonic()
   }
 
-  async #lookAt(path: string): Promise<void> {
+  /** `closely`: looks again for files that had a missing name for a short time. */
+  async #lookAt(path: string, closely: boolean): Promise<void> {
     const now = this.#now()
     const found = await stat(path).catch(() => undefined)
     const current = this.#current.get(path)
     if (found === undefined) {
-      if (current !== undefined) current.rotatedAt ??= now
+      if (current === undefined) return
+      const isNews = current.rotatedAt === undefined
+      current.rotatedAt ??= now
+      if (isNews || closely) await this.#adoptMissed(path)
       return
     }
     if (!found.isFile()) return
