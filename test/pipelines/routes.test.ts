@@ -209,8 +209,8 @@ t.test('routes of a daemon have series and states of their own, and one that fai
   const metrics = openMetrics({ process: false })
   const monitor = new PipelineMonitor([metrics])
   const listening: string[] = []
-  const told = { ...log, info: (_facts: object, message?: string) => void (message && listening.push(message)) }
-  const running = startPipelines(config, { clock, log: told as typeof log, monitor })
+  const logged = { ...log, info: (_facts: object, message?: string) => void (message && listening.push(message)) }
+  const running = startPipelines(config, { clock, log: logged as typeof log, monitor })
   await until(() => listening.some((message) => message.includes('listening on')))
   const url = listening
     .find((message) => message.includes('listening on'))!

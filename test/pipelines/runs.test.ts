@@ -92,7 +92,7 @@ t.test('an array becomes lines, and says where it is none', async (t) => {
 
 const file = (text: string) => readPipelines(text, '/logs/p.yaml', checks, {})
 
-t.test('what is wrong in a pipeline file is told with its place', async (t) => {
+t.test('what is wrong in a pipeline file is reported with its place', async (t) => {
   const head = 'dataset: http_requests\ndestination_conf: stdout://\n'
   const WRONG: [text: string, fault: string | RegExp][] = [
     ['', /1:1: must be a pipeline/],
@@ -128,7 +128,7 @@ t.test('what is wrong in a pipeline file is told with its place', async (t) => {
   t.match(pipeline, { name: 'p', source: { file: ['/logs/a', '/b'] }, filter: /1795266000123456789/ })
 })
 
-t.test('all that is wrong in a pipeline file is told at once, in the order of the file', async (t) => {
+t.test('all issues of a pipeline file are reported together, in the order of the file', async (t) => {
   const text = `dataset: http_requests
 source: { file: a, folow: true }
 destination_conf: nope://a
@@ -194,8 +194,8 @@ output_options: { output_type: csv, field_names: [RayID, ClientIP, EdgeResponseS
 destination_conf: ${destination}
 ${more}`
   const [pipeline] = readPipelines(text, join(folder, 'p.yaml'), checks, {})
-  const told: string[] = []
-  const stats = new RunStats((place, message) => told.push(`${place}: ${message}`))
+  const messages: string[] = []
+  const stats = new RunStats((place, message) => messages.push(`${place}: ${message}`))
   const stop = new AbortController()
   let tell: (message: string) => void = () => {}
   const listening = new Promise<string>((resolve) => {
@@ -210,7 +210,7 @@ ${more}`
       clearInterval(alive)
     }
   }
-  return { run, stats, told, stop: () => stop.abort(), listening }
+  return { run, stats, messages, stop: () => stop.abort(), listening }
 }
 
 const sorted = (text: string): string => text.split('\n').sort().join('\n')
@@ -235,15 +235,20 @@ t.test('files of every form come out as a slow reader would write them', async (
   ]
   for (const [name, content, rejected] of FORMS) {
     const folder = testFolder(t, { [name]: content })
-    const { run, stats, told } = ran(folder, `{ file: '*' }`, 'file:out/{DATE}?gzip=true', 'max_upload_records: 1000')
+    const { run, stats, messages } = ran(
+      folder,
+      `{ file: '*' }`,
+      'file:out/{DATE}?gzip=true',
+      'max_upload_records: 1000',
+    )
     t.same(await run(), { end: 'done' }, name)
     t.strictSame(readdirSync(join(folder, 'out')), ['20261121'])
     // Batches of one second have names in no order.
     t.equal(sorted(written(join(folder, 'out'))), sorted(EXPECTED), name)
     const kept = EXPECTED.split('\n').length - 1
     t.match(stats, { read: 3000 - 3 + rejected, rejected, kept, delivered: kept, dropped: 0, batches: 2 }, name)
-    t.equal(told.length, rejected)
-    if (rejected > 0) t.match(told[0], `${name}:501: a record is a JSON object`)
+    t.equal(messages.length, rejected)
+    if (rejected > 0) t.match(messages[0], `${name}:501: a record is a JSON object`)
     t.strictSame(readdirSync(join(folder, 'state', 'p')), ['cursor.json'], 'only the place in the input is left')
   }
 })
@@ -382,10 +387,10 @@ t.test('a pipeline of the daemon that cannot go on begins again', async (t) => {
   const pipelines = readPipelines(text, join(folder, 'f.yaml'), checks, {})
   const moved = new MovedClock('2026-11-21T12:00:00Z')
   let failures = 0
-  const told = { ...log, error: () => void failures++ } as unknown as typeof log
+  const failing = { ...log, error: () => void failures++ } as unknown as typeof log
   const running = startPipelines(
     { ...config, pipelines },
-    { clock: moved, log: told, monitor: new PipelineMonitor([]) },
+    { clock: moved, log: failing, monitor: new PipelineMonitor([]) },
   )
   await moved.until(() => failures > 1)
   writeFileSync(join(folder, 'a.ndjson'), '{"RayID":"a"}\n')
@@ -464,7 +469,7 @@ t.test('entries of a Redis stream are acknowledged once they are safe', { skip: 
   ] as const)
     await client.xadd('requests', '*', field, value)
   const source = `{ redis_stream: '${server.url}', key: requests, consumer: one }`
-  const { run, stats, told, stop } = ran(folder, source, 'file:out', 'on_invalid: skip')
+  const { run, stats, messages, stop } = ran(folder, source, 'file:out', 'on_invalid: skip')
   const running = run()
   for (let tries = 0; tries < 1200; tries++) {
     const groups = (await client.xinfo('GROUPS', 'requests').catch(() => [])) as (string | number)[][]
@@ -476,7 +481,7 @@ t.test('entries of a Redis stream are acknowledged once they are safe', { skip: 
   stop()
   t.same(await running, { end: 'done' })
   t.equal(written(join(folder, 'out')), '"a",,500\n"b",,501\n')
-  t.match(told, [/^requests \d+-\d+: the entry has no record$/])
+  t.match(messages, [/^requests \d+-\d+: the entry has no record$/])
 })
 
 t.test('entries of a consumer that does not exist any more are taken over', { skip: NO_REDIS }, async (t) => {

@@ -13,7 +13,7 @@ export interface FileWriterOptions {
   readonly head: Omit<FileHead, 'length' | 'checksums'>
   /** Length of the body; undefined: the file has a head only. */
   readonly length: number | undefined
-  /** Resolves with false if there is no space for the file. */
+  /** Resolves with false if the disk tier has no capacity for the file. */
   readonly begin: () => Promise<boolean>
   /** Called before the file gets its name; false: it must not. */
   readonly mayKeep: () => boolean
