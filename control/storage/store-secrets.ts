@@ -167,6 +167,8 @@ function createSecrets(context: Context): Endpoint {
       const names = new Set(body.map((one) => one.name))
       const taken = body.some((one) => secrets.named(scope, secretName(params.store_id, one.name)))
       if (taken || names.size < body.length) throw new ApiError('storeSecretExists')
+      // Before the first one is stored: a list is stored whole or not.
+      if (secrets.all(scope).length + body.length > MAX_SECRETS) throw new ApiError('tooManyStoreSecrets')
       const made: StoredSecret[] = []
       for (const one of body) made.push(await create(context, call, params.store_id, one))
       return new ApiResponse(made.map(shown))
