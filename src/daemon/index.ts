@@ -1,58 +1,34 @@
-import { join } from 'node:path'
-import { endpoints, startControl } from '../../control/index.js'
-import type { ControlDeps } from '../../control/http/context.js'
-import type { TracerDeps } from '../../control/rulesets/tracer.js'
 import { Tails } from '../../control/workers/services/tail-sessions.js'
-import { ActivatedSockets } from './socket-activation.js'
-import { startAcme } from './acme.js'
-import { listenAdmin, type AdminDeps } from './admin.js'
-import { buildInfo, observeApi } from './observe.js'
-import { AllZones } from './all-zones.js'
-import { AuditedStore, auditLog } from './audit-log.js'
-import { backups } from './backup.js'
-import { originIssue } from './dial-guard.js'
 import type { Config } from '../config/schema.js'
-import { openCacheDisk } from './cache-disk.js'
-import { configChanges, type ConfigChanges } from './config-changes.js'
-import {
-  storeType,
-  type DaemonStatus,
-  type DaemonUrls,
-  type LastReload,
-  type ReloadResponse,
-  type ZoneStatus,
-  originStatus,
-} from './status.js'
-import { messageOf } from '../core/errors.js'
-import { PACKAGE_ROOT, VERSION } from '../package.js'
-import { TrafficHistory } from './traffic-history.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
-import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { Log } from '../core/log.js'
 import { openMetrics } from '../core/metrics.js'
+import { readEgress } from '../egress/guarded-egress.js'
+import { hostAndPort } from '../http/listen.js'
+import { Keyring } from '../store/keyring.js'
+import { secretKeys } from '../store/vault.js'
+import { dailyTicketKeys } from '../tls/ticket-keys.js'
+import { startWebhooks } from '../webhooks/index.js'
+import { startAcme } from './acme.js'
+import { startApi } from './api.js'
+import { listenAdmin, type AdminDeps, type Scrape } from './admin.js'
+import { backups } from './backup.js'
+import { openCacheDisk } from './cache-disk.js'
+import { configChanges, type ConfigChanges } from './config-changes.js'
 import { startDemoOrigin } from './demo-origin.js'
 import { Edge } from './edge.js'
+import { openFoundation } from './foundation.js'
+import { buildInfo } from './observe.js'
 import { startPipelines } from './pipelines.js'
 import { processCount, ProxyProcesses } from './processes/index.js'
 import { SharedCounts } from './processes/shared-counts.js'
-import { MemoryBudget } from '../core/memory-budget.js'
-import { tracer } from '../edge/rules/trace.js'
-import { openLogPush } from './logpush.js'
-import { fairResolve, systemResolve } from '../egress/fair-resolve.js'
-import { hostAndPort } from '../http/listen.js'
-import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
-import { openWhenReachable } from './open-store.js'
-import { openRuntime } from './worker-runtime.js'
-import { openBlobs } from '../store/open-blobs.js'
-import { Keyring } from '../store/keyring.js'
-import { openVault, secretKeys } from '../store/vault.js'
-import { startWebhooks } from '../webhooks/index.js'
-import { AssetUploads } from '../workers/assets/uploads.js'
-import { dailyTicketKeys } from '../tls/ticket-keys.js'
-import { CodeReader } from '../workers/code/reader.js'
-import { startCollector } from '../workers/orphan-collector.js'
-import { ScriptRepository } from '../workers/script-repository.js'
+import { Reloader, type DaemonFile } from './reloader.js'
+import { ActivatedSockets } from './socket-activation.js'
+import { DaemonState } from './state.js'
+import { originStatus } from './status.js'
+import { TrafficHistory } from './traffic-history.js'
+import { openWorkerScripts } from './worker-scripts.js'
 
 /** A running daemon and its URLs. */
 export interface Daemon {
@@ -70,13 +46,6 @@ export interface Daemon {
   reloadFile(): Promise<ConfigChanges>
   /** Drains and stops everything, in reverse order of its start. */
   close(): Promise<void>
-}
-
-/** The configuration file of a daemon. */
-export interface DaemonFile {
-  readonly path: string
-  /** Reads and checks the file. Throws if it is not usable. */
-  read(): Config
 }
 
 /** Creates, connects and starts all parts. Rejects, after closing all again, if one part cannot start. */
@@ -98,91 +67,47 @@ export async function startDaemon(
   }
 }
 
+interface StartOptions {
+  readonly log: Log
+  readonly clock: Clock
+  readonly file: DaemonFile | undefined
+  readonly activated: ActivatedSockets
+}
+
 async function start(
   first: Config,
   stack: ClosingStack,
-  {
-    log,
-    clock,
-    file,
-    activated,
-  }: { log: Log; clock: Clock; file: DaemonFile | undefined; activated: ActivatedSockets },
+  { log, clock, file, activated }: StartOptions,
 ): Promise<Daemon> {
   let config = first
-  let draining = false
-
+  const current = () => config
   const metrics = openMetrics()
   buildInfo(metrics)
-  // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
-  let starting = true
-  const notReady = () => [
-    ...(starting ? ['the daemon is starting'] : []),
-    ...(draining ? ['shutting down'] : []),
-    ...(opened?.unavailable === undefined ? [] : [opened.unavailable]),
-    ...(processes?.unavailable === undefined || starting ? [] : [processes.unavailable]),
-  ]
-  const startedAt = clock.now()
-  // Undefined before the start is complete.
-  const live: {
-    urls?: () => DaemonUrls
-    zones?: () => ZoneStatus[]
-    reload?: () => Promise<ConfigChanges>
-    backup?: AdminDeps['backup']
-  } = {}
-  let lastReload: LastReload | null = null
-  const status = (): DaemonStatus => ({
-    version: VERSION,
-    node: process.version,
-    pid: process.pid,
-    started_at: new Date(startedAt).toISOString(),
-    uptime_seconds: Math.floor((clock.now() - startedAt) / 1000),
-    ready: notReady().length === 0,
-    reasons: notReady(),
-    config_file: file?.path ?? null,
-    last_reload: lastReload,
-    store: storeType(config),
-    memory_bytes: process.memoryUsage.rss(),
-    listeners: live.urls?.() ?? {},
-    zones: live.zones?.() ?? [],
-    pipelines: config.pipelines.map(({ name }) => name),
-  })
-  const reloadResponse = async (): Promise<ReloadResponse> => {
-    try {
-      if (!live.reload) return { error: 'the daemon is starting' }
-      const { changed, restartNeeded } = await live.reload()
-      return { changed, restart_needed: restartNeeded }
-    } catch (error) {
-      return { error: messageOf(error) }
-    }
-  }
+  const reloader = new Reloader(file, { clock, log })
+  const lastReload = () => reloader.last
+  const state = new DaemonState({ config: current, configFile: file?.path ?? null, lastReload, clock })
   let processes: ProxyProcesses | undefined
-  let opened: AuditedStore | undefined
-  const scrape = {
+  let backup: AdminDeps['backup'] | undefined
+  const scrape: Scrape = {
     contentType: metrics.contentType,
     metrics: async () => await (processes?.scrape(metrics) ?? metrics.metrics()),
   }
-  const backup: AdminDeps['backup'] = async (...given) =>
-    (await live.backup?.(...given)) ?? { status: 503, reason: 'the daemon is starting' }
+  // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
   const admin = stack.use(
-    await listenAdmin(config.admin.listen, { metrics: scrape, notReady, status, reload: reloadResponse, backup }),
+    await listenAdmin(first.admin.listen, {
+      metrics: scrape,
+      notReady: () => state.notReady(),
+      status: () => state.status(),
+      reload: async () => await reloader.respond(),
+      backup: async (...given) => (await backup?.(...given)) ?? { status: 503, reason: 'the daemon is starting' },
+    }),
   )
 
-  const store = stack.use(new AuditedStore(await openWhenReachable(config, { log, clock })))
-  opened = store
-  const keys = await openVault(store, secretKeys(config), log)
-
-  const resolve = fairResolve(systemResolve)
-  const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
-
-  const logpush = stack.use(await openLogPush(config, { store, keys, egress, clock, log, metrics }))
-
-  const effective = new AllZones(store).in(() => config)
-  store.tell = auditLog(logpush.emitter, effective)
-
-  const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
+  const foundation = await openFoundation(stack, current, { state, clock, log, metrics })
+  const { store, keys, blobs, resolve, egress, logpush } = foundation
   const { emitter } = logpush
-  const blobs = stack.use(await openBlobs(config.store, { folder: config.data, clock }))
-  const ports = new Set<number>([portOf(admin.url), ...pipelinePorts(config)])
+  const demo = first.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
+  const ports = new Set<number>([portOf(admin.url), ...pipelinePorts(first)])
   if (demo) ports.add(portOf(demo.origin))
   const shared = {
     store,
@@ -197,29 +122,17 @@ async function start(
     log,
     metrics,
   }
-  const count = processCount(config)
-  const sharedCounts = count === 1 ? undefined : stack.use(new SharedCounts(config.data, log))
-  const counts = { url: config.store, countLog: sharedCounts?.counts }
-  const files = await openCacheDisk(config, { store, clock, log })
+  const count = processCount(first)
+  const sharedCounts = count === 1 ? undefined : stack.use(new SharedCounts(first.data, log))
+  const counts = { url: first.store, countLog: sharedCounts?.counts }
+  const files = await openCacheDisk(first, { store, clock, log })
   if (files) stack.use(files)
   const cacheDisk = files && { start: files.owner.start, owner: files.owner, counts: files.owner }
-  const edge = stack.use(await Edge.open(config, { ...shared, egress, resolve, counts, cacheDisk }))
-  const { zones, workers: sites, geo } = edge
+  const edge = stack.use(await Edge.open(first, { ...shared, egress, resolve, counts, cacheDisk }))
   const proxy = count === 1 ? stack.use(await edge.listen({ bind: activated.bind })) : undefined
+  const bound = () => ({ proxy: proxy ?? processes!.proxy, tls: proxy ? proxy.tls : processes!.tls })
 
-  const trace = tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config.proxy.rules_body.bytes })
   const tails = stack.use(new Tails({ store, clock }))
-  const deps: ControlDeps & TracerDeps = {
-    bind: activated.bind,
-    config: effective,
-    originIssue: originIssue(egress, ports),
-    store,
-    clock,
-    log,
-    trace,
-    upgrades: [logpush.engine.live, tails],
-    observe: observeApi(metrics, edge.tracer),
-  }
   const webhooks = stack.use(
     startWebhooks({
       store,
@@ -231,156 +144,98 @@ async function start(
       config: () => config.webhooks,
       traces: edge.tracer,
       // The spool's own name: one folder, one daemon.
-      sharedAs: config.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
+      sharedAs: first.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
     }),
   )
-  const engine = { vault: keys, egress, emitter, ...webhooks, limits: () => config.webhooks.quotas }
-  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config.workers.retention.orphans }))
-  const shelf = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config.workers.retention })
-  const assets = new AssetUploads({
-    store,
-    blobs,
-    clock,
-    key: keys.derive('worker assets'),
-    limits: () => config.workers.assets,
-  })
-  const uploads = new MemoryBudget(config.workers.upload.memory)
-  const running = await openRuntime(config, {
-    store,
-    shelf,
-    vault: keys,
-    blobs,
-    egress,
-    zones,
-    workers: sites,
-    tails,
-    emitter,
-    clock,
-    log,
-  })
-  if (running) stack.use(running)
-  const runtime = running?.runtime
-  sites.runtime = runtime
-  const code = stack.use(new CodeReader())
-  const scripts = { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config.workers }
-  const seen = {
-    traffic: stack.use(new TrafficHistory(scrape.metrics, { clock, log })),
-    zones: () => live.zones?.() ?? [],
-    startedAt,
-    version: VERSION,
-    certificateFiles: () => config.proxy.tls?.certificates.map(({ cert_file: file }) => file) ?? [],
-    proxy: () => urlOf(bound().proxy),
-  }
-  const areas = endpoints({
-    ...deps,
-    logpush: () => logpush.engine,
-    posture: () => engine,
-    workers: () => scripts,
-    overview: () => seen,
-  })
-  const control = stack.use(await startControl(areas, deps, join(PACKAGE_ROOT, 'dist')))
+  const parts = { config: current, store, keys, blobs, egress, edge, tails, emitter, clock, log }
+  const scripts = await openWorkerScripts(stack, parts)
+  const traffic = stack.use(new TrafficHistory(() => scrape.metrics(), { clock, log }))
+  const control = stack.use(
+    await startApi({
+      foundation,
+      config: current,
+      edge,
+      tails,
+      webhooks,
+      scripts,
+      traffic,
+      state,
+      activated,
+      ports,
+      proxyUrl: () => urlOf(bound().proxy),
+      clock,
+      log,
+      metrics,
+    }),
+  )
   ports.add(portOf(control.url))
-  stack.use(startPipelines(config, { clock, log, monitor: logpush.monitor }))
+  stack.use(startPipelines(first, { clock, log, monitor: logpush.monitor }))
   if (sharedCounts) {
     const { limiter } = edge.limits
-    const runtime = () => running?.forProcesses
-    processes = stack.use(
-      new ProxyProcesses(config, {
-        ...shared,
-        activated,
-        count,
-        counts: sharedCounts,
-        limiter,
-        runtime,
-        cacheFiles: files?.owner,
-      }),
-    )
-    store.applied = () => processes?.applied()
-    await logpush.follow(async (wanted) => await processes?.want(wanted))
-    await processes.start()
+    const runtime = () => scripts.running?.forProcesses
+    const own = { activated, count, counts: sharedCounts, limiter, runtime, cacheFiles: files?.owner }
+    const started = stack.use(new ProxyProcesses(first, { ...shared, ...own }))
+    processes = state.watch(started, { whileStarting: false })
+    store.applied = () => started.applied()
+    await logpush.follow(async (wanted) => await started.want(wanted))
+    await started.start()
   }
   const certificateVault = new Keyring(shared.certificateKeys)
   const acme = stack.use(
-    startAcme({ store, vault: certificateVault, config: () => config, zones, clock, log, metrics }),
+    startAcme({ store, vault: certificateVault, config: current, zones: edge.zones, clock, log, metrics }),
   )
-  const reload = async (next: Config): Promise<ConfigChanges> => {
-    const ways = await readEgress(next.egress)
-    await edge.reconfigure(next)
-    try {
-      await processes?.reconfigure(next)
-    } catch (error) {
-      await edge.reconfigure(config)
-      throw error
-    }
-    files?.configure(next.cache)
-    const changes = configChanges(config, next)
-    for (const section of changes.restartNeeded)
-      log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
-    egress.use(ways)
-    logpush.configure(next.logpush)
-    uploads.limit = next.workers.upload.memory
-    log.level = next.log.level
-    config = next
-    acme.check()
-    return changes
-  }
-  const turns = new KeyedMutex()
-  const reloadFile = async (): Promise<ConfigChanges> => {
-    if (!file) throw new Error('the daemon was started without a configuration file')
-    // First: also if the configuration cannot be used, because rotated logs must not grow under their old name.
-    await Promise.all([edge.reopenLogs(), processes?.reopenLogs()])
-    const at = new Date(clock.now()).toISOString()
-    try {
-      const changes = await turns.run('reload', async () => {
-        if (draining) throw new Error('shutting down')
-        return await reload(file.read())
-      })
-      lastReload = { at, error: null }
-      log.info({ event: 'reloaded', file: file.path, changed: changes.changed }, 'configuration read again')
+
+  reloader.start({
+    reopenLogs: async () => await Promise.all([edge.reopenLogs(), processes?.reopenLogs()]),
+    async apply(next) {
+      const ways = await readEgress(next.egress)
+      await edge.reconfigure(next)
+      try {
+        await processes?.reconfigure(next)
+      } catch (error) {
+        await edge.reconfigure(config)
+        throw error
+      }
+      files?.configure(next.cache)
+      const changes = configChanges(config, next)
+      for (const section of changes.restartNeeded)
+        log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
+      egress.use(ways)
+      logpush.configure(next.logpush)
+      scripts.configure(next)
+      log.level = next.log.level
+      config = next
+      acme.check()
       return changes
-    } catch (error) {
-      lastReload = { at, error: messageOf(error) }
-      log.error(
-        { event: 'reload_failed', file: file.path, error: messageOf(error) },
-        'the configuration stays as it was',
-      )
-      throw error
-    }
+    },
+  })
+  backup = backups({ store, blobs, keys, secrets: secretKeys(first), clock, log })
+  const { proxy: plain, tls } = bound()
+  const urls = {
+    proxy: urlOf(plain),
+    ...(tls && { proxy_tls: urlOf(tls, 'https') }),
+    control: control.url,
+    admin: admin.url,
   }
-  live.reload = reloadFile
-  live.backup = backups({ store, blobs, keys, secrets: secretKeys(first), clock, log })
-  live.zones = () =>
-    zones.current.zones.map(({ id, name, hostnames, balancer }) => ({
+  const zones = () =>
+    edge.zones.current.zones.map(({ id, name, hostnames, balancer }) => ({
       id,
       name,
       hostnames,
       origins: originStatus(balancer, clock.monotonic()),
     }))
-  const bound = () => ({ proxy: proxy ?? processes!.proxy, tls: proxy ? proxy.tls : processes!.tls })
-  live.urls = () => ({
-    proxy: urlOf(bound().proxy),
-    ...(bound().tls && { proxy_tls: urlOf(bound().tls!, 'https') }),
-    control: control.url,
-    admin: admin.url,
-  })
-  starting = false
+  state.started({ urls, zones })
 
-  const { proxy: plain, tls } = bound()
   return {
-    proxy: urlOf(plain),
-    proxyTls: tls && urlOf(tls, 'https'),
-    control: control.url,
-    admin: admin.url,
-    reloadFile,
-    // Concurrent reloads would undo each other, and a listener opened now would outlive the daemon.
-    reload: (next) =>
-      turns.run('reload', async () => {
-        if (draining) throw new Error('shutting down')
-        return await reload(next)
-      }),
+    proxy: urls.proxy,
+    proxyTls: urls.proxy_tls,
+    control: urls.control,
+    admin: urls.admin,
+    reloadFile: async () => await reloader.reloadFile(),
+    reload: async (next) => await reloader.reload(next),
     async close() {
-      draining = true
-      await turns.run('reload', async () => {
+      state.drain()
+      await reloader.close(async () => {
         if (config.proxy.shutdown_delay > 0) await clock.sleep(config.proxy.shutdown_delay)
         // First: what its requests need stays open until they are finished.
         await (processes ?? proxy)?.close()

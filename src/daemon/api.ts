@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { Control } from '../../control/http/listen.js'
+import { endpoints, startControl } from '../../control/index.js'
+import type { Tails } from '../../control/workers/services/tail-sessions.js'
+import type { Config } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import type { Log } from '../core/log.js'
+import type { Metrics } from '../core/metrics.js'
+import { tracer } from '../edge/rules/trace.js'
+import { PACKAGE_ROOT, VERSION } from '../package.js'
+import type { Webhooks } from '../webhooks/index.js'
+import { originIssue } from './dial-guard.js'
+import type { Edge } from './edge.js'
+import type { Foundation } from './foundation.js'
+import { observeApi } from './observe.js'
+import type { ActivatedSockets } from './socket-activation.js'
+import type { DaemonState } from './state.js'
+import type { TrafficHistory } from './traffic-history.js'
+import type { WorkerScripts } from './worker-scripts.js'
+
+/** What the API shows and changes. */
+export interface ApiParts {
+  readonly foundation: Foundation
+  /** The configuration in force. */
+  readonly config: () => Config
+  readonly edge: Edge
+  readonly tails: Tails
+  readonly webhooks: Webhooks
+  readonly scripts: WorkerScripts
+  readonly traffic: TrafficHistory
+  readonly state: DaemonState
+  readonly activated: ActivatedSockets
+  /** Ports of the daemon's own listeners. */
+  readonly ports: ReadonlySet<number>
+  readonly proxyUrl: () => string
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Connects the areas of the API with the parts that they show and change, and opens its listener. */
+export async function startApi(parts: ApiParts): Promise<Control> {
+  const { foundation, config, edge, tails, webhooks, scripts, traffic, state, clock, log } = parts
+  const { store, keys, egress, logpush, effective } = foundation
+  const { zones, geo } = edge
+  const deps = {
+    bind: parts.activated.bind,
+    config: effective,
+    originIssue: originIssue(egress, parts.ports),
+    store,
+    clock,
+    log,
+    trace: tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config().proxy.rules_body.bytes }),
+    upgrades: [logpush.engine.live, tails],
+    observe: observeApi(parts.metrics, edge.tracer),
+  }
+  const posture = {
+    vault: keys,
+    egress,
+    emitter: logpush.emitter,
+    ...webhooks,
+    limits: () => config().webhooks.quotas,
+  }
+  const overview = {
+    traffic,
+    zones: () => state.zones(),
+    startedAt: state.startedAt,
+    version: VERSION,
+    certificateFiles: () => config().proxy.tls?.certificates.map(({ cert_file: file }) => file) ?? [],
+    proxy: parts.proxyUrl,
+  }
+  const areas = endpoints({
+    ...deps,
+    logpush: () => logpush.engine,
+    posture: () => posture,
+    workers: () => scripts.services,
+    overview: () => overview,
+  })
+  return await startControl(areas, deps, join(PACKAGE_ROOT, 'dist'))
+}

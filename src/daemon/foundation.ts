@@ -1,0 +1,47 @@
+import type { Config } from '../config/schema.js'
+import type { Blobs } from '../core/blobs.js'
+import type { Clock } from '../core/clock.js'
+import type { ClosingStack } from '../core/closing-stack.js'
+import type { Log } from '../core/log.js'
+import type { Metrics } from '../core/metrics.js'
+import { fairResolve, systemResolve, type Resolve } from '../egress/fair-resolve.js'
+import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
+import type { Keyring } from '../store/keyring.js'
+import { openBlobs } from '../store/open-blobs.js'
+import { openVault, secretKeys } from '../store/vault.js'
+import { AllZones } from './all-zones.js'
+import { AuditedStore, auditLog } from './audit-log.js'
+import { openLogPush, type LogPush } from './logpush.js'
+import { openWhenReachable } from './open-store.js'
+import type { DaemonState } from './state.js'
+
+/** What every other part of a daemon is built on. */
+export interface Foundation {
+  readonly store: AuditedStore
+  readonly keys: Keyring
+  readonly blobs: Blobs
+  readonly resolve: Resolve
+  readonly egress: GuardedEgress
+  readonly logpush: LogPush
+  /** The configuration in force, with the zones that were created through the API. */
+  readonly effective: () => Config
+}
+
+/** Opens the stores, the guarded ways out and log push. Waits for a store that is not reachable yet. */
+export async function openFoundation(
+  stack: ClosingStack,
+  config: () => Config,
+  { state, clock, log, metrics }: { state: DaemonState; clock: Clock; log: Log; metrics: Metrics },
+): Promise<Foundation> {
+  const first = config()
+  const store = stack.use(new AuditedStore(await openWhenReachable(first, { log, clock })))
+  state.watch(store, { whileStarting: true })
+  const keys = await openVault(store, secretKeys(first), log)
+  const resolve = fairResolve(systemResolve)
+  const egress = new GuardedEgress(await readEgress(first.egress), { log, metrics, resolve })
+  const logpush = stack.use(await openLogPush(first, { store, keys, egress, clock, log, metrics }))
+  const effective = new AllZones(store).in(config)
+  store.tell = auditLog(logpush.emitter, effective)
+  const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock }))
+  return { store, keys, blobs, resolve, egress, logpush, effective }
+}

@@ -1,0 +1,89 @@
+import type { Config } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import { VERSION } from '../package.js'
+import { storeType, type DaemonStatus, type DaemonUrls, type LastReload, type ZoneStatus } from './status.js'
+
+/** A part that can become unavailable while the daemon runs. */
+export interface Part {
+  /** Why it is not available; undefined if it is. */
+  readonly unavailable: string | undefined
+}
+
+export interface DaemonStateDeps {
+  /** The configuration in force. */
+  readonly config: () => Config
+  /** Path of the configuration file; null without one. */
+  readonly configFile: string | null
+  /** Outcome of the last reload of the file. */
+  readonly lastReload: () => LastReload | null
+  readonly clock: Clock
+}
+
+/** What the daemon reports of itself, from the first moment of its start: for `/readyz`, `edged status` and the dashboard. */
+export class DaemonState {
+  readonly startedAt: number
+  readonly #deps: DaemonStateDeps
+  #phase: 'starting' | 'running' | 'draining' = 'starting'
+  readonly #parts: { part: Part; whileStarting: boolean }[] = []
+  #running: { urls: DaemonUrls; zones: () => ZoneStatus[] } | undefined
+
+  constructor(deps: DaemonStateDeps) {
+    this.#deps = deps
+    this.startedAt = deps.clock.now()
+  }
+
+  /** The daemon is not ready while `part` is unavailable; the start is reported without it unless `whileStarting`. */
+  watch<P extends Part>(part: P, { whileStarting }: { whileStarting: boolean }): P {
+    this.#parts.push({ part, whileStarting })
+    return part
+  }
+
+  started(running: { urls: DaemonUrls; zones: () => ZoneStatus[] }): void {
+    this.#running = running
+    this.#phase = 'running'
+  }
+
+  drain(): void {
+    this.#phase = 'draining'
+  }
+
+  get isDraining(): boolean {
+    return this.#phase === 'draining'
+  }
+
+  /** Returns why the daemon is not ready; empty if it is. */
+  notReady(): string[] {
+    const starting = this.#phase === 'starting'
+    const reasons = starting ? ['the daemon is starting'] : this.isDraining ? ['shutting down'] : []
+    for (const { part, whileStarting } of this.#parts)
+      if (part.unavailable !== undefined && (whileStarting || !starting)) reasons.push(part.unavailable)
+    return reasons
+  }
+
+  /** Returns the zones and the state of their origins; none before the start is complete. */
+  zones(): ZoneStatus[] {
+    return this.#running?.zones() ?? []
+  }
+
+  status(): DaemonStatus {
+    const { config: current, configFile, lastReload, clock } = this.#deps
+    const config = current()
+    const reasons = this.notReady()
+    return {
+      version: VERSION,
+      node: process.version,
+      pid: process.pid,
+      started_at: new Date(this.startedAt).toISOString(),
+      uptime_seconds: Math.floor((clock.now() - this.startedAt) / 1000),
+      ready: reasons.length === 0,
+      reasons,
+      config_file: configFile,
+      last_reload: lastReload(),
+      store: storeType(config),
+      memory_bytes: process.memoryUsage.rss(),
+      listeners: this.#running?.urls ?? {},
+      zones: this.zones(),
+      pipelines: config.pipelines.map(({ name }) => name),
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import type { Tails } from '../../control/workers/services/tail-sessions.js'
+import type { WorkersServices } from '../../control/workers/services/index.js'
+import type { Config } from '../config/schema.js'
+import type { Blobs } from '../core/blobs.js'
+import type { Clock } from '../core/clock.js'
+import type { ClosingStack } from '../core/closing-stack.js'
+import type { Emitter } from '../core/emit.js'
+import type { Log } from '../core/log.js'
+import { MemoryBudget } from '../core/memory-budget.js'
+import type { Store } from '../core/store.js'
+import type { Egress } from '../egress/egress.js'
+import type { Keyring } from '../store/keyring.js'
+import { AssetUploads } from '../workers/assets/uploads.js'
+import { CodeReader } from '../workers/code/reader.js'
+import { startCollector } from '../workers/orphan-collector.js'
+import { ScriptRepository } from '../workers/script-repository.js'
+import type { Edge } from './edge.js'
+import { openRuntime, type RunningWorkers } from './worker-runtime.js'
+
+export interface WorkerScriptsDeps {
+  /** The configuration in force. */
+  readonly config: () => Config
+  readonly store: Store
+  readonly keys: Keyring
+  readonly blobs: Blobs
+  readonly egress: Egress
+  readonly edge: Edge
+  readonly tails: Tails
+  readonly emitter: Emitter
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Uploaded scripts: their storage, what the API needs of them, and the runtime. */
+export interface WorkerScripts {
+  readonly services: WorkersServices
+  /** Undefined if scripts do not run here. */
+  readonly running: RunningWorkers | undefined
+  /** Applies a reloaded configuration. */
+  configure(config: Config): void
+}
+
+/** Opens the repository of scripts and starts the deployed ones. */
+export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScriptsDeps): Promise<WorkerScripts> {
+  const { config, store, keys, blobs, egress, edge, tails, emitter, clock, log } = deps
+  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config().workers.retention.orphans }))
+  const shelf = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
+  const assets = new AssetUploads({
+    store,
+    blobs,
+    clock,
+    key: keys.derive('worker assets'),
+    limits: () => config().workers.assets,
+  })
+  const uploads = new MemoryBudget(config().workers.upload.memory)
+  const { zones, workers } = edge
+  const shared = { store, shelf, vault: keys, blobs, egress, zones, workers, tails, emitter, clock, log }
+  const running = await openRuntime(config(), shared)
+  if (running) stack.use(running)
+  const runtime = running?.runtime
+  workers.runtime = runtime
+  const code = stack.use(new CodeReader())
+  return {
+    services: { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config().workers },
+    running,
+    configure(next) {
+      uploads.limit = next.workers.upload.memory
+    },
+  }
+}
