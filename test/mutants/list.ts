@@ -38,7 +38,7 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (!mayUse(caller, [], { account: id }))`, 'if (false)'],
     [`if (!mayUse(caller, permissions, where))`, 'if (false)'],
   ),
-  ...of('control/http/json-limits.ts', 'test/control/http/frame.test.ts', [
+  ...of('control/http/json-limits.ts', 'test/control/http/request-bodies.test.ts', [
     `if (FORBIDDEN.has(key)) issues`,
     'if (false) issues',
   ]),
@@ -142,5 +142,8 @@ export const MUTANTS: readonly Mutant[] = [
     `if (RESERVED.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix)))`,
     'if (false)',
   ]),
-  ...of('src/webhooks/http-post.ts', 'test/webhooks/sender.test.ts', [`if (read >= MAX_READ_BYTES) enough()`, '']),
+  ...of('src/webhooks/http-post.ts', 'test/webhooks/sender-hostile.test.ts', [
+    `if (read >= MAX_READ_BYTES) enough()`,
+    '',
+  ]),
 ]

@@ -6,13 +6,10 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { brotliCompressSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib'
-import { Command } from 'commander'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { test as testCommand } from '../../src/commands/test.js'
 import { readConfig } from '../../src/config/load.js'
-import { loadPipelines, readPipelines } from '../../src/config/pipeline-file.js'
-import { BadConfig } from '../../src/config/yaml.js'
+import { readPipelines } from '../../src/config/pipeline-file.js'
 import { PipelineMonitor } from '../../pipelines/logpush/monitor.js'
 import { DATASETS } from '../../pipelines/records/index.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -87,92 +84,6 @@ t.test('an array becomes lines, and says where it is none', async (t) => {
       else await read()
       if (size === 1 && !message) t.ok(found.startsWith(lines), input.slice(0, 40))
     }
-  }
-})
-
-const file = (text: string) => readPipelines(text, '/logs/p.yaml', checks, {})
-
-t.test('what is wrong in a pipeline file is reported with its place', async (t) => {
-  const head = 'dataset: http_requests\ndestination_conf: stdout://\n'
-  const WRONG: [text: string, fault: string | RegExp][] = [
-    ['', /1:1: must be a pipeline/],
-    [`${head}source: { fil: a }`, 'p.yaml:3:11: source.fil is not a source; did you mean file?'],
-    [`${head}source: { zone: ${'a'.repeat(32)} }`, /3:11: source.zone is a source of pipelines inside the daemon only/],
-    [
-      `${head}source: stdin\noutput_option: {}`,
-      /4:1: output_option is not a known member, did you mean output_options/,
-    ],
-    [`${head}source: stdin\nretry_for: 10`, /4:1: retry_for must be a number with a unit/],
-    [`${head}source: stdin\nmax_upload_records: 5`, /4:1: max_upload_records must be/],
-    [`${head}source: stdin\nfilter: { where: { key: No, operator: eq, value: 1 } }`, /filter.where.key is not a field/],
-    ['source: stdin\ndataset: http_request\ndestination_conf: stdout://', /2:1: .*did you mean http_requests/],
-    ['source: stdin\ndataset: http_requests\ndestination_conf: nope://a', /3:1: destination_conf must begin with/],
-    [
-      'source: stdin\ndataset: http_requests\ndestination_conf: file:a%zz',
-      /3:1: destination_conf has malformed percent-encoding/,
-    ],
-    ['pipelines: []', /1:1: pipelines/],
-  ]
-  for (const [text, fault] of WRONG) {
-    try {
-      file(text)
-      t.fail(`not refused: ${text}`)
-    } catch (error) {
-      t.type(error, BadConfig)
-      t.match((error as Error).message, fault)
-    }
-  }
-  const [pipeline] = file(
-    `${head}source: { file: [a, ../b] }\nfilter: { where: { key: EdgeStartTimestamp, operator: eq, value: 1795266000123456789 } }`,
-  )
-  t.match(pipeline, { name: 'p', source: { file: ['/logs/a', '/b'] }, filter: /1795266000123456789/ })
-})
-
-t.test('all issues of a pipeline file are reported together, in the order of the file', async (t) => {
-  const text = `dataset: http_requests
-source: { file: a, folow: true }
-destination_conf: nope://a
-retry_for: 10
-filter: { where: { key: No, operator: eq, value: 1 } }
-output_options: { field_names: [Nope], timestamp_format: iso }
-max_upload_records: 5
-color: red
-`
-  const faults = (() => {
-    try {
-      return file(text)
-    } catch (error) {
-      return (error as BadConfig).faults.map(({ line, message }) => `${line} ${message.split(' ', 1)[0]}`)
-    }
-  })()
-  t.strictSame(faults, [
-    '2 source.folow',
-    '3 destination_conf',
-    '4 retry_for',
-    '5 filter.where.key',
-    '6 output_options.field_names.0',
-    '6 output_options.timestamp_format',
-    '7 max_upload_records',
-    '8 color',
-  ])
-  const list = `pipelines:\n  - { source: stdin }\n  - { source: stdin, dataset: nope, destination_conf: 'nope:' }`
-  t.throws(() => file(list), /2:5: .*\n.*2:5: .*\n.*3:22: .*dataset.*\n.*3:37: .*destination_conf/)
-})
-
-t.test('the worked examples pass their own tests', async (t) => {
-  const folder = join(import.meta.dirname, '../../config/pipelines')
-  const names = readdirSync(folder)
-  t.ok(names.length >= 5)
-  for (const name of names) {
-    const out = t.capture(process.stdout, 'write', () => true)
-    const command = new Command('test').exitOverride()
-    testCommand(command)
-    await command.parseAsync([join(folder, name)], { from: 'user' })
-    const text = out()
-      .map(({ args }) => String(args[0]))
-      .join('')
-    out.restore()
-    t.match(text, /^[1-9]\d* passed, 0 failed$/m, name)
   }
 })
 
@@ -317,14 +228,6 @@ t.test('a run without input says what is missing, and leaves nothing behind', as
   for (const [source, message] of MISSING) await t.rejects(ran(folder, source, 'file:out').run(), { message }, source)
   t.notOk(existsSync(join(folder, 'state')))
   t.same(await ran(folder, "{ file: ['*.ndjson', '*.gz'] }", 'file:out').run(), { end: 'done' }, 'one glob is enough')
-})
-
-t.test('a configuration of the daemon is no pipeline file', async (t) => {
-  const folder = testFolder(t, { 'edged.yaml': 'data: ./data\n', 'empty.yaml': '' })
-  t.throws(() => loadPipelines(join(folder, 'edged.yaml'), checks), {
-    message: /:1:1: is not a pipeline file: .* edged serve/,
-  })
-  t.throws(() => loadPipelines(join(folder, 'empty.yaml'), checks), { message: /:1:1: must be a pipeline/ })
 })
 
 t.test('a followed file is read through its rotation', async (t) => {

@@ -14,6 +14,7 @@ import { Keyring } from '../../src/store/keyring.js'
 import { openMemory } from '../../src/store/memory.js'
 import { StoredDeliveries } from '../../src/webhooks/delivery-store.js'
 import { WebhookSender, type SenderOptions } from '../../src/webhooks/sender.js'
+import { Receiver, type Responding } from '../helpers/receiver.js'
 
 export const ACCOUNT = account('a'.repeat(32))
 const vault = new Keyring([randomBytes(32)])
@@ -124,4 +125,11 @@ export class Workbench {
   status(webhookId: string): string | undefined {
     return this.store.get(WEBHOOKS, ACCOUNT, webhookId)?.value.status
   }
+}
+
+/** Starts a receiver of deliveries that is closed after the test. */
+export async function receiver(t: Test, response?: Responding): Promise<Receiver> {
+  const made = await Receiver.start(response)
+  t.teardown(() => made.close())
+  return made
 }
