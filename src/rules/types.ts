@@ -202,6 +202,13 @@ export interface ClientTls {
   readonly cipher: string
   /** Bytes of the ClientHello message. */
   readonly helloBytes: number
+  /** Base64 values that tell clients apart. */
+  readonly fingerprint: {
+    readonly random: string
+    readonly ciphersSha1: string
+    readonly extensionsSha1: string
+    readonly extensionsSha1Le: string
+  }
 }
 
 /** The zone of a request, as far as rules read it. */

@@ -1,3 +1,5 @@
+import { HelloFingerprint } from './hello-fingerprint.js'
+
 /** The parts of a ClientHello that choose a server: read before TLS starts, because `SNICallback` cannot choose a version. */
 export interface ClientHello {
   /** `server_name` in lower case; undefined if the client sends none (RFC 6066, 3). */
@@ -6,6 +8,7 @@ export interface ClientHello {
   readonly protocols: readonly string[]
   /** Bytes of the handshake message without its header of 4 bytes. */
   readonly length: number
+  readonly fingerprint: HelloFingerprint
 }
 
 const HANDSHAKE_RECORD = 22
@@ -63,22 +66,25 @@ function handshakeMessage(bytes: Buffer): Buffer | 'incomplete' | 'invalid' {
 }
 
 function readHello(message: Reader): ClientHello {
-  message.skip(2 + 32)
+  message.skip(2)
+  const random = message.bytes(32)
   message.skip(message.uint8())
-  message.skip(message.uint16())
+  const ciphers = message.bytes(message.uint16())
   message.skip(message.uint8())
   let serverName: string | undefined
   let protocols: string[] = []
+  const types: number[] = []
   if (!message.ended) {
     const extensions = message.part(message.uint16())
     while (!extensions.ended) {
       const type = extensions.uint16()
+      types.push(type)
       const content = extensions.part(extensions.uint16())
       if (type === SERVER_NAME) serverName = nameIn(content)
       else if (type === ALPN) protocols = protocolsIn(content)
     }
   }
-  return { serverName, protocols, length: message.length }
+  return { serverName, protocols, length: message.length, fingerprint: new HelloFingerprint(random, ciphers, types) }
 }
 
 const HOST_NAME = 0
@@ -130,8 +136,12 @@ class Reader {
   }
 
   part(count: number): Reader {
+    return new Reader(this.bytes(count))
+  }
+
+  bytes(count: number): Buffer {
     const start = this.#next(count)
-    return new Reader(this.#bytes.subarray(start, start + count))
+    return this.#bytes.subarray(start, start + count)
   }
 
   text(count: number): string {

@@ -4,6 +4,7 @@ import type { ClientCertificate } from '../core/client-certificate.js'
 import type { Certificate, TlsVersion } from './certificates.js'
 import { clientCertificate, type ClientAuthority } from './client-authority.js'
 import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
+import type { HelloFingerprint } from './hello-fingerprint.js'
 
 /** Protocol of validations by tls-alpn-01 (RFC 8737, 4). */
 const ACME_PROTOCOL = 'acme-tls/1'
@@ -24,6 +25,7 @@ export interface SecureConnection {
   readonly protocol: AlpnProtocol
   /** Bytes of the ClientHello message. */
   readonly helloBytes: number
+  readonly fingerprint: HelloFingerprint
   /** The name that the client asked for, in lower case. */
   readonly serverName: string | undefined
   /** Undefined if no certificate was asked for. */
@@ -139,7 +141,7 @@ export class TlsTerminator {
 
   #handshake(
     transport: Socket,
-    { serverName, length }: ClientHello,
+    { serverName, length, fingerprint }: ClientHello,
     { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
   ): void {
     const options = this.#options
@@ -175,6 +177,7 @@ export class TlsTerminator {
         cipher,
         protocol: socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1',
         helloBytes: length,
+        fingerprint,
         serverName,
         client: authority && { authority, certificate: clientCertificate(socket, authority) },
       })

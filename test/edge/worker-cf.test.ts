@@ -15,7 +15,8 @@ const PLACE = {
 }
 
 t.test('request.cf has what the connection and the databases know', (t) => {
-  const tls = { version: 'TLSv1.3', cipher: 'TLS_AES_128_GCM_SHA256', helloBytes: 517 } as Parameters<
+  const fingerprint = { random: 'cg==', ciphersSha1: 'Yw==', extensionsSha1: 'ZQ==', extensionsSha1Le: 'bA==' }
+  const tls = { version: 'TLSv1.3', cipher: 'TLS_AES_128_GCM_SHA256', helloBytes: 517, fingerprint } as Parameters<
     typeof requestCf
   >[0]['tls']
   t.same(JSON.parse(requestCf({ httpVersion: '2', tls }, PLACE)), {
@@ -23,6 +24,10 @@ t.test('request.cf has what the connection and the databases know', (t) => {
     tlsVersion: 'TLSv1.3',
     tlsCipher: 'TLS_AES_128_GCM_SHA256',
     tlsClientHelloLength: '517',
+    tlsClientRandom: 'cg==',
+    tlsClientCiphersSha1: 'Yw==',
+    tlsClientExtensionsSha1: 'ZQ==',
+    tlsClientExtensionsSha1Le: 'bA==',
     asn: 64_500,
     asOrganization: 'Example AS',
     country: 'AT',

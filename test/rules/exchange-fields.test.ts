@@ -178,7 +178,6 @@ const ABSENT: [pattern: RegExp, why: string][] = [
   [/^cf\.(client\.bot|verified_bot_category)$/, 'detected by services that are not here'],
   [/^cf\.waf\.(?!score$)/, 'detected by services that are not here'],
   [/^http\.request\.jwt\.claims/, 'there are no token configurations'],
-  [/^cf\.tls_(?!client_auth|version|cipher$|client_hello_length)/, 'fingerprints of handshakes are not computed'],
   [/^cf\.timings\.client_tcp_rtt_msec$/, 'the runtime does not tell'],
   [/^cf\.(colo\.id|unique_visitor_id)$/, 'for rate limits only, not for expressions'],
   [/^(true|false)$/, 'constants of the language'],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { createServer } from 'node:net'
@@ -38,20 +39,39 @@ async function clientHello(options: { servername?: string; ALPNProtocols?: strin
 t.test('a ClientHello gives name, protocols and length, however it is cut', async (t) => {
   const bytes = await clientHello({ servername: 'Example.TEST', ALPNProtocols: ['h2', 'http/1.1'] })
   const want = { serverName: 'example.test', protocols: ['h2', 'http/1.1'], length: bytes.length - 9 }
-  t.same(parseClientHello(bytes), want)
+  t.match(parseClientHello(bytes), want)
   for (let size = 0; size < bytes.length; size++)
     if (parseClientHello(bytes.subarray(0, size)) !== 'incomplete') t.fail(`cut at ${size}`)
-  t.same(parseClientHello(Buffer.concat([bytes, Buffer.from('more')])), want, 'bytes after it are ignored')
+  t.match(parseClientHello(Buffer.concat([bytes, Buffer.from('more')])), want, 'bytes after it are ignored')
 
   const body = bytes.subarray(5)
   const record = (part: Buffer) => Buffer.concat([Buffer.from([22, 3, 1, part.length >> 8, part.length & 255]), part])
   for (const at of [1, 3, 4, 50])
-    t.same(
+    t.match(
       parseClientHello(Buffer.concat([record(body.subarray(0, at)), record(body.subarray(at))])),
       want,
       `records ${at}`,
     )
   t.match(parseClientHello(await clientHello({})), { serverName: undefined, protocols: [] })
+})
+
+t.test('a ClientHello has a fingerprint: its random value, cipher suites and extension types', (t) => {
+  const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex')
+  const random = Buffer.alloc(32, 7)
+  // Two suites; the extensions 0x000a and 0xff01, both empty.
+  const rest = hex('00 0004 13011302 0100 0008 000a0000 ff010000')
+  const message = Buffer.concat([hex('0303'), random, rest])
+  const hello = parseClientHello(
+    Buffer.concat([hex('160301'), Buffer.from([0, message.length + 4, 1, 0, 0, message.length]), message]),
+  )
+  if (typeof hello === 'string') throw new Error(hello)
+  const sha1 = (text: string) => createHash('sha1').update(hex(text)).digest('base64')
+  const { random: sent, ciphersSha1, extensionsSha1, extensionsSha1Le } = hello.fingerprint
+  t.same(
+    [sent, ciphersSha1, extensionsSha1, extensionsSha1Le],
+    [random.toString('base64'), sha1('13011302'), sha1('000aff01'), sha1('0a0001ff')],
+  )
+  t.end()
 })
 
 t.test('bytes that cannot start a TLS connection are invalid at once', async (t) => {
