@@ -2,6 +2,7 @@ import { accounts } from './accounts/index.js'
 import type { ControlDeps } from './http/context.js'
 import type { Endpoint } from './http/endpoint.js'
 import { listenControl, type Control } from './http/listen.js'
+import { certificatePacks } from './zones/certificate-packs.js'
 import { fallbackOrigin } from './zones/fallback-origin.js'
 import { hostnames } from './zones/hostnames.js'
 import { lists } from './lists/index.js'
@@ -40,6 +41,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...purge(deps),
   ...hostnames(deps),
   ...fallbackOrigin(deps),
+  ...certificatePacks(deps),
   ...rulesets(deps),
   ...lists(deps),
   ...logpush(deps),

@@ -120,6 +120,8 @@ export interface ControlDeps {
    * does not resolve yet. Not set: origins are not checked.
    */
   readonly originIssue?: (origin: URL) => Promise<string | undefined>
+  /** Returns where certificates of the HTTPS listener come from; undefined without this listener. */
+  readonly tls?: () => { readonly acme: boolean; readonly files: readonly string[] } | undefined
   /** Handlers of requests for a protocol upgrade. The first one that knows the path handles the request. */
   readonly upgrades?: readonly Upgrades[]
   /** Called after each response. The path is the endpoint's pattern, so the number of metric labels is bounded. */

@@ -1,11 +1,8 @@
-import { X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
-import { MANAGED_CERTIFICATES } from '../../src/tls/acme/records.js'
-import { covers } from '../zones/hostname-match.js'
-import { DAEMON } from '../../src/core/scope.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
+import { overlaps } from '../zones/certificate-packs.js'
+import { CertificateStates, type CertificateState } from '../zones/certificate-states.js'
 import type { OverviewDeps } from './services.js'
 
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -19,10 +16,10 @@ const Shown = Type.Object({
   error: orNull('Why the last order failed.'),
   next_order: orNull('No order before this time.'),
 })
-type Shown = Static<typeof Shown>
 
 /** Certificates of the HTTPS listener that cover host names of a zone. */
-export function certificates({ config, store, overview }: OverviewDeps): Endpoint[] {
+export function certificates(deps: OverviewDeps): Endpoint[] {
+  const states = new CertificateStates(deps)
   return [
     endpoint({
       method: 'get',
@@ -32,47 +29,26 @@ export function certificates({ config, store, overview }: OverviewDeps): Endpoin
       summary: 'List the certificates that cover host names of a zone',
       result: Type.Array(Shown),
       async handle({ scope }) {
-        const zone = config().zones.find(({ id }) => id === scope.id)
+        const zone = deps.config().zones.find(({ id }) => id === scope.id)
         const patterns = zone ? (zone.hostnames ?? [zone.name, `*.${zone.name}`]) : []
-        const files = (await Promise.all(overview().certificateFiles().map(ofFile))).filter((one) => one !== undefined)
-        const managed = store.list(MANAGED_CERTIFICATES, DAEMON).map(({ id, value }): Shown => ({
-          names: [id],
-          source: 'acme',
-          not_before: value.not_before ?? null,
-          not_after: value.not_after ?? null,
-          failures: value.failures,
-          error: value.last_error ?? null,
-          next_order: value.next_order ?? null,
-        }))
-        return whole(
-          [...files, ...managed].filter(({ names }) =>
-            names.some((name) => patterns.some((pattern) => pattern === '*' || overlaps(pattern, name))),
-          ),
+        const found = [...(await states.files()), ...states.managed()].filter(({ names }) =>
+          names.some((name) => patterns.some((pattern) => overlaps(pattern, name))),
         )
+        return whole(found.map(shown))
       },
     }),
   ]
 }
 
-/** Whether a pattern of a zone and a name of a certificate, both possibly with `*.` in front, have a host in common. */
-const overlaps = (pattern: string, name: string): boolean =>
-  pattern === name || covers(pattern, name) || covers(name, pattern)
-
-/** Returns the certificate in a PEM file; undefined if it cannot be read, which the log of the daemon reports. */
-async function ofFile(file: string): Promise<Shown | undefined> {
-  try {
-    const leaf = new X509Certificate(await readFile(file))
-    const names = leaf.subjectAltName?.split(', ').flatMap((name) => (name.startsWith('DNS:') ? name.slice(4) : []))
-    return {
-      names: names ?? [],
-      source: 'file',
-      not_before: new Date(leaf.validFrom).toISOString(),
-      not_after: new Date(leaf.validTo).toISOString(),
-      failures: 0,
-      error: null,
-      next_order: null,
-    }
-  } catch {
-    return undefined
+function shown({ names, source, leaf: read, failures, error, nextOrder }: CertificateState): Static<typeof Shown> {
+  const leaf = read?.()
+  return {
+    names: [...names],
+    source,
+    not_before: leaf?.notBefore ?? null,
+    not_after: leaf?.notAfter ?? null,
+    failures,
+    error: error ?? null,
+    next_order: nextOrder ?? null,
   }
 }

@@ -39,8 +39,6 @@ export interface OverviewServices {
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly version: string
-  /** Returns the PEM files of the configured certificates. */
-  certificateFiles(): readonly string[]
   /** Returns the base URL of the proxy, `http://127.0.0.1:8080`. */
   proxy(): string
 }

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { HostnameSsl } from '../../src/core/model/hostname.js'
 import { mapOf, orNull, strict } from '../../src/core/schema.js'
 import { paging } from '../http/paging.js'
+import { CERTIFICATE_STATUSES } from './certificate-states.js'
 
 /** Maximum bytes of the metadata of one custom hostname, as JSON. */
 export const MAX_METADATA_BYTES = 4096
@@ -50,8 +51,13 @@ export const HostnameResult = Type.Object({
     Type.Object({
       ...HostnameSsl.properties,
       id: Type.String(),
-      status: Type.Literal('active'),
+      status: Type.Enum([...CERTIFICATE_STATUSES]),
       hosts: Type.Array(Type.String()),
+      issuer: Type.Optional(Type.String()),
+      serial_number: Type.Optional(Type.String()),
+      uploaded_on: Type.Optional(Type.String({ format: 'date-time' })),
+      expires_on: Type.Optional(Type.String({ format: 'date-time' })),
+      validation_errors: Type.Optional(Type.Array(Type.Object({ message: Type.String() }))),
     }),
   ),
   verification_errors: Type.Array(Type.String()),

@@ -8,6 +8,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audited, auditOf } from '../resources/audit.js'
 import { ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
+import { CERTIFICATE_STATUSES, CertificateStates, type CertificateState } from './certificate-states.js'
 import { covers, hostName } from './hostname-match.js'
 import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MAX_METADATA_BYTES } from './hostname-schemas.js'
 import { page } from '../http/paging.js'
@@ -33,7 +34,9 @@ export function hostnames(deps: ControlDeps): Endpoint[] {
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf({ config, store, clock }: ControlDeps) {
+function contextOf(deps: ControlDeps) {
+  const { config, store, clock } = deps
+  const states = new CertificateStates(deps)
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
 
@@ -53,15 +56,25 @@ function contextOf({ config, store, clock }: ControlDeps) {
     if (store.get(HOSTNAME_OWNER, DAEMON, name)) throw new ApiError('duplicateHostname', '/hostname')
   }
 
+  /** Returns the function that adds the state of the certificate to a hostname. */
+  const certified = async () => {
+    const files = await states.files()
+    return (hostname: Hostname): Certified => {
+      const { hostname: name, ssl } = hostname
+      const state = states.of(name, files)
+      return { hostname, state, ssl: ssl ?? (state?.source === 'acme' ? { id: hostname.id } : undefined) }
+    }
+  }
+
   const quota = (scope: Scope) => {
     const allocated = config().control.quotas.custom_hostnames_per_zone
     const used = store.count(HOSTNAME, scope)
     return { allocated, used, hard_cap: allocated, exceeded: used >= allocated }
   }
-  return { store, quota, stored, clock, room, assertFree, edits }
+  return { store, quota, stored, clock, room, assertFree, edits, certified }
 }
 
-function listCustomHostnames({ store }: Context): Endpoint {
+function listCustomHostnames({ store, certified }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: '/custom_hostnames',
@@ -70,10 +83,12 @@ function listCustomHostnames({ store }: Context): Endpoint {
     summary: 'List, search and sort the custom hostnames of a zone',
     query: HostnameQuery,
     result: Type.Array(HostnameResult),
-    handle({ scope, query }) {
+    async handle({ scope, query }) {
       const fits = filter(query)
-      const found = [...store.list(HOSTNAME, scope)].map(({ value }) => value).filter(fits)
-      found.sort((a, b) => rank(a) - rank(b) || (a.hostname < b.hostname ? -1 : 1))
+      const withState = await certified()
+      const found = [...store.list(HOSTNAME, scope)].map(({ value }) => withState(value)).filter(fits)
+      const rank = RANKS[query.order]
+      found.sort((a, b) => rank(a) - rank(b) || (a.hostname.hostname < b.hostname.hostname ? -1 : 1))
       return page(query.direction === 'asc' ? found : found.toReversed(), query, shown)
     },
   })
@@ -96,7 +111,7 @@ function readQuota({ quota }: Context): Endpoint {
   })
 }
 
-function readCustomHostname({ stored }: Context): Endpoint {
+function readCustomHostname({ stored, certified }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: '/custom_hostnames/:custom_hostname_id',
@@ -104,11 +119,14 @@ function readCustomHostname({ stored }: Context): Endpoint {
     permissions: READ,
     summary: 'Read a custom hostname',
     result: HostnameResult,
-    handle: ({ scope, params }) => shown(stored(scope, params.custom_hostname_id).value),
+    async handle({ scope, params }) {
+      const withState = await certified()
+      return shown(withState(stored(scope, params.custom_hostname_id).value))
+    },
   })
 }
 
-function createCustomHostname({ store, clock, room, assertFree, quota }: Context): Endpoint {
+function createCustomHostname({ store, clock, room, assertFree, quota, certified }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: '/custom_hostnames',
@@ -140,12 +158,13 @@ function createCustomHostname({ store, clock, room, assertFree, quota }: Context
         .catch((error: unknown) => {
           throw error instanceof VersionConflict ? new ApiError('duplicateHostname', '/hostname') : error
         })
-      return new ApiResponse(shown(value), { messages: withoutEffect(inert(body)) })
+      const withState = await certified()
+      return new ApiResponse(shown(withState(value)), { messages: withoutEffect(inert(body)) })
     },
   })
 }
 
-function changeCustomHostname({ store, clock, stored }: Context): Endpoint {
+function changeCustomHostname({ store, clock, stored, certified }: Context): Endpoint {
   return endpoint({
     method: 'patch',
     path: '/custom_hostnames/:custom_hostname_id',
@@ -169,7 +188,8 @@ function changeCustomHostname({ store, clock, stored }: Context): Endpoint {
         auditOf(clock, call, { kind: HOSTNAME, scope, id }),
       )
       if (!after) throw new ApiError('unknownHostname')
-      return new ApiResponse(shown(after.value), { messages: withoutEffect(inert(body)) })
+      const withState = await certified()
+      return new ApiResponse(shown(withState(after.value)), { messages: withoutEffect(inert(body)) })
     },
   })
 }
@@ -203,19 +223,52 @@ function removeCustomHostname({ store, clock, edits, stored }: Context): Endpoin
 const inert = ({ ssl }: HostnameChange): string[] =>
   ssl && Object.keys(ssl).some((name) => name !== 'wildcard') ? ['/ssl'] : []
 
-// Every `ssl` is active, so both orders of the list are by this rank.
-const rank = ({ ssl }: Hostname): number => (ssl === undefined ? 0 : 1)
+/** A hostname with its certificate. */
+interface Certified {
+  readonly hostname: Hostname
+  /** Undefined: TLS ends in front of the proxy. */
+  readonly state: CertificateState | undefined
+  /** The stored options; defaults if a certificate is ordered without any; undefined: the result has no `ssl`. */
+  readonly ssl: Hostname['ssl']
+}
+
+const statusOf = ({ state }: Certified): Status => state?.status ?? 'active'
+type Status = (typeof CERTIFICATE_STATUSES)[number]
+
+const RANKS: Record<HostnameQuery['order'], (one: Certified) => number> = {
+  ssl: ({ ssl }) => (ssl === undefined ? 0 : 1),
+  ssl_status: (one) => (one.ssl === undefined ? 0 : 1 + CERTIFICATE_STATUSES.indexOf(statusOf(one))),
+}
 
 type Result = Static<typeof HostnameResult>
 
-function shown({ ssl, ...hostname }: Hostname): Result {
+function shown(one: Certified): Result {
+  const { ssl: _stored, ...hostname } = one.hostname
+  const { ssl, state } = one
+  const leaf = state?.leaf?.()
   return {
     ...hostname,
-    ...(ssl && { ssl: { ...ssl, status: 'active', hosts: sslHosts(hostname.hostname, ssl) } }),
+    ...(ssl && {
+      ssl: {
+        ...SSL_DEFAULTS,
+        ...ssl,
+        status: statusOf(one),
+        hosts: sslHosts(hostname.hostname, ssl),
+        ...(leaf && {
+          issuer: leaf.issuer,
+          serial_number: leaf.serialNumber,
+          uploaded_on: leaf.notBefore,
+          expires_on: leaf.notAfter,
+        }),
+        ...(state?.error !== undefined && { validation_errors: [{ message: state.error }] }),
+      },
+    }),
     status: 'active',
     verification_errors: [],
   }
 }
+
+const SSL_DEFAULTS = { type: 'dv', method: 'http', bundle_method: 'ubiquitous', wildcard: false } as const
 
 const sslHosts = (name: string, { wildcard }: HostnameSsl): string[] => (wildcard ? [name, `*.${name}`] : [name])
 
@@ -237,10 +290,7 @@ function mergedSsl(old: Hostname['ssl'], change: HostnameSsl): NonNullable<Hostn
   const settings = { ...old?.settings, ...change.settings }
   return {
     id: newUuid(),
-    type: 'dv',
-    method: 'http',
-    bundle_method: 'ubiquitous',
-    wildcard: false,
+    ...SSL_DEFAULTS,
     ...old,
     ...change,
     ...(Object.keys(settings).length > 0 && { settings }),
@@ -262,21 +312,25 @@ function furtherIssues(body: HostnameChange & { readonly hostname?: string }): I
   return issues
 }
 
-function filter(query: HostnameQuery): (hostname: Hostname) => boolean {
+function filter(query: HostnameQuery): (one: Certified) => boolean {
   const exact = (query['hostname.exact'] ?? query.hostname)?.toLowerCase()
   const contained = query['hostname.contain']?.toLowerCase()
   const start = query['hostname.startsWith']?.toLowerCase()
   const server = query.custom_origin_server?.toLowerCase()
   const { id, ssl, ssl_status, hostname_status, certificate_authority, wildcard } = query
-  return (one) =>
-    (exact === undefined || one.hostname === exact) &&
-    (contained === undefined || one.hostname.includes(contained)) &&
-    (start === undefined || one.hostname.startsWith(start)) &&
-    (id === undefined || one.id === id) &&
-    (ssl === undefined || (one.ssl === undefined ? 0 : 1) === ssl) &&
-    (ssl_status === undefined || (one.ssl !== undefined && ssl_status === 'active')) &&
-    (hostname_status === undefined || hostname_status === 'active') &&
-    (server === undefined || one.custom_origin_server === server) &&
-    (certificate_authority === undefined || one.ssl?.certificate_authority === certificate_authority) &&
-    (wildcard === undefined || (one.ssl?.wildcard ?? false) === wildcard)
+  return (certified) => {
+    const { hostname: one, ssl: shownSsl } = certified
+    return (
+      (exact === undefined || one.hostname === exact) &&
+      (contained === undefined || one.hostname.includes(contained)) &&
+      (start === undefined || one.hostname.startsWith(start)) &&
+      (id === undefined || one.id === id) &&
+      (ssl === undefined || (shownSsl === undefined ? 0 : 1) === ssl) &&
+      (ssl_status === undefined || (shownSsl !== undefined && ssl_status === statusOf(certified))) &&
+      (hostname_status === undefined || hostname_status === 'active') &&
+      (server === undefined || one.custom_origin_server === server) &&
+      (certificate_authority === undefined || one.ssl?.certificate_authority === certificate_authority) &&
+      (wildcard === undefined || (one.ssl?.wildcard ?? false) === wildcard)
+    )
+  }
 }

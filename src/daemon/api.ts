@@ -47,6 +47,10 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     bind: parts.activated.bind,
     config: effective,
     originIssue: originIssue(egress, parts.ports),
+    tls: () => {
+      const { tls } = config().proxy
+      return tls && { acme: tls.acme !== undefined, files: tls.certificates.map(({ cert_file: file }) => file) }
+    },
     store,
     clock,
     log,
@@ -66,7 +70,6 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     zones: () => state.zones(),
     startedAt: state.startedAt,
     version: VERSION,
-    certificateFiles: () => config().proxy.tls?.certificates.map(({ cert_file: file }) => file) ?? [],
     proxy: parts.proxyUrl,
   }
   const areas = endpoints({

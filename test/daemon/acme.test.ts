@@ -82,7 +82,22 @@ for (const challenge of ['tls-alpn-01', 'http-01']) {
     let shift = 0
     const clock = { ...systemClock, now: () => Date.now() + shift }
     const all = await setUp(t, { acme: `, challenges: [${challenge}]`, clock })
+    const zone = async (path: string) => {
+      const response = await fetch(`${all.daemon.control}/zones/${ZONE}${path}`, {
+        headers: { authorization: `Bearer ${TOKEN}` },
+      })
+      return (await response.json()) as { result: never }
+    }
+    const packs = '/ssl/certificate_packs'
     // The first orders failed, because the authority was not there.
+    await until(async () =>
+      Object.keys((await zone(`${packs}?status=all`)).result[0] ?? {}).includes('validation_errors'),
+    )
+    t.match(await zone(`${packs}?status=all`), {
+      result: [{ type: 'universal', hosts: ['one.test'], status: 'pending_validation', certificates: [] }],
+      result_info: { total_count: 1 },
+    })
+    t.same((await zone(packs)).result, [], 'an open order is not in use')
     shift = 120_000
     await retry(all)
     const certificate = async (name: string) => await presented(all.tlsPort, name)
@@ -98,8 +113,17 @@ for (const challenge of ['tls-alpn-01', 'http-01']) {
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ hostname: 'shop.customer.test' }),
     })
-    t.equal(created.status, 200)
+    const { result: custom } = (await created.json()) as { result: { id: string; ssl: object } }
+    t.match(custom.ssl, { status: 'pending_validation', hosts: ['shop.customer.test'] })
     await until(async () => (await certificate('shop.customer.test')) !== undefined)
+    t.match(await zone(`/custom_hostnames/${custom.id}`), {
+      result: { ssl: { status: 'active', issuer: /Pebble/, serial_number: /^[0-9a-f]+$/, expires_on: /Z$/ } },
+    })
+    t.match(await zone('/custom_hostnames?ssl_status=active'), { result: [{ id: custom.id }] })
+    t.same((await zone('/custom_hostnames?ssl_status=pending_validation')).result, [])
+    const { result: used } = (await zone(packs)) as { result: { id: string }[] }
+    t.match(used, [{ hosts: ['one.test'], status: 'active', certificates: [{ issuer: /Pebble/, zone_id: ZONE }] }])
+    t.same((await zone(`${packs}/${used[0]?.id}`)).result, used[0])
     t.match(await certificate('shop.customer.test'), { names: 'DNS:shop.customer.test' })
     t.equal(all.pebble.issued(), 3, 'one order for each name')
 
@@ -111,6 +135,17 @@ for (const challenge of ['tls-alpn-01', 'http-01']) {
     await retry(all)
     await until(async () => (await certificate('one.test'))?.serial !== before?.serial)
     t.pass('renewed when a third of the lifetime was left')
+
+    const path = `${all.daemon.control}/zones/${ZONE}/custom_hostnames/${custom.id}`
+    await fetch(path, { method: 'DELETE', headers: { authorization: `Bearer ${TOKEN}` } })
+    // Its renewed certificate ends in its turn.
+    shift = 12 * YEAR_MS
+    await retry(all)
+    await until(async () => {
+      const response = await fetch(`${all.daemon.admin}/metrics`)
+      return !(await response.text()).includes('name="shop.customer.test"')
+    })
+    t.pass('the certificate of a removed name is forgotten when it has expired')
   })
 }
 

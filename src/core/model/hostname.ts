@@ -4,7 +4,7 @@ import { kind } from '../store.js'
 
 const onOff = Type.Enum(['on', 'off'])
 
-/** Certificate options of a custom hostname. Stored and returned; TLS ends in front of the proxy. */
+/** Certificate options of a custom hostname. Stored and returned; certificates are chosen by `proxy.tls`. */
 export const HostnameSsl = Type.Object(
   {
     method: Type.Optional(Type.Enum(['http', 'txt', 'email'], { description: 'Domain control validation.' })),

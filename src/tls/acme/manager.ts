@@ -127,7 +127,8 @@ export class AcmeManager {
   async #pass(): Promise<void> {
     const options = this.#deps.options()
     if (!options || !this.#deps.store.writable) return
-    const due = [...new Set(this.#deps.names())].filter((name) => isPublicName(name) && this.#isDue(name))
+    const names = new Set(this.#deps.names())
+    const due = [...names].filter((name) => isPublicName(name) && this.#isDue(name))
     const next = due.values()
     const worker = async (): Promise<void> => {
       for (const name of next) {
@@ -136,6 +137,21 @@ export class AcmeManager {
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+    await this.#forgetOld(names)
+  }
+
+  /**
+   * Deletes the records of names that nobody serves any more. A valid certificate is kept for a name that comes back,
+   * and so are the orders of the last 24 hours, which count against the limit.
+   */
+  async #forgetOld(names: ReadonlySet<string>): Promise<void> {
+    const { store, clock } = this.#deps
+    const now = clock.now()
+    const isOld = (record: ManagedCertificate): boolean =>
+      (record.not_after === undefined || Date.parse(record.not_after) <= now) && recentOf(record, now).length === 0
+    for (const { id, value } of store.list(MANAGED_CERTIFICATES, DAEMON))
+      if (!names.has(id) && isOld(value))
+        await store.change(MANAGED_CERTIFICATES, DAEMON, id, (old) => (old && isOld(old) ? undefined : old))
   }
 
   #isDue(name: string): boolean {
