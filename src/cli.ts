@@ -47,7 +47,7 @@ holdHeap()
 const program = new Command('edged')
   .description('A self-hosted edge platform: Markdown for agents, rulesets, log push, Workers, webhooks')
   .version(VERSION)
-  .showHelpAfterError('(see edged --help)')
+  .configureOutput({ outputError: () => undefined })
   .exitOverride()
 for (const [name, summary, load] of COMMANDS) {
   const command = program.command(name).description(summary)
@@ -67,11 +67,25 @@ try {
   process.exitCode = await exitCode(error)
 }
 
-/** Prints the error, unless commander has printed it, and returns the exit code. */
+/** Prints the error, in one line if the command line is wrong, and returns the exit code. */
 async function exitCode(error: unknown): Promise<number> {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0
+    if (error.code !== 'commander.help') process.stderr.write(`edged: ${usageError(error.message)}\n`)
+    return 1
+  }
   const { BadConfig } = await import('./config/yaml.js')
   process.stderr.write(`${error instanceof BadConfig ? '' : 'edged: '}${messageOf(error)}\n`)
   if (error instanceof BadConfig) return 2
   return error instanceof Exit ? error.code : 1
+}
+
+/** Returns the message of commander without its prefix and line breaks, and where to read on. */
+function usageError(message: string): string {
+  const [name = ''] = process.argv.slice(2)
+  const help = COMMANDS.some(([known]) => known === name) ? `edged ${name} --help` : 'edged --help'
+  return `${message
+    .replace(/^error: /, '')
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .replace(/\.$/, '')}; see ${help}`
 }

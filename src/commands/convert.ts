@@ -1,10 +1,11 @@
-import { open, stat } from 'node:fs/promises'
+import { mkdir, open, stat } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { Option } from 'commander'
 import { Converter, PageTooLarge, NotConvertible, type Content } from '../../pipelines/markdown/index.js'
 import { messageOf } from '../core/errors.js'
 import { VERSION } from '../package.js'
 import { Exit, type DefineCommand } from './command.js'
+import { otherType } from './page-type.js'
 import { showCount } from './progress.js'
 
 /** `edged convert [FILE|URL...]`: HTML to the Markdown that the proxy would write. */
@@ -27,7 +28,10 @@ export const convert: DefineCommand = (command) => {
         .default(false)
         .conflicts(['keepHtml', 'links']),
     )
-    .option('-o, --output <path>', 'write to this file, or with several pages, to NAME.md in this folder')
+    .option(
+      '-o, --output <path>',
+      'write to this file, or with several pages, to NAME.md in this folder, which is created',
+    )
     .addHelpText(
       'after',
       `
@@ -53,9 +57,8 @@ interface Options {
 async function convertPages(pages: readonly string[], options: Options): Promise<void> {
   const inputs = pages.length === 0 ? ['-'] : pages
   const folder = options.output !== undefined && (inputs.length > 1 || (await isFolder(options.output)))
-  if (folder && !(await isFolder(options.output as string)))
-    throw new Exit(2, `--output: ${JSON.stringify(options.output)} is not a folder; several pages need one`)
   if (folder) rejectSameNames(inputs)
+  if (folder) await createFolder(options.output as string)
   const showsProgress = inputs.length > 1 && options.output !== undefined
   const progress = showsProgress ? showCount(process.stderr, inputs.length, 'pages') : undefined
   let failure: Exit | undefined
@@ -83,6 +86,16 @@ const isFolder = async (path: string): Promise<boolean> => {
     return (await stat(path)).isDirectory()
   } catch {
     return false
+  }
+}
+
+async function createFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'is not a folder; several pages need one' : messageOf(error)
+    throw new Exit(2, `--output: ${JSON.stringify(path)} ${why}`)
   }
 }
 
@@ -168,21 +181,6 @@ const unreachable = (host: string | undefined, error: unknown): Exit => {
   return new Exit(1, `cannot read the page${host === undefined ? '' : ` from ${host}`}: ${reason}`)
 }
 
-/** Bytes that decide whether a page is text, and bytes that no text has (WHATWG MIME Sniffing, 3 and 7.2). */
-const SNIFFED_BYTES = 1445
-// oxlint-disable-next-line no-control-regex
-const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/
-
-/** Returns whether the first bytes of a page are neither markup nor text. A byte order mark makes them text. */
-function isBinary(chunk: Uint8Array): boolean {
-  const head = Buffer.from(chunk.subarray(0, SNIFFED_BYTES)).toString('latin1')
-  return (
-    !/^(?:\xff\xfe|\xfe\xff|\xef\xbb\xbf)/.test(head) &&
-    !/<[a-z!/?]/i.test(head.replaceAll('\0', '')) &&
-    BINARY.test(head)
-  )
-}
-
 /** The whole Markdown: nothing is written before it is certain that the page can be converted. */
 async function markdownOf({ contentType, bytes }: OpenPage, options: Options): Promise<string> {
   const content: Content = options.main ? 'main' : 'page'
@@ -196,8 +194,8 @@ async function markdownOf({ contentType, bytes }: OpenPage, options: Options): P
   const parts: string[] = []
   try {
     for await (const chunk of bytes) {
-      if (parts.length === 0 && isBinary(chunk))
-        throw new Exit(4, 'the page is not HTML: its first bytes are binary data')
+      const other = parts.length === 0 ? otherType(chunk) : undefined
+      if (other !== undefined) throw new Exit(4, `the page is not HTML: its first bytes are ${other}`)
       parts.push(converter.write(chunk))
     }
     parts.push(converter.end())

@@ -7,9 +7,10 @@ import type { Redis } from 'ioredis'
 import type { Config } from '../config/schema.js'
 import { messageOf } from '../core/errors.js'
 import { makeFolder } from '../disk/durable-write.js'
-import { bind, socketPath } from '../http/listen.js'
+import { bind, hostAndPort, socketPath } from '../http/listen.js'
 import { PACKAGE_ROOT } from '../package.js'
 import { connectRedis, redisConnection, riskySettings } from '../store/redis-connection.js'
+import { askDaemon } from './admin-client.js'
 
 /** One line of the doctor. `warn`: works, with a limit that the message names. */
 export interface Finding {
@@ -135,12 +136,33 @@ async function ports(config: Config): Promise<Result[]> {
     ['control.listen', config.control.listen],
     ['admin.listen', config.admin.listen],
   ] as [option: string, address: string][]
+  const running = await runningDaemon(config.admin.listen)
   const results: Result[] = []
-  for (const [option, address] of addresses) results.push(await portResult(option, address))
+  for (const [option, address] of addresses) results.push(await portResult(option, address, running))
   return results
 }
 
-async function portResult(option: string, address: string): Promise<Result> {
+interface RunningDaemon {
+  readonly pid: number
+  readonly ports: ReadonlySet<number>
+}
+
+/** Returns the daemon behind an admin listener, undefined if none responds. */
+async function runningDaemon(admin: string): Promise<RunningDaemon | undefined> {
+  try {
+    const { body } = await askDaemon('GET', '/status', { admin })
+    const { pid, listeners } = body as { pid: number; listeners: Readonly<Record<string, string>> }
+    const ports = Object.values(listeners).map((url) => {
+      const { port, protocol } = new URL(url)
+      return Number(port || (protocol === 'https:' ? 443 : 80))
+    })
+    return { pid, ports: new Set(ports) }
+  } catch {
+    return undefined
+  }
+}
+
+async function portResult(option: string, address: string, running?: RunningDaemon): Promise<Result> {
   const path = socketPath(address)
   if (path !== undefined) {
     const found = await stat(dirname(path)).catch(() => undefined)
@@ -152,7 +174,9 @@ async function portResult(option: string, address: string): Promise<Result> {
     await new Promise((resolve) => server.close(resolve))
     return ok(`${option}: ${address} is free`)
   } catch (error) {
-    return fail(`${option}: ${messageOf(error)} (expected if this daemon is running already)`)
+    if (running?.ports.has(hostAndPort(address).port))
+      return ok(`${option}: ${address} is used by the running daemon (process ${running.pid})`)
+    return fail(`${option}: ${messageOf(error)}`)
   }
 }
 

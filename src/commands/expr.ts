@@ -215,7 +215,9 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as unknown
   } catch (error) {
-    throw new Exit(2, `${file}: ${messageOf(error)}`)
+    if (error instanceof SyntaxError) throw new Exit(2, `${file} is not JSON: ${messageOf(error)}`)
+    const { code } = error as NodeJS.ErrnoException
+    throw new Exit(2, `${file}: ${code === 'ENOENT' ? 'no such file' : messageOf(error)}`)
   }
 }
 

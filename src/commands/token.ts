@@ -36,7 +36,7 @@ export const token: DefineCommand = (command) => {
     .option('--expires-on <time>', 'valid until then, as in 2027-01-01T00:00:00Z')
     .option(
       '--token <token>',
-      'token to call the API of a running daemon with (default: EDGED_API_TOKEN, else one of the configuration)',
+      'token to call the API of a running daemon with (default: EDGED_TOKEN, else one of the configuration)',
     )
     .option('--json', 'print an object with id, name and token')
     .addHelpText(
@@ -86,7 +86,7 @@ async function create(config: Config, options: Options): Promise<{ id: string; t
 
 async function createThroughApi(config: Config, options: Options): Promise<{ id: string; token: string }> {
   const admin = config.tokens.find(({ permissions }) => permissions.includes('*'))
-  const token = options.token ?? process.env['EDGED_API_TOKEN'] ?? admin?.token
+  const token = options.token ?? process.env['EDGED_TOKEN'] ?? admin?.token
   if (token === undefined)
     throw new Exit(
       1,

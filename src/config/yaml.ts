@@ -153,6 +153,7 @@ export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw badFile(file, `cannot be read: ${messageOf(error)}`)
+    const { code } = error as NodeJS.ErrnoException
+    throw badFile(file, code === 'ENOENT' ? 'no such file' : `cannot be read: ${messageOf(error)}`)
   }
 }

@@ -2,6 +2,7 @@ import addFormats from 'ajv-formats'
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
 import { InvalidInput, type Issue } from './errors.js'
+import { keywordMessage, typeNames } from './keyword-message.js'
 import { nearest } from './nearest.js'
 
 const OPTIONS: Options = { discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
@@ -129,7 +130,7 @@ function issue(error: ErrorObject): Issue {
   if (keyword === 'discriminator')
     return { pointer: `${instancePath}/${String(params['tag'])}`, message: 'is not one of the known values' }
   if (keyword === 'anyOf') return { pointer: instancePath, message: alternatives(error.schema) }
-  return { pointer: instancePath, message: error.message ?? 'is not valid' }
+  return { pointer: instancePath, message: keywordMessage(error) }
 }
 
 function meantBy(member: string, properties: unknown): string {
@@ -143,7 +144,7 @@ function alternatives(schema: unknown): string {
   if (constants.length > 0 && constants.every((value) => value !== undefined))
     return `must be one of ${listed(constants)}`
   const types = branches.map((branch) => (branch as { type?: unknown }).type)
-  if (types.length > 0 && types.every((type) => typeof type === 'string')) return `must be ${types.join(' or ')}`
+  if (types.length > 0 && types.every((type) => typeof type === 'string')) return `must be ${typeNames(types)}`
   return 'fits none of the allowed forms'
 }
 

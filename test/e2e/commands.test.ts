@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
@@ -116,6 +117,51 @@ t.test('convert reads several files and writes one for each', options, async (t)
   t.equal(edged(['convert', '-o', join(out, 'c.md'), b]).stdout, '')
   t.equal(readFileSync(join(out, 'c.md'), 'utf8'), 'two\n')
   t.match(edged(['convert', '--main', '--keep-html', a]), { stderr: /cannot be used with/ })
+  t.equal(edged(['convert', '-o', join(out, 'new/folder'), a, b]).status, 0)
+  t.same(readdirSync(join(out, 'new/folder')), ['a.md', 'b.md'])
+})
+
+const NOT_HTML: readonly (readonly [what: string, bytes: Buffer, reason: RegExp])[] = [
+  ['an SVG image', Buffer.from('<?xml version="1.0"?>\n<!-- a --><svg xmlns="http://www.w3.org/2000/svg"/>'), /SVG/],
+  ['a PNG image', Buffer.from('\x89PNG\r\n\x1a\n<a>', 'latin1'), /image/],
+  ['an archive', Buffer.from('PK\x03\x04<a>', 'latin1'), /archive/],
+  ['a PDF document', Buffer.from('%PDF-1.7\n<</Type /Catalog>>'), /PDF/],
+  [
+    'random bytes with a tag in them',
+    Buffer.concat([createHash('sha512').update('a').digest(), Buffer.from('<a>')]),
+    /binary/,
+  ],
+]
+for (const [what, bytes, reason] of NOT_HTML)
+  t.test(`convert exits with 4 for ${what}`, options, async (t) => {
+    const file = join(t.testdir({}), 'page')
+    writeFileSync(file, bytes)
+    t.match(edged(['convert', file]), { status: 4, stdout: '', stderr: reason })
+  })
+
+t.test('convert reads plain text, and a page with a stray control character', options, async (t) => {
+  t.equal(edged(['convert'], 'plain text').stdout, 'plain text\n')
+  t.match(edged(['convert'], '<!-- a --><p>one\x08 and a text that is long enough'), { status: 0, stdout: /^one/ })
+  t.match(edged(['convert'], '<!doctype html><svg></svg><p>two'), { status: 0, stdout: 'two\n' })
+})
+
+t.test('a wrong command line is reported in one line that names the help', options, async (t) => {
+  for (const [args, line] of [
+    [['backup'], "edged: missing required argument 'file'; see edged backup --help\n"],
+    [['foo'], "edged: unknown command 'foo'; see edged --help\n"],
+    [['top', '--onc'], "edged: unknown option '--onc' (Did you mean --once?); see edged top --help\n"],
+  ] as const)
+    t.match(edged(args), { status: 1, stdout: '', stderr: line })
+})
+
+t.test('doctor knows the ports of the running daemon', options, async (t) => {
+  const { admin } = await startDaemon(t, configuration('demo'))
+  const file = join(t.testdir({}), 'edged.yaml')
+  writeFileSync(
+    file,
+    `data: ./data\nproxy: { listen: 127.0.0.1:0 }\ncontrol: { listen: 127.0.0.1:0 }\nadmin: { listen: ${new URL(admin).host} }\n`,
+  )
+  t.match(edged(['doctor', '-c', file]), { status: 0, stdout: /admin.listen: \S+ is used by the running daemon/ })
 })
 
 t.test('convert leaves out links or numbers them', options, async (t) => {

@@ -259,5 +259,5 @@ t.test('a limit is told with all that it may be', async (t) => {
   const seconds = 'must be 0 or an integer from 30 to 300'
   t.equal(await refused({ max_upload_interval_seconds: 29 }), seconds)
   t.equal(await refused({ max_upload_interval_seconds: '30' }), seconds)
-  t.equal(await refused({ output_options: { sample_rate: '1' } }), 'must be number or null')
+  t.equal(await refused({ output_options: { sample_rate: '1' } }), 'must be a number or null')
 })

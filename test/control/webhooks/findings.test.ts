@@ -184,7 +184,7 @@ t.test('a bad line is rejected with its number and error; the good ones are stor
   const BAD: [line: string, message: RegExp | string][] = [
     ['{', 'is not JSON'],
     ['[]]', 'is not JSON'],
-    ['1', '/ must be object'],
+    ['1', '/ must be an object, but is 1'],
     ['{}', /^\/id is required; \/finding_type_id is required/],
     [JSON.stringify(bad({ id: '' })), /^\/id must/],
     [JSON.stringify(bad({ id: 'a b' })), /^\/id must/],
