@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import type { Watched } from '../../pipelines/logpush/monitor.js'
-import type { Scope } from '../../src/core/scope.js'
+import { mayUse } from '../http/auth/access.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import type { LogpushDeps } from './services.js'
 
@@ -40,15 +40,20 @@ export function pipelines({ logpush }: LogpushDeps): Endpoint[] {
       path: '/edged/pipelines',
       scopes: ['account', 'zone'],
       permissions: ACCESS.logpush.read,
-      summary: 'List the running pipelines and jobs with their state; an account also sees those with sources outside',
+      summary:
+        'List the running pipelines and jobs with their state; on an account, callers with access to all accounts also ' +
+        'see pipelines with sources outside',
       result: Type.Array(Running),
-      handle: ({ scope }) => whole((logpush().running?.() ?? []).filter((each) => isVisible(each, scope)).map(shown)),
+      handle: (call) => whole((logpush().running?.() ?? []).filter((each) => isVisible(each, call)).map(shown)),
     }),
   ]
 }
 
-export const isVisible = ({ scope: owner }: Watched, scope: Scope): boolean =>
-  owner === undefined ? scope.type === 'account' : owner.type === scope.type && owner.id === scope.id
+/** Returns whether a caller that may read the logs of a scope sees a pipeline there. One without owner is the operator's. */
+export const isVisible = ({ scope: owner }: Watched, { scope, caller }: Pick<Call, 'scope' | 'caller'>): boolean =>
+  owner === undefined
+    ? scope.type === 'account' && mayUse(caller, ACCESS.logpush.read, 'daemon')
+    : owner.type === scope.type && owner.id === scope.id
 
 function shown(watched: Watched): Static<typeof Running> {
   const { kind, name, route, dataset, source, destination, counts } = watched

@@ -5,7 +5,6 @@ import type { Watched } from '../../pipelines/logpush/monitor.js'
 import { readFilter } from '../../pipelines/records/index.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { strict } from '../../src/core/schema.js'
-import type { Scope } from '../../src/core/scope.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -56,22 +55,22 @@ export const tail = ({ logpush }: LogpushDeps): Endpoint[] => [
     body: TailInput,
     result: TailResult,
     refusal: 'badLogpush',
-    handle({ scope, body, request }) {
+    handle({ scope, caller, body, request }) {
       const { live, running } = logpush()
-      const session = live.tail(scope, sourceOf(body, scope, running?.() ?? []))
+      const visible = (running?.() ?? []).filter((each) => isVisible(each, { scope, caller }))
+      const session = live.tail(scope, sourceOf(body, visible))
       if (!session) throw new ApiError('tooManySessions')
       return { destination_conf: socketAddress(request) + sessionPath(session.id), session_id: session.id }
     },
   }),
 ]
 
-function sourceOf(input: TailInput, scope: Scope, running: readonly Watched[]): LiveSource {
+function sourceOf(input: TailInput, running: readonly Watched[]): LiveSource {
   const { job, pipeline, route, dataset = 'http_requests' } = input
   if (job === undefined && pipeline === undefined)
     return { compile: (seed) => compiled({ dataset, output_options: { timestamp_format: 'rfc3339' } }, input, seed) }
   const found = running.find(
     (each) =>
-      isVisible(each, scope) &&
       (job === undefined ? each.kind === 'pipeline' && each.name === pipeline : each.name === String(job)) &&
       (route === undefined || each.route === route),
   )

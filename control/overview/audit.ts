@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import type { AuditEntry, Store } from '../../src/core/store.js'
+import { mayUse } from '../http/auth/access.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import type { OverviewDeps } from './services.js'
@@ -59,8 +60,12 @@ export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
         limit: Type.Integer({ minimum: 1, maximum: MAX_ENTRIES, default: 100, description: 'Maximum entries.' }),
       }),
       result: Type.Array(Entry),
-      async handle({ scope, query }) {
-        const zones = new Set(config().zones.flatMap(({ id, account }) => (account === scope.id ? id : [])))
+      async handle({ scope, query, caller }) {
+        const zones = new Set(
+          config().zones.flatMap(({ id, account }) =>
+            account === scope.id && mayUse(caller, [], { account, zone: id }) ? id : [],
+          ),
+        )
         const entries = (await newest.read()).filter(({ resource: { scope: of } }) =>
           of.type === 'zone' ? zones.has(of.id) : of.type === 'account' && of.id === scope.id,
         )

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { mayUse } from '../http/auth/access.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { OverviewDeps, TrafficPoint, ZoneTraffic } from './services.js'
@@ -54,10 +55,12 @@ export function traffic({ config, overview }: OverviewDeps): Endpoint[] {
       permissions: ['Zone Read'],
       summary: 'Read the traffic of the zones since the start of the daemon and of the last hour, and their origins',
       result: Overview,
-      async handle({ scope }): Promise<Static<typeof Overview>> {
+      async handle({ scope, caller }): Promise<Static<typeof Overview>> {
         const services = overview()
         const { traffic, startedAt, version } = services
-        const visible = config().zones.filter((zone) => isIn(scope, zone))
+        const visible = config().zones.filter(
+          (zone) => isIn(scope, zone) && mayUse(caller, [], { account: zone.account, zone: zone.id }),
+        )
         const now = await traffic.now()
         const states = new Map(services.zones().map(({ id, origins }) => [id, origins]))
         return {
