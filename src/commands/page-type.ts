@@ -1,3 +1,5 @@
+/* oxlint-disable no-control-regex -- bytes of files that are not text */
+
 /** Bytes that decide what a page is (WHATWG MIME Sniffing, 5.1). */
 const SNIFFED_BYTES = 1445
 
@@ -16,7 +18,6 @@ const SIGNATURES: readonly (readonly [signature: RegExp, type: string])[] = [
 const PROLOG = /^(?:\s+|<\?[^>]*>|<!--[^]*?-->|<!doctype\s+svg[^>]*>)/i
 
 /** Characters that no text has (WHATWG MIME Sniffing, 3), except NUL, which is half of a text in UTF-16. */
-// oxlint-disable-next-line no-control-regex
 const BINARY = /[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f]/g
 /** Largest share of such characters in a page with markup. Random bytes have 0.1. */
 const MAX_BINARY = 0.03

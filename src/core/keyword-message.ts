@@ -19,10 +19,13 @@ const typeOf = (value: unknown): string =>
     ? String(value)
     : typeNames([value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value])
 
+/** Length as JSON Schema counts it. */
+const codePoints = (value: unknown): number => Array.from(String(value)).length
+
 /** Limits on sizes: the words before and after the number, and the size that was found. */
 const SIZES: Readonly<Record<string, readonly [before: string, after: string, size: (value: unknown) => number]>> = {
-  minLength: ['must be at least', ' characters long', (value) => [...String(value)].length],
-  maxLength: ['must be at most', ' characters long', (value) => [...String(value)].length],
+  minLength: ['must be at least', ' characters long', codePoints],
+  maxLength: ['must be at most', ' characters long', codePoints],
   minItems: ['must have at least', ' items', (value) => (value as unknown[]).length],
   maxItems: ['must have at most', ' items', (value) => (value as unknown[]).length],
   minProperties: ['must have at least', ' members', (value) => Object.keys(value as object).length],

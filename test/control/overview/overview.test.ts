@@ -31,7 +31,7 @@ const watched = (name: string, scope: Scope | undefined, more: Partial<Watched> 
   source: scope?.type ?? 'file',
   destination: `file:///logs/${name}`,
   scope,
-  settings: { dataset: 'http_requests' } as Watched['settings'],
+  settings: { dataset: 'http_requests' },
   counts: { ...newCounts(), read: 9, delivered: 7 },
   progress: () => ({ lagRecords: 2, lagSeconds: 0.5, inFlight: 1 }),
   state: () => 'running',
