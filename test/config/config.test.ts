@@ -220,7 +220,9 @@ t.test('the environment is read inside scalars', async (t) => {
 t.test('a plain scalar from the environment can be a number, a quoted one stays text', async (t) => {
   const config = readConfig('proxy:\n  limits:\n    header_count: ${COUNT}', 'f.yaml', { COUNT: '7' })
   t.equal(config.proxy.limits.header_count, 7)
-  t.match(faults('proxy:\n  limits:\n    header_count: "${COUNT}"', { COUNT: '7' }), [/header_count must be an integer, but is a string/])
+  t.match(faults('proxy:\n  limits:\n    header_count: "${COUNT}"', { COUNT: '7' }), [
+    /header_count must be an integer, but is a string/,
+  ])
 })
 
 t.test('an option that was renamed is reported with its new name', async (t) => {
