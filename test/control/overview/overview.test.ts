@@ -66,7 +66,6 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1'): Promise<Client> 
     ],
     startedAt: START,
     version: '1.2.3',
-    certificateFiles: () => [tlsFile('cert.pem'), '/nowhere/cert.pem'],
     proxy: () => proxy,
   }
   return await client(t, {
@@ -79,7 +78,12 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1'): Promise<Client> 
     },
     areas: (deps) => {
       const logpush = () => ({ running: () => RUNNING, live: {} }) as unknown as LogpushServices
-      const all = { ...deps, logpush, overview: () => services }
+      const all = {
+        ...deps,
+        logpush,
+        overview: () => services,
+        tls: () => ({ files: [tlsFile('cert.pem'), '/nowhere/cert.pem'], acme: true }),
+      }
       return [...basicEndpoints(all), ...overview(all)]
     },
   })
